@@ -1,0 +1,3 @@
+"""The version of the package, one literal."""
+
+__version__ = "0.1.0"
