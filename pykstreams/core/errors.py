@@ -1,0 +1,191 @@
+"""Every error that pykstreams raises.
+
+The tree is Kafka Streams' with ``Exception`` read as ``Error``; the four classes marked with ``*`` are ours::
+
+    StreamsError                             something went wrong in the application
+    ├── ConfigError*                         a setting is wrong: fix the settings
+    ├── ClusterError*                        the cluster cannot be reached or refuses a request
+    ├── ProcessingError*                     user code raised: node, topic, partition and offset are attributes
+    ├── ProcessorStateError                  a store could not be read or written
+    ├── TaskCorruptedError                   local state is unusable; the runtime rebuilds it
+    ├── TaskMigratedError                    the task belongs to another worker now
+    ├── TaskAssignmentError                  tasks could not be shared out
+    ├── TaskIdFormatError                    text that is no task id
+    ├── LockError                            a state directory is in use elsewhere
+    ├── MissingSourceTopicError              an input topic does not exist
+    ├── MissingInternalTopicsError           an internal topic was deleted under the application
+    ├── MisconfiguredInternalTopicError      an internal topic has the wrong settings
+    ├── InternalTopicsAlreadySetupError
+    ├── UnknownTopologyError
+    ├── StreamsNotStartedError
+    ├── StreamsRebalancingError
+    ├── StreamsStoppedError
+    └── InvalidStateStoreError               a store cannot be queried right now
+        ├── InvalidStateStorePartitionError
+        ├── StateStoreMigratedError
+        ├── StateStoreNotAvailableError
+        └── UnknownStateStoreError
+    SerializationError                       bytes and value do not fit
+    └── SerdeError*                          the same, with topic, partition, offset and serde
+    TopologyError                            the topology script is wrong: fix the script
+
+The facts are attributes; the text is for people and no interface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pykstreams.core.ids import TaskId
+
+
+class StreamsError(Exception):
+    """The application cannot go on; ``task_id`` names the task where that is known."""
+
+    def __init__(self, message: str, *, task_id: TaskId | None = None) -> None:
+        super().__init__(message)
+        self.task_id = task_id
+
+
+class TopologyError(StreamsError):
+    """The topology script is wrong."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"Invalid topology: {message}")
+
+
+class ConfigError(StreamsError):
+    """A setting is unknown, has a wrong value or is missing."""
+
+
+class ClusterError(StreamsError):
+    """The cluster cannot be reached, or refuses what the application needs."""
+
+
+class ProcessingError(StreamsError):
+    """User code raised while a record was processed, and the handler decided to fail."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        node: str | None = None,
+        topic: str | None = None,
+        partition: int = -1,
+        offset: int = -1,
+        task_id: TaskId | None = None,
+    ) -> None:
+        super().__init__(message, task_id=task_id)
+        self.node = node
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
+
+
+class ProcessorStateError(StreamsError):
+    """A state store could not be read, written or restored."""
+
+
+class TaskCorruptedError(StreamsError):
+    """The local state of tasks cannot be trusted; the runtime rebuilds it from the changelogs."""
+
+    def __init__(self, corrupted_tasks: Iterable[TaskId]) -> None:
+        self.corrupted_tasks = frozenset(corrupted_tasks)
+        super().__init__(f"tasks {sorted(map(str, self.corrupted_tasks))} are corrupted and must be rebuilt")
+
+
+class TaskMigratedError(StreamsError):
+    """The task was given to another worker while this one still worked on it."""
+
+
+class TaskAssignmentError(StreamsError):
+    """Tasks could not be shared out among the workers."""
+
+
+class TaskIdFormatError(StreamsError):
+    """Text that should have been a task id is none."""
+
+
+class LockError(StreamsError):
+    """A state directory is locked by another worker."""
+
+
+class MissingSourceTopicError(StreamsError):
+    """An input topic does not exist."""
+
+
+class MissingInternalTopicsError(StreamsError):
+    """Internal topics that the application once made are gone."""
+
+    def __init__(self, message: str, topics: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.topics = list(topics)
+
+
+class MisconfiguredInternalTopicError(StreamsError):
+    """An internal topic exists with settings or partitions that do not fit."""
+
+
+class InternalTopicsAlreadySetupError(StreamsError):
+    """Internal topics were to be created, and exist already."""
+
+
+class UnknownTopologyError(StreamsError):
+    """A topology was named that does not exist."""
+
+
+class StreamsNotStartedError(StreamsError):
+    """The application was asked for something before it was started."""
+
+
+class StreamsRebalancingError(StreamsError):
+    """The application was asked for something while tasks move between workers."""
+
+
+class StreamsStoppedError(StreamsError):
+    """The application was asked for something after it stopped."""
+
+
+class InvalidStateStoreError(StreamsError):
+    """A store cannot be queried right now."""
+
+
+class InvalidStateStorePartitionError(InvalidStateStoreError):
+    """The partition that was asked for is not on this worker."""
+
+
+class StateStoreMigratedError(InvalidStateStoreError):
+    """The store has moved to another worker; look up where, and ask there."""
+
+
+class StateStoreNotAvailableError(InvalidStateStoreError):
+    """The store exists, but is not open."""
+
+
+class UnknownStateStoreError(InvalidStateStoreError):
+    """No store has that name."""
+
+
+class SerializationError(Exception):
+    """A value cannot be turned into bytes, or bytes into a value."""
+
+
+class SerdeError(SerializationError):
+    """A record's key or value could not be read or written; says which record, and shows the first bytes."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        offset: int | None = None,
+        serde: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
+        self.serde = serde

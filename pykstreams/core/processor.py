@@ -1,0 +1,257 @@
+"""The Processor API, and the two protocols through which the DSL, the operators and the runtime meet.
+
+``OperatorSupplier`` is what an operator looks like from outside: a frozen value that builds, once per task, a plain
+callable with its children already bound. ``OperatorContext`` is what the runtime gives it while it builds. Everything
+that can be decided once is decided in ``build``; the callable it returns is all that runs per record.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+
+from pykstreams.core.ids import TaskId
+from pykstreams.core.record import FixedKeyRecord, Record, RecordContext, RecordMetadata
+from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
+
+if TYPE_CHECKING:
+    from pykstreams.core.config import StreamsConfig
+    from pykstreams.core.metrics import StreamsMetrics
+
+KIn = TypeVar("KIn")
+VIn = TypeVar("VIn")
+KOut = TypeVar("KOut")
+VOut = TypeVar("VOut")
+
+
+class PunctuationType(Enum):
+    """Which clock a punctuator follows."""
+
+    STREAM_TIME = "stream_time"
+    WALL_CLOCK_TIME = "wall_clock_time"
+
+
+class Cancellable(Protocol):
+    """A schedule that can be stopped."""
+
+    def cancel(self) -> None:
+        """Stops it; what was cancelled before may be cancelled again."""
+        ...
+
+
+class ProcessingContext(ABC):
+    """What user code may ask of the runtime (Kafka Streams: ``ProcessingContext``)."""
+
+    @property
+    @abstractmethod
+    def application_id(self) -> str:
+        """The application id."""
+
+    @property
+    @abstractmethod
+    def task_id(self) -> TaskId:
+        """The task that this processor is part of."""
+
+    @property
+    @abstractmethod
+    def record_metadata(self) -> RecordMetadata | None:
+        """Where the current record came from; ``None`` in punctuators and where no record is current."""
+
+    @property
+    @abstractmethod
+    def key_serde(self) -> Any:
+        """The default key serde; ``ConfigError`` when none is set."""
+
+    @property
+    @abstractmethod
+    def value_serde(self) -> Any:
+        """The default value serde; ``ConfigError`` when none is set."""
+
+    @property
+    @abstractmethod
+    def state_dir(self) -> Path:
+        """The folder of this task's state."""
+
+    @property
+    @abstractmethod
+    def metrics(self) -> StreamsMetrics:
+        """The metrics registry."""
+
+    @abstractmethod
+    def get_state_store(self, name: str) -> Any:
+        """Gives a connected store; ``StreamsError`` for one that is not connected to this processor."""
+
+    @abstractmethod
+    def schedule(
+        self,
+        interval: Duration,
+        punctuation_type: PunctuationType,
+        callback: Punctuator,
+        *,
+        start_time: Timestamp | None = None,
+    ) -> Cancellable:
+        """Calls ``callback(time in ms)`` every ``interval`` of stream time or wall-clock time (at least 1 ms)."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Asks for a commit soon."""
+
+    @property
+    @abstractmethod
+    def app_configs(self) -> Mapping[str, object]:
+        """The whole configuration."""
+
+    @abstractmethod
+    def app_configs_with_prefix(self, prefix: str) -> dict[str, object]:
+        """The settings whose keys start with the prefix, without it."""
+
+    @abstractmethod
+    def current_system_time_ms(self) -> int:
+        """Wall-clock time in ms."""
+
+    @abstractmethod
+    def current_stream_time_ms(self) -> int:
+        """Stream time of the task in ms, -1 before the first record."""
+
+
+class ProcessorContext(ProcessingContext, Generic[KOut, VOut]):
+    """The context of a ``Processor``."""
+
+    @abstractmethod
+    def forward(self, record: Record[Any, Any], child_name: str | None = None) -> None:
+        """Hands a record to all children in order, or to the one named."""
+
+
+class FixedKeyProcessorContext(ProcessingContext, Generic[KOut, VOut]):
+    """The context of a ``FixedKeyProcessor``."""
+
+    @abstractmethod
+    def forward(self, record: FixedKeyRecord[Any, Any], child_name: str | None = None) -> None:
+        """Hands a record to all children in order, or to the one named."""
+
+
+class Processor(ABC, Generic[KIn, VIn, KOut, VOut]):
+    """A user's operator: one object per task; ``self.context`` is there after ``init``."""
+
+    context: ProcessorContext[KOut, VOut]
+
+    def init(self, context: ProcessorContext[KOut, VOut]) -> None:
+        """Called once, before the first record; keeps the context."""
+        self.context = context
+
+    @abstractmethod
+    def process(self, record: Record[KIn, VIn]) -> None:
+        """Called for each record."""
+
+    def close(self) -> None:  # noqa: B027 - nothing to close is the usual case
+        """Called once at the end."""
+
+
+class FixedKeyProcessor(ABC, Generic[KIn, VIn, VOut]):
+    """A user's operator that cannot change keys, so that no repartitioning is needed behind it."""
+
+    context: FixedKeyProcessorContext[KIn, VOut]
+
+    def init(self, context: FixedKeyProcessorContext[KIn, VOut]) -> None:
+        """Called once, before the first record; keeps the context."""
+        self.context = context
+
+    @abstractmethod
+    def process(self, record: FixedKeyRecord[KIn, VIn]) -> None:
+        """Called for each record."""
+
+    def close(self) -> None:  # noqa: B027 - nothing to close is the usual case
+        """Called once at the end."""
+
+
+ContextualProcessor = Processor
+ContextualFixedKeyProcessor = FixedKeyProcessor
+
+ProcessorSupplier: TypeAlias = Callable[[], Processor[KIn, VIn, KOut, VOut]]
+FixedKeyProcessorSupplier: TypeAlias = Callable[[], FixedKeyProcessor[KIn, VIn, VOut]]
+
+
+class CurrentRecord:
+    """The input record that a task works on, in one slot that is written once per record.
+
+    ``raw`` is what the runtime put there (``None``: no record is current); ``context`` makes the readable form of it
+    when somebody asks. Caches keep ``raw`` beside a dirty entry and put it back while they forward the entry.
+    """
+
+    __slots__ = ("_describe", "raw")
+
+    def __init__(self, describe: Callable[[Any], RecordContext]) -> None:
+        self.raw: Any = None
+        self._describe = describe
+
+    @property
+    def context(self) -> RecordContext | None:
+        return None if self.raw is None else self._describe(self.raw)
+
+
+class OperatorContext(Protocol):
+    """What an operator gets while its position in a task is compiled. One per node and task."""
+
+    @property
+    def node(self) -> str:
+        """The name of the node."""
+        ...
+
+    @property
+    def processing(self) -> ProcessingContext:
+        """What user code at this node may ask for."""
+        ...
+
+    @property
+    def current(self) -> CurrentRecord:
+        """The slot of the record being processed."""
+        ...
+
+    @property
+    def forward(self) -> Forward:
+        """All children, in order, as one callable (a single child is that child itself)."""
+        ...
+
+    @property
+    def children(self) -> Mapping[str, Forward]:
+        """The children by node name, in order."""
+        ...
+
+    def store(self, name: str) -> Any:
+        """The open store of that name."""
+        ...
+
+    def fail(self, error: Exception, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        """Hands an exception of this node to the processing exception handler, with the record this node got.
+
+        Returns when the handler says to go on (the record is dropped here); raises ``ProcessingError`` when it says
+        to fail. Errors that a node further down has reported already pass through unchanged.
+        """
+        ...
+
+    def drop(self, reason: str) -> None:
+        """Counts a dropped record (``dropped-records``) and warns, rate-limited, with the record's position."""
+        ...
+
+    def stream_time(self) -> int:
+        """Stream time of the task in ms, -1 before the first record."""
+        ...
+
+    def on_init(self, callback: Callable[[], None]) -> None:
+        """Runs the callback when every node is built, in topological order."""
+        ...
+
+    def on_close(self, callback: Callable[[], None]) -> None:
+        """Runs the callback when the task closes."""
+        ...
+
+
+class OperatorSupplier(Protocol):
+    """A frozen description of an operator that can be built once per task."""
+
+    def build(self, context: OperatorContext) -> Forward:
+        """Gives the callable for one position in one task: (key, value, timestamp, headers), all positional."""
+        ...

@@ -1,0 +1,145 @@
+"""Records as users and operators see them.
+
+Inside the DSL a record travels as four positional arguments (key, value, timestamp, headers); the classes here exist
+where user code asks for an object. They are slotted and, by convention, never changed in place: ``replace`` gives a
+changed copy (freezing them would cost three times as much per record).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from pykstreams.core.types import Headers
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class KeyValue(NamedTuple, Generic[K, V]):
+    """A key with its value; any pair does where one is expected."""
+
+    key: K
+    value: V
+
+
+@dataclass(slots=True)
+class Record(Generic[K, V]):
+    """A record inside a topology; ``timestamp`` is in ms since the epoch and not negative (``ValueError``)."""
+
+    key: K
+    value: V
+    timestamp: int
+    headers: Headers = ()
+
+    def __post_init__(self) -> None:
+        if self.timestamp < 0:
+            raise ValueError(f"timestamp of a record is {self.timestamp}; it must not be negative")
+
+    def replace(self, **changes: Any) -> Record[Any, Any]:
+        """Gives a copy with some fields changed.
+
+        >>> Record("a", 1, 5).replace(value=2)
+        Record(key='a', value=2, timestamp=5, headers=())
+        """
+        return Record(
+            changes.pop("key", self.key),
+            changes.pop("value", self.value),
+            changes.pop("timestamp", self.timestamp),
+            changes.pop("headers", self.headers),
+            **changes,
+        )
+
+
+@dataclass(slots=True)
+class FixedKeyRecord(Generic[K, V]):
+    """A record whose key must stay; made by the runtime only, changed by ``replace``."""
+
+    key: K
+    value: V
+    timestamp: int
+    headers: Headers = ()
+
+    def replace(self, **changes: Any) -> FixedKeyRecord[K, Any]:
+        """Gives a copy with value, timestamp or headers changed; ``TypeError`` for the key."""
+        if "key" in changes:
+            raise TypeError("the key of a FixedKeyRecord cannot be changed; use KStream.process to change keys")
+        value = changes.pop("value", self.value)
+        timestamp = changes.pop("timestamp", self.timestamp)
+        if timestamp < 0:
+            raise ValueError(f"timestamp of a record is {timestamp}; it must not be negative")
+        return FixedKeyRecord(self.key, value, timestamp, changes.pop("headers", self.headers), **changes)
+
+
+class RecordMetadata(NamedTuple):
+    """Where the record being processed came from."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class RecordContext(NamedTuple):
+    """The input record that is being processed: where it came from, its time, headers and raw bytes.
+
+    One of these is made per input record (a tuple, so that it is cheap), and kept beside every dirty cache entry.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    headers: Headers
+    source_raw_key: bytes | None = None
+    source_raw_value: bytes | None = None
+
+
+class ConsumerRecord(NamedTuple):
+    """A record as it was read from a topic, as timestamp extractors and deserialization handlers get it."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: Any
+    value: Any
+    headers: Headers
+
+
+class ProducerRecord(NamedTuple):
+    """A record as it goes to a topic; ``partition`` ``None`` leaves the choice to the producer's partitioner."""
+
+    topic: str
+    key: Any
+    value: Any
+    partition: int | None = None
+    timestamp: int | None = None
+    headers: Headers = ()
+
+
+class ValueAndTimestamp(NamedTuple, Generic[V]):
+    """A value of a timestamped store and the time, in ms since the epoch, of the record that set it."""
+
+    value: V
+    timestamp: int
+
+
+def get_header(headers: Headers, key: str) -> bytes | None:
+    """Gives the value of the last header of that name, ``None`` without one.
+
+    >>> get_header((("a", b"1"), ("a", b"2")), "a")
+    b'2'
+    """
+    for name, value in reversed(headers):
+        if name == key:
+            return value
+    return None
+
+
+def set_header(headers: Headers, key: str, value: bytes | None) -> Headers:
+    """Gives the headers with every header of that name replaced by one at the end.
+
+    >>> set_header((("a", b"1"), ("b", b"2")), "a", b"3")
+    (('b', b'2'), ('a', b'3'))
+    """
+    return (*(header for header in headers if header[0] != key), (key, value))

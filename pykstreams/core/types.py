@@ -1,0 +1,95 @@
+"""Type aliases of the public surface, and how times and durations given by users become milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from pykstreams.core.record import ConsumerRecord, RecordContext
+
+K = TypeVar("K")
+V = TypeVar("V")
+V1 = TypeVar("V1")
+V2 = TypeVar("V2")
+KR = TypeVar("KR")
+VR = TypeVar("VR")
+
+Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
+"""Record headers in order; names may repeat, values may be null."""
+
+Duration: TypeAlias = timedelta | int
+"""A length of time; an ``int`` counts milliseconds."""
+
+Timestamp: TypeAlias = datetime | int
+"""A point in time; an ``int`` counts milliseconds since the epoch, a ``datetime`` must be aware."""
+
+Aggregator: TypeAlias = Callable[[K, V, VR], VR]
+ForeachAction: TypeAlias = Callable[[K, V], None]
+Initializer: TypeAlias = Callable[[], VR]
+KeyValueMapper: TypeAlias = Callable[[K, V], VR]
+Merger: TypeAlias = Callable[[K, V, V], V]
+Predicate: TypeAlias = Callable[[K, V], bool]
+Reducer: TypeAlias = Callable[[V, V], V]
+ValueJoiner: TypeAlias = Callable[[V1, V2], VR]
+ValueJoinerWithKey: TypeAlias = Callable[[K, V1, V2], VR]
+ValueMapper: TypeAlias = Callable[[V], VR]
+ValueMapperWithKey: TypeAlias = Callable[[K, V], VR]
+Punctuator: TypeAlias = Callable[[int], None]
+CommitCallback: TypeAlias = Callable[[], None]
+StateRestoreCallback: TypeAlias = Callable[[bytes, bytes | None], None]
+StreamPartitioner: TypeAlias = Callable[[str, K, V, int], int | Collection[int] | None]
+"""(topic, key, value, number of partitions) -> one partition, several, none (empty), or ``None`` for the default."""
+TimestampExtractor: TypeAlias = "Callable[[ConsumerRecord, int], int]"
+"""(record, partition time in ms, -1 at the start) -> event time in ms; a negative one drops the record."""
+TopicNameExtractor: TypeAlias = "Callable[[K, V, RecordContext], str]"
+
+Forward: TypeAlias = Callable[[Any, Any, int, Headers], None]
+"""The compiled path: (key, value, timestamp in ms, headers), positional. See docs/architecture.md."""
+
+Change: TypeAlias = tuple[V | None, V | None, bool]
+"""What travels below a table: (new value, old value, is the newest version of its key)."""
+
+Encoder: TypeAlias = Callable[[Any, Headers], bytes | None]
+"""A serializer bound to its topic."""
+
+Decoder: TypeAlias = Callable[[bytes | None, Headers], Any]
+"""A deserializer bound to its topic."""
+
+Pairs: TypeAlias = Iterable[tuple[KR, VR]]
+
+
+def duration_ms(value: Duration, what: str, *, negative: bool = False) -> int:
+    """Gives a duration in milliseconds; raises ``ValueError`` for fractions of one and, unless allowed, below zero.
+
+    >>> duration_ms(timedelta(seconds=2), "grace")
+    2000
+    """
+    if isinstance(value, timedelta):
+        microseconds = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+        ms, rest = divmod(microseconds, 1000)
+        if rest:
+            raise ValueError(f"{what} is {value!r}; durations count whole milliseconds")
+    elif isinstance(value, int) and not isinstance(value, bool):
+        ms = value
+    else:
+        raise TypeError(f"{what} is {value!r}; expected a timedelta or an int of milliseconds")
+    if ms < 0 and not negative:
+        raise ValueError(f"{what} is {value!r}; it must not be negative")
+    return ms
+
+
+def timestamp_ms(value: Timestamp, what: str) -> int:
+    """Gives a point in time in milliseconds since the epoch; raises ``ValueError`` for a datetime without zone.
+
+    >>> timestamp_ms(datetime(1970, 1, 2, tzinfo=UTC), "start")
+    86400000
+    """
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ValueError(f"{what} is {value!r}, which has no time zone; use datetime(..., tzinfo=UTC)")
+        return (value - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise TypeError(f"{what} is {value!r}; expected an aware datetime or an int of milliseconds since the epoch")
