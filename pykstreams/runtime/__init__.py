@@ -1,0 +1,1 @@
+"""Runs a topology against a cluster; knows no DSL."""
