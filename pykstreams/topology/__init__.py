@@ -1,0 +1,1 @@
+"""From a graph of intentions to an executable plan."""

@@ -1,0 +1,115 @@
+"""The plan of a topology: frozen, with full topic names; all that the runtime ever sees of it.
+
+Invariant: within a plan, nodes stand in the order in which they were added, so parents come before their children,
+and the children of a node are listed in the order in which they were added.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from pykstreams.core.processor import OperatorSupplier
+from pykstreams.core.types import StreamPartitioner, TimestampExtractor, TopicNameExtractor
+from pykstreams.state.spec import StoreBuilder
+from pykstreams.topology.offset_reset import AutoOffsetReset
+
+
+@dataclass(frozen=True, slots=True)
+class SourceNode:
+    """Reads topics (or all that match a pattern); ``None`` for a serde or extractor means the default."""
+
+    name: str
+    topics: tuple[str, ...]
+    pattern: re.Pattern[str] | None
+    key_deserializer: Any
+    value_deserializer: Any
+    timestamp_extractor: TimestampExtractor | None
+    offset_reset: AutoOffsetReset | None
+    children: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorNode:
+    """Runs an operator; ``stores`` are those connected to it."""
+
+    name: str
+    supplier: OperatorSupplier
+    stores: tuple[str, ...]
+    children: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SinkNode:
+    """Writes to a topic, fixed or chosen per record."""
+
+    name: str
+    topic: str | TopicNameExtractor[Any, Any]
+    key_serializer: Any
+    value_serializer: Any
+    partitioner: StreamPartitioner[Any, Any] | None
+
+
+Node: TypeAlias = SourceNode | ProcessorNode | SinkNode
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopic:
+    """A topic that the application owns, as Kafka Streams would create it.
+
+    ``partitions`` is what the user asked for, ``None`` when it follows from the sources; ``config`` holds the topic
+    settings as text.
+    """
+
+    name: str
+    kind: Literal["repartition", "changelog"]
+    partitions: int | None
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SubtopologyPlan:
+    """One sub-topology: nodes that are connected by anything but topics."""
+
+    id: int
+    nodes: Mapping[str, Node]
+    stores: Mapping[str, StoreBuilder[Any]]
+    """Stores in the order in which they are registered, which is the order in which caches are flushed."""
+    source_topics: tuple[str, ...]
+    source_patterns: tuple[re.Pattern[str], ...]
+    sink_topics: tuple[str, ...]
+    repartition_topics: Mapping[str, InternalTopic]
+    """Repartition topics that this sub-topology reads."""
+    changelogs: Mapping[str, str]
+    """Store -> topic that it is restored from and, unless it is a source topic, logged to."""
+    changelog_topics: Mapping[str, InternalTopic]
+    """Changelog topics that are the application's own (source topics that serve as changelog are not here)."""
+    copartition_groups: tuple[frozenset[str], ...]
+    """Topics that need equal partition counts."""
+
+    @property
+    def sources(self) -> tuple[SourceNode, ...]:
+        return tuple(node for node in self.nodes.values() if isinstance(node, SourceNode))
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyPlan:
+    """A whole topology for one application id."""
+
+    application_id: str
+    subtopologies: tuple[SubtopologyPlan, ...]
+    globals: SubtopologyPlan | None
+    """Global stores with the sources and processors that fill them; ``None`` without any."""
+    whole: SubtopologyPlan
+    """All sub-topologies as one, for the test driver's single task."""
+
+    @property
+    def internal_topics(self) -> tuple[InternalTopic, ...]:
+        """Every repartition and changelog topic, sorted by name."""
+        found: dict[str, InternalTopic] = {}
+        for part in self.subtopologies:
+            found.update(part.repartition_topics)
+            found.update(part.changelog_topics)
+        return tuple(found[name] for name in sorted(found))
