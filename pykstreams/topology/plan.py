@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from pykstreams.core.processor import OperatorSupplier
+from pykstreams.core.processor import OperatorSupplier, ProcessorSupplier
 from pykstreams.core.types import StreamPartitioner, TimestampExtractor, TopicNameExtractor
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.offset_reset import AutoOffsetReset
@@ -33,10 +33,10 @@ class SourceNode:
 
 @dataclass(frozen=True, slots=True)
 class ProcessorNode:
-    """Runs an operator; ``stores`` are those connected to it."""
+    """Runs an operator, or a user's ``Processor`` (``supplier`` without ``build``); ``stores`` are those connected."""
 
     name: str
-    supplier: OperatorSupplier
+    supplier: OperatorSupplier | ProcessorSupplier[Any, Any, Any, Any]
     stores: tuple[str, ...]
     children: tuple[str, ...]
 
@@ -100,8 +100,6 @@ class TopologyPlan:
 
     application_id: str
     subtopologies: tuple[SubtopologyPlan, ...]
-    globals: SubtopologyPlan | None
-    """Global stores with the sources and processors that fill them; ``None`` without any."""
     whole: SubtopologyPlan
     """All sub-topologies as one, for the test driver's single task."""
 

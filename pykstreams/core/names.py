@@ -1,0 +1,69 @@
+"""Names of nodes and stores: what users may give, and what is generated where they give none."""
+
+from __future__ import annotations
+
+import re
+
+from pykstreams.core.errors import TopologyError
+
+_MAX_LENGTH = 249
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+class Named(str):
+    """A checked name: letters, digits, ``.``, ``_`` and ``-``, at most 249 characters (``TopologyError`` otherwise).
+
+    >>> Named("orders-by-customer")
+    'orders-by-customer'
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, name: str) -> Named:
+        return super().__new__(cls, valid_name(name))
+
+
+def valid_name(name: str) -> str:
+    """Gives the name back, or raises ``TopologyError`` that says what is wrong with it (``Named.validate``, 4.3.1)."""
+    if not isinstance(name, str):
+        raise TypeError(f"name is {name!r}; expected a str")
+    if not name:
+        raise TopologyError("a name is empty; give at least one character or leave the name away")
+    if name in (".", ".."):
+        raise TopologyError(f"name {name!r} is not allowed, since topics and folders are named after it")
+    if len(name) > _MAX_LENGTH:
+        raise TopologyError(f"name {name!r} has {len(name)} characters; at most {_MAX_LENGTH} are allowed")
+    if not _LEGAL.fullmatch(name):
+        raise TopologyError(f"name {name!r} has characters other than ASCII letters, digits, '.', '_' and '-'")
+    return name
+
+
+class NodeNamer:
+    """Hands out names with Kafka Streams' prefixes and one counter of ten digits for nodes and stores together.
+
+    The counter advances also where the user gave a name, so that naming a step renumbers no neighbour
+    (``NamedInternal.orElseGenerateWithPrefix``, 4.3.1).
+    """
+
+    def __init__(self) -> None:
+        self._next = 0
+
+    def node(self, prefix: str) -> str:
+        """``KSTREAM-MAP-`` gives ``KSTREAM-MAP-0000000003``."""
+        name = f"{prefix}{self._next:010d}"
+        self._next += 1
+        return name
+
+    def store(self, prefix: str) -> str:
+        """``KSTREAM-AGGREGATE-`` gives ``KSTREAM-AGGREGATE-STATE-STORE-0000000003``."""
+        return self.node(f"{prefix}STATE-STORE-")
+
+    def named(self, name: str | None, prefix: str) -> str:
+        """The user's name if there is one, else a generated one."""
+        generated = self.node(prefix)
+        return generated if name is None else valid_name(name)
+
+    def suffixed(self, name: str | None, suffix: str, prefix: str) -> str:
+        """The user's name with a suffix if there is one, else a generated one."""
+        generated = self.node(prefix)
+        return generated if name is None else valid_name(name + suffix)

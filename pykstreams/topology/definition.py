@@ -1,0 +1,91 @@
+"""What has been added to a topology so far: nodes by name, stores, internal topics, and who belongs together."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from pykstreams.core.processor import OperatorSupplier, ProcessorSupplier
+from pykstreams.core.types import StreamPartitioner, TimestampExtractor, TopicNameExtractor
+from pykstreams.topology.java_order import hash_set_order
+from pykstreams.topology.offset_reset import AutoOffsetReset
+from pykstreams.topology.stores import StoreFactory
+from pykstreams.topology.subtopologies import NodeGroups
+
+Supplier: TypeAlias = OperatorSupplier | ProcessorSupplier[Any, Any, Any, Any]
+"""What a processor node runs: an operator of the DSL, or a user's ``Processor`` by the callable that makes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDefinition:
+    """A source; topics are without the application id."""
+
+    name: str
+    topics: tuple[str, ...]
+    pattern: re.Pattern[str] | None
+    offset_reset: AutoOffsetReset | None
+    timestamp_extractor: TimestampExtractor | None
+    key_deserializer: Any
+    value_deserializer: Any
+    predecessors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorDefinition:
+    """A processor; stores are connected to it later, so the list of their names grows."""
+
+    name: str
+    predecessors: tuple[str, ...]
+    supplier: Supplier
+    connected: list[str] = field(default_factory=list)
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        """The connected stores in the order in which Kafka Streams goes through them."""
+        return hash_set_order(self.connected)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkDefinition:
+    """A sink; a topic name is without the application id."""
+
+    name: str
+    predecessors: tuple[str, ...]
+    topic: str | TopicNameExtractor[Any, Any]
+    key_serializer: Any
+    value_serializer: Any
+    partitioner: StreamPartitioner[Any, Any] | None
+
+
+NodeDefinition: TypeAlias = SourceDefinition | ProcessorDefinition | SinkDefinition
+
+
+@dataclass(slots=True)
+class TopologyDefinition:
+    """Everything in the order of adding. The checks are in ``Topology``; here it is only kept."""
+
+    nodes: dict[str, NodeDefinition] = field(default_factory=dict)
+    stores: dict[str, StoreFactory] = field(default_factory=dict)
+    store_users: dict[str, list[str]] = field(default_factory=dict)
+    internal_topics: dict[str, int | None] = field(default_factory=dict)
+    """Repartition topics, without the application id, with the number of partitions that the user asked for."""
+    changelog_sources: dict[str, str] = field(default_factory=dict)
+    """Stores that are restored from a topic that is there anyway."""
+    copartitioned: list[set[str]] = field(default_factory=list)
+    """Names of sources whose topics need equal partition counts."""
+    groups: NodeGroups = field(default_factory=NodeGroups)
+
+    def add(self, node: NodeDefinition) -> None:
+        self.nodes[node.name] = node
+        self.groups.add(node.name)
+        self.groups.unite(node.name, node.predecessors)
+
+    def source_topics(self) -> dict[str, str]:
+        """Each topic that some source reads by name, with that source."""
+        return {
+            topic: node.name
+            for node in self.nodes.values()
+            if isinstance(node, SourceDefinition)
+            for topic in node.topics
+        }

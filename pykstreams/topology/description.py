@@ -1,0 +1,258 @@
+"""``Topology.describe()``: the nodes by sub-topology, and the very text that Kafka Streams prints.
+
+The text lists nodes by how many paths lie below them, then by name; the names behind an arrow are ordered the same
+way, but by the counts at the moment the arrow was drawn. So the arrows are drawn here in the order in which Kafka
+Streams draws them (``InternalTopologyBuilder.describeSubtopology``, 4.3.1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.types import TopicNameExtractor
+from pykstreams.topology import drawing
+from pykstreams.topology.definition import (
+    NodeDefinition,
+    ProcessorDefinition,
+    SourceDefinition,
+    TopologyDefinition,
+)
+from pykstreams.topology.java_order import hash_set_order
+from pykstreams.topology.plan import InternalTopic
+from pykstreams.topology.planner import make_plan
+
+
+class Node:
+    """A node with its neighbours."""
+
+    kind: Literal["Source", "Processor", "Sink"]
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.ordered_predecessors: list[Node] = []
+        self.ordered_successors: list[Node] = []
+        self.weight = 1
+
+    @property
+    def predecessors(self) -> frozenset[Node]:
+        return frozenset(self.ordered_predecessors)
+
+    @property
+    def successors(self) -> frozenset[Node]:
+        return frozenset(self.ordered_successors)
+
+    def detail(self) -> str:
+        """What stands in brackets behind the name."""
+        raise TypeError(f"{type(self).__name__} is not a kind of node")
+
+    def __str__(self) -> str:
+        lines = [f"{self.kind}: {self.name} ({self.detail()})"]
+        if not isinstance(self, Sink):
+            lines.append(f"      --> {_names(self.ordered_successors)}")
+        if not isinstance(self, Source):
+            lines.append(f"      <-- {_names(self.ordered_predecessors)}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({self.name!r})"
+
+
+class Source(Node):
+    """A source with its topics, or the pattern that they match."""
+
+    kind = "Source"
+
+    def __init__(self, name: str, topics: tuple[str, ...], pattern: re.Pattern[str] | None) -> None:
+        super().__init__(name)
+        self._topics = hash_set_order(topics, copied=True)
+        self.topic_pattern = pattern
+
+    @property
+    def topic_set(self) -> frozenset[str]:
+        return frozenset(self._topics)
+
+    def detail(self) -> str:
+        if self.topic_pattern is not None:
+            return f"topics: {self.topic_pattern.pattern}"
+        return f"topics: [{', '.join(self._topics)}]"
+
+
+class Processor(Node):
+    """A processor with the names of its stores."""
+
+    kind = "Processor"
+
+    def __init__(self, name: str, stores: tuple[str, ...]) -> None:
+        super().__init__(name)
+        self._stores = hash_set_order(stores, copied=True)
+
+    @property
+    def stores(self) -> frozenset[str]:
+        return frozenset(self._stores)
+
+    def detail(self) -> str:
+        return f"stores: [{', '.join(self._stores)}]"
+
+
+class Sink(Node):
+    """A sink with its topic, or what chooses the topic per record."""
+
+    kind = "Sink"
+
+    def __init__(self, name: str, topic: str | TopicNameExtractor[Any, Any]) -> None:
+        super().__init__(name)
+        self.topic = topic if isinstance(topic, str) else None
+        self.topic_name_extractor = None if isinstance(topic, str) else topic
+
+    def detail(self) -> str:
+        if self.topic is not None:
+            return f"topic: {self.topic}"
+        return f"extractor class: {self.topic_name_extractor}"
+
+
+class Subtopology:
+    """Nodes that are connected by anything but topics."""
+
+    def __init__(self, number: int, nodes: list[Node]) -> None:
+        self.id = number
+        self.ordered_nodes = tuple(sorted(nodes, key=lambda node: (-node.weight, node.name)))
+
+    @property
+    def nodes(self) -> frozenset[Node]:
+        return frozenset(self.ordered_nodes)
+
+    def __str__(self) -> str:
+        return f"Sub-topology: {self.id}\n" + "".join(f"    {node}\n" for node in self.ordered_nodes) + "\n"
+
+
+class TopologyDescription:
+    """What ``Topology.describe()`` gives; ``str()`` equals Kafka Streams' text, without the application id."""
+
+    Node: TypeAlias = Node
+    Source: TypeAlias = Source
+    Processor: TypeAlias = Processor
+    Sink: TypeAlias = Sink
+    Subtopology: TypeAlias = Subtopology
+
+    def __init__(
+        self,
+        subtopologies: tuple[Subtopology, ...],
+        definition: TopologyDefinition,
+        config: StreamsConfig | Mapping[str, object] | None,
+    ) -> None:
+        self.subtopologies = subtopologies
+        self._definition = definition
+        self._config = config
+
+    @property
+    def internal_topics(self) -> list[InternalTopic]:
+        """Every repartition and changelog topic, sorted by name, with the partitions and settings of Kafka Streams.
+
+        Names start with the ``application.id`` of the configuration given to the builder; without one this is a
+        ``ConfigError``.
+        """
+        config = self._config if isinstance(self._config, StreamsConfig) else StreamsConfig(self._config)
+        return list(make_plan(self._definition, config).internal_topics)
+
+    def owns(self, topic: str) -> bool:
+        """Tells whether a topic (named without the application id) is the application's own."""
+        return topic in self._definition.internal_topics
+
+    def to_mermaid(self) -> str:
+        """A Mermaid flowchart: sub-topologies as boxes, topics and stores in shapes of their own."""
+        return drawing.mermaid(self.to_dict())
+
+    def to_dot(self) -> str:
+        """The same drawing for Graphviz."""
+        return drawing.dot(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The description as plain values, for tools and tests."""
+        return {
+            "subtopologies": [
+                {
+                    "id": part.id,
+                    "nodes": [self._node_dict(node) for node in part.ordered_nodes],
+                }
+                for part in self.subtopologies
+            ]
+        }
+
+    def _node_dict(self, node: Node) -> dict[str, Any]:
+        result: dict[str, Any] = {
+            "name": node.name,
+            "type": node.kind.lower(),
+            "successors": [other.name for other in node.ordered_successors],
+        }
+        if isinstance(node, Source):
+            pattern = node.topic_pattern
+            result["topics"] = [
+                {"name": topic, "internal": self.owns(topic)} for topic in sorted(node.topic_set)
+            ]
+            result["pattern"] = None if pattern is None else pattern.pattern
+        elif isinstance(node, Processor):
+            result["stores"] = sorted(node.stores)
+        elif isinstance(node, Sink):
+            fixed = node.topic is not None
+            result["topic"] = {"name": node.topic, "internal": self.owns(node.topic)} if node.topic else None
+            result["dynamic"] = not fixed
+        return result
+
+    def __str__(self) -> str:
+        return "Topologies:\n " + "".join(f"  {part}" for part in self.subtopologies)
+
+
+def describe(
+    definition: TopologyDefinition, config: StreamsConfig | Mapping[str, object] | None
+) -> TopologyDescription:
+    """Describes what has been added so far."""
+    parts = tuple(
+        Subtopology(number, _connected(definition, names))
+        for number, names in enumerate(definition.groups.groups())
+    )
+    return TopologyDescription(parts, definition, config)
+
+
+def _connected(definition: TopologyDefinition, names: tuple[str, ...]) -> list[Node]:
+    # Kafka Streams copies the names from a hash set to a hash map before it goes through them.
+    ordered = hash_set_order(hash_set_order(names))
+    nodes = {name: _describe_node(definition.nodes[name]) for name in ordered}
+    for name, node in nodes.items():
+        for parent in definition.nodes[name].predecessors:
+            above = nodes[parent]
+            _insert(node.ordered_predecessors, above)
+            _insert(above.ordered_successors, node)
+            _grow(above, node.weight)
+    return list(nodes.values())
+
+
+def _describe_node(node: NodeDefinition) -> Node:
+    if isinstance(node, SourceDefinition):
+        return Source(node.name, node.topics, node.pattern)
+    if isinstance(node, ProcessorDefinition):
+        return Processor(node.name, node.stores)
+    return Sink(node.name, node.topic)
+
+
+def _insert(ordered: list[Node], node: Node) -> None:
+    """Puts a node before the first one that is lighter, or as heavy and later in the alphabet."""
+    if node in ordered:
+        return
+    for i, other in enumerate(ordered):
+        if (-node.weight, node.name) < (-other.weight, other.name):
+            ordered.insert(i, node)
+            return
+    ordered.append(node)
+
+
+def _grow(node: Node, weight: int) -> None:
+    node.weight += weight
+    for above in node.ordered_predecessors:
+        _grow(above, weight)
+
+
+def _names(nodes: list[Node]) -> str:
+    return ", ".join(node.name for node in nodes) or "none"

@@ -1,0 +1,145 @@
+"""Makes the plan of a topology for one configuration: full topic names, stores as they will be built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.state.spec import StoreBuilder
+from pykstreams.topology.definition import (
+    NodeDefinition,
+    ProcessorDefinition,
+    SinkDefinition,
+    SourceDefinition,
+    TopologyDefinition,
+)
+from pykstreams.topology.internal_topics import CHANGELOG_SUFFIX, changelog_topic, repartition_topic
+from pykstreams.topology.plan import (
+    InternalTopic,
+    Node,
+    ProcessorNode,
+    SinkNode,
+    SourceNode,
+    SubtopologyPlan,
+    TopologyPlan,
+)
+from pykstreams.topology.stores import store_for_run
+
+
+def make_plan(definition: TopologyDefinition, config: StreamsConfig) -> TopologyPlan:
+    """Plans every sub-topology, and all of them as one."""
+    planner = _Planner(definition, config)
+    parts = tuple(planner.part(i, names) for i, names in enumerate(definition.groups.groups()))
+    return TopologyPlan(planner.application_id, parts, planner.part(0, definition.nodes))
+
+
+class _Planner:
+    def __init__(self, definition: TopologyDefinition, config: StreamsConfig) -> None:
+        self.application_id = str(config["application.id"])
+        self._definition = definition
+        self._config = config
+        self._children: dict[str, list[str]] = {name: [] for name in definition.nodes}
+        for node in definition.nodes.values():
+            for parent in node.predecessors:
+                self._children[parent].append(node.name)
+        self._stores: dict[str, StoreBuilder[Any]] = {}
+        self._copartitioned = self._copartition_groups()
+
+    def part(self, number: int, names: Iterable[str]) -> SubtopologyPlan:
+        """The plan of some of the nodes."""
+        members = [self._definition.nodes[name] for name in self._definition.nodes if name in set(names)]
+        sources = [node for node in members if isinstance(node, SourceDefinition)]
+        stores = {
+            name: self._store(name)
+            for node in members
+            if isinstance(node, ProcessorDefinition)
+            for name in node.stores
+        }
+        source_topics = tuple(self._full(topic) for node in sources for topic in node.topics)
+        changelogs = {name: self._changelog(name) for name, store in stores.items() if self._is_restored(store)}
+        return SubtopologyPlan(
+            id=number,
+            nodes={node.name: self._node(node) for node in members},
+            stores=stores,
+            source_topics=source_topics,
+            source_patterns=tuple(node.pattern for node in sources if node.pattern is not None),
+            sink_topics=tuple(
+                dict.fromkeys(
+                    self._full(node.topic)
+                    for node in members
+                    if isinstance(node, SinkDefinition) and isinstance(node.topic, str)
+                )
+            ),
+            repartition_topics=self._repartition_topics(sources),
+            changelogs=changelogs,
+            changelog_topics={
+                topic: changelog_topic(topic, stores[name], self._additional_retention_ms())
+                for name, topic in changelogs.items()
+                if name not in self._definition.changelog_sources
+            },
+            copartition_groups=tuple(group for group in self._copartitioned if group & set(source_topics)),
+        )
+
+    def _node(self, node: NodeDefinition) -> Node:
+        children = tuple(self._children[node.name])
+        if isinstance(node, SourceDefinition):
+            return SourceNode(
+                node.name,
+                tuple(self._full(topic) for topic in node.topics),
+                node.pattern,
+                node.key_deserializer,
+                node.value_deserializer,
+                node.timestamp_extractor,
+                node.offset_reset,
+                children,
+            )
+        if isinstance(node, ProcessorDefinition):
+            return ProcessorNode(node.name, node.supplier, node.stores, children)
+        topic = self._full(node.topic) if isinstance(node.topic, str) else node.topic
+        return SinkNode(node.name, topic, node.key_serializer, node.value_serializer, node.partitioner)
+
+    def _store(self, name: str) -> StoreBuilder[Any]:
+        if name not in self._stores:
+            own_changelog = name not in self._definition.changelog_sources
+            self._stores[name] = store_for_run(self._definition.stores[name], self._config, logging=own_changelog)
+        return self._stores[name]
+
+    def _is_restored(self, store: StoreBuilder[Any]) -> bool:
+        return store.logging or store.name in self._definition.changelog_sources
+
+    def _changelog(self, store: str) -> str:
+        reused = self._definition.changelog_sources.get(store)
+        return f"{self.application_id}-{store}{CHANGELOG_SUFFIX}" if reused is None else self._full(reused)
+
+    def _additional_retention_ms(self) -> int:
+        return int(self._config["windowstore.changelog.additional.retention.ms"])
+
+    def _full(self, topic: str) -> str:
+        return f"{self.application_id}-{topic}" if topic in self._definition.internal_topics else topic
+
+    def _repartition_topics(self, sources: list[SourceDefinition]) -> dict[str, InternalTopic]:
+        owned = self._definition.internal_topics
+        return {
+            self._full(topic): repartition_topic(self._full(topic), owned[topic])
+            for node in sources
+            for topic in node.topics
+            if topic in owned
+        }
+
+    def _copartition_groups(self) -> tuple[frozenset[str], ...]:
+        """Groups of topics; groups that share a topic are one."""
+        groups: list[set[str]] = []
+        for names in self._definition.copartitioned:
+            members = (self._definition.nodes.get(name) for name in names)
+            topics = {
+                self._full(topic)
+                for node in members
+                if isinstance(node, SourceDefinition)
+                for topic in node.topics
+            }
+            for other in [group for group in groups if group & topics]:
+                topics |= other
+                groups.remove(other)
+            groups.append(topics)
+        return tuple(frozenset(group) for group in groups)

@@ -1,0 +1,52 @@
+"""How a store waits to be made: some choices are known only with the configuration of the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.state.spec import StoreBuilder
+
+
+class StoreFactory(Protocol):
+    """Gives the builder of a store once the configuration is known."""
+
+    @property
+    def name(self) -> str:
+        """The name of the store."""
+        ...
+
+    @property
+    def logging(self) -> bool:
+        """Whether the store is to have a changelog."""
+        ...
+
+    def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
+        """The builder for this run."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GivenStore:
+    """A store whose builder the user gave."""
+
+    given: StoreBuilder[Any]
+
+    @property
+    def name(self) -> str:
+        return self.given.name
+
+    @property
+    def logging(self) -> bool:
+        return self.given.logging
+
+    def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
+        return self.given
+
+
+def store_for_run(factory: StoreFactory, config: StreamsConfig, *, logging: bool) -> StoreBuilder[Any]:
+    """The builder as it is used: without a cache where the worker has none, without changelog where it reads a topic."""
+    builder = factory.builder(config)
+    caching = builder.caching and config["statestore.cache.max.bytes"] > 0
+    return replace(builder, caching=caching, logging=builder.logging and logging)

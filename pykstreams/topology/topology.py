@@ -1,0 +1,222 @@
+"""``Topology``: the low-level way to say what is connected to what, and where the DSL's graph ends up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import TopologyError
+from pykstreams.core.types import StreamPartitioner, TimestampExtractor, TopicNameExtractor
+from pykstreams.state.spec import StoreBuilder
+from pykstreams.topology.definition import (
+    ProcessorDefinition,
+    SinkDefinition,
+    SourceDefinition,
+    Supplier,
+    TopologyDefinition,
+)
+from pykstreams.topology.description import TopologyDescription, describe
+from pykstreams.topology.offset_reset import AutoOffsetReset
+from pykstreams.topology.plan import TopologyPlan
+from pykstreams.topology.planner import make_plan
+from pykstreams.topology.stores import GivenStore, StoreFactory
+
+
+class Topology:
+    """Sources, processors, sinks and stores by name; every ``add_*`` gives the topology back.
+
+    Names are unique (``TopologyError``); parents are added before their children. Source: ``Topology`` and
+    ``InternalTopologyBuilder``, 4.3.1.
+    """
+
+    def __init__(self, config: StreamsConfig | Mapping[str, object] | None = None) -> None:
+        self._config = config
+        self._definition = TopologyDefinition()
+
+    def add_source(
+        self,
+        name: str,
+        *topics: str | re.Pattern[str],
+        offset_reset_policy: AutoOffsetReset | str | None = None,
+        timestamp_extractor: TimestampExtractor | None = None,
+        key_deserializer: Any = None,
+        value_deserializer: Any = None,
+    ) -> Topology:
+        """Adds a source of topics by name, or of all topics that match one compiled pattern.
+
+        A topic can have one source only (``TopologyError``). ``None`` means the default of the configuration.
+        """
+        self._check_new(name)
+        names = tuple(topic for topic in topics if isinstance(topic, str))
+        patterns = [topic for topic in topics if isinstance(topic, re.Pattern)]
+        if not topics or len(names) + len(patterns) != len(topics) or (patterns and len(topics) > 1):
+            raise TopologyError(f"source {name!r} needs topic names or exactly one compiled pattern, got {topics!r}")
+        pattern = patterns[0] if patterns else None
+        self._check_topics_are_free(name, names, pattern)
+        self._definition.add(
+            SourceDefinition(
+                name,
+                names,
+                pattern,
+                AutoOffsetReset.of(offset_reset_policy),
+                timestamp_extractor,
+                key_deserializer,
+                value_deserializer,
+            )
+        )
+        return self
+
+    def add_processor(self, name: str, supplier: Supplier, *parent_names: str) -> Topology:
+        """Adds a processor below its parents.
+
+        ``supplier`` is a callable without arguments that gives a new ``Processor`` at each call (a class, for one);
+        if it has a method ``stores()``, the builders that it gives are added and connected.
+        """
+        self._check_new(name)
+        self._check_parents(name, parent_names)
+        if not callable(supplier) and not hasattr(supplier, "build"):
+            raise TypeError(f"supplier of processor {name!r} is {supplier!r}; expected a callable without arguments")
+        self._definition.add(ProcessorDefinition(name, parent_names, supplier))
+        provide: Callable[[], Collection[StoreBuilder[Any]] | None] | None = getattr(supplier, "stores", None)
+        for builder in (provide() if callable(provide) else None) or ():
+            self.add_state_store(builder, name)
+        return self
+
+    def add_sink(
+        self,
+        name: str,
+        topic: str | TopicNameExtractor[Any, Any],
+        *parent_names: str,
+        key_serializer: Any = None,
+        value_serializer: Any = None,
+        partitioner: StreamPartitioner[Any, Any] | None = None,
+    ) -> Topology:
+        """Adds a sink that writes to a topic, or to the one that ``topic(key, value, record context)`` names."""
+        self._check_new(name)
+        self._check_parents(name, parent_names)
+        if not isinstance(topic, str) and not callable(topic):
+            raise TypeError(f"topic of sink {name!r} is {topic!r}; expected a name or a callable")
+        self._definition.add(
+            SinkDefinition(name, parent_names, topic, key_serializer, value_serializer, partitioner)
+        )
+        return self
+
+    def add_state_store(self, builder: StoreBuilder[Any] | StoreFactory, *processor_names: str) -> Topology:
+        """Adds a store and connects it to processors; a second, different store of that name is refused."""
+        factory = GivenStore(builder) if isinstance(builder, StoreBuilder) else builder
+        stores = self._definition.stores
+        if factory.name in stores and stores[factory.name] != factory:
+            raise TopologyError(
+                f"a different store named {factory.name!r} has already been added; give one of the two another name"
+            )
+        stores[factory.name] = factory
+        for processor in processor_names:
+            self._connect(processor, factory.name)
+        return self
+
+    def connect_processor_and_state_stores(self, processor_name: str, *state_store_names: str) -> Topology:
+        """Connects a processor with stores that have been added; a store joins the sub-topologies of its users."""
+        if not state_store_names:
+            raise TopologyError(f"no store was named that processor {processor_name!r} should be connected to")
+        if isinstance(self._definition.nodes.get(processor_name), SourceDefinition | SinkDefinition):
+            raise TopologyError(f"{processor_name!r} is a source or a sink, which cannot be connected to stores")
+        for store in state_store_names:
+            self._connect(processor_name, store)
+        return self
+
+    def describe(self) -> TopologyDescription:
+        """The nodes by sub-topology; ``str()`` of it is the text that Kafka Streams prints."""
+        return describe(self._definition, self._config)
+
+    def plan(self, config: StreamsConfig) -> TopologyPlan:
+        """The frozen plan that the runtime works from."""
+        return make_plan(self._definition, config)
+
+    # What the DSL adds beside nodes and stores.
+
+    def add_internal_topic(self, topic: str, partitions: int | None) -> None:
+        """Marks a topic as the application's own; its name gets the application id in front."""
+        self._definition.internal_topics[topic] = partitions
+
+    def reuse_topic_as_changelog(self, store: str, topic: str) -> None:
+        """Restores a store from a source topic instead of a changelog of its own."""
+        if store in self._definition.changelog_sources:
+            raise TopologyError(f"store {store!r} is restored from a topic already")
+        self._definition.changelog_sources[store] = topic
+
+    def copartition(self, sources: Iterable[str]) -> None:
+        """Demands equal partition counts of the topics of these sources; checks the counts that are known."""
+        group = set(sources)
+        self._definition.copartitioned.append(group)
+
+    def check_copartitioning(self) -> None:
+        """Raises ``TopologyError`` where the user gave unequal partition counts to topics that belong together."""
+        nodes, given = self._definition.nodes, self._definition.internal_topics
+        for group in self._definition.copartitioned:
+            members = (nodes.get(name) for name in group)
+            topics = {t for node in members if isinstance(node, SourceDefinition) for t in node.topics}
+            counts = {topic: given.get(topic) for topic in sorted(topics)}
+            if len(set(counts.values())) > 1 and None not in counts.values():
+                listed = ", ".join(f"{topic} ({count} partitions)" for topic, count in counts.items())
+                raise TopologyError(
+                    f"the topics {listed} are joined or merged by key and need equal partition counts; "
+                    "give the same num_partitions to each Repartitioned"
+                )
+
+    def _check_new(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"name of a node is {name!r}; expected a str")
+        if name in self._definition.nodes:
+            raise TopologyError(f"a node named {name!r} has already been added; give one of the two another name")
+
+    def _check_parents(self, name: str, parents: tuple[str, ...]) -> None:
+        if not parents:
+            raise TopologyError(f"node {name!r} has no parents; name at least one source or processor")
+        for parent in parents:
+            node = self._definition.nodes.get(parent)
+            if node is None:
+                hint = "it cannot be its own parent" if parent == name else "add it first"
+                raise TopologyError(f"parent {parent!r} of node {name!r} is unknown; {hint}")
+            if isinstance(node, SinkDefinition):
+                raise TopologyError(f"{parent!r} is a sink and cannot be a parent of {name!r}")
+
+    def _check_topics_are_free(self, name: str, topics: tuple[str, ...], pattern: re.Pattern[str] | None) -> None:
+        taken = self._definition.source_topics()
+        for topic in topics:
+            if topic in taken:
+                raise TopologyError(
+                    f"topic {topic!r} of source {name!r} is read by source {taken[topic]!r} already; "
+                    "use that source for both"
+                )
+        for node in self._definition.nodes.values():
+            if isinstance(node, SourceDefinition) and node.pattern is not None:
+                for topic in topics:
+                    if node.pattern.fullmatch(topic):
+                        raise TopologyError(
+                            f"topic {topic!r} of source {name!r} matches the pattern {node.pattern.pattern!r} "
+                            f"of source {node.name!r}; narrow the pattern"
+                        )
+        for topic in taken if pattern is not None else ():
+            if pattern is not None and pattern.fullmatch(topic):
+                raise TopologyError(
+                    f"pattern {pattern.pattern!r} of source {name!r} matches topic {topic!r}, "
+                    f"which source {taken[topic]!r} reads already; narrow the pattern"
+                )
+
+    def _connect(self, processor: str, store: str) -> None:
+        definition = self._definition
+        if store not in definition.stores:
+            raise TopologyError(f"store {store!r} of processor {processor!r} is unknown; call add_state_store first")
+        node = definition.nodes.get(processor)
+        if node is None:
+            raise TopologyError(f"processor {processor!r}, which uses store {store!r}, is unknown; add it first")
+        if not isinstance(node, ProcessorDefinition):
+            raise TopologyError(f"{processor!r} is a source or a sink, which cannot be connected to stores")
+        users = definition.store_users.setdefault(store, [])
+        if users:
+            definition.groups.unite(users[0], (processor,))
+        users.append(processor)
+        if store not in node.connected:
+            node.connected.append(store)
