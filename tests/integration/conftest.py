@@ -1,0 +1,128 @@
+"""Fixtures for tests against Kafka; which Kafka that is, ``tests/kafka/choice.py`` decides once for the run.
+
+The broker starts when the first test asks for it, serves the whole session, and is torn down at its end.
+Every test uses topics and groups of its own, named by ``make_name``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from tests.kafka import compose, local_broker
+from tests.kafka.brokers import Brokers, GivenBrokers, create_topic, wait_until_ready
+from tests.kafka.choice import Flavour, chosen, compose_command
+from tests.kafka.settings import ONE_BROKER
+
+# --- pytest-docker's fixtures, overridden ---
+
+
+@pytest.fixture(scope="session")
+def docker_compose_command() -> str | None:
+    return compose_command()
+
+
+@pytest.fixture(scope="session")
+def docker_compose_file() -> str:
+    compose.ensure_image()
+    compose.one_broker_port()
+    return str(compose.ONE_BROKER_FILE)
+
+
+@pytest.fixture(scope="session")
+def docker_setup() -> list[str]:
+    return compose.SETUP
+
+
+@pytest.fixture(scope="session")
+def docker_cleanup() -> list[str]:
+    return compose.CLEANUP
+
+
+# --- what tests use ---
+
+
+class MakeTopic(Protocol):
+    """``make_topic("orders", partitions=2, cleanup_policy="compact")`` gives the name of a new topic."""
+
+    def __call__(self, prefix: str = "topic", *, partitions: int = 1, **settings: object) -> str: ...
+
+
+@pytest.fixture(scope="session")
+def bootstrap_servers(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of the broker that all tests share."""
+    choice = chosen()
+    with contextlib.ExitStack() as stack:
+        brokers: Brokers | GivenBrokers
+        match choice.flavour:
+            case Flavour.GIVEN:
+                brokers = GivenBrokers(choice.given)
+                wait_until_ready(brokers)
+            case Flavour.DOCKER:
+                brokers = compose.ComposeBrokers(request.getfixturevalue("docker_services"), ("kafka",))
+                wait_until_ready(brokers)
+            case Flavour.LOCAL:
+                brokers = stack.enter_context(local_broker.local_brokers())
+            case Flavour.NONE:
+                raise AssertionError("a test that needs Kafka was not deselected although there is none")
+        yield brokers.bootstrap_servers
+
+
+@pytest.fixture(scope="session")
+def make_name() -> Callable[[str], str]:
+    """A factory of names for topics, groups and applications that no other test, and no other run, uses."""
+    run = secrets.token_hex(3)
+    numbers = itertools.count(1)
+
+    def make(prefix: str = "test") -> str:
+        return f"{prefix}-{run}-{next(numbers)}"
+
+    return make
+
+
+@pytest.fixture
+def make_topic(bootstrap_servers: str, make_name: Callable[[str], str]) -> MakeTopic:
+    """A factory of topics on the shared broker."""
+
+    def make(prefix: str = "topic", *, partitions: int = 1, **settings: object) -> str:
+        name = make_name(prefix)
+        create_topic(bootstrap_servers, name, partitions=partitions, **settings)
+        return name
+
+    return make
+
+
+@pytest.fixture
+def start_broker(make_name: Callable[[str], str], tmp_path: Path) -> Iterator[Callable[..., Brokers]]:
+    """A factory of brokers for this test alone, with extra settings, which it may also kill and pause.
+
+    ``start_broker({"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000"})``
+    """
+    with contextlib.ExitStack() as stack:
+
+        def start(settings: dict[str, str] | None = None) -> Brokers:
+            extra = settings or {}
+            if chosen().flavour is Flavour.LOCAL:
+                return stack.enter_context(local_broker.local_brokers({**ONE_BROKER, **extra}))
+            project = make_name("pytest")
+            directory = tmp_path / project
+            directory.mkdir()
+            return stack.enter_context(compose.broker_with(extra, project, directory))
+
+        yield start
+
+
+@pytest.fixture(scope="module")
+def three_brokers() -> Iterator[Brokers]:
+    """A cluster of three for fail-over tests; one for each test module. Tests leave all nodes running."""
+    local = chosen().flavour is Flavour.LOCAL
+    cluster = local_broker.three_brokers() if local else compose.three_brokers(f"pytest{os.getpid()}cluster")
+    with cluster as brokers:
+        yield brokers
