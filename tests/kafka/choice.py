@@ -20,9 +20,6 @@ from typing import Protocol
 
 from tests.kafka.settings import KAFKA_VERSION
 
-HOW_TO_GET_ONE = (
-    "start Docker, or install Java 17 and Maven, or set KAFKA_BOOTSTRAP_SERVERS, and run pytest again"
-)
 OLDEST_JAVA = 17
 
 
@@ -41,10 +38,14 @@ class Flavour(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KafkaChoice:
-    """What was chosen; ``given`` holds the address, and is empty for every other flavour."""
+    """What was chosen; ``given`` holds the address, and is empty for every other flavour.
+
+    ``forced`` is true where ``KAFKA_FLAVOUR`` made the choice.
+    """
 
     flavour: Flavour
     given: str = ""
+    forced: bool = False
 
     def __str__(self) -> str:
         match self.flavour:
@@ -56,6 +57,17 @@ class KafkaChoice:
                 return f"local JVM {KAFKA_VERSION}"
             case Flavour.NONE:
                 return "none"
+
+    def how_to_run_the_rest(self) -> str:
+        """What to do so that the tests run which this choice cannot run."""
+        if self.flavour is Flavour.GIVEN:
+            return "unset KAFKA_BOOTSTRAP_SERVERS, so that the tests start brokers of their own"
+        if self.forced:
+            return "unset KAFKA_FLAVOUR"
+        return (
+            f"start Docker, or install Java {OLDEST_JAVA} and Maven, or set KAFKA_BOOTSTRAP_SERVERS, "
+            "and run again"
+        )
 
 
 class Machine(Protocol):
@@ -103,16 +115,16 @@ def choose(environment: Mapping[str, str], machine: Machine) -> KafkaChoice:
                     "KAFKA_FLAVOUR='docker', but no Docker daemon answers or compose is missing; "
                     "scripts/kafka/docker-up.sh installs and starts both (as root, on Debian)"
                 )
-            return KafkaChoice(Flavour.DOCKER)
+            return KafkaChoice(Flavour.DOCKER, forced=True)
         case "local":
             if not machine.has_java():
                 raise KafkaChoiceError(
                     f"KAFKA_FLAVOUR='local', but Java {OLDEST_JAVA} or Maven is missing; "
                     "install both (Debian: apt-get install openjdk-17-jdk-headless maven)"
                 )
-            return KafkaChoice(Flavour.LOCAL)
+            return KafkaChoice(Flavour.LOCAL, forced=True)
         case "none":
-            return KafkaChoice(Flavour.NONE)
+            return KafkaChoice(Flavour.NONE, forced=True)
     raise KafkaChoiceError(f"KAFKA_FLAVOUR={forced!r} is unknown; use 'docker', 'local' or 'none'")
 
 

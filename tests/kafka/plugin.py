@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kafka.choice import HOW_TO_GET_ONE, Flavour, KafkaChoice, KafkaChoiceError, chosen
+from tests.kafka.choice import Flavour, KafkaChoice, KafkaChoiceError, chosen
 
 CONTROLLING_FIXTURES = frozenset({"start_broker", "three_brokers"})
 """What starts or breaks brokers, and so cannot be had from brokers that somebody else runs."""
@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if os.environ.get("REQUIRE_KAFKA") == "1":
         raise pytest.UsageError(
             f"REQUIRE_KAFKA=1, but {len(impossible)} tests cannot run with kafka: {chosen()}; "
-            + how_to_run(chosen())
+            + chosen().how_to_run_the_rest()
         )
     config.stash[_left_out] = len(impossible)
     config.hook.pytest_deselected(items=impossible)
@@ -57,7 +57,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if count := config.stash[_left_out]:
         terminalreporter.write_line(
-            f"NOT RUN: {count} tests against Kafka (kafka: {chosen()}); to run them, {how_to_run(chosen())}",
+            f"NOT RUN: {count} tests against Kafka (kafka: {chosen()}); "
+            f"to run them, {chosen().how_to_run_the_rest()}",
             yellow=True,
             bold=True,
         )
@@ -74,10 +75,3 @@ def can_run(item: pytest.Item, choice: KafkaChoice) -> bool:
             return CONTROLLING_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
         case Flavour.DOCKER | Flavour.LOCAL:
             return True
-
-
-def how_to_run(choice: KafkaChoice) -> str:
-    """What to do so that everything runs."""
-    if choice.flavour is Flavour.GIVEN:
-        return "unset KAFKA_BOOTSTRAP_SERVERS, so that the tests start brokers of their own"
-    return HOW_TO_GET_ONE

@@ -51,4 +51,4 @@ THREE_BROKERS: Mapping[str, str] = {
 
 def environment_name(setting: str) -> str:
     """The image's variable for a setting: ``log.dirs`` is ``KAFKA_LOG_DIRS``."""
-    return "KAFKA_" + setting.replace("-", "___").replace("_", "__").replace(".", "_").upper()
+    return "KAFKA_" + setting.replace("_", "__").replace("-", "___").replace(".", "_").upper()
