@@ -1,0 +1,56 @@
+# What a newcomer needs: `make demo`, `make test`. Needs Python 3.11 or newer, and nothing running.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help demo test fuzz bench clean
+
+SEEDS ?= 500
+VENV := .venv
+BIN := $(VENV)/bin
+# The first interpreter that is new enough; `make PYTHON=/path/to/python` names another.
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+# What an installation depends on; a second call finds the stamp newer and does nothing.
+INSTALL_INPUTS := setup.cfg pyproject.toml
+
+help:  ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r command text; do \
+		printf '%-12s %s\n' "$$command" "$$text"; done
+
+demo: $(VENV)/installed  ## Run the demo topology on an embedded cluster, and show its result live
+	@$(BIN)/python examples/demo.py
+
+# All checks run, also after one that failed; pytest comes last, and says how it went in its last line.
+test: $(VENV)/installed-for-tests  ## Run linters, type checks, the layer contract, and all tests this machine allows
+	@failed=(); \
+	check() { echo "== $$*"; $(BIN)/"$$@" || failed+=("$$*"); }; \
+	check ruff check; \
+	check ruff format --check; \
+	check mypy; \
+	check lint-imports; \
+	for name in "$${failed[@]}"; do echo "FAILED before pytest: $$name"; done; \
+	$(BIN)/python -m pytest; status=$$?; \
+	[ "$${#failed[@]}" = 0 ] && exit $$status || exit 1
+
+fuzz: $(VENV)/installed-for-tests  ## Record SEEDS=500 random cases with Kafka Streams (needs Java), and compare
+	@$(BIN)/python -m tests.conformance.fuzz --seeds $(SEEDS)
+
+bench: $(VENV)/installed-for-tests  ## Measure against a bare client loop and, where Java is there, Kafka Streams
+	@$(BIN)/python -m benchmarks
+
+clean:  ## Remove the virtual environment and all caches
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@[ -n "$(PYTHON)" ] || { echo "make: needs Python 3.11 or newer; found none (make PYTHON=/path/to/python)" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "make: $(PYTHON) cannot make a virtual environment (Debian: apt-get install python3-venv)" >&2; exit 1; }
+
+$(VENV)/installed: $(BIN)/python $(INSTALL_INPUTS)
+	@echo "installing pykstreams into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/installed-for-tests: $(BIN)/python $(INSTALL_INPUTS)
+	@echo "installing pykstreams with its test and development tools into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[protobuf,test,dev]'
+	@touch $@ $(VENV)/installed
