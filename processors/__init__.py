@@ -1,4 +1,52 @@
-"""Guarded home of ``pykstreams.processors``: the folder has exactly one import name."""
+"""What each operator does to a record; this folder is ``pykstreams.processors`` and has no other name.
+
+An operator is a frozen description with ``build(context)``, which gives the callable of one position in one
+task.
+"""
 
 if __name__ != "pykstreams.processors":  # this folder has one name
     raise ImportError(f"{__name__!r} is not importable; import pykstreams.processors instead")
+
+from pykstreams.processors.printing import Print
+from pykstreams.processors.stateless import (
+    Branch,
+    Filter,
+    FlatMap,
+    FlatMapValues,
+    ForEach,
+    Map,
+    MapValues,
+    PassThrough,
+    Peek,
+    SelectKey,
+)
+from pykstreams.processors.stream_aggregate import StreamAggregate, StreamCount, StreamReduce
+from pykstreams.processors.table import TableFilter, TableMapValues, TableSource, TableToStream
+from pykstreams.processors.table_aggregate import TableAggregate, TableReduce, TableRepartitionMap
+from pykstreams.processors.user import UserFixedKeyProcessor, UserProcessor
+
+__all__ = [
+    "Branch",
+    "Filter",
+    "FlatMap",
+    "FlatMapValues",
+    "ForEach",
+    "Map",
+    "MapValues",
+    "PassThrough",
+    "Peek",
+    "Print",
+    "SelectKey",
+    "StreamAggregate",
+    "StreamCount",
+    "StreamReduce",
+    "TableAggregate",
+    "TableFilter",
+    "TableMapValues",
+    "TableReduce",
+    "TableRepartitionMap",
+    "TableSource",
+    "TableToStream",
+    "UserFixedKeyProcessor",
+    "UserProcessor",
+]

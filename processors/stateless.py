@@ -1,0 +1,306 @@
+"""Operators without state: filter, map, flat map, peek, branch.
+
+Each one is a frozen description; ``build`` gives the callable that runs per record. A user function runs
+inside ``try``, and what it raises goes to ``context.fail`` with the record that the operator got; ``forward``
+is called outside of it. Invariant: a record is handed on with the timestamp and the headers it came with.
+
+Behaviour is that of Kafka Streams 4.3.1, classes ``KStreamFilter``, ``KStreamMap``, ``KStreamMapValues``,
+``KStreamFlatMap``, ``KStreamFlatMapValues``, ``KStreamPeek``, ``ForeachProcessor``, ``PassThrough``,
+``KStreamBranch``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import ForeachAction, Forward, Headers, KeyValueMapper, Pairs, Predicate
+from pykstreams.processors.user_functions import not_a_pair, not_iterable
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Hands on the records for which the predicate holds, or with ``negate`` those for which it does not.
+
+    Any true or false value will do as the predicate's result (``KStreamFilter.process``, 4.3.1).
+    """
+
+    predicate: Predicate[Any, Any]
+    negate: bool = False
+
+    def build(self, context: OperatorContext) -> Forward:
+        predicate, forward, fail = self.predicate, context.forward, context.fail
+
+        def keep(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                if not predicate(key, value):
+                    return
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            forward(key, value, timestamp, headers)
+
+        def drop(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                if predicate(key, value):
+                    return
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            forward(key, value, timestamp, headers)
+
+        return drop if self.negate else keep
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Gives every record a new key and value; ``mapper(key, value)`` returns them as a pair.
+
+    Anything else than a pair, ``None`` included, is an error of this node (``KStreamMap.process``, 4.3.1).
+    """
+
+    mapper: KeyValueMapper[Any, Any, tuple[Any, Any]]
+
+    def build(self, context: OperatorContext) -> Forward:
+        mapper, forward, fail = self.mapper, context.forward, context.fail
+
+        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                pair = mapper(key, value)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            try:
+                new_key, new_value = pair
+            except (TypeError, ValueError):
+                fail(not_a_pair(mapper, pair), key, value, timestamp, headers)
+                return
+            forward(new_key, new_value, timestamp, headers)
+
+        return process
+
+
+@dataclass(frozen=True, slots=True)
+class SelectKey:
+    """Gives every record the key ``mapper(key, value)``; the value stays (``KStreamImpl.selectKey``,
+    4.3.1)."""
+
+    mapper: KeyValueMapper[Any, Any, Any]
+
+    def build(self, context: OperatorContext) -> Forward:
+        mapper, forward, fail = self.mapper, context.forward, context.fail
+
+        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                new_key = mapper(key, value)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            forward(new_key, value, timestamp, headers)
+
+        return process
+
+
+@dataclass(frozen=True, slots=True)
+class MapValues:
+    """Gives every record the value ``mapper(value)``, or ``mapper(key, value)`` with ``with_key``.
+
+    Null values are mapped like any other (``KStreamMapValues.process``, 4.3.1).
+    """
+
+    mapper: Callable[..., Any]
+    with_key: bool = False
+
+    def build(self, context: OperatorContext) -> Forward:
+        mapper, forward, fail = self.mapper, context.forward, context.fail
+
+        def by_value(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                new_value = mapper(value)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            forward(key, new_value, timestamp, headers)
+
+        def by_key_and_value(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                new_value = mapper(key, value)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            forward(key, new_value, timestamp, headers)
+
+        return by_key_and_value if self.with_key else by_value
+
+
+@dataclass(frozen=True, slots=True)
+class FlatMap:
+    """Turns each record into any number of records; ``mapper(key, value)`` returns an iterable of pairs.
+
+    A generator function works. What it yields is collected before the first record is handed on, so that a
+    function which raises half-way has no output. ``None`` is an error of this node
+    (``KStreamFlatMap.process``, 4.3.1).
+    """
+
+    mapper: KeyValueMapper[Any, Any, Pairs[Any, Any]]
+
+    def build(self, context: OperatorContext) -> Forward:
+        mapper, forward, fail = self.mapper, context.forward, context.fail
+
+        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                pairs = mapper(key, value)
+                if pairs is None:
+                    raise not_iterable(mapper, pairs, "pairs (key, value)")
+                results = [*pairs]
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            for pair in results:
+                try:
+                    new_key, new_value = pair
+                except (TypeError, ValueError):
+                    fail(not_a_pair(mapper, pair), key, value, timestamp, headers)
+                    return
+                forward(new_key, new_value, timestamp, headers)
+
+        return process
+
+
+@dataclass(frozen=True, slots=True)
+class FlatMapValues:
+    """Turns each record into any number of records with the same key.
+
+    ``mapper(value)``, or ``mapper(key, value)`` with ``with_key``, returns an iterable of values, collected
+    as in ``FlatMap``. ``None`` is an error of this node (``KStreamFlatMapValues.process``, 4.3.1).
+    """
+
+    mapper: Callable[..., Iterable[Any]]
+    with_key: bool = False
+
+    def build(self, context: OperatorContext) -> Forward:
+        mapper, forward, fail = self.mapper, context.forward, context.fail
+
+        def by_value(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                values = mapper(value)
+                if values is None:
+                    raise not_iterable(mapper, values, "values")
+                results = [*values]
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            for new_value in results:
+                forward(key, new_value, timestamp, headers)
+
+        def by_key_and_value(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                values = mapper(key, value)
+                if values is None:
+                    raise not_iterable(mapper, values, "values")
+                results = [*values]
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            for new_value in results:
+                forward(key, new_value, timestamp, headers)
+
+        return by_key_and_value if self.with_key else by_value
+
+
+@dataclass(frozen=True, slots=True)
+class Peek:
+    """Calls ``action(key, value)`` and hands the record on (``KStreamPeek.process``, 4.3.1)."""
+
+    action: ForeachAction[Any, Any]
+
+    def build(self, context: OperatorContext) -> Forward:
+        action, forward, fail = self.action, context.forward, context.fail
+
+        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                action(key, value)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            forward(key, value, timestamp, headers)
+
+        return process
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach:
+    """Calls ``action(key, value)``; the record ends here (``ForeachProcessor.process``, 4.3.1)."""
+
+    action: ForeachAction[Any, Any]
+
+    def build(self, context: OperatorContext) -> Forward:
+        action, fail = self.action, context.fail
+
+        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                action(key, value)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+
+        return process
+
+
+@dataclass(frozen=True, slots=True)
+class PassThrough:
+    """A node that only has a name, as merges and branches; records never see it (``PassThrough``, 4.3.1)."""
+
+    def build(self, context: OperatorContext) -> Forward:
+        return context.forward
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Hands each record to the child that belongs to the first predicate that holds.
+
+    ``children`` stand beside ``predicates``; ``None`` in place of the last predicate makes its child the
+    default. A record for which nothing holds, or whose child is ``None``, ends here, and does not count as
+    dropped (``KStreamBranch.process``, 4.3.1). Raises ``ValueError`` where the two do not fit together.
+    """
+
+    predicates: tuple[Predicate[Any, Any] | None, ...]
+    children: tuple[str | None, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.predicates) != len(self.children):
+            raise ValueError(
+                f"{len(self.predicates)} predicates and {len(self.children)} children; "
+                "each predicate needs its child"
+            )
+        if None in self.predicates[:-1]:
+            raise ValueError(
+                f"predicates are {self.predicates!r}; only the last may be None, the default branch"
+            )
+
+    def build(self, context: OperatorContext) -> Forward:
+        fail = context.fail
+        targets = [None if name is None else context.children[name] for name in self.children]
+        branches = [
+            (predicate, target)
+            for predicate, target in zip(self.predicates, targets, strict=True)
+            if predicate is not None
+        ]
+        default = targets[-1] if len(branches) < len(targets) else None
+
+        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                for predicate, child in branches:
+                    if predicate(key, value):
+                        target = child
+                        break
+                else:
+                    target = default
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            if target is not None:
+                target(key, value, timestamp, headers)
+
+        return process

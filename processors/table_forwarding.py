@@ -1,0 +1,41 @@
+"""Who hands on the changes of a table: the operator that made them, or the cache of its store.
+
+Invariant: each change of a stored table leaves its operator exactly once. Without a cache the operator hands
+it on as it happens; with one, the cache does when it flushes or evicts the key, and keeps only the last of
+several changes (``TimestampedTupleForwarder`` and ``TimestampedCacheFlushListener``, 4.3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import Headers
+
+Emit: TypeAlias = Callable[[Any, Any, Any, int, Headers, bool], None]
+"""(key, new value, old value, timestamp, headers, is the newest version of its key)"""
+
+
+def forwarder(store: Any, context: OperatorContext, send_old_values: bool) -> Emit | None:
+    """Gives what hands on a change of this store's table, ``None`` where the store's cache does it.
+
+    Called once, while the operator is built. Without ``send_old_values`` the old value is left out.
+    """
+    forward = context.forward
+
+    def flush_both(key: Any, new: Any, old: Any, timestamp: int, headers: Headers) -> None:
+        forward(key, (new, old, True), timestamp, headers)
+
+    def flush_new(key: Any, new: Any, old: Any, timestamp: int, headers: Headers) -> None:
+        forward(key, (new, None, True), timestamp, headers)
+
+    def emit_both(key: Any, new: Any, old: Any, timestamp: int, headers: Headers, newest: bool) -> None:
+        forward(key, (new, old, newest), timestamp, headers)
+
+    def emit_new(key: Any, new: Any, old: Any, timestamp: int, headers: Headers, newest: bool) -> None:
+        forward(key, (new, None, newest), timestamp, headers)
+
+    if store.on_flush(flush_both if send_old_values else flush_new, send_old_values):
+        return None
+    return emit_both if send_old_values else emit_new

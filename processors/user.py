@@ -1,0 +1,198 @@
+"""Runs processors of the Processor API inside the compiled path.
+
+Each task gets its own processor object. A record object is made here, per record, and nowhere else; what the
+processor forwards is taken apart again. An exception of ``process`` goes to ``context.fail`` with the record
+that this node got.
+
+Invariant: the context that a processor sees is the runtime's own ``ProcessingContext``; only ``forward`` is
+added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pykstreams.core.errors import StreamsError
+from pykstreams.core.ids import TaskId
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.processor import (
+    Cancellable,
+    FixedKeyProcessor,
+    FixedKeyProcessorContext,
+    OperatorContext,
+    ProcessingContext,
+    Processor,
+    ProcessorContext,
+    PunctuationType,
+)
+from pykstreams.core.record import FixedKeyRecord, Record, RecordMetadata
+from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
+from pykstreams.processors.user_functions import describe_function
+
+
+@dataclass(frozen=True, slots=True)
+class UserProcessor:
+    """A node that runs a ``Processor``.
+
+    ``supplier`` is called twice when this is made, and once per task. Raises ``TypeError`` for what is no
+    supplier and ``ValueError`` for one that gives the same object twice (``ApiUtils.checkSupplier``, 4.3.1).
+    """
+
+    supplier: Callable[[], Processor[Any, Any, Any, Any]]
+
+    def __post_init__(self) -> None:
+        _check_supplier(self.supplier, Processor)
+
+    def build(self, context: OperatorContext) -> Forward:
+        processor = self.supplier()
+        facade = _Context(context)
+        context.on_init(lambda: processor.init(facade))
+        context.on_close(processor.close)
+        run, fail = processor.process, context.fail
+
+        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                run(Record(key, value, timestamp, headers))
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+
+        return process
+
+
+@dataclass(frozen=True, slots=True)
+class UserFixedKeyProcessor:
+    """A node that runs a ``FixedKeyProcessor``; ``supplier`` as for ``UserProcessor``."""
+
+    supplier: Callable[[], FixedKeyProcessor[Any, Any, Any]]
+
+    def __post_init__(self) -> None:
+        _check_supplier(self.supplier, FixedKeyProcessor)
+
+    def build(self, context: OperatorContext) -> Forward:
+        processor = self.supplier()
+        facade = _FixedKeyContext(context)
+        context.on_init(lambda: processor.init(facade))
+        context.on_close(processor.close)
+        run, fail = processor.process, context.fail
+
+        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                run(FixedKeyRecord(key, value, timestamp, headers))
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+
+        return process
+
+
+def _check_supplier(supplier: Callable[[], object], expected: type) -> None:
+    if not callable(supplier):
+        raise TypeError(
+            f"{supplier!r} is no supplier; give a class derived from {expected.__name__}, "
+            "or a function without arguments that returns a new object each time"
+        )
+    first = supplier()
+    if not isinstance(first, expected):
+        raise TypeError(f"{describe_function(supplier)} gave {first!r}; expected a {expected.__name__}")
+    if supplier() is first:
+        raise ValueError(
+            f"{describe_function(supplier)} gave the same object twice, {first!r}; "
+            "every task needs a processor of its own: return a new one at each call"
+        )
+
+
+class _Delegating(ProcessingContext):
+    """Hands every question on to the runtime's context, and records to the children of one node."""
+
+    __slots__ = ("_children", "_forward", "_node", "_processing")
+
+    def __init__(self, context: OperatorContext) -> None:
+        self._processing = context.processing
+        self._node = context.node
+        self._forward = context.forward
+        self._children = context.children
+
+    def _child(self, name: str) -> Forward:
+        """Gives one child; ``StreamsError`` for another name (``ProcessorContextImpl.forward``, 4.3.1)."""
+        child = self._children.get(name)
+        if child is None:
+            known = ", ".join(map(repr, self._children)) or "none"
+            raise StreamsError(
+                f"{self._node} forwards to {name!r}, which is not connected to it; its children are: {known}"
+            )
+        return child
+
+    @property
+    def application_id(self) -> str:
+        return self._processing.application_id
+
+    @property
+    def task_id(self) -> TaskId:
+        return self._processing.task_id
+
+    @property
+    def record_metadata(self) -> RecordMetadata | None:
+        return self._processing.record_metadata
+
+    @property
+    def key_serde(self) -> Any:
+        return self._processing.key_serde
+
+    @property
+    def value_serde(self) -> Any:
+        return self._processing.value_serde
+
+    @property
+    def state_dir(self) -> Path:
+        return self._processing.state_dir
+
+    @property
+    def metrics(self) -> StreamsMetrics:
+        return self._processing.metrics
+
+    def get_state_store(self, name: str) -> Any:
+        return self._processing.get_state_store(name)
+
+    def schedule(
+        self,
+        interval: Duration,
+        punctuation_type: PunctuationType,
+        callback: Punctuator,
+        *,
+        start_time: Timestamp | None = None,
+    ) -> Cancellable:
+        return self._processing.schedule(interval, punctuation_type, callback, start_time=start_time)
+
+    def commit(self) -> None:
+        self._processing.commit()
+
+    @property
+    def app_configs(self) -> Mapping[str, object]:
+        return self._processing.app_configs
+
+    def app_configs_with_prefix(self, prefix: str) -> dict[str, object]:
+        return self._processing.app_configs_with_prefix(prefix)
+
+    def current_system_time_ms(self) -> int:
+        return self._processing.current_system_time_ms()
+
+    def current_stream_time_ms(self) -> int:
+        return self._processing.current_stream_time_ms()
+
+
+class _Context(_Delegating, ProcessorContext[Any, Any]):
+    __slots__ = ()
+
+    def forward(self, record: Record[Any, Any], child_name: str | None = None) -> None:
+        child = self._forward if child_name is None else self._child(child_name)
+        child(record.key, record.value, record.timestamp, record.headers)
+
+
+class _FixedKeyContext(_Delegating, FixedKeyProcessorContext[Any, Any]):
+    __slots__ = ()
+
+    def forward(self, record: FixedKeyRecord[Any, Any], child_name: str | None = None) -> None:
+        child = self._forward if child_name is None else self._child(child_name)
+        child(record.key, record.value, record.timestamp, record.headers)
