@@ -18,7 +18,6 @@ from pykstreams.core.record import FixedKeyRecord, Record, RecordContext, Record
 from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
 
 if TYPE_CHECKING:
-    from pykstreams.core.config import StreamsConfig
     from pykstreams.core.metrics import StreamsMetrics
 
 KIn = TypeVar("KIn")
@@ -146,7 +145,7 @@ class Processor(ABC, Generic[KIn, VIn, KOut, VOut]):
     def process(self, record: Record[KIn, VIn]) -> None:
         """Called for each record."""
 
-    def close(self) -> None:  # noqa: B027 - nothing to close is the usual case
+    def close(self) -> None:
         """Called once at the end."""
 
 
@@ -163,7 +162,7 @@ class FixedKeyProcessor(ABC, Generic[KIn, VIn, VOut]):
     def process(self, record: FixedKeyRecord[KIn, VIn]) -> None:
         """Called for each record."""
 
-    def close(self) -> None:  # noqa: B027 - nothing to close is the usual case
+    def close(self) -> None:
         """Called once at the end."""
 
 
