@@ -1,10 +1,11 @@
 """Every error that pykstreams raises.
 
-The tree is Kafka Streams' with ``Exception`` read as ``Error``; the four classes marked with ``*`` are ours::
+The tree is Kafka Streams' with ``Exception`` read as ``Error``; the classes marked with ``*`` are ours::
 
     StreamsError                             something went wrong in the application
     ├── ConfigError*                         a setting is wrong: fix the settings
     ├── ClusterError*                        the cluster cannot be reached or refuses a request
+    │   └── DeliveryError*                   the brokers did not take a record
     ├── ProcessingError*                     user code raised: node, topic, partition and offset are attributes
     ├── ProcessorStateError                  a store could not be read or written
     ├── TaskCorruptedError                   local state is unusable; the runtime rebuilds it
@@ -62,6 +63,24 @@ class ConfigError(StreamsError):
 
 class ClusterError(StreamsError):
     """The cluster cannot be reached, or refuses what the application needs."""
+
+
+class DeliveryError(ClusterError):
+    """The brokers did not take a record; ``name`` is what the client calls it, such as ``MSG_SIZE_TOO_LARGE``."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        name: str,
+        retriable: bool = False,
+        fatal: bool = False,
+        task_id: TaskId | None = None,
+    ) -> None:
+        super().__init__(message, task_id=task_id)
+        self.name = name
+        self.retriable = retriable
+        self.fatal = fatal
 
 
 class ProcessingError(StreamsError):
