@@ -16,22 +16,20 @@ from pykstreams.core.types import Forward, Headers
 class Print:
     """Prints each record; it ends here.
 
-    ``label`` ``None`` is the name of the node; ``formatter(key, value)`` replaces ``key, value``. ``file``
-    ``None`` is whatever ``sys.stdout`` is at the time of printing. A path is opened to append, by every task
-    for itself, and written line by line, so that the lines of several tasks stay whole; it is closed with the
-    task. (Kafka Streams empties the file when the topology is built; here a restarted worker adds to it.) A
-    stream that the caller opened is flushed after each line and never closed.
+    ``formatter(key, value)`` replaces ``key, value``. ``file`` ``None`` is whatever ``sys.stdout`` is at the time
+    of printing. A path is opened to append, by every task for itself, and written line by line, so that the
+    lines of several tasks stay whole; it is closed with the task. (Kafka Streams empties the file when the
+    topology is built; here a restarted worker adds to it.) A stream that the caller opened is flushed after
+    each line and never closed.
     """
 
-    label: str | None = None
+    label: str
     file: TextIO | str | os.PathLike[str] | None = None
     formatter: Callable[[Any, Any], str] | None = None
 
     def build(self, context: OperatorContext) -> Forward:
-        label = context.node if self.label is None else self.label
+        label, text, fail = self.label, self.formatter or _key_and_value, context.fail
         write = self._writer(context)
-        text = self.formatter or _key_and_value
-        fail = context.fail
 
         def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             try:

@@ -1,0 +1,174 @@
+"""What an operator meets in a task, small enough to see through: its context, its children, its stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from pykstreams.core.errors import ProcessingError
+from pykstreams.core.ids import TaskId
+from pykstreams.core.processor import CurrentRecord, OperatorSupplier
+from pykstreams.core.record import RecordMetadata
+from pykstreams.core.types import Forward, Headers
+
+
+class FakeStore:
+    """A key-value store as operators see it; with ``cached`` it keeps changes until ``flush``."""
+
+    def __init__(self, *, cached: bool = False) -> None:
+        self.rows: dict[Any, tuple[Any, int]] = {}
+        self.newest = True
+        self.broken: Exception | None = None
+        self.sends_old_values: bool | None = None
+        self._cached = cached
+        self._dirty: dict[Any, tuple[Any, int]] = {}
+        self._listener: Callable[..., None] | None = None
+
+    def get_row(self, key: Any) -> tuple[Any, int] | None:
+        if self.broken is not None:
+            raise self.broken
+        return self.rows.get(key)
+
+    def put_row(self, key: Any, value: Any, timestamp: int) -> bool:
+        if self.broken is not None:
+            raise self.broken
+        if self._cached:
+            old = self.rows.get(key)
+            self._dirty.setdefault(key, (None if old is None else old[0], timestamp))
+        if value is None:
+            self.rows.pop(key, None)
+        else:
+            self.rows[key] = (value, timestamp)
+        return self.newest
+
+    def on_flush(self, listener: Callable[..., None], send_old_values: bool) -> bool:
+        self.sends_old_values = send_old_values
+        self._listener = listener
+        return self._cached
+
+    def flush(self, headers: Headers = ()) -> None:
+        assert self._listener is not None
+        dirty, self._dirty = self._dirty, {}
+        for key, (old, timestamp) in dirty.items():
+            new, time = self.rows.get(key, (None, timestamp))
+            self._listener(key, new, old, time, headers)
+
+
+class FakeProcessing:
+    """The runtime's part of a processor's context: fixed answers, and a list of what was asked."""
+
+    application_id = "shop"
+    task_id = TaskId(0, 1)
+    record_metadata = RecordMetadata("orders", 1, 7)
+    key_serde = "key serde"
+    value_serde = "value serde"
+    state_dir = Path("state")
+    metrics = SimpleNamespace(name="metrics")
+    app_configs = {"app.color": "red"}  # noqa: RUF012 - a fake
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def get_state_store(self, name: str) -> Any:
+        return f"store {name}"
+
+    def schedule(self, *args: Any, **options: Any) -> Any:
+        self.calls.append(("schedule", *args, options))
+        return "schedule"
+
+    def commit(self) -> None:
+        self.calls.append(("commit",))
+
+    def app_configs_with_prefix(self, prefix: str) -> dict[str, object]:
+        return {"color": "red", "prefix": prefix}
+
+    def current_system_time_ms(self) -> int:
+        return 11
+
+    def current_stream_time_ms(self) -> int:
+        return 12
+
+
+class FakeOperatorContext:
+    """Records what its children get, what fails and what is dropped.
+
+    ``fail`` goes on after an error, unless ``failing``: then it raises ``ProcessingError`` as the runtime
+    does. An error of a child passes through it as it is.
+    """
+
+    def __init__(
+        self, *, children: Iterable[str] = ("child",), failing: bool = False, **stores: FakeStore
+    ) -> None:
+        self.node = "NODE"
+        self.processing = FakeProcessing()
+        self.current = CurrentRecord(lambda raw: raw)
+        self.received: dict[str, list[tuple[Any, ...]]] = {name: [] for name in children}
+        self.children: dict[str, Forward] = {name: self._child(name) for name in children}
+        self.failed: list[tuple[Any, ...]] = []
+        self.dropped: list[str] = []
+        self.child_error: Exception | None = None
+        self._failing = failing
+        self._stores = stores
+        self._init: list[Callable[[], None]] = []
+        self._close: list[Callable[[], None]] = []
+
+    def _child(self, name: str) -> Forward:
+        def child(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            if self.child_error is not None:
+                raise self.child_error
+            self.received[name].append((key, value, timestamp, headers))
+
+        return child
+
+    @property
+    def forwarded(self) -> list[tuple[Any, ...]]:
+        """What the only child got."""
+        (records,) = self.received.values()
+        return records
+
+    @property
+    def forward(self) -> Forward:
+        targets = tuple(self.children.values())
+        if len(targets) == 1:
+            return targets[0]
+
+        def forward(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            for target in targets:
+                target(key, value, timestamp, headers)
+
+        return forward
+
+    def store(self, name: str) -> FakeStore:
+        return self._stores[name]
+
+    def fail(self, error: Exception, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        if isinstance(error, ProcessingError):
+            raise error
+        self.failed.append((error, key, value, timestamp, headers))
+        if self._failing:
+            raise ProcessingError(f"{self.node} failed", node=self.node) from error
+
+    def drop(self, reason: str) -> None:
+        self.dropped.append(reason)
+
+    def stream_time(self) -> int:
+        return -1
+
+    def on_init(self, callback: Callable[[], None]) -> None:
+        self._init.append(callback)
+
+    def on_close(self, callback: Callable[[], None]) -> None:
+        self._close.append(callback)
+
+    def start(self, operator: OperatorSupplier) -> Forward:
+        """Builds the operator and runs what it wants to run before the first record."""
+        process = operator.build(self)
+        for callback in self._init:
+            callback()
+        return process
+
+    def close(self) -> None:
+        for callback in self._close:
+            callback()

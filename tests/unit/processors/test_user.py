@@ -1,0 +1,218 @@
+"""Processors of the Processor API inside the compiled path."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from pykstreams.core.errors import ProcessingError, StreamsError
+from pykstreams.core.processor import FixedKeyProcessor, Processor, PunctuationType
+from pykstreams.core.record import FixedKeyRecord, Record
+from pykstreams.processors import UserFixedKeyProcessor, UserProcessor
+from tests.unit.processors.fakes import FakeOperatorContext
+
+HEADERS = (("trace", b"1"),)
+
+
+class Log(Processor[Any, Any, Any, Any]):
+    """Keeps what happens to it, and forwards records as they came."""
+
+    def __init__(self) -> None:
+        self.log: list[Any] = []
+        made.append(self)
+
+    def init(self, context: Any) -> None:
+        super().init(context)
+        self.log.append("init")
+
+    def process(self, record: Record[Any, Any]) -> None:
+        self.log.append(record)
+        self.context.forward(record)
+
+    def close(self) -> None:
+        self.log.append("close")
+
+
+class FixedLog(FixedKeyProcessor[Any, Any, Any]):
+    def __init__(self) -> None:
+        self.log: list[Any] = []
+        made.append(self)
+
+    def process(self, record: FixedKeyRecord[Any, Any]) -> None:
+        self.log.append(record)
+        self.context.forward(record.replace(value=record.value + 1))
+
+
+made: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def _forget_processors() -> None:
+    made.clear()
+
+
+class To(Processor[Any, Any, Any, Any]):
+    """Forwards each record to the child named by its value."""
+
+    def process(self, record: Record[Any, Any]) -> None:
+        self.context.forward(record, record.value)
+
+
+class FixedTo(FixedKeyProcessor[Any, Any, Any]):
+    def process(self, record: FixedKeyRecord[Any, Any]) -> None:
+        self.context.forward(record, record.value)
+
+
+class Raising(Processor[Any, Any, Any, Any]):
+    def process(self, record: Record[Any, Any]) -> None:
+        raise LookupError("boom")
+
+
+class FixedRaising(FixedKeyProcessor[Any, Any, Any]):
+    def process(self, record: FixedKeyRecord[Any, Any]) -> None:
+        raise LookupError("boom")
+
+
+def test_processor_is_initialized_gets_records_and_is_closed() -> None:
+    context = FakeOperatorContext()
+    process = context.start(UserProcessor(Log))
+    process("a", 1, 5, HEADERS)
+    context.close()
+
+    assert made[-1].log == ["init", Record("a", 1, 5, HEADERS), "close"]
+    assert context.forwarded == [("a", 1, 5, HEADERS)]
+
+
+def test_fixed_key_processor_gets_fixed_key_records() -> None:
+    context = FakeOperatorContext()
+    context.start(UserFixedKeyProcessor(FixedLog))("a", 1, 5, HEADERS)
+
+    assert made[-1].log == [FixedKeyRecord("a", 1, 5, HEADERS)]
+    assert context.forwarded == [("a", 2, 5, HEADERS)]
+
+
+def test_every_task_has_a_processor_of_its_own() -> None:
+    operator = UserProcessor(Log)
+    made.clear()
+    for _ in range(2):
+        FakeOperatorContext().start(operator)
+
+    assert len({id(processor) for processor in made}) == 2
+
+
+@pytest.mark.parametrize("operator", [UserProcessor(To), UserFixedKeyProcessor(FixedTo)])
+def test_forward_without_name_reaches_all_children_and_with_name_only_one(operator: Any) -> None:
+    context = FakeOperatorContext(children=("one", "two"))
+    process = context.start(operator)
+    process("a", None, 5, HEADERS)
+    process("b", "two", 6, HEADERS)
+
+    assert context.received == {
+        "one": [("a", None, 5, HEADERS)],
+        "two": [("a", None, 5, HEADERS), ("b", "two", 6, HEADERS)],
+    }
+
+
+@pytest.mark.parametrize("operator", [UserProcessor(To), UserFixedKeyProcessor(FixedTo)])
+def test_forward_to_an_unknown_child_is_an_error_that_names_the_children(operator: Any) -> None:
+    context = FakeOperatorContext(children=("one", "two"))
+    context.start(operator)("a", "three", 5, HEADERS)
+
+    ((error, *_),) = context.failed
+    assert isinstance(error, StreamsError)
+    assert str(error) == (
+        "NODE forwards to 'three', which is not connected to it; its children are: 'one', 'two'"
+    )
+
+
+def test_forward_to_a_name_without_any_children_says_so() -> None:
+    context = FakeOperatorContext(children=())
+    context.start(UserProcessor(To))("a", "x", 5, HEADERS)
+
+    assert str(context.failed[0][0]).endswith("its children are: none")
+
+
+@pytest.mark.parametrize("operator", [UserProcessor(Raising), UserFixedKeyProcessor(FixedRaising)])
+def test_process_that_raises_is_reported_with_the_record_of_the_node(operator: Any) -> None:
+    context = FakeOperatorContext()
+    context.start(operator)("a", 1, 5, HEADERS)
+
+    ((error, *record),) = context.failed
+    assert isinstance(error, LookupError)
+    assert record == ["a", 1, 5, HEADERS]
+
+
+@pytest.mark.parametrize("operator", [UserProcessor(To), UserFixedKeyProcessor(FixedTo)])
+def test_error_that_a_node_further_down_has_reported_passes_unchanged(operator: Any) -> None:
+    context = FakeOperatorContext()
+    context.child_error = ProcessingError("reported below", node="OTHER")
+    process = context.start(operator)
+
+    with pytest.raises(ProcessingError, match="reported below"):
+        process("a", None, 5, HEADERS)
+    assert context.failed == []
+
+
+@pytest.mark.parametrize(("operator", "kept"), [(UserProcessor, To), (UserFixedKeyProcessor, FixedTo)])
+def test_processor_context_answers_as_the_runtime_does(operator: Any, kept: Any) -> None:
+    processors: list[Any] = []
+
+    def supplier() -> Any:
+        processors.append(kept())
+        return processors[-1]
+
+    runtime = FakeOperatorContext()
+    runtime.start(operator(supplier))
+    context, processing = processors[-1].context, runtime.processing
+
+    names = [
+        "application_id",
+        "task_id",
+        "record_metadata",
+        "key_serde",
+        "value_serde",
+        "state_dir",
+        "metrics",
+        "app_configs",
+    ]
+    assert [getattr(context, name) for name in names] == [getattr(processing, name) for name in names]
+    assert context.get_state_store("s") == "store s"
+    assert context.app_configs_with_prefix("app.") == {"color": "red", "prefix": "app."}
+    assert (context.current_system_time_ms(), context.current_stream_time_ms()) == (11, 12)
+    assert context.schedule(10, PunctuationType.STREAM_TIME, print, start_time=3) == "schedule"
+    context.commit()
+    assert processing.calls == [
+        ("schedule", 10, PunctuationType.STREAM_TIME, print, {"start_time": 3}),
+        ("commit",),
+    ]
+
+
+def test_supplier_that_gives_one_object_twice_is_refused_at_once() -> None:
+    shared = To()
+
+    with pytest.raises(ValueError, match=r"gave the same object twice, .*return a new one at each call"):
+        UserProcessor(lambda: shared)
+
+
+def test_processor_in_place_of_its_supplier_is_refused() -> None:
+    with pytest.raises(TypeError, match="is no supplier; give a class derived from Processor, or a function"):
+        UserProcessor(To())  # type: ignore[arg-type]
+
+
+def test_supplier_of_something_else_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"builtins\.dict gave \{\}; expected a FixedKeyProcessor"):
+        UserFixedKeyProcessor(dict)  # type: ignore[arg-type]
+
+
+def test_supplier_of_the_other_kind_is_refused() -> None:
+    with pytest.raises(TypeError, match="expected a FixedKeyProcessor"):
+        UserFixedKeyProcessor(To)  # type: ignore[arg-type]
+
+
+def test_partial_is_a_supplier_and_is_named_in_errors() -> None:
+    UserProcessor(partial(To))
+
+    with pytest.raises(TypeError, match=r"partial of builtins\.dict gave"):
+        UserProcessor(partial(dict, a=1))  # type: ignore[arg-type]
