@@ -1,0 +1,78 @@
+"""``KStream.split()``: each record goes to the first branch whose predicate holds for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from pykstreams.core.types import Predicate
+from pykstreams.dsl.options import Branched
+from pykstreams.dsl.stream import Place
+from pykstreams.processors import Branch, PassThrough
+from pykstreams.topology.graph import OperatorNode
+
+if TYPE_CHECKING:
+    from pykstreams.dsl.kstream import KStream
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class BranchedKStream(Generic[K, V]):
+    """A stream being split. A record for which no predicate holds goes to the default branch, or nowhere.
+
+    The result maps names to streams: ``<prefix><name>``, or ``<prefix><number>`` where no name was given, counted
+    from 1, with 0 for the default branch. Source: ``BranchedKStream``, 4.3.1 (KIP-418).
+    """
+
+    def __init__(
+        self, place: Place, name: str | None, make_stream: Callable[[Place], KStream[K, V]]
+    ) -> None:
+        self._place = place
+        self._make_stream = make_stream
+        self._prefix = place.graph.namer.named(name, "KSTREAM-BRANCH-")
+        self._predicates: list[Predicate[Any, Any] | None] = []
+        self._names: list[str] = []
+        self._branches: dict[str, KStream[K, V]] = {}
+        self._node = OperatorNode(self._prefix, self._operator)
+        place.graph.add(self._node, place.node)
+
+    def branch(
+        self, predicate: Predicate[K, V], branched: Branched[K, V] | str | None = None
+    ) -> BranchedKStream[K, V]:
+        """Adds a branch for the records for which ``predicate(key, value)`` holds and no earlier one did."""
+        self._add(predicate, branched, len(self._predicates) + 1)
+        return self
+
+    def default_branch(self, branched: Branched[K, V] | str | None = None) -> dict[str, KStream[K, V]]:
+        """Adds a branch for all other records, and gives the branches by name."""
+        self._add(None, branched, 0)
+        return self._branches
+
+    def no_default_branch(self) -> dict[str, KStream[K, V]]:
+        """Drops all other records, and gives the branches by name."""
+        return self._branches
+
+    def _operator(self) -> Branch:
+        return Branch(tuple(self._predicates), tuple(self._names))
+
+    def _add(
+        self, predicate: Predicate[K, V] | None, branched: Branched[K, V] | str | None, number: int
+    ) -> None:
+        options: Branched[K, V] = branched if isinstance(branched, Branched) else Branched(branched)
+        name = self._prefix + (options.name if options.name is not None else str(number))
+        self._predicates.append(predicate)
+        self._names.append(name)
+        place = self._place
+        place.graph.namer.node(name)
+        node = OperatorNode(name, PassThrough)
+        place.graph.add(node, self._node)
+        stream = self._make_stream(
+            Place(place.graph, node, name, place.key_serde, place.value_serde, place.sources, place.rekeyed)
+        )
+        if options.consumer is not None:
+            options.consumer(stream)
+            return
+        result = stream if options.function is None else options.function(stream)
+        if result is not None:
+            self._branches[name] = result

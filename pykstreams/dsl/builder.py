@@ -1,0 +1,127 @@
+"""``StreamsBuilder``: where a topology script starts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.names import valid_name
+from pykstreams.dsl.kstream import KStream
+from pykstreams.dsl.ktable import KTable
+from pykstreams.dsl.materialization import options_of, table_store
+from pykstreams.dsl.options import Consumed, Materialized
+from pykstreams.dsl.repartitioning import repartition_node
+from pykstreams.dsl.stream import Place
+from pykstreams.dsl.tables import SourceTable
+from pykstreams.state.spec import StoreBuilder
+from pykstreams.topology.compiler import compile_graph
+from pykstreams.topology.graph import (
+    Graph,
+    RepartitionNode,
+    SourceSettings,
+    StateStoreNode,
+    StreamSourceNode,
+    TableSourceNode,
+)
+from pykstreams.topology.offset_reset import AutoOffsetReset
+from pykstreams.topology.optimizer import optimizations, optimize
+from pykstreams.topology.stores import GivenStore
+from pykstreams.topology.topology import Topology
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class StreamsBuilder:
+    """Reads topics as streams and tables, and builds the ``Topology`` of all that was made of them.
+
+    ``config`` is needed where the script itself depends on it (``ensure.explicit.internal.resource.naming``,
+    ``dsl.store.suppliers.class``); optimization is switched on by the one given to ``build``. Source:
+    ``StreamsBuilder``, 4.3.1.
+    """
+
+    def __init__(self, config: StreamsConfig | Mapping[str, object] | None = None) -> None:
+        self._config = config
+        self._graph = Graph()
+        self._topology = Topology(config)
+        self._built = False
+
+    def stream(
+        self,
+        topics: str | Iterable[str] | re.Pattern[str],
+        consumed: Consumed[K, V] | None = None,
+    ) -> KStream[K, V]:
+        """Reads one topic, several, or all that match a compiled pattern, as a stream.
+
+        Several topics are read by one source, with no order between them.
+        """
+        graph, options = self._graph, consumed or Consumed()
+        pattern = topics if isinstance(topics, re.Pattern) else None
+        names: tuple[str, ...] = ()
+        if isinstance(topics, str):
+            names = (topics,)
+        elif not isinstance(topics, re.Pattern):
+            names = tuple(topics)
+        name = graph.namer.named(options.name, "KSTREAM-SOURCE-")
+        node = StreamSourceNode(name, names, pattern, _settings(options))
+        graph.add(node, graph.root)
+        return KStream(Place(graph, node, name, options.key_serde, options.value_serde, frozenset({name})))
+
+    def table(
+        self,
+        topic: str,
+        consumed: Consumed[K, V] | None = None,
+        *,
+        materialized: Materialized[K, V] | str | None = None,
+    ) -> KTable[K, V]:
+        """Reads a topic as a table: the last record of a key is its row, ``None`` deletes; null keys are dropped.
+
+        Serdes of ``consumed`` are used for the store too, those of ``materialized`` for both where ``consumed`` is
+        not given.
+        """
+        graph, given = self._graph, options_of(materialized)
+        options: Consumed[K, V] = consumed or Consumed(key_serde=given.key_serde, value_serde=given.value_serde)
+        kept = given.replace(key_serde=options.key_serde, value_serde=options.value_serde)
+        store = table_store(graph, kept, f"{topic}-", None, None)
+        logic = SourceTable(store)
+        source = graph.namer.suffixed(options.name, "-source", "KSTREAM-SOURCE-")
+        name = graph.namer.named(options.name, "KTABLE-SOURCE-")
+        node = TableSourceNode(name, source, topic, _settings(options), logic.operator, logic.stores)
+        graph.add(node, graph.root)
+        place = Place(graph, node, name, options.key_serde, options.value_serde, frozenset({source}))
+        return KTable(place, logic, store.name if store.queryable else None)
+
+    def add_state_store(self, builder: StoreBuilder[Any]) -> StreamsBuilder:
+        """Adds a store that processors can name."""
+        valid_name(builder.name)
+        self._graph.add(StateStoreNode(GivenStore(builder)), self._graph.root)
+        return self
+
+    def build(self, config: StreamsConfig | Mapping[str, object] | None = None) -> Topology:
+        """Gives the topology; ``topology.optimization`` of the configuration given here is applied.
+
+        What is added to the builder afterwards is not part of it.
+        """
+        if self._built:
+            return self._topology
+        self._built = True
+        wanted = optimizations(str((config or {}).get("topology.optimization", "none")))
+        optimize(self._graph, wanted, self._merged_repartition)
+        explicit = {**(self._config or {}), **(config or {})}.get("ensure.explicit.internal.resource.naming", False)
+        compile_graph(self._graph, self._topology, explicit_names=str(explicit).lower() == "true")
+        return self._topology
+
+    def _merged_repartition(self, topic: str, key_serde: Any, value_serde: Any) -> RepartitionNode:
+        return repartition_node(self._graph, topic, key_serde, value_serde, named=True)
+
+
+def _settings(options: Consumed[Any, Any]) -> SourceSettings:
+    key, value = options.key_serde, options.value_serde
+    return SourceSettings(
+        None if key is None else key.deserializer,
+        None if value is None else value.deserializer,
+        options.timestamp_extractor,
+        AutoOffsetReset.of(options.offset_reset_policy),
+    )

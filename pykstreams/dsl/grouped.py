@@ -1,0 +1,116 @@
+"""``KGroupedStream``: records under the keys by which they are grouped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from pykstreams.core.processor import OperatorSupplier
+from pykstreams.core.types import Aggregator, Initializer, Reducer
+from pykstreams.dsl.ktable import KTable
+from pykstreams.dsl.materialization import TableStore, options_of, table_store
+from pykstreams.dsl.options import Grouped, Materialized
+from pykstreams.dsl.repartitioning import repartition_node
+from pykstreams.dsl.stream import Place
+from pykstreams.dsl.tables import AggregatedTable
+from pykstreams.processors import StreamAggregate, StreamCount, StreamReduce
+from pykstreams.serdes.primitives import LongSerde
+from pykstreams.topology.graph import GraphNode, OperatorNode, RepartitionNode
+
+K = TypeVar("K")
+V = TypeVar("V")
+VR = TypeVar("VR")
+
+_AGGREGATE = "KSTREAM-AGGREGATE-"
+_REDUCE = "KSTREAM-REDUCE-"
+
+
+class KGroupedStream(Generic[K, V]):
+    """A grouped stream; an aggregation gives a table with one row a group.
+
+    Records with null key or value are dropped. If the key may have changed before, the records go through the topic
+    ``<application.id>-<name>-repartition``, named after ``Grouped.name`` or else the store. Source:
+    ``KGroupedStream``, 4.3.1.
+    """
+
+    def __init__(self, place: Place, options: Grouped[K, V]) -> None:
+        self._place = place
+        self._options = options
+        self._repartition: RepartitionNode | None = None
+
+    def count(
+        self, *, materialized: Materialized[K, int] | str | None = None, name: str | None = None
+    ) -> KTable[K, int]:
+        """Counts the records of each group, as 8-byte longs unless a value serde is given."""
+        options, namer = options_of(materialized), self._place.graph.namer
+        if materialized is not None and options.store_name is None:
+            namer.store(_AGGREGATE)
+        store = table_store(self._place.graph, options, _AGGREGATE, self._options.key_serde, LongSerde())
+        return self._aggregated(_AGGREGATE, name, store, StreamCount)
+
+    def reduce(
+        self,
+        reducer: Reducer[V],
+        *,
+        materialized: Materialized[K, V] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, V]:
+        """Combines the values of each group by ``reducer(aggregate, new)``; the first value starts it."""
+        store = table_store(
+            self._place.graph,
+            options_of(materialized),
+            _REDUCE,
+            self._options.key_serde,
+            self._options.value_serde,
+        )
+        return self._aggregated(_REDUCE, name, store, lambda kept, old: StreamReduce(kept, reducer, old))
+
+    def aggregate(
+        self,
+        initializer: Initializer[VR],
+        aggregator: Aggregator[K, V, VR],
+        *,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, VR]:
+        """Aggregates each group from ``initializer()`` by ``aggregator(key, value, aggregate)``; ``None`` deletes."""
+        store = table_store(
+            self._place.graph, options_of(materialized), _AGGREGATE, self._options.key_serde, None
+        )
+        return self._aggregated(
+            _AGGREGATE, name, store, lambda kept, old: StreamAggregate(kept, initializer, aggregator, old)
+        )
+
+    def _aggregated(
+        self,
+        prefix: str,
+        name: str | None,
+        store: TableStore,
+        make: Callable[[str, bool], OperatorSupplier],
+    ) -> KTable[K, Any]:
+        place = self._place
+        logic = AggregatedTable(store, make)
+        node = OperatorNode(place.graph.namer.named(name, prefix), logic.operator, stores=logic.stores)
+        parent: GraphNode = place.node
+        sources = place.sources
+        if place.rekeyed:
+            parent = self._repartitioned(store)
+            sources = frozenset({parent.name})
+        place.graph.add(node, parent)
+        table = Place(place.graph, node, node.name, store.key_serde, store.value_serde, sources)
+        return KTable(table, logic, store.name if store.queryable else None)
+
+    def _repartitioned(self, store: TableStore) -> RepartitionNode:
+        """The repartition node before an aggregation; a named topic serves all aggregations of this group."""
+        options, place = self._options, self._place
+        made = repartition_node(
+            place.graph,
+            store.name if options.name is None else options.name,
+            options.key_serde,
+            options.value_serde,
+            named=options.name is not None or store.queryable,
+        )
+        if self._repartition is None or options.name is None:
+            self._repartition = made
+        place.graph.add(self._repartition, place.node)
+        return self._repartition

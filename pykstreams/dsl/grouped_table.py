@@ -1,0 +1,129 @@
+"""``KGroupedTable``: the rows of a table under the keys by which they are grouped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from pykstreams.core.processor import OperatorSupplier
+from pykstreams.core.types import Aggregator, Initializer, Reducer
+from pykstreams.dsl.materialization import TableStore, options_of, table_store
+from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.stream import Place
+from pykstreams.dsl.tables import AggregatedTable
+from pykstreams.processors import TableAggregate, TableReduce
+from pykstreams.serdes.base import Serde
+from pykstreams.serdes.change import ChangeSerde
+from pykstreams.serdes.primitives import LongSerde
+from pykstreams.topology.graph import GroupedTableRepartitionNode, OperatorNode, RepartitionSettings
+from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
+
+if TYPE_CHECKING:
+    from pykstreams.dsl.ktable import KTable
+
+K = TypeVar("K")
+V = TypeVar("V")
+VR = TypeVar("VR")
+
+_AGGREGATE = "KTABLE-AGGREGATE-"
+
+
+class KGroupedTable(Generic[K, V]):
+    """The rows of a table, grouped; aggregations add the new value of a changed row and take away the old one.
+
+    Rows whose group or value is null are left out. Source: ``KGroupedTable``, 4.3.1.
+    """
+
+    def __init__(self, place: Place, topic_name: str | None) -> None:
+        self._place = place
+        self._topic_name = topic_name
+        self._repartition: GroupedTableRepartitionNode | None = None
+
+    def count(
+        self, *, materialized: Materialized[K, int] | str | None = None, name: str | None = None
+    ) -> KTable[K, int]:
+        """Counts the rows of each group, as 8-byte longs unless a value serde is given."""
+        store = self._store(materialized, LongSerde())
+        return self._aggregated(
+            _AGGREGATE, name, store, lambda kept, old: TableAggregate(kept, _zero, _plus_one, _minus_one, old)
+        )
+
+    def reduce(
+        self,
+        adder: Reducer[V],
+        subtractor: Reducer[V],
+        *,
+        materialized: Materialized[K, V] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, V]:
+        """Combines the values of each group by ``adder(aggregate, new)`` and ``subtractor(aggregate, old)``."""
+        store = self._store(materialized, self._place.value_serde)
+        return self._aggregated(
+            "KTABLE-REDUCE-", name, store, lambda kept, old: TableReduce(kept, adder, subtractor, old)
+        )
+
+    def aggregate(
+        self,
+        initializer: Initializer[VR],
+        adder: Aggregator[K, V, VR],
+        subtractor: Aggregator[K, V, VR],
+        *,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, VR]:
+        """Aggregates each group from ``initializer()`` by ``adder(key, value, aggregate)`` and ``subtractor(...)``."""
+        store = self._store(materialized, None)
+        return self._aggregated(
+            _AGGREGATE, name, store, lambda kept, old: TableAggregate(kept, initializer, adder, subtractor, old)
+        )
+
+    def _store(
+        self, materialized: Materialized[Any, Any] | str | None, value_serde: Serde[Any] | None
+    ) -> TableStore:
+        place = self._place
+        return table_store(place.graph, options_of(materialized), _AGGREGATE, place.key_serde, value_serde)
+
+    def _aggregated(
+        self,
+        prefix: str,
+        name: str | None,
+        store: TableStore,
+        make: Callable[[str, bool], OperatorSupplier],
+    ) -> KTable[K, Any]:
+        from pykstreams.dsl.ktable import KTable
+
+        place, namer = self._place, self._place.graph.namer
+        sink = namer.suffixed(name, "-sink", "KSTREAM-SINK-")
+        source = namer.suffixed(name, "-source", "KSTREAM-SOURCE-")
+        node_name = namer.named(name, prefix)
+        if self._repartition is None or self._topic_name is None:
+            topic = (store.name if self._topic_name is None else self._topic_name) + REPARTITION_SUFFIX
+            changes = ChangeSerde(place.value_serde)
+            self._repartition = GroupedTableRepartitionNode(
+                RepartitionSettings(topic, sink, source, place.key_serde, changes)
+            )
+        place.graph.add(self._repartition, place.node)
+        logic = AggregatedTable(store, make)
+        node = OperatorNode(node_name, logic.operator, stores=logic.stores)
+        place.graph.add(node, self._repartition)
+        table = Place(
+            place.graph,
+            node,
+            node_name,
+            store.key_serde,
+            store.value_serde,
+            frozenset({self._repartition.settings.source_name}),
+        )
+        return KTable(table, logic, store.name if store.queryable else None)
+
+
+def _zero() -> int:
+    return 0
+
+
+def _plus_one(key: Any, value: Any, count: int) -> int:
+    return count + 1
+
+
+def _minus_one(key: Any, value: Any, count: int) -> int:
+    return count - 1

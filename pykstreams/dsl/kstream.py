@@ -1,0 +1,297 @@
+"""``KStream``: an unbounded stream of records, each an event of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, Literal, TextIO, TypeVar, overload
+
+from pykstreams.core.names import valid_name
+from pykstreams.core.processor import FixedKeyProcessorSupplier, OperatorSupplier, ProcessorSupplier
+from pykstreams.core.types import ForeachAction, KeyValueMapper, Predicate, TopicNameExtractor
+from pykstreams.dsl.branching import BranchedKStream
+from pykstreams.dsl.grouped import KGroupedStream
+from pykstreams.dsl.ktable import KTable
+from pykstreams.dsl.materialization import options_of, table_store
+from pykstreams.dsl.options import Grouped, Materialized, Produced, Repartitioned
+from pykstreams.dsl.repartitioning import repartition_node
+from pykstreams.dsl.stream import Place
+from pykstreams.dsl.tables import SourceTable
+from pykstreams.processors import (
+    Filter,
+    FlatMap,
+    FlatMapValues,
+    ForEach,
+    Map,
+    MapValues,
+    PassThrough,
+    Peek,
+    Print,
+    SelectKey,
+    UserFixedKeyProcessor,
+    UserProcessor,
+)
+from pykstreams.serdes.base import Serde
+from pykstreams.topology.graph import GraphNode, OperatorNode, SinkNode
+from pykstreams.topology.stores import GivenStore
+
+K = TypeVar("K")
+V = TypeVar("V")
+KR = TypeVar("KR")
+VR = TypeVar("VR")
+
+
+class KStream(Generic[K, V]):
+    """A stream of records; every operation gives a new stream and leaves this one as it is.
+
+    Functions must not change the keys and values they are given: other branches see the same objects. Steps that
+    may change the key mark the stream, and grouping or joining it goes through a repartition topic. Source:
+    ``KStream``, 4.3.1.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def filter(self, predicate: Predicate[K, V], *, name: str | None = None) -> KStream[K, V]:
+        """Keeps the records for which ``predicate(key, value)`` holds."""
+        return self._keeping("KSTREAM-FILTER-", name, Filter(predicate))
+
+    def filter_not(self, predicate: Predicate[K, V], *, name: str | None = None) -> KStream[K, V]:
+        """Keeps the records for which ``predicate(key, value)`` does not hold."""
+        return self._keeping("KSTREAM-FILTER-", name, Filter(predicate, negate=True))
+
+    def select_key(self, mapper: KeyValueMapper[K, V, KR], *, name: str | None = None) -> KStream[KR, V]:
+        """Gives each record the key ``mapper(key, value)``; marks the stream for repartitioning."""
+        return self._rekeyed("KSTREAM-KEY-SELECT-", name, SelectKey(mapper), self._place.value_serde)
+
+    def map(self, mapper: KeyValueMapper[K, V, tuple[KR, VR]], *, name: str | None = None) -> KStream[KR, VR]:
+        """Maps each record to the pair ``mapper(key, value)``; marks the stream for repartitioning."""
+        return self._rekeyed("KSTREAM-MAP-", name, Map(mapper), None)
+
+    @overload
+    def map_values(
+        self, mapper: Callable[[V], VR], *, with_key: Literal[False] = False, name: str | None = None
+    ) -> KStream[K, VR]: ...
+    @overload
+    def map_values(
+        self, mapper: Callable[[K, V], VR], *, with_key: Literal[True], name: str | None = None
+    ) -> KStream[K, VR]: ...
+    def map_values(
+        self, mapper: Callable[..., VR], *, with_key: bool = False, name: str | None = None
+    ) -> KStream[K, VR]:
+        """Maps each value by ``mapper(value)``, or ``mapper(key, value)`` with ``with_key``; keys stay."""
+        operator = MapValues(mapper, with_key)
+        return self._with_new_values("KSTREAM-MAPVALUES-", name, operator)
+
+    def flat_map(
+        self, mapper: KeyValueMapper[K, V, Iterable[tuple[KR, VR]]], *, name: str | None = None
+    ) -> KStream[KR, VR]:
+        """Maps each record to any number of pairs; a generator function will do. Marks for repartitioning."""
+        return self._rekeyed("KSTREAM-FLATMAP-", name, FlatMap(mapper), None)
+
+    @overload
+    def flat_map_values(
+        self,
+        mapper: Callable[[V], Iterable[VR]],
+        *,
+        with_key: Literal[False] = False,
+        name: str | None = None,
+    ) -> KStream[K, VR]: ...
+    @overload
+    def flat_map_values(
+        self, mapper: Callable[[K, V], Iterable[VR]], *, with_key: Literal[True], name: str | None = None
+    ) -> KStream[K, VR]: ...
+    def flat_map_values(
+        self, mapper: Callable[..., Iterable[VR]], *, with_key: bool = False, name: str | None = None
+    ) -> KStream[K, VR]:
+        """Maps each value to any number of values by ``mapper(value)``, or ``mapper(key, value)``; keys stay."""
+        operator = FlatMapValues(mapper, with_key)
+        return self._with_new_values("KSTREAM-FLATMAPVALUES-", name, operator)
+
+    def peek(self, action: ForeachAction[K, V], *, name: str | None = None) -> KStream[K, V]:
+        """Calls ``action(key, value)`` for each record and hands the record on."""
+        return self._keeping("KSTREAM-PEEK-", name, Peek(action))
+
+    def foreach(self, action: ForeachAction[K, V], *, name: str | None = None) -> None:
+        """Calls ``action(key, value)`` for each record; the stream ends here."""
+        self._add("KSTREAM-FOREACH-", name, ForEach(action))
+
+    def print(
+        self,
+        *,
+        label: str | None = None,
+        file: TextIO | str | os.PathLike[str] | None = None,
+        formatter: Callable[[K, V], str] | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Prints each record as ``[label]: key, value`` to ``file`` (standard output); the stream ends here.
+
+        ``label`` is the name of the stream if none is given; ``formatter(key, value)`` replaces what follows it.
+        """
+        operator = Print(self._place.name if label is None else label, file, formatter)
+        self._add("KSTREAM-PRINTER-", name, operator)
+
+    def split(self, *, name: str | None = None) -> BranchedKStream[K, V]:
+        """Starts to split the stream into branches; ``name`` is the prefix of their names."""
+        return BranchedKStream(self._place, name, KStream)
+
+    def merge(self, other: KStream[K, V], *, name: str | None = None) -> KStream[K, V]:
+        """Puts the records of both streams into one, in no order between the two."""
+        mine, theirs = self._place, other._place
+        node = OperatorNode(mine.graph.namer.named(name, "KSTREAM-MERGE-"), PassThrough, merges=True)
+        mine.graph.add(node, mine.node, theirs.node)
+        rekeyed = mine.rekeyed or theirs.rekeyed
+        return KStream(Place(mine.graph, node, node.name, None, None, mine.sources | theirs.sources, rekeyed))
+
+    def repartition(self, repartitioned: Repartitioned[K, V] | None = None) -> KStream[K, V]:
+        """Sends the records through a topic of the application's own, partitioned by their key.
+
+        Creates ``<application.id>-<name>-repartition``; records without key are dropped.
+        """
+        place, options = self._place, repartitioned or Repartitioned()
+        value_serde = options.value_serde or place.value_serde
+        node = repartition_node(
+            place.graph,
+            options.name or place.graph.namer.node("KSTREAM-REPARTITION-"),
+            options.key_serde,
+            value_serde,
+            named=options.name is not None,
+            optimizable=False,
+            partitioner=options.partitioner,
+            num_partitions=options.num_partitions,
+        )
+        place.graph.add(node, place.node)
+        key_serde = options.key_serde or place.key_serde
+        return KStream(Place(place.graph, node, node.name, key_serde, value_serde, frozenset({node.name})))
+
+    def to(self, topic: str | TopicNameExtractor[K, V], produced: Produced[K, V] | None = None) -> None:
+        """Writes the records to a topic, or to the one that ``topic(key, value, record context)`` names.
+
+        The topic must exist. Without a partitioner the key decides (murmur2, as in Java); null keys go anywhere.
+        """
+        place, options = self._place, produced or Produced()
+        name = place.graph.namer.named(options.name, "KSTREAM-SINK-")
+        key_serde, value_serde = options.key_serde or place.key_serde, options.value_serde or place.value_serde
+        node = SinkNode(
+            name,
+            topic,
+            None if key_serde is None else key_serde.serializer,
+            None if value_serde is None else value_serde.serializer,
+            options.partitioner,
+        )
+        place.graph.add(node, place.node)
+
+    def to_table(
+        self, *, materialized: Materialized[K, V] | str | None = None, name: str | None = None
+    ) -> KTable[K, V]:
+        """Reads the stream as a table: the last record of a key is its row, ``None`` deletes.
+
+        Goes through a repartition topic if the key may have changed. Records without key are dropped.
+        """
+        place, namer = self._place, self._place.graph.namer
+        node_name = namer.named(name, "KSTREAM-TOTABLE-")
+        options = options_of(materialized)
+        store = table_store(place.graph, options, "KSTREAM-TOTABLE-", place.key_serde, place.value_serde)
+        parent: GraphNode = place.node
+        sources = place.sources
+        if place.rekeyed:
+            parent = repartition_node(
+                place.graph, node_name, store.key_serde, store.value_serde, named=name is not None
+            )
+            place.graph.add(parent, place.node)
+            sources = frozenset({parent.name})
+        logic = SourceTable(store)
+        node = OperatorNode(node_name, logic.operator, stores=logic.stores)
+        place.graph.add(node, parent)
+        table = Place(place.graph, node, node_name, store.key_serde, store.value_serde, sources)
+        return KTable(table, logic, store.name if store.queryable else None)
+
+    def group_by_key(self, grouped: Grouped[K, V] | None = None) -> KGroupedStream[K, V]:
+        """Groups the records by their key; repartitions if the key may have changed."""
+        options = grouped or Grouped(key_serde=self._place.key_serde, value_serde=self._place.value_serde)
+        return KGroupedStream(self._place, options)
+
+    def group_by(
+        self, key_selector: KeyValueMapper[K, V, KR], grouped: Grouped[KR, V] | None = None
+    ) -> KGroupedStream[KR, V]:
+        """Groups the records by ``key_selector(key, value)``, through a repartition topic."""
+        options = grouped or Grouped(value_serde=self._place.value_serde)
+        selected: KStream[KR, V] = self._rekeyed(
+            "KSTREAM-KEY-SELECT-", options.name, SelectKey(key_selector), self._place.value_serde
+        )
+        return KGroupedStream(selected._place, options)
+
+    def process(
+        self, supplier: ProcessorSupplier[K, V, KR, VR], *state_store_names: str, name: str | None = None
+    ) -> KStream[KR, VR]:
+        """Runs a ``Processor`` on each record; connects the named stores and those of ``supplier.stores()``.
+
+        ``supplier`` is any callable without arguments that gives a new processor. Marks for repartitioning.
+        """
+        node = self._user_node("KSTREAM-PROCESSOR-", name, supplier, UserProcessor(supplier), state_store_names)
+        place = self._place
+        return KStream(Place(place.graph, node, node.name, None, None, place.sources, rekeyed=True))
+
+    def process_values(
+        self, supplier: FixedKeyProcessorSupplier[K, V, VR], *state_store_names: str, name: str | None = None
+    ) -> KStream[K, VR]:
+        """Runs a ``FixedKeyProcessor`` on each record; keys stay, so nothing is repartitioned behind it."""
+        node = self._user_node(
+            "KSTREAM-PROCESSVALUES-", name, supplier, UserFixedKeyProcessor(supplier), state_store_names
+        )
+        place = self._place
+        return KStream(Place(place.graph, node, node.name, place.key_serde, None, place.sources, place.rekeyed))
+
+    def _user_node(
+        self,
+        prefix: str,
+        name: str | None,
+        supplier: Callable[[], Any],
+        operator: OperatorSupplier,
+        stores: tuple[str, ...],
+    ) -> OperatorNode:
+        if not callable(supplier):
+            raise TypeError(f"supplier is {supplier!r}; expected a callable without arguments, such as a class")
+        graph = self._place.graph
+        node_name = graph.namer.node(prefix) if name is None else valid_name(name)
+        provided = getattr(supplier, "stores", None)
+        brought = tuple(GivenStore(builder) for builder in (provided() or ())) if callable(provided) else ()
+        node = OperatorNode(node_name, lambda: operator, stores=lambda: brought, connect=stores)
+        graph.add(node, self._place.node)
+        return node
+
+    def _keeping(self, prefix: str, name: str | None, operator: OperatorSupplier) -> KStream[K, V]:
+        place, node = self._place, self._add(prefix, name, operator)
+        kept = Place(
+            place.graph, node, node.name, place.key_serde, place.value_serde, place.sources, place.rekeyed
+        )
+        return KStream(kept)
+
+    def _with_new_values(self, prefix: str, name: str | None, operator: OperatorSupplier) -> KStream[K, Any]:
+        place, node = self._place, self._add(prefix, name, operator, changes_value=True)
+        return KStream(Place(place.graph, node, node.name, place.key_serde, None, place.sources, place.rekeyed))
+
+    def _rekeyed(
+        self, prefix: str, name: str | None, operator: OperatorSupplier, value_serde: Serde[Any] | None
+    ) -> KStream[Any, Any]:
+        place, node = self._place, self._add(prefix, name, operator, changes_key=True)
+        return KStream(Place(place.graph, node, node.name, None, value_serde, place.sources, rekeyed=True))
+
+    def _add(
+        self,
+        prefix: str,
+        name: str | None,
+        operator: OperatorSupplier,
+        *,
+        changes_key: bool = False,
+        changes_value: bool = False,
+    ) -> OperatorNode:
+        graph = self._place.graph
+        node = OperatorNode(
+            graph.namer.named(name, prefix),
+            lambda: operator,
+            changes_key=changes_key,
+            changes_value=changes_value,
+        )
+        graph.add(node, self._place.node)
+        return node

@@ -1,0 +1,180 @@
+"""``KTable``: a table that changes; each record below it is a change of one row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+
+from pykstreams.core.processor import OperatorSupplier
+from pykstreams.core.types import KeyValueMapper, Predicate
+from pykstreams.dsl.grouped_table import KGroupedTable
+from pykstreams.dsl.materialization import TableStore, named_table_store, options_of
+from pykstreams.dsl.options import Grouped, Materialized
+from pykstreams.dsl.stream import Place
+from pykstreams.dsl.tables import DerivedTable, TableLogic
+from pykstreams.processors import TableFilter, TableMapValues, TableRepartitionMap, TableToStream
+from pykstreams.topology.graph import OperatorNode
+
+if TYPE_CHECKING:
+    from pykstreams.dsl.kstream import KStream
+
+K = TypeVar("K")
+V = TypeVar("V")
+KR = TypeVar("KR")
+VR = TypeVar("VR")
+
+
+class KTable(Generic[K, V]):
+    """A table: at most one row a key, the value ``None`` deletes a row.
+
+    Whether a table keeps a store is up to ``materialized``: a named one does and can be queried, others keep one only
+    if something after them needs it. Source: ``KTable``, 4.3.1.
+    """
+
+    def __init__(self, place: Place, logic: TableLogic, queryable_store_name: str | None) -> None:
+        self._place = place
+        self._logic = logic
+        self._queryable_store_name = queryable_store_name
+
+    @property
+    def queryable_store_name(self) -> str | None:
+        """The name of the store, if the user gave one."""
+        return self._queryable_store_name
+
+    def filter(
+        self,
+        predicate: Predicate[K, V],
+        *,
+        materialized: Materialized[K, V] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, V]:
+        """Keeps the rows for which ``predicate(key, value)`` holds; a row that no longer does is deleted."""
+        return self._filter(predicate, False, materialized, name)
+
+    def filter_not(
+        self,
+        predicate: Predicate[K, V],
+        *,
+        materialized: Materialized[K, V] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, V]:
+        """Keeps the rows for which ``predicate(key, value)`` does not hold."""
+        return self._filter(predicate, True, materialized, name)
+
+    @overload
+    def map_values(
+        self,
+        mapper: Callable[[V], VR],
+        *,
+        with_key: Literal[False] = False,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, VR]: ...
+    @overload
+    def map_values(
+        self,
+        mapper: Callable[[K, V], VR],
+        *,
+        with_key: Literal[True],
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, VR]: ...
+    def map_values(
+        self,
+        mapper: Callable[..., VR],
+        *,
+        with_key: bool = False,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, VR]:
+        """Maps the value of each row by ``mapper(value)``, or ``mapper(key, value)`` with ``with_key``.
+
+        The mapper does not see deletions.
+        """
+        store = self._named_store("KTABLE-MAPVALUES-", materialized, keeps_values=False)
+        logic = DerivedTable(self._logic, store, lambda kept, old: TableMapValues(mapper, with_key, kept, old))
+        return self._derived("KTABLE-MAPVALUES-", name, logic, materialized, store, keeps_values=False)
+
+    def to_stream(
+        self, key_mapper: KeyValueMapper[K, V, KR] | None = None, *, name: str | None = None
+    ) -> KStream[Any, V]:
+        """Gives the changes of the table as a stream, under new keys if ``key_mapper(key, value)`` is given."""
+        from pykstreams.dsl.kstream import KStream
+
+        place = self._place
+        node = self._add("KTABLE-TOSTREAM-", name, TableToStream)
+        stream: KStream[Any, V] = KStream(
+            Place(place.graph, node, node.name, place.key_serde, place.value_serde, place.sources)
+        )
+        return stream if key_mapper is None else stream.select_key(key_mapper)
+
+    def group_by(
+        self,
+        selector: KeyValueMapper[K, V, tuple[KR, VR]],
+        grouped: Grouped[KR, VR] | None = None,
+    ) -> KGroupedTable[KR, VR]:
+        """Groups the rows by the key of the pair ``selector(key, value)``, through a repartition topic.
+
+        When a row changes its old pair is taken away from its group, and the new one added to its.
+        """
+        options = grouped or Grouped()
+        node = self._add("KTABLE-SELECT-", options.name, lambda: TableRepartitionMap(selector))
+        self._logic.send_old_values(force=True)
+        place = self._place
+        selected = Place(
+            place.graph, node, node.name, options.key_serde, options.value_serde, place.sources, rekeyed=True
+        )
+        return KGroupedTable(selected, options.name)
+
+    def _filter(
+        self,
+        predicate: Predicate[K, V],
+        negate: bool,
+        materialized: Materialized[K, V] | str | None,
+        name: str | None,
+    ) -> KTable[K, V]:
+        store = self._named_store("KTABLE-FILTER-", materialized, keeps_values=True)
+        logic = DerivedTable(self._logic, store, lambda kept, old: TableFilter(predicate, negate, kept, old))
+        table: KTable[K, V] = self._derived("KTABLE-FILTER-", name, logic, materialized, store, keeps_values=True)
+        logic.follow_parent()
+        return table
+
+    def _named_store(
+        self, prefix: str, materialized: Materialized[Any, Any] | str | None, *, keeps_values: bool
+    ) -> TableStore | None:
+        if materialized is None:
+            return None
+        options, place = options_of(materialized), self._place
+        store = named_table_store(options, place.key_serde, place.value_serde if keeps_values else None)
+        if store is None:
+            place.graph.namer.store(prefix)
+        return store
+
+    def _derived(
+        self,
+        prefix: str,
+        name: str | None,
+        logic: DerivedTable,
+        materialized: Materialized[Any, Any] | str | None,
+        store: TableStore | None,
+        *,
+        keeps_values: bool,
+    ) -> KTable[K, Any]:
+        place, options = self._place, options_of(materialized)
+        node = OperatorNode(place.graph.namer.named(name, prefix), logic.operator, stores=logic.stores)
+        place.graph.add(node, place.node)
+        derived = Place(
+            place.graph,
+            node,
+            node.name,
+            options.key_serde or place.key_serde,
+            options.value_serde or (place.value_serde if keeps_values else None),
+            place.sources,
+        )
+        return KTable(derived, logic, None if store is None else store.name)
+
+    def _add(self, prefix: str, name: str | None, operator: Callable[[], OperatorSupplier]) -> OperatorNode:
+        graph = self._place.graph
+        node = OperatorNode(graph.namer.named(name, prefix), operator)
+        graph.add(node, self._place.node)
+        return node

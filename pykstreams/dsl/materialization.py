@@ -1,0 +1,120 @@
+"""From a user's ``Materialized`` to a store that the topology can make once the configuration is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.dsl.options import Materialized
+from pykstreams.serdes.base import Serde
+from pykstreams.state.spec import StoreBuilder
+from pykstreams.state.suppliers import (
+    DslKeyValueParams,
+    DslStoreFormat,
+    DslStoreSuppliers,
+    KeyValueBytesStoreSupplier,
+    Stores,
+)
+from pykstreams.topology.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class TableStore:
+    """The store of a table: a ``StoreFactory`` with a name, which may be generated.
+
+    ``queryable`` says that the user named it; others exist only where an operator needs them.
+    """
+
+    name: str
+    queryable: bool
+    key_serde: Serde[Any] | None
+    value_serde: Serde[Any] | None
+    supplier: KeyValueBytesStoreSupplier | None
+    store_type: DslStoreSuppliers | None
+    caching: bool
+    logging: bool
+    topic_config: Mapping[str, str]
+
+    def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
+        supplier = self.supplier
+        if supplier is None:
+            headers = str(config["dsl.store.format"]).upper() == DslStoreFormat.HEADERS.value.upper()
+            store_format = DslStoreFormat.HEADERS if headers else DslStoreFormat.TIMESTAMPED
+            suppliers: DslStoreSuppliers = self.store_type or config.instance("dsl.store.suppliers.class")
+            supplier = suppliers.key_value_store(DslKeyValueParams(self.name, store_format))
+        make = (
+            Stores.timestamped_key_value_store_with_headers_builder
+            if supplier.with_headers
+            else Stores.timestamped_key_value_store_builder
+        )
+        return make(
+            supplier,
+            self.key_serde,
+            self.value_serde,
+            caching=self.caching,
+            logging=self.logging,
+            topic_config=self.topic_config,
+        )
+
+
+def options_of(materialized: Materialized[Any, Any] | str | None) -> Materialized[Any, Any]:
+    """Reads what a user gave: options, or just the name of the store."""
+    if isinstance(materialized, str):
+        return Materialized(materialized)
+    return Materialized() if materialized is None else materialized
+
+
+def named_table_store(
+    options: Materialized[Any, Any], key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
+) -> TableStore | None:
+    """The store that the user named, ``None`` where no name was given; the serdes are those to fall back on."""
+    name = options.store_name
+    if name is None:
+        return None
+    return _table_store(name, options, True, key_serde, value_serde)
+
+
+def table_store(
+    graph: Graph,
+    options: Materialized[Any, Any],
+    prefix: str,
+    key_serde: Serde[Any] | None,
+    value_serde: Serde[Any] | None,
+) -> TableStore:
+    """The store that the user named, or one with a generated name; the serdes are those to fall back on."""
+    name = options.store_name
+    if name is not None:
+        return _table_store(name, options, True, key_serde, value_serde)
+    name = graph.namer.store(prefix)
+    graph.implicit_names.stores.append(name)
+    if options.logging:
+        graph.implicit_names.changelogs.append(f"{name}-changelog")
+    return _table_store(name, options, False, key_serde, value_serde)
+
+
+def _table_store(
+    name: str,
+    options: Materialized[Any, Any],
+    queryable: bool,
+    key_serde: Serde[Any] | None,
+    value_serde: Serde[Any] | None,
+) -> TableStore:
+    supplier = options.store if not isinstance(options.store, str) else None
+    if supplier is not None and not isinstance(supplier, KeyValueBytesStoreSupplier):
+        raise TypeError(
+            f"store of a table is {supplier!r}; expected a name or a supplier of a key-value store, such as "
+            "Stores.persistent_timestamped_key_value_store(name)"
+        )
+    return TableStore(
+        name,
+        queryable,
+        options.key_serde or key_serde,
+        options.value_serde or value_serde,
+        supplier,
+        options.store_type,
+        options.caching,
+        options.logging,
+        dict(options.topic_config or {}),
+    )

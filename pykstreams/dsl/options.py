@@ -1,0 +1,136 @@
+"""Option objects: frozen, built with keywords; a changed copy is ``options.replace(name="x")``.
+
+Serdes and names left away follow the rules of Kafka Streams: handed on by steps that keep keys or values, else the
+default of the configuration; names are generated.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from pykstreams.core.names import valid_name
+from pykstreams.core.types import Duration, StreamPartitioner, TimestampExtractor
+from pykstreams.serdes.base import Serde
+from pykstreams.state.suppliers import DslStoreSuppliers, StoreSupplier
+from pykstreams.topology.offset_reset import AutoOffsetReset
+
+if TYPE_CHECKING:
+    from pykstreams.dsl.kstream import KStream
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class _Options:
+    def replace(self, **changes: Any) -> Self:
+        """Gives a copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class _NamedOptions(_Options):
+    def __post_init__(self) -> None:
+        name = getattr(self, "name", None)
+        if name is not None:
+            valid_name(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consumed(_NamedOptions, Generic[K, V]):
+    """How a source reads its topics."""
+
+    key_serde: Serde[K] | None = None
+    value_serde: Serde[V] | None = None
+    timestamp_extractor: TimestampExtractor | None = None
+    offset_reset_policy: AutoOffsetReset | str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Produced(_NamedOptions, Generic[K, V]):
+    """How a sink writes; ``partitioner(topic, key, value, number of partitions)``."""
+
+    key_serde: Serde[K] | None = None
+    value_serde: Serde[V] | None = None
+    partitioner: StreamPartitioner[K, V] | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouped(_NamedOptions, Generic[K, V]):
+    """How records are grouped; ``name`` also names the repartition topic, if there is one."""
+
+    key_serde: Serde[K] | None = None
+    value_serde: Serde[V] | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repartitioned(_NamedOptions, Generic[K, V]):
+    """A repartition topic; without ``num_partitions`` it has as many as the inputs of its sub-topology."""
+
+    name: str | None = None
+    key_serde: Serde[K] | None = None
+    value_serde: Serde[V] | None = None
+    num_partitions: int | None = None
+    partitioner: StreamPartitioner[K, V] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.num_partitions is not None and self.num_partitions < 1:
+            raise ValueError(f"num_partitions is {self.num_partitions}; a topic has at least one partition")
+
+
+@dataclass(frozen=True)
+class Branched(_Options, Generic[K, V]):
+    """A branch: its name, and what is done with its stream.
+
+    With ``function`` the stream that it returns is the one in the result of the split (``None``: the branch is not in
+    it); with ``consumer`` the branch is not in it either. The two exclude each other.
+    """
+
+    name: str | None = None
+    function: Callable[[KStream[K, V]], KStream[Any, Any] | None] | None = dataclasses.field(
+        default=None, kw_only=True
+    )
+    consumer: Callable[[KStream[K, V]], None] | None = dataclasses.field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.name is not None:
+            valid_name(self.name)
+        if self.function is not None and self.consumer is not None:
+            raise ValueError(f"branch {self.name!r} has a function and a consumer; give one of them")
+
+
+@dataclass(frozen=True)
+class Materialized(_Options, Generic[K, V]):
+    """How a table keeps its rows.
+
+    The one positional argument is the name of the store, or a supplier of it; a named store can be queried. ``caching``
+    and ``logging`` are on unless switched off; ``topic_config`` goes to the changelog topic; ``retention`` is for
+    window and session stores made by the DSL.
+    """
+
+    store: str | StoreSupplier[Any] | None = None
+    key_serde: Serde[K] | None = dataclasses.field(default=None, kw_only=True)
+    value_serde: Serde[V] | None = dataclasses.field(default=None, kw_only=True)
+    caching: bool = dataclasses.field(default=True, kw_only=True)
+    logging: bool = dataclasses.field(default=True, kw_only=True)
+    topic_config: Mapping[str, str] | None = dataclasses.field(default=None, kw_only=True)
+    retention: Duration | None = dataclasses.field(default=None, kw_only=True)
+    store_type: DslStoreSuppliers | None = dataclasses.field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.store, str):
+            valid_name(self.store)
+        elif self.store is not None and self.store_type is not None:
+            raise ValueError("store_type chooses the store that the DSL makes; a supplier brings its own")
+
+    @property
+    def store_name(self) -> str | None:
+        """The name of the store, if one was given."""
+        return self.store if self.store is None or isinstance(self.store, str) else self.store.name

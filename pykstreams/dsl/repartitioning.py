@@ -1,0 +1,45 @@
+"""Repartition topics in the graph: how they and the nodes around them are named."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pykstreams.core.types import StreamPartitioner
+from pykstreams.processors import Filter
+from pykstreams.serdes.base import Serde
+from pykstreams.topology.graph import Graph, RepartitionNode, RepartitionSettings
+from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
+
+_GENERATED = re.compile(r"KSTREAM.*-[0-9]{10}")
+
+
+def repartition_node(
+    graph: Graph,
+    prefix: str,
+    key_serde: Serde[Any] | None,
+    value_serde: Serde[Any] | None,
+    *,
+    named: bool,
+    optimizable: bool = True,
+    partitioner: StreamPartitioner[Any, Any] | None = None,
+    num_partitions: int | None = None,
+) -> RepartitionNode:
+    """Makes a repartition node whose topic is ``<prefix>-repartition``; ``named`` says that the user gave the prefix.
+
+    Names of the nodes around it are generated where the prefix is (``KStreamImpl.createRepartitionedSource``, 4.3.1).
+    """
+    topic = prefix if prefix.endswith(REPARTITION_SUFFIX) else prefix + REPARTITION_SUFFIX
+    if not named:
+        graph.implicit_names.repartitions.append(topic)
+    sink = graph.namer.node("KSTREAM-SINK-")
+    null_keys = graph.namer.node("KSTREAM-FILTER-")
+    source = graph.namer.node("KSTREAM-SOURCE-")
+    if not _GENERATED.fullmatch(prefix):
+        sink, null_keys, source = f"{topic}-sink", f"{topic}-filter", f"{topic}-source"
+    settings = RepartitionSettings(topic, sink, source, key_serde, value_serde, partitioner, num_partitions)
+    return RepartitionNode(settings, null_keys, Filter(_has_key), optimizable=optimizable)
+
+
+def _has_key(key: Any, value: Any) -> bool:
+    return key is not None

@@ -1,0 +1,27 @@
+"""What streams, tables and grouped streams have in common: a place in the graph, serdes, and the sources above."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.serdes.base import Serde
+from pykstreams.topology.graph import Graph, GraphNode
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """A position in the graph and what is known about the records there.
+
+    ``name`` is the processor that records come from (behind a repartition topic its source), ``sources`` the sources
+    of the sub-topology, for co-partitioning; ``rekeyed`` says that the key may have changed, so that grouping and
+    joining need a repartition topic.
+    """
+
+    graph: Graph
+    node: GraphNode
+    name: str
+    key_serde: Serde[Any] | None
+    value_serde: Serde[Any] | None
+    sources: frozenset[str]
+    rekeyed: bool = False

@@ -1,0 +1,108 @@
+"""What a ``KTable`` is made of before anything runs: its operator, its store if it has one, and its parent.
+
+Two things about a table are decided by what comes after it: whether it sends old values beside new ones, and whether
+a table read from a topic keeps a store at all. ``send_old_values`` asks for the first and may bring the second about.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from pykstreams.core.processor import OperatorSupplier
+from pykstreams.dsl.materialization import TableStore
+from pykstreams.processors import TableSource
+from pykstreams.topology.stores import StoreFactory
+
+
+class TableLogic(ABC):
+    """One table of the script; asked for its operator when the graph is written."""
+
+    sends_old_values = False
+
+    @abstractmethod
+    def send_old_values(self, *, force: bool) -> bool:
+        """Makes the table send old values from now on; without ``force`` only where no store must be added for it.
+
+        Gives false where it does not send them.
+        """
+
+    @abstractmethod
+    def operator(self) -> OperatorSupplier:
+        """The operator, by what is known now."""
+
+    @abstractmethod
+    def stores(self) -> tuple[StoreFactory, ...]:
+        """The stores that the operator brings."""
+
+
+class SourceTable(TableLogic):
+    """A table read from records; keeps a store only if the user named one or something needs it."""
+
+    def __init__(self, store: TableStore) -> None:
+        self._store = store
+        self._stored = store.queryable
+
+    def send_old_values(self, *, force: bool) -> bool:
+        if force or self._stored:
+            self._stored = self.sends_old_values = True
+        return self.sends_old_values
+
+    def operator(self) -> OperatorSupplier:
+        return TableSource(self._store.name if self._stored else None, self.sends_old_values)
+
+    def stores(self) -> tuple[StoreFactory, ...]:
+        return (self._store,) if self._stored else ()
+
+
+class AggregatedTable(TableLogic):
+    """The table of an aggregation, which always has a store.
+
+    ``make(store name, sends old values)`` gives the operator.
+    """
+
+    def __init__(self, store: TableStore, make: Callable[[str, bool], OperatorSupplier]) -> None:
+        self._store = store
+        self._make = make
+
+    def send_old_values(self, *, force: bool) -> bool:
+        self.sends_old_values = True
+        return True
+
+    def operator(self) -> OperatorSupplier:
+        return self._make(self._store.name, self.sends_old_values)
+
+    def stores(self) -> tuple[StoreFactory, ...]:
+        return (self._store,)
+
+
+class DerivedTable(TableLogic):
+    """A filtered or mapped table; without a store of its own it computes old values from its parent's.
+
+    ``make(store name or None, sends old values)`` gives the operator.
+    """
+
+    def __init__(
+        self,
+        parent: TableLogic,
+        store: TableStore | None,
+        make: Callable[[str | None, bool], OperatorSupplier],
+    ) -> None:
+        self._parent = parent
+        self._store = store
+        self._make = make
+
+    def send_old_values(self, *, force: bool) -> bool:
+        if self._store is not None or self._parent.send_old_values(force=force):
+            self.sends_old_values = True
+        return self.sends_old_values
+
+    def follow_parent(self) -> None:
+        """Sends old values if the parent can do so without a new store."""
+        self.sends_old_values = self._parent.send_old_values(force=False)
+
+    def operator(self) -> OperatorSupplier:
+        return self._make(None if self._store is None else self._store.name, self.sends_old_values)
+
+    def stores(self) -> tuple[StoreFactory, ...]:
+        return () if self._store is None else (self._store,)

@@ -1,0 +1,296 @@
+"""The logical graph that the DSL builds: what the user said, before the optimizer and without any store or thread.
+
+A node knows its parents and children and can write itself to a ``Topology``. ``operator`` is a callable, since some
+choices about a table (does it keep a store, does it send old values?) fall only when something downstream needs them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.core.names import NodeNamer
+from pykstreams.core.timestamps import FailOnInvalidTimestamp
+from pykstreams.core.types import StreamPartitioner, TimestampExtractor, TopicNameExtractor
+from pykstreams.topology.definition import Supplier
+from pykstreams.topology.offset_reset import AutoOffsetReset
+from pykstreams.topology.stores import StoreFactory
+from pykstreams.topology.topology import Topology
+
+
+class GraphNode:
+    """A logical node. Subclasses say in ``write`` what it becomes."""
+
+    def __init__(
+        self, name: str, *, changes_key: bool = False, changes_value: bool = False, merges: bool = False
+    ) -> None:
+        self.name = name
+        self.changes_key = changes_key
+        self.changes_value = changes_value
+        self.merges = merges
+        self.priority = 0
+        self.parents: list[GraphNode] = []
+        self.children: list[GraphNode] = []
+
+    def add_child(self, child: GraphNode) -> None:
+        if child not in self.children:
+            self.children.append(child)
+            child.parents.append(self)
+
+    def remove_child(self, child: GraphNode) -> None:
+        self.children.remove(child)
+        child.parents.remove(self)
+
+    @property
+    def parent_names(self) -> tuple[str, ...]:
+        return tuple(parent.name for parent in self.parents)
+
+    def write(self, topology: Topology) -> None:
+        """Adds what this node stands for; called once, after all parents."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """How a source reads; ``None`` means the default of the configuration."""
+
+    key_deserializer: Any
+    value_deserializer: Any
+    timestamp_extractor: TimestampExtractor | None
+    offset_reset: AutoOffsetReset | None
+
+
+class StreamSourceNode(GraphNode):
+    """Reads topics, or all topics that match a pattern."""
+
+    def __init__(
+        self, name: str, topics: tuple[str, ...], pattern: re.Pattern[str] | None, settings: SourceSettings
+    ) -> None:
+        super().__init__(name)
+        self.topics = topics
+        self.pattern = pattern
+        self.settings = settings
+
+    def write(self, topology: Topology) -> None:
+        _add_source(topology, self.name, self.settings, self.pattern or self.topics)
+
+
+class TableSourceNode(GraphNode):
+    """Reads a topic as a table; ``stores`` is empty while nothing needs the table kept."""
+
+    def __init__(
+        self,
+        name: str,
+        source_name: str,
+        topic: str,
+        settings: SourceSettings,
+        operator: Callable[[], Supplier],
+        stores: Callable[[], tuple[StoreFactory, ...]],
+    ) -> None:
+        super().__init__(name)
+        self.source_name = source_name
+        self.topic = topic
+        self.settings = settings
+        self.operator = operator
+        self.stores = stores
+        self.reuses_topic = False
+
+    def write(self, topology: Topology) -> None:
+        _add_source(topology, self.source_name, self.settings, (self.topic,))
+        topology.add_processor(self.name, self.operator(), self.source_name)
+        for store in self.stores():
+            topology.add_state_store(store, self.name)
+            if self.reuses_topic:
+                topology.reuse_topic_as_changelog(store.name, self.topic)
+
+
+class OperatorNode(GraphNode):
+    """Runs an operator; adds the stores that it brings and connects those that it names."""
+
+    def __init__(
+        self,
+        name: str,
+        operator: Callable[[], Supplier],
+        *,
+        stores: Callable[[], tuple[StoreFactory, ...]] = tuple,
+        connect: tuple[str, ...] = (),
+        changes_key: bool = False,
+        changes_value: bool = False,
+        merges: bool = False,
+    ) -> None:
+        super().__init__(name, changes_key=changes_key, changes_value=changes_value, merges=merges)
+        self.operator = operator
+        self.stores = stores
+        self.connect = connect
+
+    def write(self, topology: Topology) -> None:
+        topology.add_processor(self.name, self.operator(), *self.parent_names)
+        for store in self.stores():
+            topology.add_state_store(store, self.name)
+        if self.connect:
+            topology.connect_processor_and_state_stores(self.name, *self.connect)
+
+
+@dataclass(frozen=True, slots=True)
+class RepartitionSettings:
+    """A repartition topic with the sink before and the source behind it."""
+
+    topic: str
+    sink_name: str
+    source_name: str
+    key_serde: Any
+    value_serde: Any
+    partitioner: StreamPartitioner[Any, Any] | None = None
+    num_partitions: int | None = None
+
+
+class RepartitionNode(GraphNode):
+    """Sends records through a topic of the application's own, so that they come back partitioned by their key.
+
+    ``filter_operator`` drops what must not be sent (records without key, unless a join further down wants them).
+    The optimizer may replace one that is ``optimizable``.
+    """
+
+    def __init__(
+        self, settings: RepartitionSettings, filter_name: str, filter_operator: Supplier, *, optimizable: bool
+    ) -> None:
+        super().__init__(settings.source_name)
+        self.settings = settings
+        self.filter_name = filter_name
+        self.filter_operator = filter_operator
+        self.optimizable = optimizable
+
+    def write(self, topology: Topology) -> None:
+        topology.add_internal_topic(self.settings.topic, self.settings.num_partitions)
+        topology.add_processor(self.filter_name, self.filter_operator, *self.parent_names)
+        _add_topic_between(topology, self.settings, (self.filter_name,))
+
+
+class GroupedTableRepartitionNode(GraphNode):
+    """Sends the changes of a table through a topic, under the key by which they are grouped."""
+
+    def __init__(self, settings: RepartitionSettings) -> None:
+        super().__init__(settings.source_name)
+        self.settings = settings
+
+    def write(self, topology: Topology) -> None:
+        topology.add_internal_topic(self.settings.topic, self.settings.num_partitions)
+        _add_topic_between(topology, self.settings, self.parent_names)
+
+
+class SinkNode(GraphNode):
+    """Writes to a topic, fixed or chosen per record."""
+
+    def __init__(
+        self,
+        name: str,
+        topic: str | TopicNameExtractor[Any, Any],
+        key_serializer: Any,
+        value_serializer: Any,
+        partitioner: StreamPartitioner[Any, Any] | None,
+    ) -> None:
+        super().__init__(name)
+        self.topic = topic
+        self.key_serializer = key_serializer
+        self.value_serializer = value_serializer
+        self.partitioner = partitioner
+
+    def write(self, topology: Topology) -> None:
+        topology.add_sink(
+            self.name,
+            self.topic,
+            *self.parent_names,
+            key_serializer=self.key_serializer,
+            value_serializer=self.value_serializer,
+            partitioner=self.partitioner,
+        )
+
+
+class StateStoreNode(GraphNode):
+    """A store that processors name when they are added."""
+
+    def __init__(self, store: StoreFactory) -> None:
+        super().__init__(store.name)
+        self.store = store
+
+    def write(self, topology: Topology) -> None:
+        topology.add_state_store(self.store)
+
+
+class Graph:
+    """All that one ``StreamsBuilder`` has been told."""
+
+    def __init__(self) -> None:
+        self.root = GraphNode("root")
+        self.namer = NodeNamer()
+        self.copartitioned: list[set[str]] = []
+        self.implicit_names = ImplicitNames()
+        self._next_priority = 0
+
+    def add(self, node: GraphNode, *parents: GraphNode) -> None:
+        """Adds a node below its parents, each time with the next priority for being written."""
+        for parent in parents:
+            parent.add_child(node)
+            node.priority = self._next_priority
+            self._next_priority += 1
+
+    def nodes(self) -> list[GraphNode]:
+        """Every node that hangs below the root, in the order of adding."""
+        found: dict[GraphNode, None] = {}
+        waiting = [self.root]
+        while waiting:
+            node = waiting.pop()
+            if node not in found:
+                found[node] = None
+                waiting.extend(node.children)
+        return sorted((node for node in found if node is not self.root), key=lambda node: node.priority)
+
+
+class ImplicitNames:
+    """Names of topics and stores that nobody gave; they change when the script changes."""
+
+    def __init__(self) -> None:
+        self.changelogs: list[str] = []
+        self.stores: list[str] = []
+        self.repartitions: list[str] = []
+
+    def __str__(self) -> str:
+        kinds = (
+            ("changelog topics", self.changelogs),
+            ("state stores", self.stores),
+            ("repartition topics", self.repartitions),
+        )
+        return "; ".join(f"{kind} {', '.join(names)}" for kind, names in kinds if names)
+
+
+def _add_source(
+    topology: Topology, name: str, settings: SourceSettings, topics: re.Pattern[str] | Iterable[str]
+) -> None:
+    topology.add_source(
+        name,
+        *((topics,) if isinstance(topics, re.Pattern) else topics),
+        offset_reset_policy=settings.offset_reset,
+        timestamp_extractor=settings.timestamp_extractor,
+        key_deserializer=settings.key_deserializer,
+        value_deserializer=settings.value_deserializer,
+    )
+
+
+def _add_topic_between(topology: Topology, settings: RepartitionSettings, parents: tuple[str, ...]) -> None:
+    key, value = settings.key_serde, settings.value_serde
+    topology.add_sink(
+        settings.sink_name,
+        settings.topic,
+        *parents,
+        key_serializer=None if key is None else key.serializer,
+        value_serializer=None if value is None else value.serializer,
+        partitioner=settings.partitioner,
+    )
+    topology.add_source(
+        settings.source_name,
+        settings.topic,
+        timestamp_extractor=FailOnInvalidTimestamp(),
+        key_deserializer=None if key is None else key.deserializer,
+        value_deserializer=None if value is None else value.deserializer,
+    )

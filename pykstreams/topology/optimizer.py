@@ -1,0 +1,170 @@
+"""Rewrites of the logical graph: duplicate sources always, the rest as ``topology.optimization`` says.
+
+Source: ``InternalStreamsBuilder.buildAndOptimizeTopology``, 4.3.1 (KIP-295, KIP-312).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pykstreams.core.errors import ConfigError, StreamsError, TopologyError
+from pykstreams.topology.graph import (
+    Graph,
+    GraphNode,
+    RepartitionNode,
+    StreamSourceNode,
+    TableSourceNode,
+)
+
+REUSE_SOURCE_TOPICS = "reuse.ktable.source.topics"
+MERGE_REPARTITION_TOPICS = "merge.repartition.topics"
+SINGLE_STORE_SELF_JOIN = "single.store.self.join"
+_ALL = frozenset({REUSE_SOURCE_TOPICS, MERGE_REPARTITION_TOPICS, SINGLE_STORE_SELF_JOIN})
+
+
+def optimizations(setting: str) -> frozenset[str]:
+    """Reads ``topology.optimization``: ``none``, ``all``, or some of the rewrites separated by commas."""
+    wanted = frozenset(part.strip() for part in setting.split(","))
+    if wanted == {"none"} or wanted == {""}:
+        return frozenset()
+    if wanted == {"all"}:
+        return _ALL
+    if not wanted <= _ALL:
+        raise ConfigError(
+            f"topology.optimization is {setting!r}; expected 'none', 'all', or some of {', '.join(sorted(_ALL))} "
+            "separated by commas"
+        )
+    return wanted
+
+
+def optimize(
+    graph: Graph, wanted: frozenset[str], make_repartition: Callable[[str, object, object], RepartitionNode]
+) -> None:
+    """Rewrites the graph in place; ``make_repartition(topic name, key serde, value serde)`` makes a merged node."""
+    _merge_duplicate_sources(graph)
+    if REUSE_SOURCE_TOPICS in wanted:
+        for node in graph.nodes():
+            if isinstance(node, TableSourceNode):
+                node.reuses_topic = True
+    if MERGE_REPARTITION_TOPICS in wanted:
+        _merge_repartition_topics(graph, make_repartition)
+
+
+def _merge_duplicate_sources(graph: Graph) -> None:
+    """Makes one source of those that read the same topics; refuses those that overlap without being equal."""
+    by_topic: dict[object, StreamSourceNode] = {}
+    for node in list(graph.root.children):
+        if not isinstance(node, StreamSourceNode):
+            continue
+        keys: list[object] = list(node.topics)
+        if node.pattern is not None:
+            keys = [(node.pattern.pattern, node.pattern.flags)]
+        for key in keys:
+            first = by_topic.setdefault(key, node)
+            if first is node:
+                continue
+            if set(first.topics) != set(node.topics):
+                raise TopologyError(
+                    f"sources {first.name} ({', '.join(first.topics)}) and {node.name} ({', '.join(node.topics)}) "
+                    "read overlapping but not equal topics; read each topic by itself and merge the streams"
+                )
+            _merge_source(graph, first, node)
+            break
+
+
+def _merge_source(graph: Graph, first: StreamSourceNode, second: StreamSourceNode) -> None:
+    if first.settings.offset_reset != second.settings.offset_reset:
+        read = first.pattern.pattern if first.pattern else ", ".join(first.topics)
+        raise TopologyError(
+            f"sources {first.name} and {second.name} read {read} with different offset reset policies; "
+            "a topic is read once, so give both the same policy"
+        )
+    for child in list(second.children):
+        second.remove_child(child)
+        first.add_child(child)
+    graph.root.remove_child(second)
+
+
+def _merge_repartition_topics(
+    graph: Graph, make_repartition: Callable[[str, object, object], RepartitionNode]
+) -> None:
+    """Repartitions once, right behind the operation that changed the key, where several branches would do it."""
+    for changer, repartitions in _repartitions_by_key_changer(graph).items():
+        if not repartitions:
+            continue
+        merged = make_repartition(
+            repartitions[0].settings.topic,
+            next((r.settings.key_serde for r in repartitions if r.settings.key_serde is not None), None),
+            next((r.settings.value_serde for r in repartitions if r.settings.value_serde is not None), None),
+        )
+        merged.priority = changer.priority
+        for repartition in repartitions:
+            child = _ancestor(repartition, lambda node, above=changer: above in node.parents)  # type: ignore[misc]
+            if child is None:
+                raise StreamsError(
+                    f"{repartition.name} cannot be merged into one repartition topic behind {changer.name}, since both "
+                    "come by one node; name the repartition topics, or leave merge.repartition.topics away"
+                )
+            merged.add_child(child)
+            if child in changer.children:
+                changer.remove_child(child)
+            parents = list(repartition.parents)
+            for grandchild in list(repartition.children):
+                repartition.remove_child(grandchild)
+                for parent in parents:
+                    parent.add_child(grandchild)
+            for parent in parents:
+                parent.remove_child(repartition)
+            for group in graph.copartitioned:
+                if repartition.name in group:
+                    group.remove(repartition.name)
+                    group.add(merged.name)
+        changer.add_child(merged)
+
+
+def _repartitions_by_key_changer(graph: Graph) -> dict[GraphNode, list[RepartitionNode]]:
+    nodes = graph.nodes()
+    found: dict[GraphNode, list[RepartitionNode]] = {node: [] for node in nodes if node.changes_key}
+    for node in nodes:
+        if isinstance(node, RepartitionNode) and node.optimizable:
+            changer = _key_changer_of(node)
+            if changer is not None:
+                found[changer].append(node)
+    feeding = {
+        merge: [
+            changer
+            for changer, repartitions in found.items()
+            if all(_lies_below(repartition, merge) for repartition in repartitions) and _lies_below(merge, changer)
+        ]
+        for merge in nodes
+        if merge.merges
+    }
+    for merge, changers in feeding.items():
+        found[merge] = list(dict.fromkeys(r for changer in changers for r in found[changer]))
+    for changer in {changer for changers in feeding.values() for changer in changers}:
+        del found[changer]
+    return found
+
+
+def _key_changer_of(repartition: RepartitionNode) -> GraphNode | None:
+    """The operation that made the repartitioning needed, unless a change of values lies in between."""
+    changer = _ancestor(repartition, lambda node: node.changes_key)
+    nearest = _ancestor(repartition, lambda node: node.changes_key or node.changes_value)
+    return changer if changer is nearest else None
+
+
+def _lies_below(node: GraphNode, above: GraphNode) -> bool:
+    return _ancestor(node, lambda candidate: above in candidate.parents) is not None
+
+
+def _ancestor(start: GraphNode, matches: Callable[[GraphNode], bool]) -> GraphNode | None:
+    """The node itself or the first match above it, parents in order, depth first."""
+    if matches(start):
+        return start
+    for parent in start.parents:
+        if matches(parent):
+            return parent
+        found = _ancestor(parent, matches)
+        if found is not None:
+            return found
+    return None
