@@ -16,8 +16,8 @@ from pykstreams.core.types import Forward, Headers
 class Print:
     """Prints each record; it ends here.
 
-    ``formatter(key, value)`` replaces ``key, value``. ``file`` ``None`` is whatever ``sys.stdout`` is at the time
-    of printing. A path is opened to append, by every task for itself, and written line by line, so that the
+    ``formatter(key, value)`` replaces ``key, value``. ``file`` ``None`` is whatever ``sys.stdout`` is while
+    printing. A path is opened to append, by every task for itself, and written line by line, so that the
     lines of several tasks stay whole; it is closed with the task. (Kafka Streams empties the file when the
     topology is built; here a restarted worker adds to it.) A stream that the caller opened is flushed after
     each line and never closed.
