@@ -14,6 +14,7 @@ from pykstreams.dsl.tables import AggregatedTable
 from pykstreams.processors import TableAggregate, TableReduce
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.change import ChangeSerde
+from pykstreams.serdes.defaults import OverDefault
 from pykstreams.serdes.primitives import LongSerde
 from pykstreams.topology.graph import GroupedTableRepartitionNode, OperatorNode, RepartitionSettings
 from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
@@ -98,7 +99,8 @@ class KGroupedTable(Generic[K, V]):
         node_name = namer.named(name, prefix)
         if self._repartition is None or self._topic_name is None:
             topic = (store.name if self._topic_name is None else self._topic_name) + REPARTITION_SUFFIX
-            changes = ChangeSerde(place.value_serde)
+            value_serde = place.value_serde
+            changes = OverDefault(ChangeSerde) if value_serde is None else ChangeSerde(value_serde)
             self._repartition = GroupedTableRepartitionNode(
                 RepartitionSettings(topic, sink, source, place.key_serde, changes)
             )

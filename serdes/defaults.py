@@ -1,0 +1,33 @@
+"""Serdes that nobody gave: the default of the configuration takes their place when a task is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.serdes.base import Serde
+
+
+@dataclass(frozen=True, slots=True)
+class OverDefault:
+    """A serde around the default one, which is known only with the configuration."""
+
+    wrap: Callable[[Serde[Any]], Serde[Any]]
+
+    @property
+    def serializer(self) -> OverDefault:
+        return self
+
+    @property
+    def deserializer(self) -> OverDefault:
+        return self
+
+
+def or_default(given: Any, default: Callable[[], Serde[Any]]) -> Any:
+    """Gives what was given, else the default; ``default()`` raises ``ConfigError`` where none is set."""
+    if given is None:
+        return default()
+    if isinstance(given, OverDefault):
+        return given.wrap(default())
+    return given
