@@ -1,0 +1,321 @@
+"""Topics of an application on the cluster: checked, counted and created before the first task starts.
+
+Partition counts follow Kafka Streams (``RepartitionTopics``, ``CopartitionedTopicsEnforcer``, 4.3.1): a
+repartition topic has the partitions the user gave it, else the most of any topic its writers read; topics
+that are joined by key need equal counts; a changelog has one partition per task.
+
+Invariant: what ``prepare`` returns exists on the cluster.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from pykstreams.core.errors import (
+    ClusterError,
+    MisconfiguredInternalTopicError,
+    MissingSourceTopicError,
+    TaskAssignmentError,
+    TopologyError,
+)
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.kafka import TopicSpec
+from pykstreams.runtime.membership.task_topics import task_topic
+from pykstreams.runtime.mock_cluster import PARTITIONS as EMBEDDED_PARTITIONS
+from pykstreams.topology.plan import InternalTopic, SinkNode, SubtopologyPlan, TopologyPlan
+
+log = logging.getLogger(__name__)
+
+_BROKER_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+
+
+class TopicClient(Protocol):
+    """What this module needs of an administrative client."""
+
+    @property
+    def bootstrap(self) -> str: ...
+
+    def partition_counts(self) -> dict[str, int]: ...
+
+    def touch(self, topics: Iterable[str]) -> None: ...
+
+    def create_topics(self, topics: Collection[TopicSpec]) -> None: ...
+
+    def grow_topic(self, topic: str, partitions: int) -> None: ...
+
+    def topic_settings(self, topics: Collection[str]) -> dict[str, dict[str, str]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLayout:
+    """What the cluster made of a plan."""
+
+    partitions: Mapping[str, int]
+    """Partition counts of all topics that the topology reads or owns."""
+    inputs: Mapping[TaskId, frozenset[TopicPartition]]
+    """Every task there is, with the partitions that it reads."""
+
+
+class TopicAdmin:
+    """Prepares the topics of one plan."""
+
+    def __init__(
+        self,
+        client: TopicClient,
+        plan: TopologyPlan,
+        *,
+        replication: int,
+        topic_defaults: Mapping[str, str],
+        embedded: bool,
+    ) -> None:
+        self._client = client
+        self._plan = plan
+        self._replication = replication
+        self._topic_defaults = topic_defaults
+        self._embedded = embedded
+        self._given = {
+            part.changelogs[name]: store.topic_config
+            for part in plan.subtopologies
+            for name, store in part.stores.items()
+            if name in part.changelogs
+        }
+        self._own = {topic.name for topic in plan.internal_topics} | {
+            task_topic(plan.application_id, part.id) for part in plan.subtopologies
+        }
+
+    def prepare(self) -> TopicLayout:
+        """Checks what must be there, creates what may be missing; may be called again."""
+        if self._embedded:
+            self._appear()
+        existing = self._client.partition_counts()
+        sources = {part.id: self._sources(part, existing) for part in self._plan.subtopologies}
+        self._check_sources(existing)
+        counts = self._partition_counts(existing, sources)
+        self._check_copartitioning(counts)
+        tasks = {
+            number: max((counts[name] for name in names), default=0) for number, names in sources.items()
+        }
+        for part in self._plan.subtopologies:
+            counts.update(dict.fromkeys(part.changelog_topics, tasks[part.id]))
+        self._check_existing(counts, existing)
+        self._create(counts, tasks, existing)
+        self._warn_of_missing_sinks(existing)
+        return TopicLayout(counts, _inputs(sources, counts, tasks))
+
+    def _appear(self) -> None:
+        wanted = set(self._own)
+        for topic in self._plan.internal_topics:
+            if topic.partitions not in (None, EMBEDDED_PARTITIONS):
+                raise TopologyError(
+                    f"repartition topic {topic.name!r} asks for {topic.partitions} partitions, and an "
+                    f"embedded cluster has {EMBEDDED_PARTITIONS} in every topic; leave the number out, or "
+                    "use a real cluster"
+                )
+        for part in self._plan.subtopologies:
+            wanted.update(part.source_topics)
+            wanted.update(part.sink_topics)
+        self._client.touch(sorted(wanted))
+
+    def _sources(self, part: SubtopologyPlan, existing: Mapping[str, int]) -> tuple[str, ...]:
+        """The topics a sub-topology reads, with those that match its patterns now."""
+        matching = sorted(
+            name
+            for name in existing
+            if name not in self._own
+            and name not in _BROKER_TOPICS
+            and any(pattern.fullmatch(name) for pattern in part.source_patterns)
+        )
+        return tuple(dict.fromkeys((*part.source_topics, *matching)))
+
+    def _check_sources(self, existing: Mapping[str, int]) -> None:
+        for part in self._plan.subtopologies:
+            for source in part.sources:
+                for topic in source.topics:
+                    if topic not in existing and topic not in self._own:
+                        raise MissingSourceTopicError(self._missing(topic, source.name, existing))
+
+    def _missing(self, topic: str, reader: str, existing: Mapping[str, int]) -> str:
+        near = difflib.get_close_matches(topic, set(existing) - self._own - _BROKER_TOPICS, 1)
+        hint = f" (did you mean {near[0]!r}?);" if near else ";"
+        return (
+            f"topic {topic!r}, which {reader} reads, does not exist on {self._client.bootstrap}{hint} create "
+            f"it, for instance with kafka-topics.sh --create --topic {topic} --partitions 4, or correct its "
+            "name in the topology"
+        )
+
+    def _partition_counts(
+        self, existing: Mapping[str, int], sources: Mapping[int, tuple[str, ...]]
+    ) -> dict[str, int]:
+        """Counts of all topics that are read; those of repartition topics are worked out."""
+        repartition: dict[str, InternalTopic] = {}
+        for part in self._plan.subtopologies:
+            repartition.update(part.repartition_topics)
+        external = {name for names in sources.values() for name in names if name not in repartition}
+        counts = {name: existing[name] for name in external}
+        counts.update(
+            {name: topic.partitions for name, topic in repartition.items() if topic.partitions is not None}
+        )
+        missing = [name for name in repartition if name not in counts]
+        while missing:
+            for name in missing:
+                upstream = [
+                    counts[source]
+                    for part in self._plan.subtopologies
+                    if name in part.sink_topics
+                    for source in sources[part.id]
+                    if source in counts
+                ]
+                if upstream:
+                    counts[name] = max(upstream)
+            left = [name for name in missing if name not in counts]
+            if len(left) == len(missing):
+                raise TaskAssignmentError(
+                    f"the partitions of repartition topics {sorted(left)} cannot be worked out, because "
+                    "nothing that is read upstream exists; create at least one topic that matches the "
+                    "pattern of the source, or give the number with repartition(partitions=...)"
+                )
+            missing = left
+        self._enforce_copartitioning(counts, repartition)
+        return counts
+
+    def _enforce_copartitioning(
+        self, counts: dict[str, int], repartition: Mapping[str, InternalTopic]
+    ) -> None:
+        """Gives repartition topics of a group without a number of their own the number of the group."""
+        for part in self._plan.subtopologies:
+            for group in part.copartition_groups:
+                free = [
+                    name for name in group if name in repartition and repartition[name].partitions is None
+                ]
+                fixed = [counts[name] for name in sorted(group) if name in counts and name not in free]
+                if free:
+                    number = fixed[0] if fixed else max(counts[name] for name in free)
+                    counts.update(dict.fromkeys(free, number))
+
+    def _check_copartitioning(self, counts: Mapping[str, int]) -> None:
+        for part in self._plan.subtopologies:
+            for group in part.copartition_groups:
+                found = sorted(((counts[name], name) for name in group if name in counts), reverse=True)
+                if not found or found[0][0] == found[-1][0]:
+                    continue
+                (most, larger), (fewest, smaller) = found[0], found[-1]
+                readers = {name: _reader(part, name) for name in (larger, smaller)}
+                stream, target, other = (
+                    (smaller, most, larger)
+                    if "KTABLE" in readers[larger] and "KTABLE" not in readers[smaller]
+                    else (larger, fewest, smaller)
+                )
+                raise TopologyError(
+                    f"{readers[larger]} ({larger}, {most} partitions) and {readers[smaller]} ({smaller}, "
+                    f"{fewest} partitions) are joined or merged by key and need equal partition counts; call "
+                    f".repartition(partitions={target}) on the stream of {stream!r}, or recreate {other!r} "
+                    f"with {counts[stream]} partitions"
+                )
+
+    def _check_existing(self, counts: Mapping[str, int], existing: Mapping[str, int]) -> None:
+        there = [topic for topic in self._plan.internal_topics if topic.name in existing]
+        for topic in there:
+            if existing[topic.name] != counts[topic.name]:
+                raise MisconfiguredInternalTopicError(
+                    f"{topic.kind} topic {topic.name!r} has {existing[topic.name]} partitions and needs "
+                    f"{counts[topic.name]}: the partitions of a source topic were changed, or somebody else "
+                    "created it; give the source its old number back, or stop all workers and reset the "
+                    "application, so that the topic is made anew"
+                )
+        if self._embedded or not there:
+            return
+        try:
+            settings = self._client.topic_settings([topic.name for topic in there])
+        except ClusterError as error:
+            log.warning("the settings of internal topics were not checked: %s", error)
+            return
+        for topic in there:
+            if fault := _fault(topic, self._settings(topic), settings.get(topic.name, {})):
+                raise MisconfiguredInternalTopicError(
+                    f"{topic.kind} topic {topic.name!r} {fault}; change it with kafka-configs.sh --alter "
+                    f"--entity-type topics --entity-name {topic.name}"
+                )
+
+    def _create(
+        self, counts: Mapping[str, int], tasks: Mapping[int, int], existing: Mapping[str, int]
+    ) -> None:
+        if self._embedded:
+            return
+        wanted = [
+            TopicSpec(topic.name, counts[topic.name], self._replication, self._settings(topic))
+            for topic in self._plan.internal_topics
+            if topic.name not in existing and counts[topic.name]
+        ]
+        for subtopology, number in tasks.items():
+            name = task_topic(self._plan.application_id, subtopology)
+            if not number:
+                continue
+            if name not in existing:
+                wanted.append(TopicSpec(name, number, self._replication, {"cleanup.policy": "delete"}))
+            elif existing[name] < number:
+                log.info("the sources of sub-topology %s have grown to %s partitions", subtopology, number)
+                self._client.grow_topic(name, number)
+        for topic in wanted:
+            log.info("creating topic %s with %s partitions", topic.name, topic.partitions)
+        self._client.create_topics(wanted)
+
+    def _settings(self, topic: InternalTopic) -> dict[str, str]:
+        """Kafka Streams' own settings, then ``topic.*``, then what the store was given."""
+        return {**topic.config, **self._topic_defaults, **self._given.get(topic.name, {})}
+
+    def _warn_of_missing_sinks(self, existing: Mapping[str, int]) -> None:
+        if self._embedded:
+            return
+        for part in self._plan.subtopologies:
+            for node in part.nodes.values():
+                if not isinstance(node, SinkNode) or not isinstance(node.topic, str):
+                    continue
+                if node.topic not in existing and node.topic not in self._own:
+                    log.warning(
+                        "topic %s, which %s writes, does not exist; unless the broker creates topics by "
+                        "itself, create it before the first record is written",
+                        node.topic,
+                        node.name,
+                    )
+
+
+def _reader(part: SubtopologyPlan, topic: str) -> str:
+    """The source node that reads a topic."""
+    for source in part.sources:
+        if topic in source.topics or (source.pattern is not None and source.pattern.fullmatch(topic)):
+            return source.name
+    return "a source"
+
+
+def _inputs(
+    sources: Mapping[int, tuple[str, ...]], counts: Mapping[str, int], tasks: Mapping[int, int]
+) -> dict[TaskId, frozenset[TopicPartition]]:
+    return {
+        TaskId(subtopology, number): frozenset(
+            TopicPartition(topic, number) for topic in sources[subtopology] if number < counts[topic]
+        )
+        for subtopology, size in tasks.items()
+        for number in range(size)
+    }
+
+
+def _fault(topic: InternalTopic, wanted: Mapping[str, str], found: Mapping[str, str]) -> str | None:
+    """What is wrong with the settings of an existing topic (``InternalTopicManager``, 4.3.1), if anything."""
+    policy = found.get("cleanup.policy", "")
+    if topic.kind == "repartition" and "compact" in policy:
+        return f"is compacted (cleanup.policy={policy!r}), so records would vanish before they are processed"
+    if topic.kind == "changelog" and "delete" in policy and "delete" not in wanted["cleanup.policy"]:
+        return f"deletes old records (cleanup.policy={policy!r}), so state would get lost; set 'compact'"
+    if "delete" in policy and "retention.ms" in wanted and "retention.ms" in found:
+        retention, needed = int(found["retention.ms"]), int(wanted["retention.ms"])
+        if retention != -1 and (needed == -1 or retention < needed):
+            return f"keeps records for {retention} ms (retention.ms) and must keep them for {needed} ms"
+    if "min.compaction.lag.ms" in wanted and "min.compaction.lag.ms" in found:
+        lag, needed = int(found["min.compaction.lag.ms"]), int(wanted["min.compaction.lag.ms"])
+        if lag < needed:
+            return f"compacts after {lag} ms (min.compaction.lag.ms) and must wait for {needed} ms"
+    return None

@@ -1,0 +1,170 @@
+"""Membership by task topics: their partitions are tasks, and nothing is committed after a loss."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from typing import Any
+
+import pytest
+
+from pykstreams.core.errors import TaskMigratedError
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.membership import Assignment, Lost, Offsets
+from pykstreams.runtime.membership.task_topics import TaskTopicMembership
+
+ORDERS = TopicPartition("orders", 1)
+
+
+class FakeGroup:
+    """A consumer whose next poll brings what a test put there."""
+
+    def __init__(self) -> None:
+        self.topics: list[str] = []
+        self.events: list[tuple[str, list[TopicPartition]]] = []
+        self.commits: list[Offsets] = []
+        self.left: bool | None = None
+        self.callbacks: dict[str, Callable[[list[TopicPartition]], None]] = {}
+
+    def subscribe(
+        self,
+        topics: Collection[str],
+        *,
+        on_assign: Callable[[list[TopicPartition]], None],
+        on_revoke: Callable[[list[TopicPartition]], None],
+        on_lost: Callable[[list[TopicPartition]], None],
+    ) -> None:
+        self.topics = list(topics)
+        self.callbacks = {"assign": on_assign, "revoke": on_revoke, "lose": on_lost}
+
+    def poll(self, timeout: float) -> None:
+        events, self.events = self.events, []
+        for name, partitions in events:
+            self.callbacks[name](partitions)
+
+    def commit(self, offsets: Offsets) -> bool:
+        self.commits.append(offsets)
+        return True
+
+    def committed(self, partitions: Collection[TopicPartition], timeout: float) -> Offsets | None:
+        return dict.fromkeys(partitions, (5, "m"))
+
+    def group_metadata(self) -> Any:
+        return b"metadata"
+
+    def close(self, leave: bool) -> None:
+        self.left = leave
+
+
+@pytest.fixture
+def group() -> FakeGroup:
+    return FakeGroup()
+
+
+@pytest.fixture
+def revoked() -> list[frozenset[TaskId]]:
+    return []
+
+
+@pytest.fixture
+def membership(group: FakeGroup, revoked: list[frozenset[TaskId]]) -> TaskTopicMembership:
+    member = TaskTopicMembership(group, "shop")
+    member.start([0, 1], revoked.append)
+    return member
+
+
+def test_subscribes_to_one_topic_per_subtopology(membership: TaskTopicMembership, group: FakeGroup) -> None:
+    assert group.topics == ["shop-tasks-0", "shop-tasks-1"]
+
+
+def test_assigned_partitions_are_tasks_and_add_up(membership: TaskTopicMembership, group: FakeGroup) -> None:
+    group.events = [("assign", [TopicPartition("shop-tasks-0", 2)])]
+    first = membership.poll()
+    group.events = [("assign", [TopicPartition("shop-tasks-1", 0)])]
+    second = membership.poll()
+
+    assert first == Assignment(1, frozenset({TaskId(0, 2)}))
+    assert second == Assignment(2, frozenset({TaskId(0, 2), TaskId(1, 0)}))
+    assert membership.poll() is None
+
+
+def test_revoked_tasks_may_be_committed_inside_the_callback(group: FakeGroup) -> None:
+    member = TaskTopicMembership(group, "shop")
+    seen: list[frozenset[TaskId]] = []
+
+    def suspend(tasks: frozenset[TaskId]) -> None:
+        seen.append(tasks)
+        member.commit({ORDERS: (9, "")})
+
+    member.start([0], suspend)
+    group.events = [("assign", [TopicPartition("shop-tasks-0", 0), TopicPartition("shop-tasks-0", 1)])]
+    member.poll()
+    group.events = [("revoke", [TopicPartition("shop-tasks-0", 1)])]
+
+    change = member.poll()
+
+    assert seen == [frozenset({TaskId(0, 1)})]
+    assert group.commits == [{ORDERS: (9, "")}]
+    assert change == Assignment(1, frozenset({TaskId(0, 0)}))
+
+
+def test_nothing_is_committed_between_a_loss_and_its_acknowledgement(
+    membership: TaskTopicMembership, group: FakeGroup
+) -> None:
+    group.events = [("assign", [TopicPartition("shop-tasks-0", 0)])]
+    membership.poll()
+    group.events = [("lose", [TopicPartition("shop-tasks-0", 0)])]
+
+    lost = membership.poll()
+
+    assert isinstance(lost, Lost)
+    with pytest.raises(TaskMigratedError, match="this worker lost its tasks"):
+        membership.commit({ORDERS: (9, "")})
+    with pytest.raises(TaskMigratedError, match="this worker lost its tasks"):
+        membership.transaction_metadata()
+    assert group.commits == []
+
+
+def test_group_is_not_polled_before_a_loss_is_acknowledged(
+    membership: TaskTopicMembership, group: FakeGroup
+) -> None:
+    """Polling would let the member join again with a fresh generation."""
+    group.events = [("lose", [])]
+    lost = membership.poll()
+    group.events = [("assign", [TopicPartition("shop-tasks-0", 0)])]
+
+    again = membership.poll()
+    assert isinstance(lost, Lost)
+    assert again == lost
+
+    membership.ack(lost)
+    assert membership.poll() == Assignment(1, frozenset({TaskId(0, 0)}))
+
+
+def test_loss_is_warned_of_with_the_tasks(
+    membership: TaskTopicMembership, group: FakeGroup, caplog: pytest.LogCaptureFixture
+) -> None:
+    group.events = [("lose", [TopicPartition("shop-tasks-1", 3), TopicPartition("shop-tasks-0", 2)])]
+
+    with caplog.at_level(logging.WARNING):
+        membership.poll()
+
+    assert "tasks 0_2, 1_3 were lost without notice" in caplog.text
+
+
+def test_empty_commit_asks_nobody(membership: TaskTopicMembership, group: FakeGroup) -> None:
+    assert membership.commit({}) is True
+    assert group.commits == []
+
+
+def test_committed_offsets_come_with_their_metadata(membership: TaskTopicMembership) -> None:
+    assert membership.committed([ORDERS]) == {ORDERS: (5, "m")}
+
+
+@pytest.mark.parametrize("leave", [True, False])
+def test_close_leaves_the_group_or_stays(
+    membership: TaskTopicMembership, group: FakeGroup, leave: bool
+) -> None:
+    membership.close(leave)
+
+    assert group.left is leave

@@ -1,0 +1,386 @@
+"""Topics are checked, counted as Kafka Streams counts them, and created before the first task starts."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import pytest
+
+from pykstreams.core.errors import (
+    ClusterError,
+    MisconfiguredInternalTopicError,
+    MissingSourceTopicError,
+    TaskAssignmentError,
+    TopologyError,
+)
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.kafka import TopicSpec
+from pykstreams.runtime.topic_admin import TopicAdmin, TopicLayout
+from pykstreams.topology.plan import InternalTopic, TopologyPlan
+from tests.unit.runtime.plans import part, plan, sink, source
+
+COMPACTED = {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}
+
+
+@dataclass
+class FakeTopics:
+    """A cluster as far as topics go."""
+
+    topics: dict[str, int]
+    settings: dict[str, dict[str, str]] = field(default_factory=dict)
+    bootstrap: str = "broker:9092"
+    created: dict[str, TopicSpec] = field(default_factory=dict)
+    denies_settings: bool = False
+
+    def partition_counts(self) -> dict[str, int]:
+        return dict(self.topics)
+
+    def touch(self, topics: Iterable[str]) -> None:
+        for topic in topics:
+            self.topics.setdefault(topic, 4)
+
+    def create_topics(self, topics: Collection[TopicSpec]) -> None:
+        for topic in topics:
+            self.created[topic.name] = topic
+            self.topics[topic.name] = topic.partitions
+            self.settings[topic.name] = dict(topic.config)
+
+    def grow_topic(self, topic: str, partitions: int) -> None:
+        self.topics[topic] = partitions
+
+    def topic_settings(self, topics: Collection[str]) -> dict[str, dict[str, str]]:
+        if self.denies_settings:
+            raise ClusterError("reading the settings of topic 'x' failed: not authorized")
+        return {name: self.settings.get(name, {}) for name in topics}
+
+
+def prepare(
+    topology: TopologyPlan,
+    cluster: FakeTopics,
+    *,
+    embedded: bool = False,
+    topic_defaults: dict[str, str] | None = None,
+) -> TopicLayout:
+    return TopicAdmin(
+        cluster, topology, replication=-1, topic_defaults=topic_defaults or {}, embedded=embedded
+    ).prepare()
+
+
+def changelog(name: str = "shop-counts-changelog", **config: str) -> InternalTopic:
+    return InternalTopic(name, "changelog", None, config or COMPACTED)
+
+
+def rekeyed(count: int | None = None, **more: object) -> TopologyPlan:
+    """Two sub-topologies with a repartition topic between them."""
+    first = part(0, source("KSTREAM-SOURCE-0", "orders", "returns"), sink("SINK", "shop-by-item-repartition"))
+    second = part(
+        1,
+        source("KSTREAM-SOURCE-1", "shop-by-item-repartition"),
+        repartition=[("shop-by-item-repartition", count)],
+        changelogs={"counts": changelog()},
+        stores={"counts": SimpleNamespace(topic_config=more.get("topic_config", {}))},
+    )
+    return plan(first, second)
+
+
+def test_missing_source_topic_is_named_with_its_reader_and_the_cure() -> None:
+    with pytest.raises(MissingSourceTopicError) as raised:
+        prepare(plan(part(0, source("KSTREAM-SOURCE-0", "order"))), FakeTopics({"orders": 2, "x": 1}))
+
+    assert str(raised.value) == (
+        "topic 'order', which KSTREAM-SOURCE-0 reads, does not exist on broker:9092 (did you mean "
+        "'orders'?); "
+        "create it, for instance with kafka-topics.sh --create --topic order --partitions 4, or "
+        "correct its name "
+        "in the topology"
+    )
+
+
+def test_repartition_topic_takes_the_most_partitions_upstream() -> None:
+    cluster = FakeTopics({"orders": 3, "returns": 5})
+
+    layout = prepare(rekeyed(), cluster)
+
+    assert layout.partitions["shop-by-item-repartition"] == 5
+    assert cluster.created["shop-by-item-repartition"].config["retention.ms"] == "-1"
+
+
+def test_repartition_topic_takes_the_number_the_user_gave() -> None:
+    assert (
+        prepare(rekeyed(7), FakeTopics({"orders": 3, "returns": 5})).partitions["shop-by-item-repartition"]
+        == 7
+    )
+
+
+def test_changelog_and_task_topic_have_one_partition_per_task() -> None:
+    cluster = FakeTopics({"orders": 3, "returns": 5})
+
+    prepare(rekeyed(7), cluster)
+
+    assert {name: spec.partitions for name, spec in cluster.created.items()} == {
+        "shop-by-item-repartition": 7,
+        "shop-counts-changelog": 7,
+        "shop-tasks-0": 5,
+        "shop-tasks-1": 7,
+    }
+
+
+def test_task_reads_its_partition_number_of_every_source_that_has_it() -> None:
+    layout = prepare(rekeyed(), FakeTopics({"orders": 1, "returns": 2}))
+
+    assert layout.inputs[TaskId(0, 0)] == {TopicPartition("orders", 0), TopicPartition("returns", 0)}
+    assert layout.inputs[TaskId(0, 1)] == {TopicPartition("returns", 1)}
+
+
+def test_chained_repartition_topics_are_counted_from_the_front() -> None:
+    topology = plan(
+        part(
+            1,
+            source("B", "shop-a-repartition"),
+            sink("S", "shop-b-repartition"),
+            repartition=[("shop-a-repartition", None)],
+        ),
+        part(2, source("C", "shop-b-repartition"), repartition=[("shop-b-repartition", None)]),
+        part(0, source("A", "orders"), sink("S", "shop-a-repartition")),
+    )
+
+    counts = prepare(topology, FakeTopics({"orders": 6})).partitions
+
+    assert (counts["shop-a-repartition"], counts["shop-b-repartition"]) == (6, 6)
+
+
+def test_repartition_topic_that_is_joined_takes_the_number_of_its_partner() -> None:
+    topology = plan(
+        part(0, source("A", "orders"), sink("S", "shop-a-repartition")),
+        part(
+            1,
+            source("B", "shop-a-repartition"),
+            source("C", "customers"),
+            repartition=[("shop-a-repartition", None)],
+            copartition=[("shop-a-repartition", "customers")],
+        ),
+    )
+
+    assert prepare(topology, FakeTopics({"orders": 6, "customers": 2})).partitions["shop-a-repartition"] == 2
+
+
+def test_unequal_partition_counts_name_both_topics_both_counts_and_the_cure() -> None:
+    topology = plan(
+        part(
+            0,
+            source("KSTREAM-SOURCE-0000000000", "orders"),
+            source("KTABLE-SOURCE-0000000003", "customers"),
+            copartition=[("orders", "customers")],
+        )
+    )
+
+    with pytest.raises(TopologyError) as raised:
+        prepare(topology, FakeTopics({"orders": 6, "customers": 4}))
+
+    assert str(raised.value) == (
+        "Invalid topology: KSTREAM-SOURCE-0000000000 (orders, 6 partitions) and KTABLE-SOURCE-0000000003 "
+        "(customers, 4 partitions) are joined or merged by key and need equal partition counts; call "
+        ".repartition(partitions=4) on the stream of 'orders', or recreate 'customers' with 6 partitions"
+    )
+
+
+def test_cure_for_unequal_counts_repartitions_the_stream_also_when_the_table_is_larger() -> None:
+    topology = plan(
+        part(
+            0,
+            source("KSTREAM-SOURCE-0", "orders"),
+            source("KTABLE-SOURCE-1", "customers"),
+            copartition=[("orders", "customers")],
+        )
+    )
+
+    with pytest.raises(TopologyError, match=r"repartition\(partitions=4\) on the stream of 'orders'"):
+        prepare(topology, FakeTopics({"orders": 2, "customers": 4}))
+
+
+def test_existing_internal_topic_with_other_partitions_is_refused() -> None:
+    with pytest.raises(MisconfiguredInternalTopicError) as raised:
+        prepare(rekeyed(), FakeTopics({"orders": 3, "returns": 5, "shop-counts-changelog": 3}))
+
+    assert str(raised.value) == (
+        "changelog topic 'shop-counts-changelog' has 3 partitions and needs 5: the partitions of a "
+        "source topic "
+        "were changed, or somebody else created it; give the source its old number back, or stop "
+        "all workers and "
+        "reset the application, so that the topic is made anew"
+    )
+
+
+@pytest.mark.parametrize(
+    ("topic", "settings", "fault"),
+    [
+        (
+            "shop-counts-changelog",
+            {"cleanup.policy": "delete"},
+            "deletes old records (cleanup.policy='delete')",
+        ),
+        (
+            "shop-by-item-repartition",
+            {"cleanup.policy": "compact"},
+            "is compacted (cleanup.policy='compact')",
+        ),
+        (
+            "shop-by-item-repartition",
+            {"cleanup.policy": "delete", "retention.ms": "604800000"},
+            "keeps records for 604800000 ms (retention.ms) and must keep them for -1 ms",
+        ),
+    ],
+)
+def test_existing_internal_topic_that_loses_records_is_refused(
+    topic: str, settings: dict[str, str], fault: str
+) -> None:
+    cluster = FakeTopics({"orders": 5, "returns": 5, topic: 5}, {topic: settings})
+
+    with pytest.raises(MisconfiguredInternalTopicError) as raised:
+        prepare(rekeyed(), cluster)
+
+    assert f"topic {topic!r} {fault}" in str(raised.value)
+    assert f"kafka-configs.sh --alter --entity-type topics --entity-name {topic}" in str(raised.value)
+
+
+def test_existing_changelog_that_is_compacted_too_early_is_refused() -> None:
+    log = changelog(**{"cleanup.policy": "compact", "min.compaction.lag.ms": "1000"})
+    topology = plan(
+        part(0, source("A", "orders"), changelogs={"v": log}, stores={"v": SimpleNamespace(topic_config={})})
+    )
+    cluster = FakeTopics(
+        {"orders": 1, log.name: 1}, {log.name: {"cleanup.policy": "compact", "min.compaction.lag.ms": "0"}}
+    )
+
+    with pytest.raises(
+        MisconfiguredInternalTopicError, match=r"compacts after 0 ms .* must wait for 1000 ms"
+    ):
+        prepare(topology, cluster)
+
+
+def test_settings_that_may_not_be_read_are_not_checked_and_the_log_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster = FakeTopics({"orders": 5, "returns": 5, "shop-counts-changelog": 5}, denies_settings=True)
+
+    with caplog.at_level(logging.WARNING):
+        prepare(rekeyed(), cluster)
+
+    assert "the settings of internal topics were not checked" in caplog.text
+
+
+def test_second_preparation_changes_nothing() -> None:
+    cluster = FakeTopics({"orders": 3, "returns": 5})
+    first = prepare(rekeyed(), cluster)
+    cluster.created.clear()
+
+    assert prepare(rekeyed(), cluster) == first
+    assert cluster.created == {}
+
+
+def test_task_topic_grows_with_the_sources() -> None:
+    topology = plan(part(0, source("A", "orders")))
+    cluster = FakeTopics({"orders": 2})
+    prepare(topology, cluster)
+    cluster.topics["orders"] = 3
+
+    layout = prepare(topology, cluster)
+
+    assert cluster.topics["shop-tasks-0"] == 3
+    assert set(layout.inputs) == {TaskId(0, 0), TaskId(0, 1), TaskId(0, 2)}
+
+
+def test_pattern_reads_the_topics_that_match_now_but_none_of_its_own() -> None:
+    topology = plan(
+        part(
+            0,
+            source("A", pattern=".*s.*"),
+            changelogs={"s": changelog("shop-s-changelog")},
+            stores={"s": SimpleNamespace(topic_config={})},
+        )
+    )
+    cluster = FakeTopics({"orders": 2, "sales": 1, "tax": 1, "__consumer_offsets": 50})
+
+    first = prepare(topology, cluster)
+    cluster.topics["news"] = 2
+    second = prepare(topology, cluster)
+
+    assert {place.topic for place in first.inputs[TaskId(0, 0)]} == {"orders", "sales"}
+    assert {place.topic for place in second.inputs[TaskId(0, 0)]} == {"orders", "sales", "news"}
+
+
+def test_pattern_without_any_topic_has_no_tasks() -> None:
+    cluster = FakeTopics({})
+
+    layout = prepare(plan(part(0, source("A", pattern="none-.*"))), cluster)
+
+    assert layout.inputs == {}
+    assert cluster.created == {}
+
+
+def test_repartition_topic_behind_a_pattern_without_topics_cannot_be_counted() -> None:
+    topology = plan(
+        part(0, source("A", pattern="none-.*"), sink("S", "shop-a-repartition")),
+        part(1, source("B", "shop-a-repartition"), repartition=[("shop-a-repartition", None)]),
+    )
+
+    with pytest.raises(TaskAssignmentError) as raised:
+        prepare(topology, FakeTopics({}))
+
+    assert str(raised.value) == (
+        "the partitions of repartition topics ['shop-a-repartition'] cannot be worked out, because "
+        "nothing that is "
+        "read upstream exists; create at least one topic that matches the pattern of the source, "
+        "or give the number "
+        "with repartition(partitions=...)"
+    )
+
+
+def test_settings_of_a_store_win_over_topic_settings_which_win_over_the_defaults() -> None:
+    cluster = FakeTopics({"orders": 1, "returns": 1})
+
+    prepare(
+        rekeyed(topic_config={"segment.ms": "7"}),
+        cluster,
+        topic_defaults={"segment.ms": "5", "segment.bytes": "6"},
+    )
+
+    assert cluster.created["shop-counts-changelog"].config == {
+        **COMPACTED,
+        "segment.ms": "7",
+        "segment.bytes": "6",
+    }
+    assert cluster.created["shop-by-item-repartition"].config["segment.bytes"] == "6"
+
+
+def test_missing_sink_topic_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        prepare(
+            plan(part(0, source("A", "orders"), sink("KSTREAM-SINK-1", "bills"))), FakeTopics({"orders": 1})
+        )
+
+    assert "topic bills, which KSTREAM-SINK-1 writes, does not exist" in caplog.text
+
+
+def test_topics_of_an_embedded_cluster_appear_and_nothing_is_created() -> None:
+    cluster = FakeTopics({})
+
+    layout = prepare(rekeyed(), cluster, embedded=True)
+
+    assert cluster.created == {}
+    assert set(layout.partitions.values()) == {4}
+    assert "shop-tasks-1" in cluster.topics
+
+
+def test_embedded_cluster_refuses_another_number_of_partitions() -> None:
+    with pytest.raises(TopologyError) as raised:
+        prepare(rekeyed(6), FakeTopics({}), embedded=True)
+
+    assert str(raised.value) == (
+        "Invalid topology: repartition topic 'shop-by-item-repartition' asks for 6 partitions, and "
+        "an embedded "
+        "cluster has 4 in every topic; leave the number out, or use a real cluster"
+    )
