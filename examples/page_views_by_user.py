@@ -1,0 +1,34 @@
+"""Counts page views per user, although the views arrive keyed by page.
+
+    pykstreams run examples/page_views_by_user.py --bootstrap-servers localhost:9092
+
+``page-views`` holds JSON such as ``{"user": "ann", "page": "/home", "bot": false}``; ``views-by-user`` gets
+user and count (an 8-byte integer) whenever a count changes. Views of bots are left out. A view that cannot be read
+stops the worker, unless ``deserialization.exception.handler`` says to go on.
+"""
+
+from dataclasses import dataclass
+
+from pykstreams import Consumed, Grouped, Materialized, Produced, Serdes, StreamsBuilder, Topology
+from pykstreams.serdes import JsonSerde
+
+
+@dataclass(frozen=True, slots=True)
+class PageView:
+    user: str
+    page: str
+    bot: bool = False
+
+
+def build() -> Topology:
+    builder = StreamsBuilder()
+    users, views = Serdes.string(), JsonSerde(PageView)
+    (
+        builder.stream("page-views", Consumed(key_serde=Serdes.string(), value_serde=views))
+        .filter_not(lambda _, view: view.bot)
+        .group_by(lambda _, view: view.user, Grouped(key_serde=users, value_serde=views, name="by-user"))
+        .count(materialized=Materialized("views"))
+        .to_stream()
+        .to("views-by-user", Produced(key_serde=users, value_serde=Serdes.long()))
+    )
+    return builder.build()
