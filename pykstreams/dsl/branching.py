@@ -25,9 +25,7 @@ class BranchedKStream(Generic[K, V]):
     from 1, with 0 for the default branch. Source: ``BranchedKStream``, 4.3.1 (KIP-418).
     """
 
-    def __init__(
-        self, place: Place, name: str | None, make_stream: Callable[[Place], KStream[K, V]]
-    ) -> None:
+    def __init__(self, place: Place, name: str | None, make_stream: Callable[[Place], KStream[K, V]]) -> None:
         self._place = place
         self._make_stream = make_stream
         self._prefix = place.graph.namer.named(name, "KSTREAM-BRANCH-")
@@ -37,9 +35,7 @@ class BranchedKStream(Generic[K, V]):
         self._node = OperatorNode(self._prefix, self._operator)
         place.graph.add(self._node, place.node)
 
-    def branch(
-        self, predicate: Predicate[K, V], branched: Branched[K, V] | str | None = None
-    ) -> BranchedKStream[K, V]:
+    def branch(self, predicate: Predicate[K, V], branched: Branched[K, V] | str | None = None) -> BranchedKStream[K, V]:
         """Adds a branch for the records for which ``predicate(key, value)`` holds and no earlier one did."""
         self._add(predicate, branched, len(self._predicates) + 1)
         return self
@@ -56,9 +52,7 @@ class BranchedKStream(Generic[K, V]):
     def _operator(self) -> Branch:
         return Branch(tuple(self._predicates), tuple(self._names))
 
-    def _add(
-        self, predicate: Predicate[K, V] | None, branched: Branched[K, V] | str | None, number: int
-    ) -> None:
+    def _add(self, predicate: Predicate[K, V] | None, branched: Branched[K, V] | str | None, number: int) -> None:
         options: Branched[K, V] = branched if isinstance(branched, Branched) else Branched(branched)
         name = self._prefix + (options.name if options.name is not None else str(number))
         self._predicates.append(predicate)

@@ -26,7 +26,7 @@ from pykstreams.topology.graph import (
     TableSourceNode,
 )
 from pykstreams.topology.offset_reset import AutoOffsetReset
-from pykstreams.topology.optimizer import optimizations, optimize
+from pykstreams.topology.optimizer import optimize
 from pykstreams.topology.stores import GivenStore
 from pykstreams.topology.topology import Topology
 
@@ -43,9 +43,9 @@ class StreamsBuilder:
     """
 
     def __init__(self, config: StreamsConfig | Mapping[str, object] | None = None) -> None:
-        self._config = config
+        self._config = StreamsConfig(config)
         self._graph = Graph()
-        self._topology = Topology(config)
+        self._topology = Topology(self._config)
         self._built = False
 
     def stream(
@@ -107,10 +107,9 @@ class StreamsBuilder:
         if self._built:
             return self._topology
         self._built = True
-        wanted = optimizations(str((config or {}).get("topology.optimization", "none")))
-        optimize(self._graph, wanted, self._merged_repartition)
-        explicit = {**(self._config or {}), **(config or {})}.get("ensure.explicit.internal.resource.naming", False)
-        compile_graph(self._graph, self._topology, explicit_names=str(explicit).lower() == "true")
+        optimize(self._graph, StreamsConfig(config).optimizations, self._merged_repartition)
+        explicit_names = any(c.ensure_explicit_internal_resource_naming for c in (self._config, StreamsConfig(config)))
+        compile_graph(self._graph, self._topology, explicit_names=explicit_names)
         return self._topology
 
     def _merged_repartition(self, topic: str, key_serde: Any, value_serde: Any) -> RepartitionNode:

@@ -74,9 +74,7 @@ class KGroupedStream(Generic[K, V]):
         name: str | None = None,
     ) -> KTable[K, VR]:
         """Aggregates each group from ``initializer()`` by ``aggregator(key, value, aggregate)``; ``None`` deletes."""
-        store = table_store(
-            self._place.graph, options_of(materialized), _AGGREGATE, self._options.key_serde, None
-        )
+        store = table_store(self._place.graph, options_of(materialized), _AGGREGATE, self._options.key_serde, None)
         return self._aggregated(
             _AGGREGATE, name, store, lambda kept, old: StreamAggregate(kept, initializer, aggregator, old)
         )

@@ -75,12 +75,13 @@ class KGroupedTable(Generic[K, V]):
         """Aggregates each group from ``initializer()`` by ``adder(key, value, aggregate)`` and ``subtractor(...)``."""
         store = self._store(materialized, None)
         return self._aggregated(
-            _AGGREGATE, name, store, lambda kept, old: TableAggregate(kept, initializer, adder, subtractor, old)
+            _AGGREGATE,
+            name,
+            store,
+            lambda kept, old: TableAggregate(kept, initializer, adder, subtractor, old),
         )
 
-    def _store(
-        self, materialized: Materialized[Any, Any] | str | None, value_serde: Serde[Any] | None
-    ) -> TableStore:
+    def _store(self, materialized: Materialized[Any, Any] | str | None, value_serde: Serde[Any] | None) -> TableStore:
         place = self._place
         return table_store(place.graph, options_of(materialized), _AGGREGATE, place.key_serde, value_serde)
 

@@ -171,7 +171,10 @@ class KStream(Generic[K, V]):
         """
         place, options = self._place, produced or Produced()
         name = place.graph.namer.named(options.name, "KSTREAM-SINK-")
-        key_serde, value_serde = options.key_serde or place.key_serde, options.value_serde or place.value_serde
+        key_serde, value_serde = (
+            options.key_serde or place.key_serde,
+            options.value_serde or place.value_serde,
+        )
         node = SinkNode(
             name,
             topic,
@@ -262,9 +265,7 @@ class KStream(Generic[K, V]):
 
     def _keeping(self, prefix: str, name: str | None, operator: OperatorSupplier) -> KStream[K, V]:
         place, node = self._place, self._add(prefix, name, operator)
-        kept = Place(
-            place.graph, node, node.name, place.key_serde, place.value_serde, place.sources, place.rekeyed
-        )
+        kept = Place(place.graph, node, node.name, place.key_serde, place.value_serde, place.sources, place.rekeyed)
         return KStream(kept)
 
     def _with_new_values(self, prefix: str, name: str | None, operator: OperatorSupplier) -> KStream[K, Any]:

@@ -40,9 +40,9 @@ class TableStore:
     def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
         supplier = self.supplier
         if supplier is None:
-            headers = str(config["dsl.store.format"]).upper() == DslStoreFormat.HEADERS.value.upper()
+            headers = config.dsl_store_format.upper() == DslStoreFormat.HEADERS.value.upper()
             store_format = DslStoreFormat.HEADERS if headers else DslStoreFormat.TIMESTAMPED
-            suppliers: DslStoreSuppliers = self.store_type or config.instance("dsl.store.suppliers.class")
+            suppliers: DslStoreSuppliers = self.store_type or config.dsl_store_suppliers
             supplier = suppliers.key_value_store(DslKeyValueParams(self.name, store_format))
         make = (
             Stores.timestamped_key_value_store_with_headers_builder

@@ -94,9 +94,7 @@ class Branched(_Options, Generic[K, V]):
     """
 
     name: str | None = None
-    function: Callable[[KStream[K, V]], KStream[Any, Any] | None] | None = dataclasses.field(
-        default=None, kw_only=True
-    )
+    function: Callable[[KStream[K, V]], KStream[Any, Any] | None] | None = dataclasses.field(default=None, kw_only=True)
     consumer: Callable[[KStream[K, V]], None] | None = dataclasses.field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:

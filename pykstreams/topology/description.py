@@ -8,7 +8,6 @@ Streams draws them (``InternalTopologyBuilder.describeSubtopology``, 4.3.1).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from pykstreams.core.config import StreamsConfig
@@ -141,7 +140,7 @@ class TopologyDescription:
         self,
         subtopologies: tuple[Subtopology, ...],
         definition: TopologyDefinition,
-        config: StreamsConfig | Mapping[str, object] | None,
+        config: StreamsConfig,
     ) -> None:
         self.subtopologies = subtopologies
         self._definition = definition
@@ -154,8 +153,7 @@ class TopologyDescription:
         Names start with the ``application.id`` of the configuration given to the builder; without one this is a
         ``ConfigError``.
         """
-        config = self._config if isinstance(self._config, StreamsConfig) else StreamsConfig(self._config)
-        return list(make_plan(self._definition, config).internal_topics)
+        return list(make_plan(self._definition, self._config).internal_topics)
 
     def owns(self, topic: str) -> bool:
         """Tells whether a topic (named without the application id) is the application's own."""
@@ -189,9 +187,7 @@ class TopologyDescription:
         }
         if isinstance(node, Source):
             pattern = node.topic_pattern
-            result["topics"] = [
-                {"name": topic, "internal": self.owns(topic)} for topic in sorted(node.topic_set)
-            ]
+            result["topics"] = [{"name": topic, "internal": self.owns(topic)} for topic in sorted(node.topic_set)]
             result["pattern"] = None if pattern is None else pattern.pattern
         elif isinstance(node, Processor):
             result["stores"] = sorted(node.stores)
@@ -205,13 +201,10 @@ class TopologyDescription:
         return "Topologies:\n " + "".join(f"  {part}" for part in self.subtopologies)
 
 
-def describe(
-    definition: TopologyDefinition, config: StreamsConfig | Mapping[str, object] | None
-) -> TopologyDescription:
+def describe(definition: TopologyDefinition, config: StreamsConfig) -> TopologyDescription:
     """Describes what has been added so far."""
     parts = tuple(
-        Subtopology(number, _connected(definition, names))
-        for number, names in enumerate(definition.groups.groups())
+        Subtopology(number, _connected(definition, names)) for number, names in enumerate(definition.groups.groups())
     )
     return TopologyDescription(parts, definition, config)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pykstreams.core.errors import ConfigError, StreamsError, TopologyError
+from pykstreams.core.errors import StreamsError, TopologyError
 from pykstreams.topology.graph import (
     Graph,
     GraphNode,
@@ -16,37 +16,23 @@ from pykstreams.topology.graph import (
     TableSourceNode,
 )
 
-REUSE_SOURCE_TOPICS = "reuse.ktable.source.topics"
-MERGE_REPARTITION_TOPICS = "merge.repartition.topics"
-SINGLE_STORE_SELF_JOIN = "single.store.self.join"
-_ALL = frozenset({REUSE_SOURCE_TOPICS, MERGE_REPARTITION_TOPICS, SINGLE_STORE_SELF_JOIN})
-
-
-def optimizations(setting: str) -> frozenset[str]:
-    """Reads ``topology.optimization``: ``none``, ``all``, or some of the rewrites separated by commas."""
-    wanted = frozenset(part.strip() for part in setting.split(","))
-    if wanted == {"none"} or wanted == {""}:
-        return frozenset()
-    if wanted == {"all"}:
-        return _ALL
-    if not wanted <= _ALL:
-        raise ConfigError(
-            f"topology.optimization is {setting!r}; expected 'none', 'all', or some of {', '.join(sorted(_ALL))} "
-            "separated by commas"
-        )
-    return wanted
+_REUSE_SOURCE_TOPICS = "reuse.ktable.source.topics"
+_MERGE_REPARTITION_TOPICS = "merge.repartition.topics"
 
 
 def optimize(
     graph: Graph, wanted: frozenset[str], make_repartition: Callable[[str, object, object], RepartitionNode]
 ) -> None:
-    """Rewrites the graph in place; ``make_repartition(topic name, key serde, value serde)`` makes a merged node."""
+    """Rewrites the graph in place; ``make_repartition(topic name, key serde, value serde)`` makes a merged node.
+
+    ``wanted`` holds names of ``topology.optimization``.
+    """
     _merge_duplicate_sources(graph)
-    if REUSE_SOURCE_TOPICS in wanted:
+    if _REUSE_SOURCE_TOPICS in wanted:
         for node in graph.nodes():
             if isinstance(node, TableSourceNode):
                 node.reuses_topic = True
-    if MERGE_REPARTITION_TOPICS in wanted:
+    if _MERGE_REPARTITION_TOPICS in wanted:
         _merge_repartition_topics(graph, make_repartition)
 
 
@@ -85,9 +71,7 @@ def _merge_source(graph: Graph, first: StreamSourceNode, second: StreamSourceNod
     graph.root.remove_child(second)
 
 
-def _merge_repartition_topics(
-    graph: Graph, make_repartition: Callable[[str, object, object], RepartitionNode]
-) -> None:
+def _merge_repartition_topics(graph: Graph, make_repartition: Callable[[str, object, object], RepartitionNode]) -> None:
     """Repartitions once, right behind the operation that changed the key, where several branches would do it."""
     for changer, repartitions in _repartitions_by_key_changer(graph).items():
         if not repartitions:

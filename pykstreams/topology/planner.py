@@ -36,7 +36,7 @@ def make_plan(definition: TopologyDefinition, config: StreamsConfig) -> Topology
 
 class _Planner:
     def __init__(self, definition: TopologyDefinition, config: StreamsConfig) -> None:
-        self.application_id = str(config["application.id"])
+        self.application_id = config.application_id
         self._definition = definition
         self._config = config
         self._children: dict[str, list[str]] = {name: [] for name in definition.nodes}
@@ -51,10 +51,7 @@ class _Planner:
         members = [self._definition.nodes[name] for name in self._definition.nodes if name in set(names)]
         sources = [node for node in members if isinstance(node, SourceDefinition)]
         stores = {
-            name: self._store(name)
-            for node in members
-            if isinstance(node, ProcessorDefinition)
-            for name in node.stores
+            name: self._store(name) for node in members if isinstance(node, ProcessorDefinition) for name in node.stores
         }
         source_topics = tuple(self._full(topic) for node in sources for topic in node.topics)
         changelogs = {name: self._changelog(name) for name, store in stores.items() if self._is_restored(store)}
@@ -74,7 +71,7 @@ class _Planner:
             repartition_topics=self._repartition_topics(sources),
             changelogs=changelogs,
             changelog_topics={
-                topic: changelog_topic(topic, stores[name], self._additional_retention_ms())
+                topic: changelog_topic(topic, stores[name], self._config)
                 for name, topic in changelogs.items()
                 if name not in self._definition.changelog_sources
             },
@@ -112,16 +109,13 @@ class _Planner:
         reused = self._definition.changelog_sources.get(store)
         return f"{self.application_id}-{store}{CHANGELOG_SUFFIX}" if reused is None else self._full(reused)
 
-    def _additional_retention_ms(self) -> int:
-        return int(self._config["windowstore.changelog.additional.retention.ms"])
-
     def _full(self, topic: str) -> str:
         return f"{self.application_id}-{topic}" if topic in self._definition.internal_topics else topic
 
     def _repartition_topics(self, sources: list[SourceDefinition]) -> dict[str, InternalTopic]:
         owned = self._definition.internal_topics
         return {
-            self._full(topic): repartition_topic(self._full(topic), owned[topic])
+            self._full(topic): repartition_topic(self._full(topic), owned[topic], self._config)
             for node in sources
             for topic in node.topics
             if topic in owned
@@ -133,10 +127,7 @@ class _Planner:
         for names in self._definition.copartitioned:
             members = (self._definition.nodes.get(name) for name in names)
             topics = {
-                self._full(topic)
-                for node in members
-                if isinstance(node, SourceDefinition)
-                for topic in node.topics
+                self._full(topic) for node in members if isinstance(node, SourceDefinition) for topic in node.topics
             }
             for other in [group for group in groups if group & topics]:
                 topics |= other

@@ -46,7 +46,7 @@ class GivenStore:
 
 
 def store_for_run(factory: StoreFactory, config: StreamsConfig, *, logging: bool) -> StoreBuilder[Any]:
-    """The builder as it is used: without a cache where the worker has none, without changelog where it reads a topic."""
+    """The builder as it is used: without cache where the worker has none, without changelog where a topic serves."""
     builder = factory.builder(config)
-    caching = builder.caching and config["statestore.cache.max.bytes"] > 0
+    caching = builder.caching and config.statestore_cache_max_bytes > 0
     return replace(builder, caching=caching, logging=builder.logging and logging)

@@ -32,7 +32,7 @@ class Topology:
     """
 
     def __init__(self, config: StreamsConfig | Mapping[str, object] | None = None) -> None:
-        self._config = config
+        self._config = StreamsConfig(config)
         self._definition = TopologyDefinition()
 
     def add_source(
@@ -98,9 +98,7 @@ class Topology:
         self._check_parents(name, parent_names)
         if not isinstance(topic, str) and not callable(topic):
             raise TypeError(f"topic of sink {name!r} is {topic!r}; expected a name or a callable")
-        self._definition.add(
-            SinkDefinition(name, parent_names, topic, key_serializer, value_serializer, partitioner)
-        )
+        self._definition.add(SinkDefinition(name, parent_names, topic, key_serializer, value_serializer, partitioner))
         return self
 
     def add_state_store(self, builder: StoreBuilder[Any] | StoreFactory, *processor_names: str) -> Topology:

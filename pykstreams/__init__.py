@@ -1,0 +1,147 @@
+"""Kafka Streams for Python: streams, tables and state on Apache Kafka."""
+
+from pykstreams._version import __version__
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import (
+    ClusterError,
+    ConfigError,
+    ProcessingError,
+    SerdeError,
+    SerializationError,
+    StreamsError,
+    TopologyError,
+)
+from pykstreams.core.handlers import (
+    DeserializationExceptionHandler,
+    ErrorHandlerContext,
+    ErrorHandlerResponse,
+    LogAndContinueExceptionHandler,
+    LogAndContinueProcessingExceptionHandler,
+    LogAndFailExceptionHandler,
+    LogAndFailProcessingExceptionHandler,
+    ProcessingExceptionHandler,
+    ProductionExceptionHandler,
+    StreamThreadExceptionResponse,
+)
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.names import Named
+from pykstreams.core.processor import (
+    Cancellable,
+    ContextualFixedKeyProcessor,
+    ContextualProcessor,
+    FixedKeyProcessor,
+    FixedKeyProcessorContext,
+    FixedKeyProcessorSupplier,
+    ProcessingContext,
+    Processor,
+    ProcessorContext,
+    ProcessorSupplier,
+    PunctuationType,
+)
+from pykstreams.core.record import (
+    ConsumerRecord,
+    FixedKeyRecord,
+    KeyValue,
+    ProducerRecord,
+    Record,
+    RecordContext,
+    RecordMetadata,
+    ValueAndTimestamp,
+    get_header,
+    set_header,
+)
+from pykstreams.core.timestamps import (
+    FailOnInvalidTimestamp,
+    LogAndSkipOnInvalidTimestamp,
+    UsePartitionTimeOnInvalidTimestamp,
+    WallclockTimestampExtractor,
+)
+from pykstreams.core.windows import Window, Windowed
+from pykstreams.dsl.branching import BranchedKStream
+from pykstreams.dsl.builder import StreamsBuilder
+from pykstreams.dsl.grouped import KGroupedStream
+from pykstreams.dsl.grouped_table import KGroupedTable
+from pykstreams.dsl.kstream import KStream
+from pykstreams.dsl.ktable import KTable
+from pykstreams.dsl.options import Branched, Consumed, Grouped, Materialized, Produced, Repartitioned
+from pykstreams.runtime.streams import KafkaStreams, State
+from pykstreams.serdes import Serdes
+from pykstreams.state import BuiltInDslStoreSuppliers, DslStoreFormat, Stores
+from pykstreams.topology.description import TopologyDescription
+from pykstreams.topology.offset_reset import AutoOffsetReset
+from pykstreams.topology.plan import InternalTopic
+from pykstreams.topology.topology import Topology
+
+__all__ = [
+    "AutoOffsetReset",
+    "Branched",
+    "BranchedKStream",
+    "BuiltInDslStoreSuppliers",
+    "Cancellable",
+    "ClusterError",
+    "ConfigError",
+    "Consumed",
+    "ConsumerRecord",
+    "ContextualFixedKeyProcessor",
+    "ContextualProcessor",
+    "DeserializationExceptionHandler",
+    "DslStoreFormat",
+    "ErrorHandlerContext",
+    "ErrorHandlerResponse",
+    "FailOnInvalidTimestamp",
+    "FixedKeyProcessor",
+    "FixedKeyProcessorContext",
+    "FixedKeyProcessorSupplier",
+    "FixedKeyRecord",
+    "Grouped",
+    "InternalTopic",
+    "KGroupedStream",
+    "KGroupedTable",
+    "KStream",
+    "KTable",
+    "KafkaStreams",
+    "KeyValue",
+    "LogAndContinueExceptionHandler",
+    "LogAndContinueProcessingExceptionHandler",
+    "LogAndFailExceptionHandler",
+    "LogAndFailProcessingExceptionHandler",
+    "LogAndSkipOnInvalidTimestamp",
+    "Materialized",
+    "Named",
+    "ProcessingContext",
+    "ProcessingError",
+    "ProcessingExceptionHandler",
+    "Processor",
+    "ProcessorContext",
+    "ProcessorSupplier",
+    "Produced",
+    "ProducerRecord",
+    "ProductionExceptionHandler",
+    "PunctuationType",
+    "Record",
+    "RecordContext",
+    "RecordMetadata",
+    "Repartitioned",
+    "SerdeError",
+    "Serdes",
+    "SerializationError",
+    "State",
+    "Stores",
+    "StreamThreadExceptionResponse",
+    "StreamsBuilder",
+    "StreamsConfig",
+    "StreamsError",
+    "TaskId",
+    "TopicPartition",
+    "Topology",
+    "TopologyDescription",
+    "TopologyError",
+    "UsePartitionTimeOnInvalidTimestamp",
+    "ValueAndTimestamp",
+    "WallclockTimestampExtractor",
+    "Window",
+    "Windowed",
+    "__version__",
+    "get_header",
+    "set_header",
+]
