@@ -1,4 +1,95 @@
-"""Guarded home of ``pykstreams.serdes``: the folder has exactly one import name."""
+"""Serdes: how keys and values become bytes and come back. The folder has exactly one import name."""
 
 if __name__ != "pykstreams.serdes":  # this folder has one name
     raise ImportError(f"{__name__!r} is not importable; import pykstreams.serdes instead")
+
+from pykstreams.serdes.avro import AvroSerde
+from pykstreams.serdes.base import (
+    Deserializer,
+    Serde,
+    Serializer,
+    bind_deserializer,
+    bind_serializer,
+    located,
+    resolve_serde,
+)
+from pykstreams.serdes.change import ChangeSerde
+from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
+from pykstreams.serdes.factories import Serdes
+from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.list_serde import ListSerde
+from pykstreams.serdes.primitives import (
+    BooleanSerde,
+    BytesSerde,
+    DoubleSerde,
+    FloatSerde,
+    IntegerSerde,
+    LongSerde,
+    ShortSerde,
+    StringSerde,
+    UUIDSerde,
+    VoidSerde,
+)
+from pykstreams.serdes.schema_registry import (
+    SchemaRegistryAvroSerde,
+    SchemaRegistryJsonSerde,
+    SchemaRegistryProtobufSerde,
+)
+from pykstreams.serdes.subscription import (
+    Instruction,
+    SubscriptionResponseWrapper,
+    SubscriptionResponseWrapperSerde,
+    SubscriptionWrapper,
+    SubscriptionWrapperSerde,
+)
+from pykstreams.serdes.windowed import (
+    SessionWindowedDeserializer,
+    SessionWindowedSerde,
+    SessionWindowedSerializer,
+    TimeWindowedDeserializer,
+    TimeWindowedSerde,
+    TimeWindowedSerializer,
+    WindowedSerdes,
+)
+
+__all__ = [
+    "AvroSerde",
+    "BooleanSerde",
+    "BytesSerde",
+    "ChangeSerde",
+    "CombinedKey",
+    "CombinedKeySerde",
+    "Deserializer",
+    "DoubleSerde",
+    "FloatSerde",
+    "Instruction",
+    "IntegerSerde",
+    "JsonSerde",
+    "ListSerde",
+    "LongSerde",
+    "SchemaRegistryAvroSerde",
+    "SchemaRegistryJsonSerde",
+    "SchemaRegistryProtobufSerde",
+    "Serde",
+    "Serdes",
+    "Serializer",
+    "SessionWindowedDeserializer",
+    "SessionWindowedSerde",
+    "SessionWindowedSerializer",
+    "ShortSerde",
+    "StringSerde",
+    "SubscriptionResponseWrapper",
+    "SubscriptionResponseWrapperSerde",
+    "SubscriptionWrapper",
+    "SubscriptionWrapperSerde",
+    "TimeWindowedDeserializer",
+    "TimeWindowedSerde",
+    "TimeWindowedSerializer",
+    "UUIDSerde",
+    "VoidSerde",
+    "WindowedSerdes",
+    "bind_deserializer",
+    "bind_serializer",
+    "located",
+    "resolve_serde",
+]

@@ -1,0 +1,273 @@
+"""Serdes as protocols, and how they are bound into the compiled path.
+
+``bind_serializer`` and ``bind_deserializer`` decide once, when a task is built, how a serializer is called;
+what they return takes ``(data, headers)`` and does nothing but the work. Invariant: whatever goes wrong in a
+bound serializer or deserializer, the error is a ``SerializationError``; the serdes here name topic and serde,
+``located`` adds partition and offset.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
+
+from pykstreams.core.errors import ConfigError, SerdeError, SerializationError
+from pykstreams.core.references import is_reference, load_reference
+from pykstreams.core.types import Decoder, Encoder, Headers
+
+T = TypeVar("T")
+T_in = TypeVar("T_in", contravariant=True)
+T_out = TypeVar("T_out", covariant=True)
+
+_SHOWN_BYTES = 16
+_SHOWN_CHARACTERS = 120
+
+
+class Serializer(Protocol[T_in]):
+    """Gives the bytes of a value. ``configure(configs, is_key)`` and ``close()`` are optional."""
+
+    def serialize(self, topic: str, data: T_in | None, headers: Headers | None = None) -> bytes | None:
+        """Gives the bytes of ``data``; ``None`` stays ``None`` unless the serializer wants otherwise."""
+        ...
+
+
+class Deserializer(Protocol[T_out]):
+    """Gives the value of bytes. ``configure(configs, is_key)`` and ``close()`` are optional."""
+
+    def deserialize(self, topic: str, data: bytes | None, headers: Headers | None = None) -> T_out | None:
+        """Gives the value of ``data``; ``None`` stays ``None`` unless the deserializer wants otherwise."""
+        ...
+
+
+@runtime_checkable
+class Serde(Protocol[T]):
+    """A serializer with its deserializer; any object that has both attributes is one.
+
+    As a base class it makes an object that serializes by itself:
+
+    >>> class HexSerde(Serde[int]):
+    ...     def serialize(self, topic, data, headers=None):
+    ...         return None if data is None else b"%x" % data
+    ...
+    ...     def deserialize(self, topic, data, headers=None):
+    ...         return None if data is None else int(data, 16)
+    >>> HexSerde().serializer.serialize("topic", 255)
+    b'ff'
+    """
+
+    @property
+    def serializer(self) -> Serializer[T]:
+        return cast("Serializer[T]", self)
+
+    @property
+    def deserializer(self) -> Deserializer[T]:
+        return cast("Deserializer[T]", self)
+
+
+class CompiledSerializer(ABC, Generic[T_in]):
+    """A serializer that gives a closure per topic; all serializers of this package are of this kind."""
+
+    @abstractmethod
+    def encoder(self, topic: str) -> Encoder:
+        """Gives the callable ``(data, headers) -> bytes`` for one topic."""
+
+    def serialize(self, topic: str, data: T_in | None, headers: Headers | None = None) -> bytes | None:
+        """Gives the bytes of one value; raises ``SerdeError`` for a value of another type."""
+        return self.encoder(topic)(data, headers or ())
+
+
+class CompiledDeserializer(ABC, Generic[T_out]):
+    """A deserializer that gives a closure per topic; all deserializers of this package are of this kind."""
+
+    @abstractmethod
+    def decoder(self, topic: str) -> Decoder:
+        """Gives the callable ``(bytes, headers) -> data`` for one topic."""
+
+    def deserialize(self, topic: str, data: bytes | None, headers: Headers | None = None) -> T_out | None:
+        """Gives the value of one piece of bytes; raises ``SerdeError`` for bytes that are none."""
+        return cast("T_out | None", self.decoder(topic)(data, headers or ()))
+
+
+class CompiledSerde(CompiledSerializer[T], CompiledDeserializer[T]):
+    """A serde that is its own serializer and deserializer."""
+
+    @property
+    def serializer(self) -> Serializer[T]:
+        return self
+
+    @property
+    def deserializer(self) -> Deserializer[T]:
+        return self
+
+
+def bind_serializer(serializer: Any, topic: str) -> Encoder:
+    """Gives ``(data, headers) -> bytes`` for a serializer, a serde or a plain ``data -> bytes``.
+
+    A plain callable is not called for ``None``; a serializer object gets it and decides. Errors of both
+    become ``SerdeError``. Raises ``ConfigError`` for an object that cannot serialize.
+    """
+    if isinstance(serializer, CompiledSerializer) and type(serializer).serialize is CompiledSerializer.serialize:
+        return serializer.encoder(topic)
+    name = describe(serializer)
+    if isinstance(serializer, type) and hasattr(serializer, "serialize"):
+        raise ConfigError(f"serializer for topic {topic!r} is the class {name}; pass an instance, {name}()")
+    if callable(method := getattr(serializer, "serialize", None)):
+        return _guarded_encoder(lambda data, headers: method(topic, data, headers), name, topic)
+    if (inner := getattr(serializer, "serializer", None)) is not None:
+        return bind_serializer(inner, topic)
+    if callable(serializer):
+        return _guarded_encoder(lambda data, headers: None if data is None else serializer(data), name, topic)
+    raise ConfigError(
+        f"serializer for topic {topic!r} is {serializer!r}; expected an object with "
+        "serialize(topic, data, headers) or a callable data -> bytes"
+    )
+
+
+def bind_deserializer(deserializer: Any, topic: str) -> Decoder:
+    """Gives ``(bytes, headers) -> data`` for a deserializer, a serde or a plain ``bytes -> data``.
+
+    The counterpart of ``bind_serializer``, with the same rules.
+    """
+    if (
+        isinstance(deserializer, CompiledDeserializer)
+        and type(deserializer).deserialize is CompiledDeserializer.deserialize
+    ):
+        return deserializer.decoder(topic)
+    name = describe(deserializer)
+    if isinstance(deserializer, type) and hasattr(deserializer, "deserialize"):
+        raise ConfigError(f"deserializer for topic {topic!r} is the class {name}; pass an instance, {name}()")
+    if callable(method := getattr(deserializer, "deserialize", None)):
+        return _guarded_decoder(lambda data, headers: method(topic, data, headers), name, topic)
+    if (inner := getattr(deserializer, "deserializer", None)) is not None:
+        return bind_deserializer(inner, topic)
+    if callable(deserializer):
+        return _guarded_decoder(lambda data, headers: None if data is None else deserializer(data), name, topic)
+    raise ConfigError(
+        f"deserializer for topic {topic!r} is {deserializer!r}; expected an object with "
+        "deserialize(topic, data, headers) or a callable bytes -> data"
+    )
+
+
+def resolve_serde(value: Any, *, configs: Mapping[str, object] | None = None, is_key: bool = False) -> Serde[Any]:
+    """Gives the serde that a setting names: an instance, a class, or ``"module:attribute"``.
+
+    With ``configs`` the serde's ``configure(configs, is_key)`` is called, if it has one. Raises
+    ``ConfigError`` for anything that is no serde.
+
+    >>> resolve_serde("pykstreams.serdes:LongSerde")
+    LongSerde()
+    """
+    found: Any = value
+    if isinstance(found, str):
+        if not is_reference(found):
+            raise ConfigError(f"serde is {value!r}; expected 'module:attribute', such as 'shop.serdes:OrderSerde'")
+        try:
+            found = load_reference(found)
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(f"serde {value!r} cannot be imported: {error}") from error
+    if isinstance(found, type):
+        try:
+            found = found()
+        except TypeError as error:
+            raise ConfigError(
+                f"serde class {value!r} cannot be made without arguments: {error}; pass an instance"
+            ) from error
+    if getattr(found, "serializer", None) is None or getattr(found, "deserializer", None) is None:
+        raise ConfigError(f"serde is {value!r}; expected an object with the attributes serializer and deserializer")
+    if configs is not None and callable(configure := getattr(found, "configure", None)):
+        configure(configs, is_key)
+    return cast("Serde[Any]", found)
+
+
+def located(error: Exception, topic: str, partition: int, offset: int) -> SerdeError:
+    """Gives the error with the position of the record it happened at; the original is its cause.
+
+    >>> str(located(SerdeError("LongSerde wants 8 bytes", serde="LongSerde()"), "orders", 3, 17))
+    'LongSerde wants 8 bytes (record orders-3 at offset 17)'
+    """
+    if isinstance(error, SerdeError) and error.partition is not None:
+        return error
+    serde = error.serde if isinstance(error, SerdeError) else None
+    text = str(error) or type(error).__name__
+    result = SerdeError(
+        f"{text} (record {topic}-{partition} at offset {offset})",
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        serde=serde,
+    )
+    result.__cause__ = error
+    return result
+
+
+def refused_value(serde: str, topic: str, data: object, why: str) -> SerdeError:
+    """Makes the error for a value that a serializer does not take."""
+    return SerdeError(
+        f"{serde} cannot write {_shown_value(data)} of type {type(data).__name__} for topic {topic!r}: {why}",
+        topic=topic,
+        serde=serde,
+    )
+
+
+def refused_bytes(serde: str, topic: str, data: object, why: str) -> SerdeError:
+    """Makes the error for bytes that a deserializer cannot read; the text shows the first of them in hex."""
+    return SerdeError(f"{serde} cannot read {_shown_bytes(data)} of topic {topic!r}: {why}", topic=topic, serde=serde)
+
+
+def describe(serde: object) -> str:
+    """Names a serializer, deserializer or function in messages."""
+    if isinstance(serde, CompiledSerializer | CompiledDeserializer):
+        return repr(serde)
+    if isinstance(name := getattr(serde, "__qualname__", None), str):
+        return name
+    return type(serde).__qualname__
+
+
+def _guarded_encoder(encode: Callable[[Any, Headers], bytes | None], name: str, topic: str) -> Encoder:
+    """The door of users' serializers, where any exception can come from."""
+
+    def guarded(data: Any, headers: Headers) -> bytes | None:
+        try:
+            return encode(data, headers)
+        except SerializationError:
+            raise
+        except Exception as error:
+            raise refused_value(name, topic, data, _reason(error)) from error
+
+    return guarded
+
+
+def _guarded_decoder(decode: Callable[[bytes | None, Headers], Any], name: str, topic: str) -> Decoder:
+    """The door of users' deserializers, where any exception can come from."""
+
+    def guarded(data: bytes | None, headers: Headers) -> Any:
+        try:
+            return decode(data, headers)
+        except SerializationError:
+            raise
+        except Exception as error:
+            raise refused_bytes(name, topic, data, _reason(error)) from error
+
+    return guarded
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _shown_value(data: object) -> str:
+    try:
+        text = repr(data)
+    except Exception as error:  # a user's __repr__ must not hide the error that is being reported
+        text = f"<a value whose repr raised {type(error).__name__}>"
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
+
+
+def _shown_bytes(data: object) -> str:
+    if not isinstance(data, bytes | bytearray | memoryview):
+        return f"{_shown_value(data)} (no bytes)"
+    start = bytes(data[:_SHOWN_BYTES]).hex()
+    if len(data) > _SHOWN_BYTES:
+        return f"{len(data)} bytes (hex {start}...)"
+    return f"{len(data)} bytes (hex {start})" if start else "0 bytes"

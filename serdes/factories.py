@@ -1,0 +1,180 @@
+"""``Serdes``: the factories of the built-in serdes, named like Kafka's in lower case."""
+
+from __future__ import annotations
+
+import builtins
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any, Generic, TypeVar, cast
+
+from pykstreams.core.types import Decoder, Encoder
+from pykstreams.serdes.base import (
+    CompiledDeserializer,
+    CompiledSerializer,
+    Deserializer,
+    Serde,
+    Serializer,
+    bind_deserializer,
+    bind_serializer,
+    describe,
+)
+from pykstreams.serdes.list_serde import ListSerde
+from pykstreams.serdes.primitives import (
+    BooleanSerde,
+    BytesSerde,
+    DoubleSerde,
+    FloatSerde,
+    IntegerSerde,
+    LongSerde,
+    ShortSerde,
+    StringSerde,
+    UUIDSerde,
+    VoidSerde,
+)
+
+T = TypeVar("T")
+
+
+class Serdes:
+    """Built-in serdes; each has the bytes of its namesake in Kafka.
+
+    >>> Serdes.long().serializer.serialize("topic", 5)
+    b'\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x05'
+    """
+
+    @staticmethod
+    def string(encoding: str = "utf-8") -> Serde[str]:
+        """Text."""
+        return StringSerde(encoding)
+
+    @staticmethod
+    def short() -> Serde[int]:
+        """2-byte integers."""
+        return ShortSerde()
+
+    @staticmethod
+    def integer() -> Serde[int]:
+        """4-byte integers."""
+        return IntegerSerde()
+
+    @staticmethod
+    def long() -> Serde[int]:
+        """8-byte integers."""
+        return LongSerde()
+
+    @staticmethod
+    def float() -> Serde[builtins.float]:
+        """4-byte floating-point numbers."""
+        return FloatSerde()
+
+    @staticmethod
+    def double() -> Serde[builtins.float]:
+        """8-byte floating-point numbers."""
+        return DoubleSerde()
+
+    @staticmethod
+    def boolean() -> Serde[bool]:
+        """``True`` and ``False``, one byte."""
+        return BooleanSerde()
+
+    @staticmethod
+    def bytes() -> Serde[builtins.bytes]:
+        """Bytes as they are."""
+        return BytesSerde()
+
+    @staticmethod
+    def uuid() -> Serde[uuid.UUID]:
+        """UUIDs as text."""
+        return UUIDSerde()
+
+    @staticmethod
+    def void() -> Serde[None]:
+        """Nothing but ``None``."""
+        return VoidSerde()
+
+    @staticmethod
+    def list(inner: Serde[T]) -> Serde[builtins.list[T | None]]:
+        """Lists of what the inner serde takes."""
+        return ListSerde(inner)
+
+    @staticmethod
+    def for_type(type_: type[T]) -> Serde[T]:
+        """Gives the serde for a Python type: str, bytes, int (long), float (double), bool, UUID or NoneType.
+
+        Raises ``TypeError`` for any other.
+
+        >>> Serdes.for_type(int)
+        LongSerde()
+        """
+        try:
+            return cast("Serde[T]", _BY_TYPE[type_])
+        except KeyError:
+            names = ", ".join(known.__name__ for known in _BY_TYPE)
+            raise TypeError(
+                f"no built-in serde for {type_!r}; there are serdes for {names}, and there is JsonSerde"
+            ) from None
+
+    @staticmethod
+    def from_functions(
+        serializer: Serializer[T] | Callable[[T], builtins.bytes],
+        deserializer: Deserializer[T] | Callable[[builtins.bytes], T],
+    ) -> Serde[T]:
+        """Gives the serde of a serializer and a deserializer, or of functions, which never get ``None``.
+
+        >>> serde = Serdes.from_functions(lambda number: b"%d" % number, int)
+        >>> serde.deserializer.deserialize("topic", serde.serializer.serialize("topic", 42))
+        42
+        """
+        return _SerdeOfTwo(
+            cast("Serializer[T]", serializer) if hasattr(serializer, "serialize") else FunctionSerializer(serializer),
+            cast("Deserializer[T]", deserializer)
+            if hasattr(deserializer, "deserialize")
+            else FunctionDeserializer(deserializer),
+        )
+
+
+@dataclass(frozen=True)
+class FunctionSerializer(CompiledSerializer[T], Generic[T]):
+    """A function ``data -> bytes`` as serializer."""
+
+    function: Callable[[T], bytes]
+
+    def encoder(self, topic: str) -> Encoder:
+        return bind_serializer(self.function, topic)
+
+    def __repr__(self) -> str:
+        return describe(self.function)
+
+
+@dataclass(frozen=True)
+class FunctionDeserializer(CompiledDeserializer[T], Generic[T]):
+    """A function ``bytes -> data`` as deserializer."""
+
+    function: Callable[[bytes], T]
+
+    def decoder(self, topic: str) -> Decoder:
+        return bind_deserializer(self.function, topic)
+
+    def __repr__(self) -> str:
+        return describe(self.function)
+
+
+@dataclass(frozen=True)
+class _SerdeOfTwo(Generic[T]):
+    """A serializer and a deserializer side by side."""
+
+    serializer: Serializer[T]
+    deserializer: Deserializer[T]
+
+
+_BY_TYPE: dict[type, Serde[Any]] = {
+    str: StringSerde(),
+    bytes: BytesSerde(),
+    int: LongSerde(),
+    float: DoubleSerde(),
+    bool: BooleanSerde(),
+    uuid.UUID: UUIDSerde(),
+    NoneType: VoidSerde(),
+}

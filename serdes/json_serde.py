@@ -1,0 +1,136 @@
+"""JSON by orjson: plain values, or values of a dataclass, pydantic model or msgspec struct."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
+
+import orjson
+
+from pykstreams.core.types import Decoder, Encoder, Headers
+from pykstreams.serdes.base import CompiledSerde, refused_bytes, refused_value
+from pykstreams.serdes.structured import is_pydantic, is_struct, plain_reader
+
+T = TypeVar("T")
+
+
+class JsonSerde(CompiledSerde[T], Generic[T]):
+    """JSON text in UTF-8. Without a type the values are what JSON has: dicts, lists, text, numbers.
+
+    With a type (a dataclass, a pydantic model, a msgspec struct, or a combination such as ``list[Order]``)
+    values of that type are written and made. ``dumps`` replaces the writer (``value -> bytes`` or ``str``),
+    ``loads`` the reader of plain values (``bytes -> value``); the type is still applied. Raises ``TypeError``
+    for a type whose values cannot be made from JSON.
+
+    The JSON text ``null`` is read as ``None``. Keys are compared by their bytes, so the fields of a JSON key
+    must always come in the same order.
+
+    >>> serde = JsonSerde()
+    >>> serde.serialize("topic", {"id": 1})
+    b'{"id":1}'
+    """
+
+    @overload
+    def __init__(
+        self: JsonSerde[Any],
+        type_: None = None,
+        *,
+        dumps: Callable[[Any], bytes | str] | None = None,
+        loads: Callable[[bytes], Any] | None = None,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        type_: type[T],
+        *,
+        dumps: Callable[[T], bytes | str] | None = None,
+        loads: Callable[[bytes], Any] | None = None,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        type_: type[T] | None = None,
+        *,
+        dumps: Callable[[Any], bytes | str] | None = None,
+        loads: Callable[[bytes], Any] | None = None,
+    ) -> None:
+        self._type = type_
+        self._checked: type = type_ if isinstance(type_, type) and not hasattr(type_, "__origin__") else object
+        self._write = _text_writer(dumps) if dumps else _writer(type_)
+        self._read = _reader(type_, loads)
+
+    def __repr__(self) -> str:
+        return f"JsonSerde({getattr(self._type, '__name__', '') if self._type else ''})"
+
+    def encoder(self, topic: str) -> Encoder:
+        write, checked = self._write, self._checked
+
+        def encode(data: Any, headers: Headers) -> bytes | None:
+            if data is None:
+                return None
+            if not isinstance(data, checked):
+                raise refused_value(repr(self), topic, data, f"expected {checked.__name__}")
+            try:
+                return write(data)
+            except Exception as error:  # a user's dumps, or a model's own serializers, may raise anything
+                raise refused_value(repr(self), topic, data, f"{type(error).__name__}: {error}") from error
+
+        return encode
+
+    def decoder(self, topic: str) -> Decoder:
+        read = self._read
+
+        def decode(data: bytes | None, headers: Headers) -> Any:
+            if data is None:
+                return None
+            try:
+                return read(data)
+            except Exception as error:  # a user's loads, __post_init__ or validators may raise anything
+                raise refused_bytes(repr(self), topic, data, f"{type(error).__name__}: {error}") from error
+
+        return decode
+
+
+def _writer(type_: Any) -> Callable[[Any], bytes]:
+    if is_pydantic(type_):
+        return lambda value: value.model_dump_json(by_alias=True).encode()
+    if is_struct(type_):
+        import msgspec
+
+        return msgspec.json.Encoder().encode
+    return orjson.dumps
+
+
+def _reader(type_: Any, loads: Callable[[bytes], Any] | None) -> Callable[[bytes], Any]:
+    if type_ is None:
+        return loads or orjson.loads
+    if loads is None and is_pydantic(type_):
+        return type_.model_validate_json  # type: ignore[no-any-return]
+    if loads is None and is_struct(type_):
+        import msgspec
+
+        return msgspec.json.Decoder(type_).decode
+    if dataclasses.is_dataclass(type_):
+        _refuse_hidden_fields(type_)
+    parse, make = loads or orjson.loads, plain_reader(type_)
+    return lambda data: make(parse(data))
+
+
+def _text_writer(dumps: Callable[[Any], bytes | str]) -> Callable[[Any], bytes]:
+    def write(value: Any) -> bytes:
+        text = dumps(value)
+        return text.encode() if isinstance(text, str) else text
+
+    return write
+
+
+def _refuse_hidden_fields(type_: Any) -> None:
+    """orjson leaves out fields with a leading underscore, so such a dataclass would not come back."""
+    for field in dataclasses.fields(type_):
+        if field.init and field.name.startswith("_"):
+            raise TypeError(
+                f"field {type_.__name__}.{field.name} is not written to JSON because of its underscore; "
+                "rename it, or give it init=False"
+            )

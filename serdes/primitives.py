@@ -1,0 +1,322 @@
+"""Serdes of numbers, text, bytes and UUIDs, with the bytes of Kafka's own serializers (clients 4.3.1).
+
+Layouts: integers and floats are big-endian (short 2 bytes, integer and float 4, long and double 8); a boolean
+is one byte, 01 or 00; text is its encoding without a length; a UUID is its 36 characters. A ``None`` has no
+bytes.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import struct
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.core.errors import ConfigError, SerdeError
+from pykstreams.core.types import Decoder, Encoder, Headers
+from pykstreams.serdes.base import CompiledSerde, refused_bytes, refused_value
+
+_SHORT = struct.Struct(">h")
+_INTEGER = struct.Struct(">i")
+_LONG = struct.Struct(">q")
+_FLOAT = struct.Struct(">f")
+_DOUBLE = struct.Struct(">d")
+
+_UUID_GROUPS = re.compile("([0-9a-fA-F]+)-([0-9a-fA-F]+)-([0-9a-fA-F]+)-([0-9a-fA-F]+)-([0-9a-fA-F]+)")
+_UUID_BITS = (32, 16, 16, 16, 48)
+
+
+class _OutOfRangeError(SerdeError, OverflowError):
+    """A number that does not fit; a ``SerializationError`` for handlers, an ``OverflowError`` for callers."""
+
+
+@dataclass(frozen=True)
+class ShortSerde(CompiledSerde[int]):
+    """2-byte integers; ``OverflowError`` outside of -32,768 to 32,767."""
+
+    def encoder(self, topic: str) -> Encoder:
+        return _number_encoder(_SHORT, self, topic, "an int from -2**15 to 2**15 - 1")
+
+    def decoder(self, topic: str) -> Decoder:
+        return _number_decoder(_SHORT, self, topic)
+
+
+@dataclass(frozen=True)
+class IntegerSerde(CompiledSerde[int]):
+    """4-byte integers; ``OverflowError`` outside of -2**31 to 2**31 - 1."""
+
+    def encoder(self, topic: str) -> Encoder:
+        return _number_encoder(_INTEGER, self, topic, "an int from -2**31 to 2**31 - 1")
+
+    def decoder(self, topic: str) -> Decoder:
+        return _number_decoder(_INTEGER, self, topic)
+
+
+@dataclass(frozen=True)
+class LongSerde(CompiledSerde[int]):
+    """8-byte integers; ``OverflowError`` outside of -2**63 to 2**63 - 1."""
+
+    def encoder(self, topic: str) -> Encoder:
+        return _number_encoder(_LONG, self, topic, "an int from -2**63 to 2**63 - 1")
+
+    def decoder(self, topic: str) -> Decoder:
+        return _number_decoder(_LONG, self, topic)
+
+
+@dataclass(frozen=True)
+class FloatSerde(CompiledSerde[float]):
+    """4-byte IEEE 754 numbers; the value is rounded to what fits, ``OverflowError`` beyond the largest."""
+
+    def encoder(self, topic: str) -> Encoder:
+        return _number_encoder(_FLOAT, self, topic, "a float of at most 3.4028235e38")
+
+    def decoder(self, topic: str) -> Decoder:
+        return _number_decoder(_FLOAT, self, topic)
+
+
+@dataclass(frozen=True)
+class DoubleSerde(CompiledSerde[float]):
+    """8-byte IEEE 754 numbers."""
+
+    def encoder(self, topic: str) -> Encoder:
+        return _number_encoder(_DOUBLE, self, topic, "a float")
+
+    def decoder(self, topic: str) -> Decoder:
+        return _number_decoder(_DOUBLE, self, topic)
+
+
+@dataclass(frozen=True)
+class BooleanSerde(CompiledSerde[bool]):
+    """One byte, 01 or 00; nothing but ``True`` and ``False`` is written."""
+
+    def encoder(self, topic: str) -> Encoder:
+        def encode(data: Any, headers: Headers) -> bytes | None:
+            if data is True:
+                return b"\x01"
+            if data is False:
+                return b"\x00"
+            if data is None:
+                return None
+            raise refused_value(repr(self), topic, data, "expected a bool")
+
+        return encode
+
+    def decoder(self, topic: str) -> Decoder:
+        def decode(data: bytes | None, headers: Headers) -> bool | None:
+            if data == b"\x01":
+                return True
+            if data == b"\x00":
+                return False
+            if data is None:
+                return None
+            raise refused_bytes(repr(self), topic, data, "expected one byte, 00 or 01")
+
+        return decode
+
+
+@dataclass(frozen=True)
+class StringSerde(CompiledSerde[str]):
+    """Text in an encoding, UTF-8 unless told otherwise.
+
+    As in Java neither direction fails for text of the wrong kind: bytes that are no UTF-8 become U+FFFD,
+    characters that the encoding does not have become a question mark (``StringDeserializer`` and
+    ``StringSerializer``, 4.3.1). Raises ``ConfigError`` for an unknown encoding.
+    """
+
+    encoding: str = "utf-8"
+
+    def __post_init__(self) -> None:
+        try:
+            "".encode(self.encoding)
+        except LookupError as error:
+            raise ConfigError(f"encoding of StringSerde is {self.encoding!r}; Python has no such encoding") from error
+
+    def encoder(self, topic: str) -> Encoder:
+        encoding = self.encoding
+
+        def encode(data: Any, headers: Headers) -> bytes | None:
+            if data is None:
+                return None
+            try:
+                return data.encode(encoding)  # type: ignore[no-any-return]
+            except UnicodeEncodeError:
+                return _encode_with_question_marks(data, encoding)
+            except (AttributeError, TypeError) as error:
+                raise refused_value(repr(self), topic, data, "expected a str") from error
+
+        def encode_utf_8(data: Any, headers: Headers) -> bytes | None:
+            if data is None:
+                return None
+            try:
+                return data.encode()  # type: ignore[no-any-return]
+            except UnicodeEncodeError:
+                return _encode_with_question_marks(data, "utf-8")
+            except (AttributeError, TypeError) as error:
+                raise refused_value(repr(self), topic, data, "expected a str") from error
+
+        return encode_utf_8 if _is_utf_8(encoding) else encode
+
+    def decoder(self, topic: str) -> Decoder:
+        encoding = self.encoding
+        errors = "pykstreams.replace" if _is_utf_8(encoding) else "replace"
+
+        def decode(data: bytes | None, headers: Headers) -> str | None:
+            if data is None:
+                return None
+            try:
+                return data.decode(encoding)
+            except UnicodeDecodeError:
+                return data.decode(encoding, errors)
+            except AttributeError as error:
+                raise refused_bytes(repr(self), topic, data, "expected bytes") from error
+
+        def decode_utf_8(data: bytes | None, headers: Headers) -> str | None:
+            if data is None:
+                return None
+            try:
+                return data.decode()
+            except UnicodeDecodeError:
+                return data.decode("utf-8", errors)
+            except AttributeError as error:
+                raise refused_bytes(repr(self), topic, data, "expected bytes") from error
+
+        return decode_utf_8 if _is_utf_8(encoding) else decode
+
+
+@dataclass(frozen=True)
+class BytesSerde(CompiledSerde[bytes]):
+    """Bytes as they are; ``bytearray`` and ``memoryview`` are written too, and read back as ``bytes``."""
+
+    def encoder(self, topic: str) -> Encoder:
+        def encode(data: Any, headers: Headers) -> bytes | None:
+            if type(data) is bytes or data is None:
+                return data
+            if isinstance(data, bytes | bytearray | memoryview):
+                return bytes(data)
+            raise refused_value(repr(self), topic, data, "expected bytes, bytearray or memoryview")
+
+        return encode
+
+    def decoder(self, topic: str) -> Decoder:
+        return _unchanged
+
+
+@dataclass(frozen=True)
+class UUIDSerde(CompiledSerde[uuid.UUID]):
+    """UUIDs as their 36 characters; reading takes what Java's ``UUID.fromString`` takes."""
+
+    def encoder(self, topic: str) -> Encoder:
+        as_uuid = uuid.UUID
+
+        def encode(data: Any, headers: Headers) -> bytes | None:
+            if data is None:
+                return None
+            if isinstance(data, as_uuid):
+                return str(data).encode()
+            raise refused_value(repr(self), topic, data, "expected a uuid.UUID")
+
+        return encode
+
+    def decoder(self, topic: str) -> Decoder:
+        def decode(data: bytes | None, headers: Headers) -> uuid.UUID | None:
+            if data is None:
+                return None
+            try:
+                return _parse_uuid(data.decode())
+            except (ValueError, AttributeError) as error:
+                raise refused_bytes(repr(self), topic, data, "expected a UUID as 36 characters") from error
+
+        return decode
+
+
+@dataclass(frozen=True)
+class VoidSerde(CompiledSerde[None]):
+    """No value at all: only ``None`` is written, only no bytes are read."""
+
+    def encoder(self, topic: str) -> Encoder:
+        def encode(data: Any, headers: Headers) -> None:
+            if data is not None:
+                raise refused_value(repr(self), topic, data, "expected None")
+
+        return encode
+
+    def decoder(self, topic: str) -> Decoder:
+        def decode(data: bytes | None, headers: Headers) -> None:
+            if data is not None:
+                raise refused_bytes(repr(self), topic, data, "expected no bytes")
+
+        return decode
+
+
+def _unchanged(data: bytes | None, headers: Headers) -> bytes | None:
+    return data
+
+
+def _number_encoder(layout: struct.Struct, serde: CompiledSerde[Any], topic: str, expected: str) -> Encoder:
+    pack = layout.pack
+    kinds: tuple[type, ...] = (int, float) if layout in (_FLOAT, _DOUBLE) else (int,)
+
+    def encode(data: Any, headers: Headers) -> bytes | None:
+        if data is None:
+            return None
+        try:
+            return pack(data)
+        except (struct.error, OverflowError, TypeError, ValueError) as error:
+            refused = refused_value(repr(serde), topic, data, f"expected {expected}")
+            if isinstance(data, kinds):
+                raise _OutOfRangeError(str(refused), topic=topic, serde=repr(serde)) from error
+            raise refused from error
+
+    return encode
+
+
+def _number_decoder(layout: struct.Struct, serde: CompiledSerde[Any], topic: str) -> Decoder:
+    unpack = layout.unpack
+
+    def decode(data: bytes | None, headers: Headers) -> Any:
+        if data is None:
+            return None
+        try:
+            return unpack(data)[0]
+        except (struct.error, TypeError) as error:
+            raise refused_bytes(repr(serde), topic, data, f"expected {layout.size} bytes") from error
+
+    return decode
+
+
+def _parse_uuid(text: str) -> uuid.UUID:
+    """Reads a UUID as ``UUID.fromString`` of Java 17: five hex groups, each cut to its width."""
+    match = _UUID_GROUPS.fullmatch(text)
+    if match is None or len(text) > 36:
+        raise ValueError(f"{text!r} is no UUID")
+    number = 0
+    for group, bits in zip(match.groups(), _UUID_BITS, strict=True):
+        part = int(group, 16)
+        if part >= 1 << 63:
+            raise ValueError(f"{text!r} is no UUID")
+        number = number << bits | part & ((1 << bits) - 1)
+    return uuid.UUID(int=number)
+
+
+def _is_utf_8(encoding: str) -> bool:
+    return codecs.lookup(encoding).name == "utf-8"
+
+
+def _encode_with_question_marks(text: str, encoding: str) -> bytes:
+    """Encodes as Java does: a surrogate pair is one character, a lone surrogate a question mark."""
+    joined = text.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "surrogatepass")
+    return joined.encode(encoding, "replace")
+
+
+def _replace(error: UnicodeError) -> tuple[str, int]:
+    """One U+FFFD for each mistake as Java counts them: an encoded surrogate, even cut off, is one."""
+    assert isinstance(error, UnicodeDecodeError)
+    data, start = error.object, error.start
+    if data[start] != 0xED or not b"\xa0" <= data[start + 1 : start + 2] <= b"\xbf":
+        return "\ufffd", error.end
+    return "\ufffd", start + (3 if b"\x80" <= data[start + 2 : start + 3] <= b"\xbf" else 2)
+
+
+codecs.register_error("pykstreams.replace", _replace)

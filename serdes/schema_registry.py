@@ -1,0 +1,269 @@
+"""Serdes with Confluent's wire format, over a schema registry: Avro, JSON Schema and Protobuf.
+
+::
+
+    00 {schema id: 4, big-endian} {payload}        Protobuf has its message indexes in front of the payload
+
+The one module of the serdes that imports ``confluent_kafka``, and only when such a serde is made. Schemas are
+registered under ``<topic>-key`` and ``<topic>-value`` when the first record is written. A registry is a URL,
+a mapping of settings of ``SchemaRegistryClient``, or such a client; ``mock://<name>`` is a registry in
+memory, the same one for everybody in the process who has a serde with that name.
+"""
+
+from __future__ import annotations
+
+import json
+import weakref
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from pykstreams.core.errors import ConfigError
+from pykstreams.core.types import Decoder, Encoder, Headers
+from pykstreams.serdes.base import CompiledSerde, refused_bytes, refused_value
+from pykstreams.serdes.structured import json_writer, plain_reader, plain_writer
+
+if TYPE_CHECKING:
+    from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+
+T = TypeVar("T")
+
+Registry: TypeAlias = "str | Mapping[str, Any] | SchemaRegistryClient"
+Settings: TypeAlias = Mapping[str, Any]
+
+_mock_registries: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+
+
+class SchemaRegistryAvroSerde(CompiledSerde[T], Generic[T]):
+    """Avro with a registered schema; values are dicts for records, or of ``type_`` when that is given.
+
+    ``schema`` is a parsed schema or its JSON text; reading needs none, writing needs one or the setting
+    ``use.latest.version``. ``is_key`` says that keys are written, which have their own subject.
+    ``serializer_config`` and ``deserializer_config`` are the settings of ``confluent_kafka``'s
+    ``AvroSerializer`` and ``AvroDeserializer``.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        schema: str | Mapping[str, Any] | list[Any] | Schema | None = None,
+        *,
+        type_: type[T] | None = None,
+        is_key: bool = False,
+        serializer_config: Settings | None = None,
+        deserializer_config: Settings | None = None,
+    ) -> None:
+        avro = _module("avro", "SchemaRegistryAvroSerde", "confluent-kafka[schemaregistry]")
+        client = registry_client(registry)
+        take_apart, make = _conversions(type_, plain_writer)
+        self._framing = _Framing(
+            "SchemaRegistryAvroSerde",
+            is_key,
+            lambda: avro.AvroSerializer(client, _text(schema), take_apart, _settings(serializer_config)),
+            lambda: avro.AvroDeserializer(client, None, make, conf=_settings(deserializer_config)),
+        )
+
+    def __repr__(self) -> str:
+        return self._framing.name
+
+    def configure(self, configs: Mapping[str, object], is_key: bool) -> None:
+        """Takes over whether keys are written; the runtime calls it for the default serdes."""
+        self._framing.is_key = is_key
+
+    def encoder(self, topic: str) -> Encoder:
+        return self._framing.encoder(topic)
+
+    def decoder(self, topic: str) -> Decoder:
+        return self._framing.decoder(topic)
+
+
+class SchemaRegistryJsonSerde(CompiledSerde[T], Generic[T]):
+    """JSON with a registered JSON Schema, against which it is checked; values are dicts, or of ``type_``.
+
+    ``schema`` is the JSON Schema as a dict or as text. The other parameters are those of
+    ``SchemaRegistryAvroSerde``. Needs the packages of ``confluent-kafka[json]``.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        schema: str | Mapping[str, Any] | Schema,
+        *,
+        type_: type[T] | None = None,
+        is_key: bool = False,
+        serializer_config: Settings | None = None,
+        deserializer_config: Settings | None = None,
+    ) -> None:
+        json_schema = _module("json_schema", "SchemaRegistryJsonSerde", "confluent-kafka[json]")
+        client = registry_client(registry)
+        take_apart, make = _conversions(type_, json_writer)
+        text = _text(schema)
+        self._framing = _Framing(
+            "SchemaRegistryJsonSerde",
+            is_key,
+            lambda: json_schema.JSONSerializer(text, client, take_apart, _settings(serializer_config)),
+            lambda: json_schema.JSONDeserializer(text, make, client, _settings(deserializer_config)),
+        )
+
+    def __repr__(self) -> str:
+        return self._framing.name
+
+    def configure(self, configs: Mapping[str, object], is_key: bool) -> None:
+        """Takes over whether keys are written; the runtime calls it for the default serdes."""
+        self._framing.is_key = is_key
+
+    def encoder(self, topic: str) -> Encoder:
+        return self._framing.encoder(topic)
+
+    def decoder(self, topic: str) -> Decoder:
+        return self._framing.decoder(topic)
+
+
+class SchemaRegistryProtobufSerde(CompiledSerde[T], Generic[T]):
+    """Protobuf messages of one generated class, with their registered schema.
+
+    The other parameters are those of ``SchemaRegistryAvroSerde``. Needs the extra ``pykstreams[protobuf]``.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        message_type: type[T],
+        *,
+        is_key: bool = False,
+        serializer_config: Settings | None = None,
+        deserializer_config: Settings | None = None,
+    ) -> None:
+        protobuf = _module("protobuf", "SchemaRegistryProtobufSerde", "pykstreams[protobuf]")
+        client = registry_client(registry)
+        self._framing = _Framing(
+            f"SchemaRegistryProtobufSerde({message_type.__name__})",
+            is_key,
+            lambda: protobuf.ProtobufSerializer(message_type, client, _settings(serializer_config)),
+            lambda: protobuf.ProtobufDeserializer(message_type, _settings(deserializer_config), client),
+        )
+
+    def __repr__(self) -> str:
+        return self._framing.name
+
+    def configure(self, configs: Mapping[str, object], is_key: bool) -> None:
+        """Takes over whether keys are written; the runtime calls it for the default serdes."""
+        self._framing.is_key = is_key
+
+    def encoder(self, topic: str) -> Encoder:
+        return self._framing.encoder(topic)
+
+    def decoder(self, topic: str) -> Decoder:
+        return self._framing.decoder(topic)
+
+
+def registry_client(registry: Registry) -> Any:
+    """Gives the client for a URL, settings or a client; every ``mock://`` URL has one, shared while it is in use."""
+    if not isinstance(registry, str | Mapping):
+        return registry
+    from confluent_kafka.schema_registry import SchemaRegistryClient
+
+    settings = {"url": registry} if isinstance(registry, str) else dict(registry)
+    url = settings.get("url")
+    if not isinstance(url, str):
+        raise ConfigError(f"schema registry is {registry!r}; expected a URL, settings with a 'url', or a client")
+    try:
+        if not url.startswith("mock://"):
+            return SchemaRegistryClient.new_client(settings)
+        client = _mock_registries.get(url)
+        if client is None:
+            client = _mock_registries[url] = SchemaRegistryClient.new_client(settings)
+        return client
+    except (ValueError, TypeError) as error:
+        raise ConfigError(f"schema registry is {registry!r}: {error}") from error
+
+
+class _Framing:
+    """One serializer and one deserializer of ``confluent_kafka``, made at first use, and the calls of them."""
+
+    def __init__(
+        self, name: str, is_key: bool, make_serializer: Callable[[], Any], make_deserializer: Callable[[], Any]
+    ) -> None:
+        self.name = name
+        self.is_key = is_key
+        self._make_serializer = make_serializer
+        self._make_deserializer = make_deserializer
+
+    @cached_property
+    def _serializer(self) -> Any:
+        return self._made(self._make_serializer)
+
+    @cached_property
+    def _deserializer(self) -> Any:
+        return self._made(self._make_deserializer)
+
+    def encoder(self, topic: str) -> Encoder:
+        serializer, context, name = self._serializer, self._context(topic), self.name
+
+        def encode(data: Any, headers: Headers) -> bytes | None:
+            if data is None:
+                return None
+            try:
+                return serializer(data, context)  # type: ignore[no-any-return]
+            except Exception as error:  # schema, registry, network and the user's own conversions
+                raise refused_value(name, topic, data, f"{type(error).__name__}: {error}") from error
+
+        return encode
+
+    def decoder(self, topic: str) -> Decoder:
+        deserializer, context, name = self._deserializer, self._context(topic), self.name
+        make_context, field = type(context), context.field
+
+        def decode(data: bytes | None, headers: Headers) -> Any:
+            if data is None:
+                return None
+            try:
+                # a producer may have put the schema's id into the headers
+                here = make_context(topic, field, list(headers)) if headers else context
+                return deserializer(data, here)
+            except Exception as error:  # as above
+                raise refused_bytes(name, topic, data, f"{type(error).__name__}: {error}") from error
+
+        return decode
+
+    def _context(self, topic: str) -> Any:
+        from confluent_kafka.serialization import MessageField, SerializationContext
+
+        return SerializationContext(topic, MessageField.KEY if self.is_key else MessageField.VALUE)
+
+    def _made(self, make: Callable[[], Any]) -> Any:
+        try:
+            return make()
+        except Exception as error:  # each format has its own parser with its own errors
+            raise ConfigError(f"{self.name} cannot be made: {type(error).__name__}: {error}") from error
+
+
+def _module(name: str, serde: str, needed: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(f"confluent_kafka.schema_registry.{name}")
+    except ImportError as error:
+        raise ConfigError(f"{serde} cannot be used: {error}; run pip install '{needed}'") from error
+
+
+def _settings(given: Settings | None) -> dict[str, Any]:
+    """Names subjects by topic in every release; later ones would ask the registry about associations first."""
+    settings = dict(given or {})
+    if not settings.keys() & {"subject.name.strategy", "subject.name.strategy.type"}:
+        from confluent_kafka.schema_registry import topic_subject_name_strategy
+
+        settings["subject.name.strategy"] = topic_subject_name_strategy
+    return settings
+
+
+def _text(schema: Any) -> Any:
+    return json.dumps(schema) if isinstance(schema, Mapping | list) else schema
+
+
+def _conversions(type_: Any, writer: Callable[[Any], Callable[[Any], Any]]) -> tuple[Any, Any]:
+    """Gives the conversions in the form of ``confluent_kafka``, which also hands them the context."""
+    if type_ is None:
+        return None, None
+    take_apart, make = writer(type_), plain_reader(type_)
+    return (lambda value, context: take_apart(value)), (lambda plain, context: make(plain))

@@ -1,0 +1,180 @@
+"""Envelopes of the foreign-key join (``SubscriptionWrapperSerde`` and its response, 4.3.1)::
+
+    subscription   {no hash: 1 bit, version: 7 bits}{instruction: 1}[{hash: 16}]{primary key}[{partition: 4}]
+    response       {no hash: 1 bit, version: 7 bits}[{hash: 16}]{value}
+
+A hash is the 16 bytes of ``core.hashing.murmur3_128``. A subscription of version 1, the current one, ends
+with the partition of the primary key; version 0 has none. A response is of version 0, and one without value
+bytes has no value.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from pykstreams.core.types import Decoder, Encoder, Headers
+from pykstreams.serdes.base import (
+    CompiledSerde,
+    Serde,
+    bind_deserializer,
+    bind_serializer,
+    refused_bytes,
+    refused_value,
+)
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_NO_HASH = 0x80
+_HASH_SIZE = 16
+_PARTITION = struct.Struct(">i")
+_SUBSCRIPTION_VERSIONS = (0, 1)
+
+
+class Instruction(IntEnum):
+    """What the side of the foreign key does with a subscription."""
+
+    DELETE_KEY_NO_PROPAGATE = 0
+    """Forget the subscription, answer nothing."""
+    DELETE_KEY_AND_PROPAGATE = 1
+    """Forget the subscription, answer with no value."""
+    PROPAGATE_NULL_IF_NO_FK_VAL_AVAILABLE = 2
+    """Keep it, and answer with the value or with none."""
+    PROPAGATE_ONLY_IF_FK_VAL_AVAILABLE = 3
+    """Keep it, and answer only if there is a value."""
+
+
+class SubscriptionWrapper(NamedTuple, Generic[K]):
+    """A row of the left table asking for the value of its foreign key."""
+
+    hash: bytes | None
+    instruction: Instruction
+    primary_key: K
+    primary_partition: int | None
+    version: int = 1
+
+
+class SubscriptionResponseWrapper(NamedTuple, Generic[V]):
+    """The answer: the hash of the left value that asked, and the foreign value."""
+
+    hash: bytes | None
+    value: V | None
+
+
+@dataclass(frozen=True)
+class SubscriptionWrapperSerde(CompiledSerde[SubscriptionWrapper[K]], Generic[K]):
+    """Subscriptions; the primary key is written by the inner serde."""
+
+    primary_key: Serde[K]
+
+    def encoder(self, topic: str) -> Encoder:
+        return encode_subscription(bind_serializer(self.primary_key.serializer, topic), topic)
+
+    def decoder(self, topic: str) -> Decoder:
+        return decode_subscription(bind_deserializer(self.primary_key.deserializer, topic), topic)
+
+
+@dataclass(frozen=True)
+class SubscriptionResponseWrapperSerde(CompiledSerde[SubscriptionResponseWrapper[V]], Generic[V]):
+    """Answers to subscriptions; the foreign value is written by the inner serde."""
+
+    value: Serde[V]
+
+    def encoder(self, topic: str) -> Encoder:
+        inner = bind_serializer(self.value.serializer, topic)
+
+        def encode(data: Any, headers: Headers) -> bytes | None:
+            if data is None:
+                return None
+            try:
+                digest, value = data
+                raw = b"" if value is None else inner(value, headers) or b""
+                return b"\x80" + raw if digest is None else b"\x00" + _checked_hash(digest) + raw
+            except (TypeError, ValueError) as error:
+                why = f"expected a SubscriptionResponseWrapper: {error}"
+                raise refused_value(repr(self), topic, data, why) from error
+
+        return encode
+
+    def decoder(self, topic: str) -> Decoder:
+        inner = bind_deserializer(self.value.deserializer, topic)
+
+        def decode(data: bytes | None, headers: Headers) -> SubscriptionResponseWrapper[Any] | None:
+            if data is None:
+                return None
+            try:
+                version, digest, start = _head(data, 1)
+                if version != 0:
+                    raise ValueError(f"its version is {version}; expected 0")
+            except (IndexError, ValueError, TypeError) as error:
+                raise refused_bytes(repr(self), topic, data, f"no response: {error}") from error
+            value = inner(data[start:], headers) if start < len(data) else None
+            return SubscriptionResponseWrapper(digest, value)
+
+        return decode
+
+
+def encode_subscription(primary_key: Encoder, topic: str) -> Encoder:
+    """Binds an encoder of primary keys to one of subscriptions."""
+    pack = _PARTITION.pack
+
+    def encode(data: Any, headers: Headers) -> bytes | None:
+        if data is None:
+            return None
+        try:
+            digest, instruction, key, partition, version = data
+            if version not in _SUBSCRIPTION_VERSIONS:
+                raise ValueError(f"its version is {version!r}; expected 0 or 1")
+            head = bytes((version | _NO_HASH, instruction) if digest is None else (version, instruction))
+            tail = pack(partition) if version else b""
+            raw: Any = primary_key(key, headers)
+            return head + (b"" if digest is None else _checked_hash(digest)) + raw + tail  # type: ignore[no-any-return]
+        except (TypeError, ValueError, struct.error) as error:
+            why = f"expected a SubscriptionWrapper with a primary key: {error}"
+            raise refused_value("SubscriptionWrapperSerde", topic, data, why) from error
+
+    return encode
+
+
+def decode_subscription(primary_key: Decoder, topic: str) -> Decoder:
+    """Binds a decoder of primary keys to one of subscriptions."""
+    unpack = _PARTITION.unpack
+
+    def decode(data: bytes | None, headers: Headers) -> SubscriptionWrapper[Any] | None:
+        if data is None:
+            return None
+        try:
+            version, digest, start = _head(data, 2)
+            instruction = Instruction(data[1])
+            if version not in _SUBSCRIPTION_VERSIONS:
+                raise ValueError(f"its version is {version}; expected 0 or 1")
+            end = len(data) - 4 if version else len(data)
+            if end < start:
+                raise ValueError(f"{len(data) - start} bytes are left for key and partition")
+            partition = unpack(data[end:])[0] if version else None
+        except (IndexError, ValueError, TypeError) as error:
+            why = f"no subscription: {error}"
+            raise refused_bytes("SubscriptionWrapperSerde", topic, data, why) from error
+        return SubscriptionWrapper(digest, instruction, primary_key(data[start:end], headers), partition, version)
+
+    return decode
+
+
+def _head(data: bytes, hash_start: int) -> tuple[int, bytes | None, int]:
+    """Gives version, hash and the position behind them."""
+    first = data[0]
+    if first & _NO_HASH:
+        return first & 0x7F, None, hash_start
+    end = hash_start + _HASH_SIZE
+    if len(data) < end:
+        raise ValueError(f"its hash wants {_HASH_SIZE} bytes, {max(len(data) - hash_start, 0)} are left")
+    return first, data[hash_start:end], end
+
+
+def _checked_hash(digest: bytes) -> bytes:
+    if len(digest) != _HASH_SIZE:
+        raise ValueError(f"its hash has {len(digest)} bytes; expected {_HASH_SIZE}")
+    return digest
