@@ -15,15 +15,13 @@ from pathlib import Path
 
 from tests.conformance.areas import done_files
 from tests.conformance.errors import FormatError
-from tests.conformance.report import case_files, file_problems, load, summary
+from tests.conformance.report import case_files, file_problems, load, show_failure, summary
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; gives its exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
-    parser.add_argument(
-        "paths", nargs="*", type=Path, metavar="PATH", help="case files, and folders of case files"
-    )
+    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="case files, and folders of case files")
     parser.add_argument("--area", action="append", metavar="NAME", help="only cases of this area; may repeat")
     options = parser.parse_args(arguments)
     logging.disable(logging.CRITICAL)  # cases that fail on purpose would fill the screen
@@ -38,9 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = file_problems(path)
         if found:
             failed += 1
-            print(f"FAILED {path}")
-            for problem in found:
-                print("  " + problem.replace("\n", "\n  "))
+            show_failure(path, found)
         else:
             passed += 1
     print(summary(passed, failed))

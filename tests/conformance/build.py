@@ -85,17 +85,13 @@ class TopologyFactory:
 
     def _op_map_values(self, step: Step) -> Any:
         select = functions.selector(step["fn"])
-        return self._on(step)(
-            *_with_key(step, select), **_key_flag(step), **_named(step), **_materialized(step)
-        )
+        return self._on(step)(*_with_key(step, select), **_key_flag(step), **_named(step), **_materialized(step))
 
     def _op_flat_map(self, step: Step) -> Any:
         return self._on(step)(functions.flat_pairs(step["fn"]), **_named(step))
 
     def _op_flat_map_values(self, step: Step) -> Any:
-        return self._on(step)(
-            *_with_key(step, functions.flat_values(step["fn"])), **_key_flag(step), **_named(step)
-        )
+        return self._on(step)(*_with_key(step, functions.flat_values(step["fn"])), **_key_flag(step), **_named(step))
 
     def _op_select_key(self, step: Step) -> Any:
         return self._on(step)(functions.selector(step["fn"]), **_named(step))
@@ -350,9 +346,7 @@ def _consumed(step: Step) -> list[Any]:
 
 def _deserializers(spec: Json) -> dict[str, Any]:
     return {
-        f"{field}_deserializer": optional_serde(spec[field]).deserializer
-        for field in ("key", "value")
-        if field in spec
+        f"{field}_deserializer": optional_serde(spec[field]).deserializer for field in ("key", "value") if field in spec
     }
 
 

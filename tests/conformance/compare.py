@@ -120,9 +120,7 @@ def _event(event: Json) -> str:
     for part in ("key", "value"):
         if "topic" in event and isinstance(event[part], str):
             parts[part] = readable(event[part])
-    return ", ".join(
-        f"{key} {value if isinstance(value, str) else json.dumps(value)}" for key, value in parts.items()
-    )
+    return ", ".join(f"{key} {value if isinstance(value, str) else json.dumps(value)}" for key, value in parts.items())
 
 
 def readable(hexadecimal: str) -> str:
@@ -151,11 +149,7 @@ def _comparable(event: Json, messages: set[str]) -> Json:
 def _header(name: str, value: str | None, messages: set[str]) -> list[str | None]:
     if name not in _JAVA_HEADERS:
         return [name, value]
-    own = (
-        name == _JAVA_HEADERS[1]
-        and value is not None
-        and bytes.fromhex(value).decode(errors="replace") in messages
-    )
+    own = name == _JAVA_HEADERS[1] and value is not None and bytes.fromhex(value).decode(errors="replace") in messages
     return [name, value if own else "*"]
 
 
@@ -175,7 +169,5 @@ def _stores(expected: dict[str, Json], got: dict[str, Json]) -> list[Difference]
 
 
 def _row(row: Json) -> str:
-    shown = {
-        key: readable(value) if key in ("key", "value") and value else value for key, value in row.items()
-    }
+    shown = {key: readable(value) if key in ("key", "value") and value else value for key, value in row.items()}
     return ", ".join(f"{key} {value}" for key, value in shown.items())

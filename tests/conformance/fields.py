@@ -88,8 +88,7 @@ OBJECTS: dict[str, frozenset[str]] = {
     "transformer": _words("name value store provide_stores"),
     "pipe": _words("topic key value ts headers"),
     "query_store": _words(
-        "store op key from to prefix time time_from time_to as_of ascending start end earliest_end"
-        " latest_start"
+        "store op key from to prefix time time_from time_to as_of ascending start end earliest_end latest_start"
     ),
 }
 

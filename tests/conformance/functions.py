@@ -334,9 +334,7 @@ class TopicExtractor:
         extractors: dict[str, Callable[[Any, Any, Any], str]] = {
             "const": lambda k, v, c: rest,
             "prefix_key": lambda k, v, c: rest + text(k),
-            "prefix_value_part": lambda k, v, c: (
-                arguments[0] + text(part(v, int(arguments[1]), arguments[2]))
-            ),
+            "prefix_value_part": lambda k, v, c: arguments[0] + text(part(v, int(arguments[1]), arguments[2])),
             "source_topic_suffix": lambda k, v, c: text(c.topic) + rest,
             "header": lambda k, v, c: _header_text(c.headers, arguments[0], arguments[1]),
         }

@@ -91,9 +91,7 @@ def suppressed(step: Json) -> Any:
     options = _copied(buffer, max_records="max_records", max_bytes="max_bytes") | stores.logging(buffer)
     if "when_full" in buffer:
         strategies = public("BufferFullStrategy")
-        options["when_full"] = (
-            strategies.SHUT_DOWN if buffer["when_full"] == "shut_down" else strategies.EMIT_EARLY
-        )
+        options["when_full"] = strategies.SHUT_DOWN if buffer["when_full"] == "shut_down" else strategies.EMIT_EARLY
     config = public("BufferConfig")(**options)
     name = _copied(step, named="name")
     match step["until"]:

@@ -98,9 +98,7 @@ def _versioned(store: Any, op: str, spec: Json) -> Json:
         raise _unknown(spec)
     module = "pykstreams.query"
     bounds = {
-        name: spec[field]
-        for field, name in (("time_from", "from_time"), ("time_to", "to_time"))
-        if field in spec
+        name: spec[field] for field, name in (("time_from", "from_time"), ("time_to", "to_time")) if field in spec
     }
     if spec.get("ascending"):
         bounds["order"] = public("ResultOrder", module).ASCENDING

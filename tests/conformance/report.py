@@ -64,6 +64,13 @@ def file_problems(path: Path) -> list[str]:
     return problems(case)
 
 
+def show_failure(path: Path, found: list[str]) -> None:
+    """Prints what went wrong with a case file."""
+    print(f"FAILED {path}")
+    for problem in found:
+        print("  " + problem.replace("\n", "\n  "))
+
+
 def summary(passed: int, failed: int) -> str:
     """The last line of every run."""
     return f"{passed} passed, {failed} failed"

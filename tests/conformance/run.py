@@ -124,16 +124,17 @@ class _Run:
         self.result["error"] = {
             "phase": self.phase,
             **where,
-            "class": error_class(error),
+            "class": self._class(error),
             "message": str(error),
         }
         return Outcome(self.result, error)
 
+    def _class(self, error: Exception) -> str:
+        return error_class(error, self.case.get("expect", {}).get("error", {}).get("class"))
+
     def _close(self) -> None:
         if self.driver is not None:
-            with contextlib.suppress(
-                Exception
-            ):  # a task that failed may also fail to close; the case has its error
+            with contextlib.suppress(Exception):  # a task that failed may also fail to close; the case has its error
                 self.driver.close()
 
     def _call(self, identifier: str, key: Any, value: Any) -> None:
@@ -145,8 +146,7 @@ class _Run:
             raw = serde("bytes")
             topic = self.driver.create_input_topic(record["topic"], raw, raw)
             given = tuple(
-                (name, None if value is None else bytes.fromhex(value))
-                for name, value in record.get("headers", ())
+                (name, None if value is None else bytes.fromhex(value)) for name, value in record.get("headers", ())
             )
             topic.pipe_input(topic_bytes(record["key"]), topic_bytes(record["value"]), record["ts"], given)
         elif "advance_wall_clock_ms" in step:
@@ -155,13 +155,9 @@ class _Run:
             spec = step["query_store"]
             store = self.driver.get_state_store(spec["store"])
             if store is None:
-                raise FormatError(
-                    f"no store {spec['store']!r} in {sorted(self.driver.get_all_state_stores())}"
-                )
+                raise FormatError(f"no store {spec['store']!r} in {sorted(self.driver.get_all_state_stores())}")
             answer = queries.query(store, spec)
-            self.answers.append(
-                {"step": self.step, "query": spec["store"], "op": spec["op"], "result": answer}
-            )
+            self.answers.append({"step": self.step, "query": spec["store"], "op": spec["op"], "result": answer})
 
     def _capture(self) -> None:
         """Moves what happened since the last capture to the events: records by topic, calls, then queries."""
@@ -191,8 +187,13 @@ class _Run:
                 yield name, queries.dump(stores[name], operation(self.driver, "raw_store")(name))
 
 
-def error_class(error: Exception) -> str:
-    """Gives the simple name of the Java exception that an error stands for (section 10)."""
+def error_class(error: Exception, wanted: str | None = None) -> str:
+    """Gives the simple name of the Java exception that an error stands for (section 10).
+
+    ``wanted`` is the name that is expected; one outside that list is matched by the error of that name.
+    """
+    if wanted is not None and wanted.removesuffix("Exception") + "Error" in _names(type(error)):
+        return wanted
     if isinstance(error, public("TopologyError", "pykstreams.errors")):
         return "TopologyException"
     if isinstance(error, public("StreamsError", "pykstreams.errors")):
@@ -202,3 +203,7 @@ def error_class(error: Exception) -> str:
     if isinstance(error, TypeError):
         return "NullPointerException"
     return type(error).__name__
+
+
+def _names(kind: type) -> set[str]:
+    return {base.__name__ for base in kind.__mro__} - {"StreamsError"}

@@ -1,0 +1,24 @@
+"""All templates by name."""
+
+from __future__ import annotations
+
+from tests.conformance.templates import joins, processors, programs, tables, windows
+from tests.conformance.templates.scenario import Template
+
+TEMPLATES: dict[str, Template] = {
+    **tables.TEMPLATES,
+    **programs.TEMPLATES,
+    **windows.TEMPLATES,
+    **joins.TEMPLATES,
+    **processors.TEMPLATES,
+}
+
+
+def chosen(names: list[str] | None, parts: tuple[int, ...]) -> dict[str, Template]:
+    """Gives the templates named, or those of the given parts; ``LookupError`` for a name that is none."""
+    for name in names or ():
+        if name not in TEMPLATES:
+            raise LookupError(f"there is no template {name!r}; there are {', '.join(sorted(TEMPLATES))}")
+    if names:
+        return {name: TEMPLATES[name] for name in names}
+    return {name: template for name, template in TEMPLATES.items() if template.part in parts}
