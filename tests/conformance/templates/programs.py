@@ -104,7 +104,7 @@ class _Program:
         if self.chance(0.25):
             content["caching"] = self.chance(0.5)
         if self.chance(0.15):
-            content["logging"] = self.rng.choice([False, True, {"segment.bytes": "1000", "retention.ms": "77"}])
+            content["logging"] = self.rng.choice([False, {}, {"segment.bytes": "1000", "retention.ms": "77"}])
         return {"materialized": content}
 
     def _store(self, content: dict[str, Json], shape: Shape) -> None:
