@@ -12,8 +12,6 @@ REPARTITION_SUFFIX = "-repartition"
 CHANGELOG_SUFFIX = "-changelog"
 
 _CREATE_TIME = {"message.timestamp.type": "CreateTime"}
-_VERSIONED_EXTRA_LAG_MS = 24 * 60 * 60 * 1000
-_MAX_LONG = 2**63 - 1
 
 
 def repartition_topic(name: str, partitions: int | None, config: StreamsConfig) -> InternalTopic:
@@ -29,18 +27,9 @@ def repartition_topic(name: str, partitions: int | None, config: StreamsConfig) 
 
 
 def changelog_topic(name: str, store: StoreBuilder[Any], config: StreamsConfig) -> InternalTopic:
-    """The changelog topic of a store; what the user gave for it wins, then the ``topic.`` settings.
+    """The changelog topic of a key-value store: compacted; what the user gave for it wins, then the ``topic.`` settings.
 
-    Window and session stores are compacted and deleted after their retention plus
-    ``windowstore.changelog.additional.retention.ms``; versioned stores are not compacted within their history plus a
-    day (``WindowedChangelogTopicConfig``, ``VersionedChangelogTopicConfig``, 4.3.1).
+    Source: ``UnwindowedUnversionedChangelogTopicConfig``, 4.3.1.
     """
-    settings = {**_CREATE_TIME, "cleanup.policy": "compact", **config.topic_settings}
-    history_ms, retention_ms = store.history_retention_ms, store.retention_ms
-    if history_ms is not None:
-        settings["min.compaction.lag.ms"] = str(min(history_ms + _VERSIONED_EXTRA_LAG_MS, _MAX_LONG))
-    elif retention_ms is not None:
-        additional_ms = config.windowstore_changelog_additional_retention_ms
-        settings = {**_CREATE_TIME, "cleanup.policy": "compact,delete", **config.topic_settings}
-        settings["retention.ms"] = str(min(retention_ms + additional_ms, _MAX_LONG))
-    return InternalTopic(name, "changelog", None, {**settings, **store.topic_config})
+    settings = {**_CREATE_TIME, "cleanup.policy": "compact", **config.topic_settings, **store.topic_config}
+    return InternalTopic(name, "changelog", None, settings)
