@@ -1,8 +1,7 @@
-"""The door to Kafka: clients with the settings of this runtime; the one module that imports confluent_kafka.
+"""The door to Kafka: clients with the settings of this runtime (the administrative one is in ``kafka_admin``).
 
 Invariant: no confluent_kafka object but messages, producers and opaque group metadata leaves this module, and
-every error that leaves it is one of ours. ``AdminClient.list_consumer_group_offsets`` is never called: it can
-end the interpreter when a broker answers NOT_COORDINATOR.
+every error that leaves it is one of ours.
 """
 
 from __future__ import annotations
@@ -10,11 +9,9 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import confluent_kafka
 from confluent_kafka import (
     OFFSET_BEGINNING,
     OFFSET_END,
@@ -25,26 +22,16 @@ from confluent_kafka import (
     Producer,
 )
 from confluent_kafka import TopicPartition as KafkaTopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-exports without saying so
-    AdminClient,
-    ConfigResource,
-    NewPartitions,
-    NewTopic,
-    OffsetSpec,
-    ResourceType,
-)
+from confluent_kafka.admin import AdminClient
 
-from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterError, MissingSourceTopicError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.membership import Offsets
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
 
 log = logging.getLogger(__name__)
-
-Offsets: TypeAlias = Mapping[TopicPartition, tuple[int, str]]
-"""Partition -> next offset to read, and the metadata that is committed with it."""
 
 BEGINNING: int = OFFSET_BEGINNING
 END: int = OFFSET_END
@@ -55,10 +42,9 @@ FETCH_SIZE = 1000
 RESTORE_SIZE = 2000
 """Messages a restore step takes at once."""
 
-_RETRY_PAUSE_S = 1.0
+_TRANSACTION_ATTEMPTS = 5
 _LIBRDKAFKA_LOG = logging.getLogger("pykstreams.librdkafka")
 
-_spec: Any = OffsetSpec  # without types
 _message_error = Message.error
 _message_topic = Message.topic
 _message_partition = Message.partition
@@ -165,20 +151,94 @@ def cluster_error(doing: str, exception: KafkaException) -> ClusterError:
     return ClusterError(f"{doing} failed: {error.str()} ({error.name()})")
 
 
-def producer_settings(
-    config: StreamsConfig, client_id: str, *, transactional_id: str | None, on_error: Callable[..., None]
-) -> dict[str, object]:
-    """Settings of a worker's producer; ``on_error(error, message)`` is called for failed deliveries only."""
-    settings: dict[str, object] = {
-        "queue.buffering.max.messages": 500_000,
-        "queue.buffering.max.kbytes": 262_144,
-        **config.get_producer_configs(client_id),
-        "on_delivery": on_error,
-        "logger": _LIBRDKAFKA_LOG,
-    }
-    if transactional_id is not None:
-        settings["transactional.id"] = transactional_id
-    return settings
+class Failures:
+    """Takes reports of failed deliveries, inside ``poll`` and ``flush``, and hands them to ``handler``.
+
+    The producer must be made with it, and who handles them needs the producer first: so the handler comes later.
+    """
+
+    def __init__(self) -> None:
+        self.handler: Callable[[Any, Any], None] | None = None
+
+    def __call__(self, error: KafkaError | None, message: Message) -> None:
+        if self.handler is not None:
+            self.handler(error, message)
+
+
+class WorkerProducer:
+    """The producer of a worker; records are sent with ``raw``, everything else goes through here."""
+
+    def __init__(self, producer: Producer, timeout_s: float, failures: Failures) -> None:
+        self.raw = producer
+        self.failures = failures
+        self._timeout_s = timeout_s
+
+    @classmethod
+    def open(
+        cls,
+        supplier: KafkaClientSupplier,
+        config: StreamsConfig,
+        client_id: str,
+        *,
+        transactional_id: str | None,
+    ) -> WorkerProducer:
+        """Makes the producer."""
+        failures = Failures()
+        settings: dict[str, object] = {
+            "queue.buffering.max.messages": 500_000,
+            "queue.buffering.max.kbytes": 262_144,
+            **config.get_producer_configs(client_id),
+            "on_delivery": failures,
+            "logger": _LIBRDKAFKA_LOG,
+        }
+        if transactional_id is not None:
+            settings["transactional.id"] = transactional_id
+        return cls(supplier.get_producer(settings), config.request_timeout_ms / 1000, failures)
+
+    def flush(self) -> None:
+        """Waits until each record has been delivered or has failed."""
+        self.raw.flush()
+
+    def start_transactions(self) -> None:
+        """Shuts out an earlier producer of the same transactional id; ``ClusterError`` when that cannot be had."""
+        self._transact("starting transactions", lambda: self.raw.init_transactions(self._timeout_s))
+
+    def begin(self) -> None:
+        """Starts a transaction; what is sent from now on counts when it is committed."""
+        self._transact("beginning a transaction", self.raw.begin_transaction)
+
+    def commit(self, offsets: Offsets, group_metadata: Any) -> None:
+        """Commits what was sent together with offsets, or not at all: then ``TaskMigratedError``, and abort."""
+        if offsets:
+            wanted = _with_metadata(offsets)
+            self._transact(
+                "sending offsets to the transaction",
+                lambda: self.raw.send_offsets_to_transaction(wanted, group_metadata, self._timeout_s),
+            )
+        self._transact("committing the transaction", lambda: self.raw.commit_transaction(self._timeout_s))
+
+    def abort(self) -> bool:
+        """Drops what was sent since ``begin``; false when this producer is of no use any more."""
+        try:
+            self.raw.abort_transaction(self._timeout_s)
+        except KafkaException as exception:
+            log.warning("the transaction could not be aborted: %s", kafka_error(exception).str())
+            return not kafka_error(exception).fatal()
+        return True
+
+    def _transact(self, doing: str, act: Callable[[], None]) -> None:
+        for attempt in range(_TRANSACTION_ATTEMPTS):
+            try:
+                act()
+                return
+            except KafkaException as exception:
+                error = kafka_error(exception)
+                if error.retriable() and attempt + 1 < _TRANSACTION_ATTEMPTS:
+                    log.info("%s is held up: %s; trying again", doing, error.str())
+                    continue
+                if error.fatal() or error.txn_requires_abort() or is_fencing(exception):
+                    raise TaskMigratedError(f"{doing} failed: {error.str()} ({error.name()})") from exception
+                raise cluster_error(doing, exception) from exception
 
 
 @dataclass(slots=True)
@@ -217,12 +277,12 @@ class DataConsumer:
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
         """Adds partitions, each from an offset, ``BEGINNING`` or ``END``."""
         if positions:
-            self._consumer.incremental_assign(_at(positions))
+            self._consumer.incremental_assign(at_positions(positions))
 
     def unassign(self, partitions: Collection[TopicPartition]) -> None:
         """Stops reading partitions; what was prefetched of them is gone."""
         if partitions:
-            self._consumer.incremental_unassign(_bare(partitions))
+            self._consumer.incremental_unassign(without_positions(partitions))
 
     def fetch(self, timeout: float) -> Fetched:
         """Waits up to ``timeout`` seconds for the first message, and takes at once whatever else is there."""
@@ -257,12 +317,12 @@ class DataConsumer:
     def pause(self, partitions: Collection[TopicPartition]) -> None:
         """Holds partitions back; throws away what was prefetched, so it is dear."""
         if partitions:
-            self._consumer.pause(_bare(partitions))
+            self._consumer.pause(without_positions(partitions))
 
     def resume(self, partitions: Collection[TopicPartition]) -> None:
         """Reads paused partitions again."""
         if partitions:
-            self._consumer.resume(_bare(partitions))
+            self._consumer.resume(without_positions(partitions))
 
     def close(self) -> None:
         """Closes the consumer; a second call does nothing."""
@@ -294,9 +354,7 @@ def _without_events(batch: list[Message], fetched: Fetched) -> list[Message]:
                 "out of the topology"
             )
         elif code in _PASSING or (error.retriable() and not error.fatal()):
-            log.warning(
-                "reading is held up: %s (%s); the client tries again by itself", error.str(), error.name()
-            )
+            log.warning("reading is held up: %s (%s); the client tries again by itself", error.str(), error.name())
         else:
             raise ClusterError(f"reading {_place(message)} failed: {error.str()} ({error.name()})")
     return records
@@ -325,12 +383,12 @@ class RestoreConsumer:
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
         """Adds partitions, each from an offset or ``BEGINNING``."""
         if positions:
-            self._consumer.incremental_assign(_at(positions))
+            self._consumer.incremental_assign(at_positions(positions))
 
     def unassign(self, partitions: Collection[TopicPartition]) -> None:
         """Stops reading partitions."""
         if partitions:
-            self._consumer.incremental_unassign(_bare(partitions))
+            self._consumer.incremental_unassign(without_positions(partitions))
 
     def fetch(self, timeout: float) -> RestoreBatch:
         """Takes up to ``RESTORE_SIZE`` messages."""
@@ -452,12 +510,8 @@ class GroupConsumer:
 
         Raises ``TaskMigratedError`` when this member no longer counts, ``ClusterError`` for a refusal.
         """
-        wanted = [
-            KafkaTopicPartition(partition.topic, partition.partition, offset, metadata)
-            for partition, (offset, metadata) in offsets.items()
-        ]
         try:
-            done = self._open.commit(offsets=wanted, asynchronous=False)
+            done = self._open.commit(offsets=_with_metadata(offsets), asynchronous=False)
         except KafkaException as exception:
             return self._not_committed(exception)
         for partition in done:
@@ -482,7 +536,7 @@ class GroupConsumer:
         if not partitions:
             return {}
         try:
-            found = self._open.committed(_bare(partitions), timeout=timeout)
+            found = self._open.committed(without_positions(partitions), timeout=timeout)
         except KafkaException as exception:
             if is_passing(exception):
                 log.info("committed offsets could not be read yet: %s", kafka_error(exception).str())
@@ -517,191 +571,25 @@ class GroupConsumer:
         return self._consumer
 
 
-@dataclass(frozen=True, slots=True)
-class TopicSpec:
-    """A topic to create; ``replication`` -1 leaves it to the broker."""
-
-    name: str
-    partitions: int
-    replication: int
-    config: Mapping[str, str]
-
-
-class ClusterAdmin:
-    """Looks at topics and changes them; every call is one batch and waits for its answer."""
-
-    def __init__(
-        self, admin: AdminClient, bootstrap: str, clock: Clock, timeout_s: float, complaints: list[str]
-    ) -> None:
-        self.bootstrap = bootstrap
-        self._admin = admin
-        self._clock = clock
-        self._timeout_s = timeout_s
-        self._complaints = complaints
-
-    @classmethod
-    def open(
-        cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str, clock: Clock
-    ) -> ClusterAdmin:
-        """Makes the client; a request waits for ``request.timeout.ms``."""
-        complaints: list[str] = []
-        admin = supplier.get_admin(
-            {
-                **config.get_admin_configs(client_id),
-                "log_level": 0,  # what it would log comes to the callback, and from there into our own words
-                "error_cb": lambda error: complaints.append(error.str()),
-            }
-        )
-        timeout_s = config.request_timeout_ms / 1000
-        return cls(admin, ",".join(config.bootstrap_servers), clock, timeout_s, complaints)
-
-    def wait_until_reachable(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Waits for the cluster, aloud; ``ClusterError`` after ``request.timeout.ms`` without an answer."""
-        deadline = self._clock.monotonic() + self._timeout_s
-        while not stopped():
-            left = deadline - self._clock.monotonic()
-            try:
-                self._admin.list_topics(timeout=max(0.1, min(_RETRY_PAUSE_S, left)))
-                return
-            except KafkaException as exception:
-                self._admin.poll(0)
-                reason = self._complaints[-1] if self._complaints else kafka_error(exception).str()
-                self._complaints.clear()
-                left = deadline - self._clock.monotonic()
-                if left <= 0:
-                    raise ClusterError(
-                        f"no broker answered at {self.bootstrap} within {self._timeout_s:g} s: {reason}; "
-                        "check bootstrap.servers and that the broker runs, or raise request.timeout.ms"
-                    ) from exception
-                log.warning(
-                    "no broker answers at %s: %s; trying again for another %.0f s",
-                    self.bootstrap,
-                    reason,
-                    left,
-                )
-
-    def partition_counts(self) -> dict[str, int]:
-        """Every topic of the cluster with its number of partitions."""
-        try:
-            found = self._admin.list_topics(timeout=self._timeout_s)
-        except KafkaException as exception:
-            raise cluster_error(f"listing the topics of {self.bootstrap}", exception) from exception
-        return {
-            name: len(topic.partitions)
-            for name, topic in found.topics.items()
-            if topic.error is None and topic.partitions
-        }
-
-    def touch(self, topics: Iterable[str]) -> None:
-        """Makes topics of an embedded cluster appear, which is by asking for them."""
-        for topic in topics:
-            try:
-                self._admin.list_topics(topic, timeout=self._timeout_s)
-            except KafkaException as exception:
-                raise cluster_error(f"asking for topic {topic!r}", exception) from exception
-
-    def create_topics(self, topics: Collection[TopicSpec]) -> None:
-        """Creates topics; one that somebody else creates at the same time is fine."""
-        if not topics:
-            return
-        wanted = [
-            NewTopic(
-                topic.name,
-                num_partitions=topic.partitions,
-                replication_factor=topic.replication,
-                config=dict(topic.config),
-            )
-            for topic in topics
-        ]
-        futures = self._admin.create_topics(wanted, operation_timeout=self._timeout_s)
-        for name, future in futures.items():
-            self._wait(future, f"creating topic {name!r}", but_not=KafkaError.TOPIC_ALREADY_EXISTS)
-
-    def grow_topic(self, topic: str, partitions: int) -> None:
-        """Gives a topic more partitions."""
-        futures = self._admin.create_partitions([NewPartitions(topic, partitions)])
-        for future in futures.values():
-            self._wait(
-                future,
-                f"growing topic {topic!r} to {partitions} partitions",
-                but_not=KafkaError.INVALID_PARTITIONS,
-            )
-
-    def topic_settings(self, topics: Collection[str]) -> dict[str, dict[str, str]]:
-        """The settings of topics."""
-        if not topics:
-            return {}
-        futures = self._admin.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in topics])
-        settings: dict[str, dict[str, str]] = {}
-        for resource, future in futures.items():
-            entries: dict[str, Any] = self._wait(future, f"reading the settings of topic {resource.name!r}")
-            settings[resource.name] = {name: entry.value for name, entry in entries.items()}
-        return settings
-
-    def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """The offset after the last record, transaction markers and open transactions included."""
-        return self._offsets(partitions, _spec.latest(), "end")
-
-    def beginning_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """The first offset that there still is."""
-        return self._offsets(partitions, _spec.earliest(), "beginning")
-
-    def offsets_at(self, partitions: Collection[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
-        """The first offset at or after a time in ms since the epoch, -1 where there is none."""
-        return self._offsets(partitions, _spec.for_timestamp(timestamp), "starting")
-
-    def _offsets(
-        self, partitions: Collection[TopicPartition], spec: Any, what: str
-    ) -> dict[TopicPartition, int]:
-        if not partitions:
-            return {}
-        futures = self._admin.list_offsets(
-            dict.fromkeys(_bare(partitions), spec), request_timeout=self._timeout_s
-        )
-        offsets: dict[TopicPartition, int] = {}
-        for asked, future in futures.items():
-            place = TopicPartition(asked.topic, asked.partition)
-            offsets[place] = self._wait(future, f"asking for the {what} offset of {place}").offset
-        return offsets
-
-    def delete_records(self, before: Mapping[TopicPartition, int]) -> None:
-        """Deletes the records before an offset of each partition."""
-        if not before:
-            return
-        futures = self._admin.delete_records(_at(before), request_timeout=self._timeout_s)
-        for place, future in futures.items():
-            self._wait(
-                future,
-                f"deleting records of {place.topic}-{place.partition}",
-                but_not=KafkaError.OFFSET_OUT_OF_RANGE,
-            )
-
-    def _wait(self, future: Future[Any], doing: str, *, but_not: int | None = None) -> Any:
-        try:
-            return future.result(self._timeout_s + _RETRY_PAUSE_S)
-        except KafkaException as exception:
-            if but_not is not None and kafka_error(exception).code() == but_not:
-                return None
-            raise cluster_error(doing, exception) from exception
-        except TimeoutError as error:
-            raise ClusterError(f"{doing} took longer than {self._timeout_s:g} s") from error
-
-
-def librdkafka_version() -> str:
-    """The version of the C library, for the log."""
-    return str(confluent_kafka.libversion()[0])
-
-
 def _place(message: Message) -> TopicPartition:
     partition = message.partition()
     return TopicPartition(message.topic() or "?", -1 if partition is None else partition)
 
 
-def _at(positions: Mapping[TopicPartition, int]) -> list[KafkaTopicPartition]:
+def _with_metadata(offsets: Offsets) -> list[KafkaTopicPartition]:
+    return [
+        KafkaTopicPartition(place.topic, place.partition, offset, metadata)
+        for place, (offset, metadata) in offsets.items()
+    ]
+
+
+def at_positions(positions: Mapping[TopicPartition, int]) -> list[KafkaTopicPartition]:
+    """Partitions with offsets, as the client wants them."""
     return [KafkaTopicPartition(place.topic, place.partition, offset) for place, offset in positions.items()]
 
 
-def _bare(partitions: Iterable[TopicPartition]) -> list[KafkaTopicPartition]:
+def without_positions(partitions: Iterable[TopicPartition]) -> list[KafkaTopicPartition]:
+    """Partitions, as the client wants them."""
     return [KafkaTopicPartition(place.topic, place.partition) for place in partitions]
 
 

@@ -23,7 +23,7 @@ from pykstreams.core.errors import (
     TopologyError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.kafka import TopicSpec
+from pykstreams.runtime.kafka_admin import TopicSpec
 from pykstreams.runtime.membership.task_topics import task_topic
 from pykstreams.runtime.mock_cluster import PARTITIONS as EMBEDDED_PARTITIONS
 from pykstreams.topology.plan import InternalTopic, SinkNode, SubtopologyPlan, TopologyPlan
@@ -69,20 +69,12 @@ class TopicAdmin:
         plan: TopologyPlan,
         *,
         replication: int,
-        topic_defaults: Mapping[str, str],
         embedded: bool,
     ) -> None:
         self._client = client
         self._plan = plan
         self._replication = replication
-        self._topic_defaults = topic_defaults
         self._embedded = embedded
-        self._given = {
-            part.changelogs[name]: store.topic_config
-            for part in plan.subtopologies
-            for name, store in part.stores.items()
-            if name in part.changelogs
-        }
         self._own = {topic.name for topic in plan.internal_topics} | {
             task_topic(plan.application_id, part.id) for part in plan.subtopologies
         }
@@ -96,9 +88,7 @@ class TopicAdmin:
         self._check_sources(existing)
         counts = self._partition_counts(existing, sources)
         self._check_copartitioning(counts)
-        tasks = {
-            number: max((counts[name] for name in names), default=0) for number, names in sources.items()
-        }
+        tasks = {number: max((counts[name] for name in names), default=0) for number, names in sources.items()}
         for part in self._plan.subtopologies:
             counts.update(dict.fromkeys(part.changelog_topics, tasks[part.id]))
         self._check_existing(counts, existing)
@@ -147,18 +137,14 @@ class TopicAdmin:
             "name in the topology"
         )
 
-    def _partition_counts(
-        self, existing: Mapping[str, int], sources: Mapping[int, tuple[str, ...]]
-    ) -> dict[str, int]:
+    def _partition_counts(self, existing: Mapping[str, int], sources: Mapping[int, tuple[str, ...]]) -> dict[str, int]:
         """Counts of all topics that are read; those of repartition topics are worked out."""
         repartition: dict[str, InternalTopic] = {}
         for part in self._plan.subtopologies:
             repartition.update(part.repartition_topics)
         external = {name for names in sources.values() for name in names if name not in repartition}
         counts = {name: existing[name] for name in external}
-        counts.update(
-            {name: topic.partitions for name, topic in repartition.items() if topic.partitions is not None}
-        )
+        counts.update({name: topic.partitions for name, topic in repartition.items() if topic.partitions is not None})
         missing = [name for name in repartition if name not in counts]
         while missing:
             for name in missing:
@@ -182,15 +168,11 @@ class TopicAdmin:
         self._enforce_copartitioning(counts, repartition)
         return counts
 
-    def _enforce_copartitioning(
-        self, counts: dict[str, int], repartition: Mapping[str, InternalTopic]
-    ) -> None:
+    def _enforce_copartitioning(self, counts: dict[str, int], repartition: Mapping[str, InternalTopic]) -> None:
         """Gives repartition topics of a group without a number of their own the number of the group."""
         for part in self._plan.subtopologies:
             for group in part.copartition_groups:
-                free = [
-                    name for name in group if name in repartition and repartition[name].partitions is None
-                ]
+                free = [name for name in group if name in repartition and repartition[name].partitions is None]
                 fixed = [counts[name] for name in sorted(group) if name in counts and name not in free]
                 if free:
                     number = fixed[0] if fixed else max(counts[name] for name in free)
@@ -234,19 +216,17 @@ class TopicAdmin:
             log.warning("the settings of internal topics were not checked: %s", error)
             return
         for topic in there:
-            if fault := _fault(topic, self._settings(topic), settings.get(topic.name, {})):
+            if fault := _fault(topic, settings.get(topic.name, {})):
                 raise MisconfiguredInternalTopicError(
                     f"{topic.kind} topic {topic.name!r} {fault}; change it with kafka-configs.sh --alter "
                     f"--entity-type topics --entity-name {topic.name}"
                 )
 
-    def _create(
-        self, counts: Mapping[str, int], tasks: Mapping[int, int], existing: Mapping[str, int]
-    ) -> None:
+    def _create(self, counts: Mapping[str, int], tasks: Mapping[int, int], existing: Mapping[str, int]) -> None:
         if self._embedded:
             return
         wanted = [
-            TopicSpec(topic.name, counts[topic.name], self._replication, self._settings(topic))
+            TopicSpec(topic.name, counts[topic.name], self._replication, topic.config)
             for topic in self._plan.internal_topics
             if topic.name not in existing and counts[topic.name]
         ]
@@ -262,10 +242,6 @@ class TopicAdmin:
         for topic in wanted:
             log.info("creating topic %s with %s partitions", topic.name, topic.partitions)
         self._client.create_topics(wanted)
-
-    def _settings(self, topic: InternalTopic) -> dict[str, str]:
-        """Kafka Streams' own settings, then ``topic.*``, then what the store was given."""
-        return {**topic.config, **self._topic_defaults, **self._given.get(topic.name, {})}
 
     def _warn_of_missing_sinks(self, existing: Mapping[str, int]) -> None:
         if self._embedded:
@@ -303,9 +279,9 @@ def _inputs(
     }
 
 
-def _fault(topic: InternalTopic, wanted: Mapping[str, str], found: Mapping[str, str]) -> str | None:
+def _fault(topic: InternalTopic, found: Mapping[str, str]) -> str | None:
     """What is wrong with the settings of an existing topic (``InternalTopicManager``, 4.3.1), if anything."""
-    policy = found.get("cleanup.policy", "")
+    wanted, policy = topic.config, found.get("cleanup.policy", "")
     if topic.kind == "repartition" and "compact" in policy:
         return f"is compacted (cleanup.policy={policy!r}), so records would vanish before they are processed"
     if topic.kind == "changelog" and "delete" in policy and "delete" not in wanted["cleanup.policy"]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pykstreams.core.config import StreamsConfig
 from pykstreams.topology.internal_topics import repartition_topic
 from pykstreams.topology.plan import InternalTopic, Node, SinkNode, SourceNode, SubtopologyPlan, TopologyPlan
 
@@ -45,10 +46,8 @@ def part(
         stores=dict(stores or {}),
         source_topics=tuple(topic for node in sources for topic in node.topics),
         source_patterns=tuple(node.pattern for node in sources if node.pattern),
-        sink_topics=tuple(
-            node.topic for node in nodes if isinstance(node, SinkNode) and isinstance(node.topic, str)
-        ),
-        repartition_topics={name: repartition_topic(name, count) for name, count in repartition},
+        sink_topics=tuple(node.topic for node in nodes if isinstance(node, SinkNode) and isinstance(node.topic, str)),
+        repartition_topics={name: repartition_topic(name, count, StreamsConfig()) for name, count in repartition},
         changelogs={store: topic.name for store, topic in logs.items()},
         changelog_topics={topic.name: topic for topic in logs.values()},
         copartition_groups=tuple(frozenset(group) for group in copartition),

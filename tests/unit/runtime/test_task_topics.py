@@ -125,9 +125,7 @@ def test_nothing_is_committed_between_a_loss_and_its_acknowledgement(
     assert group.commits == []
 
 
-def test_group_is_not_polled_before_a_loss_is_acknowledged(
-    membership: TaskTopicMembership, group: FakeGroup
-) -> None:
+def test_group_is_not_polled_before_a_loss_is_acknowledged(membership: TaskTopicMembership, group: FakeGroup) -> None:
     """Polling would let the member join again with a fresh generation."""
     group.events = [("lose", [])]
     lost = membership.poll()
@@ -162,9 +160,7 @@ def test_committed_offsets_come_with_their_metadata(membership: TaskTopicMembers
 
 
 @pytest.mark.parametrize("leave", [True, False])
-def test_close_leaves_the_group_or_stays(
-    membership: TaskTopicMembership, group: FakeGroup, leave: bool
-) -> None:
+def test_close_leaves_the_group_or_stays(membership: TaskTopicMembership, group: FakeGroup, leave: bool) -> None:
     membership.close(leave)
 
     assert group.left is leave

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 
 import pytest
 
@@ -17,7 +16,7 @@ from pykstreams.core.errors import (
     TopologyError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.kafka import TopicSpec
+from pykstreams.runtime.kafka_admin import TopicSpec
 from pykstreams.runtime.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.topology.plan import InternalTopic, TopologyPlan
 from tests.unit.runtime.plans import part, plan, sink, source
@@ -62,18 +61,15 @@ def prepare(
     cluster: FakeTopics,
     *,
     embedded: bool = False,
-    topic_defaults: dict[str, str] | None = None,
 ) -> TopicLayout:
-    return TopicAdmin(
-        cluster, topology, replication=-1, topic_defaults=topic_defaults or {}, embedded=embedded
-    ).prepare()
+    return TopicAdmin(cluster, topology, replication=-1, embedded=embedded).prepare()
 
 
 def changelog(name: str = "shop-counts-changelog", **config: str) -> InternalTopic:
     return InternalTopic(name, "changelog", None, config or COMPACTED)
 
 
-def rekeyed(count: int | None = None, **more: object) -> TopologyPlan:
+def rekeyed(count: int | None = None) -> TopologyPlan:
     """Two sub-topologies with a repartition topic between them."""
     first = part(0, source("KSTREAM-SOURCE-0", "orders", "returns"), sink("SINK", "shop-by-item-repartition"))
     second = part(
@@ -81,7 +77,6 @@ def rekeyed(count: int | None = None, **more: object) -> TopologyPlan:
         source("KSTREAM-SOURCE-1", "shop-by-item-repartition"),
         repartition=[("shop-by-item-repartition", count)],
         changelogs={"counts": changelog()},
-        stores={"counts": SimpleNamespace(topic_config=more.get("topic_config", {}))},
     )
     return plan(first, second)
 
@@ -109,10 +104,7 @@ def test_repartition_topic_takes_the_most_partitions_upstream() -> None:
 
 
 def test_repartition_topic_takes_the_number_the_user_gave() -> None:
-    assert (
-        prepare(rekeyed(7), FakeTopics({"orders": 3, "returns": 5})).partitions["shop-by-item-repartition"]
-        == 7
-    )
+    assert prepare(rekeyed(7), FakeTopics({"orders": 3, "returns": 5})).partitions["shop-by-item-repartition"] == 7
 
 
 def test_changelog_and_task_topic_have_one_partition_per_task() -> None:
@@ -248,16 +240,12 @@ def test_existing_internal_topic_that_loses_records_is_refused(
 
 def test_existing_changelog_that_is_compacted_too_early_is_refused() -> None:
     log = changelog(**{"cleanup.policy": "compact", "min.compaction.lag.ms": "1000"})
-    topology = plan(
-        part(0, source("A", "orders"), changelogs={"v": log}, stores={"v": SimpleNamespace(topic_config={})})
-    )
+    topology = plan(part(0, source("A", "orders"), changelogs={"v": log}))
     cluster = FakeTopics(
         {"orders": 1, log.name: 1}, {log.name: {"cleanup.policy": "compact", "min.compaction.lag.ms": "0"}}
     )
 
-    with pytest.raises(
-        MisconfiguredInternalTopicError, match=r"compacts after 0 ms .* must wait for 1000 ms"
-    ):
+    with pytest.raises(MisconfiguredInternalTopicError, match=r"compacts after 0 ms .* must wait for 1000 ms"):
         prepare(topology, cluster)
 
 
@@ -299,7 +287,6 @@ def test_pattern_reads_the_topics_that_match_now_but_none_of_its_own() -> None:
             0,
             source("A", pattern=".*s.*"),
             changelogs={"s": changelog("shop-s-changelog")},
-            stores={"s": SimpleNamespace(topic_config={})},
         )
     )
     cluster = FakeTopics({"orders": 2, "sales": 1, "tax": 1, "__consumer_offsets": 50})
@@ -339,28 +326,9 @@ def test_repartition_topic_behind_a_pattern_without_topics_cannot_be_counted() -
     )
 
 
-def test_settings_of_a_store_win_over_topic_settings_which_win_over_the_defaults() -> None:
-    cluster = FakeTopics({"orders": 1, "returns": 1})
-
-    prepare(
-        rekeyed(topic_config={"segment.ms": "7"}),
-        cluster,
-        topic_defaults={"segment.ms": "5", "segment.bytes": "6"},
-    )
-
-    assert cluster.created["shop-counts-changelog"].config == {
-        **COMPACTED,
-        "segment.ms": "7",
-        "segment.bytes": "6",
-    }
-    assert cluster.created["shop-by-item-repartition"].config["segment.bytes"] == "6"
-
-
 def test_missing_sink_topic_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        prepare(
-            plan(part(0, source("A", "orders"), sink("KSTREAM-SINK-1", "bills"))), FakeTopics({"orders": 1})
-        )
+        prepare(plan(part(0, source("A", "orders"), sink("KSTREAM-SINK-1", "bills"))), FakeTopics({"orders": 1}))
 
     assert "topic bills, which KSTREAM-SINK-1 writes, does not exist" in caplog.text
 

@@ -1,0 +1,221 @@
+"""The door to Kafka's administration: topics, their settings, offsets of their ends.
+
+Invariant: every call is one batch, and every error is one of ours. ``AdminClient.list_consumer_group_offsets`` is
+never called: it can end the interpreter when a broker answers NOT_COORDINATOR.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-exports without saying so
+    AdminClient,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.errors import ClusterError
+from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.kafka import KafkaClientSupplier, at_positions, cluster_error, kafka_error, without_positions
+
+if TYPE_CHECKING:
+    from pykstreams.core.config import StreamsConfig
+
+log = logging.getLogger(__name__)
+
+_RETRY_PAUSE_S = 1.0
+_APPEARANCE_PAUSE_S = 0.05
+_spec: Any = OffsetSpec  # without types
+
+
+class Deletion:
+    """A deletion of records under way."""
+
+    def __init__(self, futures: list[Future[Any]]) -> None:
+        self._futures = futures
+
+    def done(self) -> bool:
+        """Whether the cluster has answered."""
+        return all(future.done() for future in self._futures)
+
+    def problem(self) -> str | None:
+        """Why some records were not deleted; ask when it is done."""
+        for future in self._futures:
+            error = future.exception()
+            if isinstance(error, KafkaException):
+                return kafka_error(error).str()
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """A topic to create; ``replication`` -1 leaves it to the broker."""
+
+    name: str
+    partitions: int
+    replication: int
+    config: Mapping[str, str]
+
+
+class ClusterAdmin:
+    """Looks at topics and changes them; every call is one batch and waits for its answer."""
+
+    def __init__(
+        self, admin: AdminClient, bootstrap: str, clock: Clock, timeout_s: float, complaints: list[str]
+    ) -> None:
+        self.bootstrap = bootstrap
+        self._admin = admin
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._complaints = complaints
+
+    @classmethod
+    def open(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str, clock: Clock) -> ClusterAdmin:
+        """Makes the client; a request waits for ``request.timeout.ms``."""
+        complaints: list[str] = []
+        admin = supplier.get_admin(
+            {
+                **config.get_admin_configs(client_id),
+                "log_level": 0,  # what it would log comes to the callback, and from there into our own words
+                "error_cb": lambda error: complaints.append(error.str()),
+            }
+        )
+        timeout_s = config.request_timeout_ms / 1000
+        return cls(admin, ",".join(config.bootstrap_servers), clock, timeout_s, complaints)
+
+    def wait_until_reachable(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Waits for the cluster, aloud; ``ClusterError`` after ``request.timeout.ms`` without an answer."""
+        deadline = self._clock.monotonic() + self._timeout_s
+        while not stopped():
+            left = deadline - self._clock.monotonic()
+            try:
+                self._admin.list_topics(timeout=max(0.1, min(_RETRY_PAUSE_S, left)))
+                return
+            except KafkaException as exception:
+                self._admin.poll(0)
+                reason = self._complaints[-1] if self._complaints else kafka_error(exception).str()
+                self._complaints.clear()
+                left = deadline - self._clock.monotonic()
+                if left <= 0:
+                    raise ClusterError(
+                        f"no broker answered at {self.bootstrap} within {self._timeout_s:g} s: {reason}; "
+                        "check bootstrap.servers and that the broker runs, or raise request.timeout.ms"
+                    ) from exception
+                log.warning(
+                    "no broker answers at %s: %s; trying again for another %.0f s",
+                    self.bootstrap,
+                    reason,
+                    left,
+                )
+
+    def partition_counts(self) -> dict[str, int]:
+        """Every topic of the cluster with its number of partitions."""
+        try:
+            found = self._admin.list_topics(timeout=self._timeout_s)
+        except KafkaException as exception:
+            raise cluster_error(f"listing the topics of {self.bootstrap}", exception) from exception
+        return {
+            name: len(topic.partitions)
+            for name, topic in found.topics.items()
+            if topic.error is None and topic.partitions
+        }
+
+    def touch(self, topics: Iterable[str]) -> None:
+        """Makes topics of an embedded cluster appear, which is by asking for them."""
+        for topic in topics:
+            try:
+                self._admin.list_topics(topic, timeout=self._timeout_s)
+            except KafkaException as exception:
+                raise cluster_error(f"asking for topic {topic!r}", exception) from exception
+
+    def create_topics(self, topics: Collection[TopicSpec]) -> None:
+        """Creates topics; one that somebody else creates at the same time is fine."""
+        if not topics:
+            return
+        wanted = [
+            NewTopic(
+                topic.name,
+                num_partitions=topic.partitions,
+                replication_factor=topic.replication,
+                config=dict(topic.config),
+            )
+            for topic in topics
+        ]
+        futures = self._admin.create_topics(wanted, operation_timeout=self._timeout_s)
+        for name, future in futures.items():
+            self._wait(future, f"creating topic {name!r}", but_not=KafkaError.TOPIC_ALREADY_EXISTS)
+        deadline = self._clock.monotonic() + self._timeout_s
+        while missing := sorted(set(futures) - set(self.partition_counts())):
+            if self._clock.monotonic() > deadline:
+                raise ClusterError(f"topics {missing} were created, but do not appear within {self._timeout_s:g} s")
+            self._admin.poll(_APPEARANCE_PAUSE_S)
+
+    def grow_topic(self, topic: str, partitions: int) -> None:
+        """Gives a topic more partitions."""
+        futures = self._admin.create_partitions([NewPartitions(topic, partitions)])
+        for future in futures.values():
+            self._wait(
+                future,
+                f"growing topic {topic!r} to {partitions} partitions",
+                but_not=KafkaError.INVALID_PARTITIONS,
+            )
+
+    def topic_settings(self, topics: Collection[str]) -> dict[str, dict[str, str]]:
+        """The settings of topics."""
+        if not topics:
+            return {}
+        futures = self._admin.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in topics])
+        settings: dict[str, dict[str, str]] = {}
+        for resource, future in futures.items():
+            entries: dict[str, Any] = self._wait(future, f"reading the settings of topic {resource.name!r}")
+            settings[resource.name] = {name: entry.value for name, entry in entries.items()}
+        return settings
+
+    def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """The offset after the last record, transaction markers and open transactions included."""
+        return self._offsets(partitions, _spec.latest(), "end")
+
+    def beginning_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """The first offset that there still is."""
+        return self._offsets(partitions, _spec.earliest(), "beginning")
+
+    def offsets_at(self, partitions: Collection[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
+        """The first offset at or after a time in ms since the epoch, -1 where there is none."""
+        return self._offsets(partitions, _spec.for_timestamp(timestamp), "starting")
+
+    def _offsets(self, partitions: Collection[TopicPartition], spec: Any, what: str) -> dict[TopicPartition, int]:
+        if not partitions:
+            return {}
+        futures = self._admin.list_offsets(
+            dict.fromkeys(without_positions(partitions), spec), request_timeout=self._timeout_s
+        )
+        offsets: dict[TopicPartition, int] = {}
+        for asked, future in futures.items():
+            place = TopicPartition(asked.topic, asked.partition)
+            offsets[place] = self._wait(future, f"asking for the {what} offset of {place}").offset
+        return offsets
+
+    def delete_records(self, before: Mapping[TopicPartition, int]) -> Deletion:
+        """Starts to delete the records before an offset of each partition."""
+        return Deletion(
+            list(self._admin.delete_records(at_positions(before), request_timeout=self._timeout_s).values())
+        )
+
+    def _wait(self, future: Future[Any], doing: str, *, but_not: int | None = None) -> Any:
+        try:
+            return future.result(self._timeout_s + _RETRY_PAUSE_S)
+        except KafkaException as exception:
+            if but_not is not None and kafka_error(exception).code() == but_not:
+                return None
+            raise cluster_error(doing, exception) from exception
+        except TimeoutError as error:
+            raise ClusterError(f"{doing} took longer than {self._timeout_s:g} s") from error
