@@ -1,0 +1,48 @@
+"""A durable engine of one layout under a store of another: what its layout does not keep is lost.
+
+So a timestamped store over ``Stores.persistent_key_value_store`` gives ``NO_TIMESTAMP`` for what its cache does not
+know (``KeyValueToTimestampedKeyValueByteStoreAdapter``, ``PlainToHeadersStoreAdapter``,
+``TimestampedToHeadersStoreAdapter``, 4.3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pykstreams.state.engine import Engine, Row, Write
+from pykstreams.state.layout import Layout
+
+
+class AdaptedEngine:
+    """An engine whose rows are converted on the way in and out."""
+
+    def __init__(self, engine: Engine, kept: Layout, shown: Layout) -> None:
+        self._engine = engine
+        self._kept, self._shown = kept, shown
+        self.persistent = engine.persistent
+        self.open = engine.open
+        self.commit = engine.commit
+        self.committed_offset = engine.committed_offset
+        self.approximate_num_entries = engine.approximate_num_entries
+        self.close = engine.close
+
+    @property
+    def uncommitted_bytes(self) -> int:
+        return self._engine.uncommitted_bytes
+
+    def get(self, key: bytes) -> bytes | None:
+        packed = self._engine.get(key)
+        return None if packed is None else self._shown.pack(*self._kept.unpack(packed))
+
+    def put(self, key: bytes, packed: bytes | None) -> None:
+        self._engine.put(key, self._to_keep(packed))
+
+    def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
+        for key, packed in self._engine.scan(lower, upper, reverse):
+            yield key, self._shown.pack(*self._kept.unpack(packed))
+
+    def write(self, rows: Iterable[Write]) -> None:
+        self._engine.write([(key, self._to_keep(packed)) for key, packed in rows])
+
+    def _to_keep(self, packed: bytes | None) -> bytes | None:
+        return None if packed is None else self._kept.pack(*self._shown.unpack(packed))

@@ -1,0 +1,342 @@
+"""The record cache: a write-back LRU shared by the stores of a worker.
+
+Sizes, evictions and the order of flushes are those of ``ThreadCache``, ``NamedCache`` and ``CachingKeyValueStore``,
+4.3.1, so that a cache of the same size forwards at the same record:
+
+- a flush writes the entries in the order of their last put, so a key that is put again moves to the end;
+- an eviction takes the entry of the storing cache that was used longest ago; if it is dirty it is written first, and
+  every other dirty entry of that cache after it;
+- an entry without a value that had none below either is not forwarded.
+
+An entry may hold an object instead of its bytes until it is flushed. Its size is then not known: the first
+``MEASURED_PUTS`` values of a cache are serialized when they are put and counted exactly as in Kafka Streams, later
+ones are taken to be as large as the average of every ``SAMPLE_EVERY``-th, which is measured. So short runs evict
+exactly as Kafka Streams does, and long ones about.
+
+Invariant: an object in an entry is what the next reader would get by deserializing; who may change objects gets them
+by ``take``, or gets copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import count
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
+from uuid import UUID
+
+from pykstreams.core.processor import CurrentRecord
+from pykstreams.core.record import RecordContext
+from pykstreams.state.engine import BytesStore, Row
+from pykstreams.state.ordered import OrderedKeys, merged
+
+MEASURED_PUTS: Final = 1000
+SAMPLE_EVERY: Final = 64
+
+UNSET: Final[Any] = object()
+"""Stands where an entry has no object, or no bytes."""
+
+IMMUTABLE: Final = frozenset((int, float, str, bytes, bool, Decimal, UUID, date, datetime))
+"""Types of values that may be handed out as they are."""
+
+Forward: TypeAlias = Callable[[bytes, bytes | None, bytes | None, Any], None]
+"""Takes what leaves a cache: (key, new packed value, old packed value, new object or ``UNSET``)."""
+
+_NODE_BYTES: Final = 24 + 1  # three references of the list node, and the dirty flag (NamedCache.LRUNode, LRUCacheEntry)
+_CLEAN_CONTEXT_BYTES: Final = 20  # offset, timestamp, partition (ProcessorRecordContext)
+
+
+class RecordCache:
+    """How many bytes the caches of a worker hold together, and how many they may."""
+
+    __slots__ = ("max_bytes", "size_bytes")
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.size_bytes = 0
+
+
+class CacheEntry:
+    """One key of a cache. A ``None`` in ``packed`` is a delete."""
+
+    __slots__ = ("dirty", "key", "live", "packed", "raw", "size", "tick", "timestamp", "value")
+
+    def __init__(self, key: bytes) -> None:
+        self.key = key
+        self.value: Any = UNSET
+        self.packed: Any = UNSET
+        self.timestamp = 0
+        self.raw: Any = None
+        self.dirty = False
+        self.live = True
+        self.size = 0
+        self.tick = 0
+
+
+class CachingStore:
+    """The cache of one store, above its other layers."""
+
+    def __init__(
+        self,
+        below: BytesStore,
+        cache: RecordCache,
+        current: CurrentRecord,
+        encode: Callable[[Any, int], bytes | None],
+    ) -> None:
+        self._below = below
+        self._cache = cache
+        self._current = current
+        self._encode = encode
+        self._forward: Forward | None = None
+        self._send_old_values = False
+        self._entries: dict[bytes, CacheEntry] = {}
+        self._keys = OrderedKeys(self._entries)
+        self._dirty: list[CacheEntry] = []  # one for each put; the last one of an entry counts
+        self._eldest: list[tuple[int, CacheEntry]] = []  # by tick, descending; stale where an entry was used since
+        self._next_tick = count(1).__next__
+        self._measured = 0
+        self._unmeasured_left = 0
+        self._average = 0.0
+        self._size = 0
+        self._reported = 0
+
+    def on_flush(self, forward: Forward, send_old_values: bool) -> None:
+        """Sets who gets what leaves the cache; who wants old values makes the cache keep bytes only."""
+        self._forward = forward
+        self._send_old_values = send_old_values
+        self._unmeasured_left = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of this cache, as Kafka Streams counts it."""
+        return self._size
+
+    def entry(self, key: bytes) -> CacheEntry | None:
+        """The entry of a key, which is read from below where the cache has none."""
+        found = self._entries.get(key)
+        if found is not None:
+            found.tick = self._next_tick()
+            return found
+        packed = self._below.get(key)
+        if packed is None:
+            return None
+        found = CacheEntry(key)
+        found.packed = packed
+        found.size = len(key) + _NODE_BYTES + _CLEAN_CONTEXT_BYTES + len(packed)
+        self._insert(found)
+        self._settle_size()
+        return found
+
+    def get(self, key: bytes) -> bytes | None:
+        found = self.entry(key)
+        return None if found is None else self.packed(found)
+
+    def packed(self, entry: CacheEntry) -> bytes | None:
+        """The bytes of an entry, which are made when they are first asked for."""
+        packed: bytes | None = entry.packed
+        if packed is UNSET:
+            packed = entry.packed = self._encode(entry.value, entry.timestamp)
+        return packed
+
+    def put(self, key: bytes, packed: bytes | None) -> None:
+        entry = self._entry_to_write(key)
+        entry.value, entry.packed = UNSET, packed
+        self._written(entry, _context_bytes(self._current.context) + (0 if packed is None else len(packed)))
+
+    def finder(self) -> Callable[[bytes], CacheEntry | None]:
+        """Makes the function that gives what ``entry`` gives, with less ado for keys that the cache has."""
+        entries, next_tick, entry = self._entries, self._next_tick, self.entry
+
+        def find(key: bytes) -> CacheEntry | None:
+            found = entries.get(key)
+            if found is None:
+                return entry(key)
+            found.tick = next_tick()
+            return found
+
+        return find
+
+    def keeper(self) -> Callable[[bytes, Any, int], None]:
+        """Makes the function that puts an object (never ``None``) and serializes it at the flush, if it may."""
+        entries, dirty = self._entries, self._dirty
+        current, cache, next_tick = self._current, self._cache, self._next_tick
+        slowly = self._keep_slowly
+
+        def keep(key: bytes, value: Any, timestamp: int) -> None:
+            entry = entries.get(key)
+            if entry is None or entry.packed is None or self._unmeasured_left <= 0:
+                slowly(key, value, timestamp)
+                return
+            self._unmeasured_left -= 1
+            entry.value = value
+            entry.packed = UNSET
+            entry.timestamp = timestamp
+            entry.raw = current.raw
+            entry.dirty = True
+            entry.tick = next_tick()
+            dirty.append(entry)
+            if cache.size_bytes > cache.max_bytes:
+                self._evict()
+
+        return keep
+
+    def _keep_slowly(self, key: bytes, value: Any, timestamp: int) -> None:
+        if self._unmeasured_left > 0 and not self._send_old_values:
+            self._unmeasured_left -= 1
+            entry = self._entry_to_write(key)
+            entry.value, entry.packed, entry.timestamp = value, UNSET, timestamp
+            self._written(entry, int(self._average))
+            return
+        packed = self._encode(value, timestamp)
+        if self._send_old_values:
+            self.put(key, packed)
+            return
+        size = _context_bytes(self._current.context) + (0 if packed is None else len(packed))
+        self._measured += 1
+        self._average += (size - self._average) / min(self._measured, SAMPLE_EVERY)
+        if self._measured >= MEASURED_PUTS:
+            self._unmeasured_left = SAMPLE_EVERY - 1
+        entry = self._entry_to_write(key)
+        entry.value, entry.packed, entry.timestamp = (UNSET if packed is None else value), packed, timestamp
+        self._written(entry, size)
+
+    def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
+        below = self._below.scan(lower, upper, reverse)
+        above: list[tuple[bytes, bytes | None]] = []
+        for key in self._keys.between(lower, upper, reverse):
+            entry = self._entries[key]
+            entry.tick = self._next_tick()
+            above.append((key, self.packed(entry)))
+        return merged(above, below, reverse) if above else below
+
+    def flush(self) -> None:
+        """Writes and forwards every dirty entry; they stay in the cache."""
+        self._flush(None)
+        self._report()
+
+    def close(self) -> None:
+        """Forgets everything, dirty entries too."""
+        self._entries.clear()
+        self._keys.clear()
+        self._dirty.clear()
+        self._eldest.clear()
+        self._size = 0
+        self._report()
+
+    def _entry_to_write(self, key: bytes) -> CacheEntry:
+        entry = self._entries.get(key)
+        return CacheEntry(key) if entry is None else entry
+
+    def _written(self, entry: CacheEntry, content_bytes: int) -> None:
+        self._size -= entry.size
+        entry.size = len(entry.key) + _NODE_BYTES + content_bytes
+        entry.raw = self._current.raw
+        entry.dirty = True
+        self._dirty.append(entry)
+        self._insert(entry)
+        if len(self._dirty) > 2 * len(self._entries) + MEASURED_PUTS:
+            self._forget_repeated_puts()
+        self._settle_size()
+
+    def _insert(self, entry: CacheEntry) -> None:
+        entry.tick = self._next_tick()
+        self._size += entry.size
+        if entry.key not in self._entries:
+            self._entries[entry.key] = entry
+            self._keys.add(entry.key)
+
+    def _remove(self, entry: CacheEntry) -> None:
+        self._size -= entry.size
+        entry.live = False
+        del self._entries[entry.key]
+        self._keys.discard(entry.key)
+
+    def _report(self) -> None:
+        """Tells the worker's cache of a new size; only after a flush, as in ThreadCache: what a flush forwards meets
+        caches that still count the entry being evicted (``test_downstream_cache_evicts_...``)."""
+        self._cache.size_bytes += self._size - self._reported
+        self._reported = self._size
+
+    def _settle_size(self) -> None:
+        self._report()
+        if self._cache.size_bytes > self._cache.max_bytes:
+            self._evict()
+
+    def _evict(self) -> None:
+        cache = self._cache
+        while cache.size_bytes > cache.max_bytes and self._entries:
+            entry = self._used_longest_ago()
+            self._remove(entry)
+            if entry.dirty:
+                self._flush(entry)
+            self._report()
+
+    def _used_longest_ago(self) -> CacheEntry:
+        """Finds the eldest entry: those in line keep their order, those used since are younger than all of these."""
+        while True:
+            while self._eldest:
+                tick, entry = self._eldest.pop()
+                if entry.tick == tick and entry.live:
+                    return entry
+            line = [(entry.tick, entry) for entry in self._entries.values()]
+            line.sort(key=itemgetter(0), reverse=True)
+            self._eldest = line
+
+    def _forget_repeated_puts(self) -> None:
+        self._dirty[:] = last = self._dirty_in_order()
+        for entry in last:
+            entry.dirty = True
+
+    def _dirty_in_order(self) -> list[CacheEntry]:
+        """The dirty entries by their last put; marks them clean."""
+        found: list[CacheEntry] = []
+        for entry in reversed(self._dirty):
+            if entry.dirty:
+                entry.dirty = False
+                found.append(entry)
+        found.reverse()
+        return found
+
+    def _flush(self, evicted: CacheEntry | None) -> None:
+        if evicted is not None:
+            evicted.dirty = False
+        entries = self._dirty_in_order()
+        self._dirty.clear()  # before anything is forwarded: what is forwarded may come back here
+        if evicted is not None:
+            self._write_through(evicted)
+        for entry in entries:
+            self._write_through(entry)
+        for entry in entries:
+            if entry.packed is None and entry.live and not entry.dirty:
+                self._remove(entry)
+
+    def _write_through(self, entry: CacheEntry) -> None:
+        """Writes an entry below and forwards it, as part of the record that put it (``putAndMaybeForward``)."""
+        key, value, packed = entry.key, entry.value, self.packed(entry)
+        entry.value = UNSET  # what is forwarded may be changed further down; the bytes stay
+        forward, below, current = self._forward, self._below, self._current
+        saved = current.raw
+        current.raw = entry.raw
+        try:
+            if forward is None:
+                below.put(key, packed)
+                return
+            old = below.get(key) if packed is None or self._send_old_values else None
+            if packed is None and old is None:
+                return
+            below.put(key, packed)
+            forward(key, packed, old if self._send_old_values else None, UNSET if packed is None else value)
+        finally:
+            current.raw = saved
+
+
+def _context_bytes(context: RecordContext | None) -> int:
+    """The size of a record's context in an entry (``ProcessorRecordContext.residentMemorySizeEstimate``)."""
+    if context is None:
+        return _CLEAN_CONTEXT_BYTES
+    size = _CLEAN_CONTEXT_BYTES + len(context.topic or "")
+    for name, value in context.headers:
+        size += len(name) + (0 if value is None else len(value))
+    return size

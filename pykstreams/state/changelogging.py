@@ -1,0 +1,79 @@
+"""Every write also goes to the changelog, first to the store and then to the topic.
+
+A changelog row carries the value without the local timestamp, and the row's own timestamp as that of the record; a
+delete, and a row of a store without timestamps, the time of the record being processed. Headers are those of the row
+(of the record, for deletes) where the store keeps headers, else none (``ChangeLoggingKeyValueBytesStore``,
+``ChangeLoggingTimestampedKeyValueBytesStore``, ``ChangeLoggingTimestampedKeyValueBytesStoreWithHeaders``, 4.3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from pykstreams.core.errors import ProcessorStateError
+from pykstreams.core.processor import CurrentRecord
+from pykstreams.core.record import RecordContext
+from pykstreams.state.engine import Engine
+from pykstreams.state.layout import PLAIN, TIMESTAMP, TIMESTAMPED, Layout
+from pykstreams.state.memory import LruEngine
+from pykstreams.state.store import ChangelogWriter
+
+Put: TypeAlias = Callable[[bytes, bytes | None], None]
+"""Sets a packed value; ``None`` deletes."""
+
+
+class ChangeLogging:
+    """An engine whose writes are logged."""
+
+    def __init__(
+        self, engine: Engine, layout: Layout, log: ChangelogWriter, current: CurrentRecord, store: str
+    ) -> None:
+        self.get = engine.get
+        self.scan = engine.scan
+        self.put = _logged(engine.put, layout, log, current, store)
+        if layout is PLAIN and isinstance(engine, LruEngine):
+            # Only plain stores tell the changelog of evicted rows: under a timestamped store Kafka Streams hides
+            # the LRU map behind a marker, and its changelog keeps them.
+            def evicted(key: bytes) -> None:
+                log(key, None, record_being_processed(current, store).timestamp, ())
+
+            engine.on_evict = evicted
+
+
+def _logged(put: Put, layout: Layout, log: ChangelogWriter, current: CurrentRecord, store: str) -> Put:
+    stamp_of = TIMESTAMP.unpack_from
+
+    def plain(key: bytes, packed: bytes | None) -> None:
+        put(key, packed)
+        log(key, packed, record_being_processed(current, store).timestamp, ())
+
+    def timestamped(key: bytes, packed: bytes | None) -> None:
+        put(key, packed)
+        if packed is None:
+            log(key, None, record_being_processed(current, store).timestamp, ())
+        else:
+            log(key, packed[8:], stamp_of(packed)[0], ())
+
+    def with_headers(key: bytes, packed: bytes | None) -> None:
+        put(key, packed)
+        if packed is None:
+            context = record_being_processed(current, store)
+            log(key, None, context.timestamp, context.headers)
+        else:
+            log(key, *layout.unpack(packed))
+
+    if layout is PLAIN:
+        return plain
+    return timestamped if layout is TIMESTAMPED else with_headers
+
+
+def record_being_processed(current: CurrentRecord, store: str) -> RecordContext:
+    """The context of the current record; ``ProcessorStateError`` where none is current."""
+    context = current.context
+    if context is None:
+        raise ProcessorStateError(
+            f"store {store!r} was written while no record was being processed; its changelog needs the time of a "
+            "record. Write from process() or a punctuator, not from init()"
+        )
+    return context

@@ -1,0 +1,167 @@
+"""The state directory: one folder per task, a lock on each, and clean-up of those that nobody uses any more.
+
+::
+
+    <state.dir>/<application.id>/
+        worker-0.id, worker-1.id, ...      the process ids of the workers that share the directory, one lock each
+        <task id>/
+            .lock                          locked while a worker has the task; holds that worker's process number
+            rocksdb/<store>/               one database per store
+
+Invariant: nobody touches a task's folder without its lock. A lock is the operating system's, so it goes with the
+process that held it; the time of the lock file tells when the task was last in use.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.errors import LockError, ProcessorStateError, TaskIdFormatError
+from pykstreams.core.ids import TaskId
+from pykstreams.state.file_lock import FileLock
+
+_LOCK: Final = ".lock"
+
+logger = logging.getLogger(__name__)
+
+
+class StateDirectory:
+    """The folder of one application below ``state.dir``, as one worker uses it."""
+
+    def __init__(self, state_dir: Path | str, application_id: str, *, clock: Clock) -> None:
+        self.path = Path(state_dir) / application_id
+        self._clock = clock
+        self._locks: dict[TaskId, FileLock] = {}
+        self._process: FileLock | None = None
+
+    def task_dir(self, task_id: TaskId) -> Path:
+        """The folder of a task, made if need be."""
+        path = self.path / str(task_id)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ProcessorStateError(
+                f"folder {str(path)!r} of task {task_id} cannot be made: {error}; give the worker the right to write "
+                "there, or set state.dir to a folder where it has",
+                task_id=task_id,
+            ) from error
+        return path
+
+    def lock(self, task_id: TaskId) -> Path:
+        """Takes the lock of a task, and gives its folder; ``LockError`` when another worker holds it.
+
+        Locking again what this worker holds does nothing.
+        """
+        path = self.task_dir(task_id)
+        if task_id not in self._locks:
+            lock = FileLock(path / _LOCK)
+            if not lock.take(str(os.getpid())):
+                raise LockError(
+                    f"folder {str(path)!r} of task {task_id} is in use by process {lock.content() or 'unknown'}; wait "
+                    "until that process has stopped, or give this worker a state.dir of its own",
+                    task_id=task_id,
+                )
+            self._locks[task_id] = lock
+            self._touch(path)
+        return path
+
+    def unlock(self, task_id: TaskId) -> None:
+        """Lets go of the lock of a task; without one it does nothing."""
+        lock = self._locks.pop(task_id, None)
+        if lock is not None:
+            self._touch(self.path / str(task_id))
+            lock.release()
+
+    def tasks(self) -> list[TaskId]:
+        """The tasks whose state is here, in order."""
+        found = []
+        for path in self.path.iterdir() if self.path.is_dir() else ():
+            try:
+                task_id = TaskId.parse(path.name)
+            except TaskIdFormatError:
+                continue  # not a task's folder
+            if any(entry.name != _LOCK for entry in path.iterdir()):
+                found.append(task_id)
+        return sorted(found)
+
+    def wipe(self, task_id: TaskId) -> None:
+        """Deletes the state of a task whose lock this worker holds."""
+        if task_id not in self._locks:
+            raise LockError(f"the state of task {task_id} cannot be deleted without its lock", task_id=task_id)
+        for entry in (self.path / str(task_id)).iterdir():
+            if entry.name != _LOCK:
+                _delete(entry)
+
+    def clean_up(self, unused_ms: int) -> list[TaskId]:
+        """Deletes the state of tasks that no worker holds and none has used for ``unused_ms``; gives those tasks."""
+        now_ms = self._clock.now_ms()
+        cleaned = []
+        for task_id in self.tasks():
+            path = self.path / str(task_id)
+            if task_id in self._locks or now_ms - _last_used_ms(path) < unused_ms:
+                continue
+            lock = FileLock(path / _LOCK)
+            if not lock.take(str(os.getpid())):
+                continue
+            try:
+                if now_ms - _last_used_ms(path) >= unused_ms:
+                    for entry in path.iterdir():
+                        if entry.name != _LOCK:
+                            _delete(entry)
+                    cleaned.append(task_id)
+                    logger.info("%s: deleted its state in %r, unused for %d ms", task_id, str(path), unused_ms)
+            finally:
+                lock.release()
+        return cleaned
+
+    def process_id(self, make: Callable[[], str]) -> str:
+        """The id of this worker, the same after a restart: the first stored one that no other worker holds.
+
+        ``make`` gives a new one when all are taken.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        if self._process is None:
+            for number in count():
+                lock = FileLock(self.path / f"worker-{number}.id")
+                if lock.take():
+                    self._process = lock
+                    break
+        held = self._process
+        assert held is not None  # the loop ends only with a lock
+        stored = held.content()
+        if not stored:
+            stored = make()
+            held.write(stored)
+        return stored
+
+    def close(self) -> None:
+        """Lets go of every lock."""
+        for task_id in list(self._locks):
+            self.unlock(task_id)
+        process, self._process = self._process, None
+        if process is not None:
+            process.release()
+
+    def _touch(self, path: Path) -> None:
+        now = self._clock.now_ms() / 1000
+        os.utime(path / _LOCK, (now, now))
+
+
+def _last_used_ms(path: Path) -> int:
+    """When a task was last locked or let go; without a lock file, when its folder was changed."""
+    lock = path / _LOCK
+    return (lock if lock.exists() else path).stat().st_mtime_ns // 1_000_000
+
+
+def _delete(path: Path) -> None:
+    try:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    except OSError as error:
+        raise ProcessorStateError(f"{str(path)!r} cannot be deleted: {error}; delete it by hand") from error

@@ -1,0 +1,117 @@
+"""Engines in memory: a sorted map, and a map that keeps only the entries used last.
+
+Nothing here outlives the process: there is no committed offset, and the whole changelog is read at the start.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+
+from pykstreams.state.engine import Row, Write
+from pykstreams.state.ordered import OrderedKeys
+from pykstreams.state.store import StoreContext
+
+
+class _Memory:
+    """What both engines in memory have in common."""
+
+    persistent = False
+    uncommitted_bytes = 0
+
+    _rows: dict[bytes, bytes]
+    _keys: OrderedKeys
+
+    def open(self, context: StoreContext) -> None:
+        """There is nothing to open."""
+
+    def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
+        rows = self._rows
+        return iter([(key, rows[key]) for key in self._keys.between(lower, upper, reverse)])
+
+    def commit(self, offset: int | None) -> None:
+        """There is nothing to keep."""
+
+    def committed_offset(self) -> int | None:
+        return None
+
+    def approximate_num_entries(self) -> int:
+        return len(self._rows)
+
+    def close(self) -> None:
+        self._rows.clear()
+        self._keys.clear()
+
+
+class MemoryEngine(_Memory):
+    """Every row in a dict (``InMemoryKeyValueStore``, 4.3.1)."""
+
+    def __init__(self) -> None:
+        self._rows = {}
+        self._keys = OrderedKeys(self._rows)
+        self.get = self._rows.get
+
+    def put(self, key: bytes, packed: bytes | None) -> None:
+        rows = self._rows
+        if packed is None:
+            if rows.pop(key, None) is not None:
+                self._keys.discard(key)
+        elif key in rows:
+            rows[key] = packed
+        else:
+            rows[key] = packed
+            self._keys.add(key)
+
+    def write(self, rows: Iterable[Write]) -> None:
+        kept = self._rows
+        self._keys.clear()
+        for key, packed in rows:
+            if packed is None:
+                kept.pop(key, None)
+            else:
+                kept[key] = packed
+
+
+class LruEngine(_Memory):
+    """The ``limit`` rows that were read or written last (``MemoryLRUCache``, ``MemoryNavigableLRUCache``, 4.3.1).
+
+    ``on_evict`` is told the key of each row that had to go, except while rows are read back from a changelog.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._used: OrderedDict[bytes, bytes] = OrderedDict()
+        self._rows = self._used
+        self._keys = OrderedKeys(self._used)
+        self.on_evict: Callable[[bytes], None] | None = None
+
+    def get(self, key: bytes) -> bytes | None:
+        packed = self._used.get(key)
+        if packed is not None:
+            self._used.move_to_end(key)
+        return packed
+
+    def put(self, key: bytes, packed: bytes | None) -> None:
+        self._put(key, packed, self.on_evict)
+
+    def write(self, rows: Iterable[Write]) -> None:
+        for key, packed in rows:
+            self._put(key, packed, None)
+
+    def _put(self, key: bytes, packed: bytes | None, on_evict: Callable[[bytes], None] | None) -> None:
+        rows = self._used
+        if packed is None:
+            if rows.pop(key, None) is not None:
+                self._keys.discard(key)
+            return
+        if key in rows:
+            rows[key] = packed
+            rows.move_to_end(key)
+            return
+        rows[key] = packed
+        self._keys.add(key)
+        if len(rows) > self._limit:
+            eldest, _ = rows.popitem(last=False)
+            self._keys.discard(eldest)
+            if on_evict is not None:
+                on_evict(eldest)

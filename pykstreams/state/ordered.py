@@ -1,0 +1,110 @@
+"""Key order beside a dict; keys are put in order when somebody scans, so that who never scans pays nothing.
+
+Invariant of ``OrderedKeys``: while it is awake its chunks hold exactly the keys of its mapping, ascending.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Iterator, Mapping
+
+from pykstreams.state.engine import Row, Write
+
+_CHUNK = 512
+
+
+class OrderedKeys:
+    """The keys of a mapping in order, kept in chunks so that adding one moves few others.
+
+    It sleeps until the first scan, and falls asleep again when many keys came since the last one.
+    """
+
+    __slots__ = ("_added", "_awake", "_chunks", "_firsts", "_mapping")
+
+    def __init__(self, mapping: Mapping[bytes, object]) -> None:
+        self._mapping = mapping
+        self._awake = False
+        self._chunks: list[list[bytes]] = []
+        self._firsts: list[bytes] = []
+        self._added = 0
+
+    def add(self, key: bytes) -> None:
+        """Takes a key that was not in the mapping before."""
+        if not self._awake:
+            return
+        self._added += 1
+        if self._added > 64 + len(self._mapping) // 4:
+            self.clear()
+            return
+        if not self._chunks:
+            self._chunks, self._firsts = [[key]], [key]
+            return
+        index = max(bisect_right(self._firsts, key) - 1, 0)
+        chunk = self._chunks[index]
+        insort(chunk, key)
+        self._firsts[index] = chunk[0]
+        if len(chunk) > 2 * _CHUNK:
+            self._chunks[index : index + 1] = chunk[:_CHUNK], chunk[_CHUNK:]
+            self._firsts.insert(index + 1, chunk[_CHUNK])
+
+    def discard(self, key: bytes) -> None:
+        """Drops a key that has left the mapping."""
+        if not self._awake:
+            return
+        index = bisect_right(self._firsts, key) - 1
+        chunk = self._chunks[index]
+        del chunk[bisect_left(chunk, key)]
+        if chunk:
+            self._firsts[index] = chunk[0]
+        else:
+            del self._chunks[index], self._firsts[index]
+
+    def clear(self) -> None:
+        """Forgets the order; the next scan makes it anew from the mapping."""
+        self._awake, self._chunks, self._firsts = False, [], []
+
+    def between(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> list[bytes]:
+        """The keys from ``lower`` up to, and without, ``upper``, as a list of their own."""
+        if not self._awake:
+            keys = sorted(self._mapping)
+            self._chunks = [keys[at : at + _CHUNK] for at in range(0, len(keys), _CHUNK)]
+            self._firsts = [chunk[0] for chunk in self._chunks]
+            self._awake = True
+        self._added = 0
+        found: list[bytes] = []
+        start = 0 if lower is None else max(bisect_right(self._firsts, lower) - 1, 0)
+        for chunk in self._chunks[start:]:
+            if upper is not None and chunk[0] >= upper:
+                break
+            left = 0 if lower is None else bisect_left(chunk, lower)
+            right = len(chunk) if upper is None else bisect_left(chunk, upper)
+            found += chunk[left:right]
+        if reverse:
+            found.reverse()
+        return found
+
+
+def merged(above: Iterable[Write], below: Iterator[Row], reverse: bool) -> Iterator[Row]:
+    """Rows of two layers in order: a row above hides the one below, ``None`` above hides and shows nothing.
+
+    >>> list(merged([(b"a", None), (b"b", b"new")], iter([(b"a", b"1"), (b"b", b"2"), (b"c", b"3")]), False))
+    [(b'b', b'new'), (b'c', b'3')]
+    """
+    rest = iter(above)
+    head = next(rest, None)
+    for row in below:
+        key = row[0]
+        while head is not None and head[0] != key and (head[0] < key) != reverse:
+            if head[1] is not None:
+                yield head[0], head[1]
+            head = next(rest, None)
+        if head is None or head[0] != key:
+            yield row
+            continue
+        if head[1] is not None:
+            yield head[0], head[1]
+        head = next(rest, None)
+    while head is not None:
+        if head[1] is not None:
+            yield head[0], head[1]
+        head = next(rest, None)

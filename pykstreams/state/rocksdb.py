@@ -1,0 +1,199 @@
+"""RocksDB: the durable engine, and the one module that imports ``rocksdict``.
+
+Invariant: rows and their offset lie in two column families, are written in one batch and reach the disk together
+(atomic flush). There is no write-ahead log: what a crash takes away is read again from the changelog, from the offset
+on that was kept.
+"""
+
+from __future__ import annotations
+
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, cast
+
+from rocksdict import (
+    BlockBasedOptions,
+    Cache,
+    ColumnFamily,
+    DbClosedError,
+    Options,
+    Rdict,
+    ReadOptions,
+    WriteBatch,
+    WriteOptions,
+)
+
+from pykstreams.core.errors import InvalidStateStoreError, ProcessorStateError
+from pykstreams.state.checkpoint import decode_offset, encode_offset
+from pykstreams.state.engine import Row, Write
+from pykstreams.state.store import StoreContext
+
+BLOCK_CACHE_BYTES: Final = 50 << 20
+WRITE_BUFFER_BYTES: Final = 16 << 20
+_WRITE_BUFFERS: Final = 3
+_BLOCK_BYTES: Final = 4096
+_BLOOM_BITS_PER_KEY: Final = 10
+_OFFSET_BUFFER_BYTES: Final = 1 << 20  # when it fills up, everything is flushed: keep it far larger than its records
+
+_ROWS: Final = "default"
+_OFFSETS: Final = "offsets"
+_OFFSET_KEY: Final = b"changelog"
+_BATCH_ROWS: Final = 50_000
+
+
+class RocksDBConfigSetter(ABC):
+    """Tunes the options of each RocksDB (``rocksdb.config.setter``); a plain function may do the same."""
+
+    @abstractmethod
+    def set_config(self, store_name: str, options: Options, configs: Mapping[str, object]) -> None:
+        """Changes ``options``, a ``rocksdict.Options``, before the store is opened."""
+
+    def close(self, store_name: str, options: Options) -> None:  # noqa: B027 - most setters make nothing to close
+        """Called when the store is closed, for what ``set_config`` made."""
+
+
+class RocksDbEngine:
+    """One RocksDB in the folder ``rocksdb/<store>`` of a task."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._db: Rdict | None = None
+        self._scans: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def open(self, context: StoreContext) -> None:
+        path = context.state_dir / "rocksdb" / self._name
+        self._where = f"store {self._name!r} of task {context.task_id} in {str(path)!r}"
+        options, offsets = _options(WRITE_BUFFER_BYTES), _options(_OFFSET_BUFFER_BYTES)
+        self._release = _configured(context, self._name, options)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            db = _opened(path, options, offsets)
+        except Exception as error:  # rocksdict raises plain Exception
+            self._release()
+            raise ProcessorStateError(
+                f"{self._where} cannot be opened: {error}. If another process has it open, stop that one; if the "
+                "files are damaged, delete the folder, and the store is restored from its changelog",
+                task_id=context.task_id,
+            ) from error
+        without_log = WriteOptions()
+        without_log.disable_wal = True  # type: ignore[method-assign, assignment]  # a property, whatever its stub says
+        db.set_write_options(without_log)
+        self._db, self._without_log = db, without_log
+        self._rows: ColumnFamily = db.get_column_family_handle(_ROWS)
+        self._offsets: ColumnFamily = db.get_column_family_handle(_OFFSETS)
+        self._offset_rows = db.get_column_family(_OFFSETS)
+        self._offset_rows.set_write_options(without_log)
+        self._get = db.get
+
+    def get(self, key: bytes) -> bytes | None:
+        try:
+            return cast("bytes | None", self._get(key))
+        except Exception as error:  # rocksdict raises plain Exception
+            raise self._failed("read", error) from error
+
+    def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
+        bounds = ReadOptions()
+        if lower is not None:
+            bounds.set_iterate_lower_bound(lower)
+        if upper is not None:
+            bounds.set_iterate_upper_bound(upper)
+        if lower is not None and upper is not None and lower >= upper:
+            return iter(())
+        rows = self._scanned(cast("Iterator[Row]", self._opened_db().items(backwards=reverse, read_opt=bounds)))
+        self._scans.add(rows)
+        return rows
+
+    def _scanned(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """A generator, so that closing the store can take the iterator, which would keep the files open, from it."""
+        yield from rows
+
+    def write_batch(self, rows: Iterable[Write], offset: int | None) -> None:
+        db = self._opened_db()
+        batch = WriteBatch(raw_mode=True)
+        put, delete = batch.put, batch.delete
+        for key, packed in rows:
+            if packed is None:
+                delete(key)
+            else:
+                put(key, packed)
+        if offset is not None:
+            put(_OFFSET_KEY, encode_offset(offset), self._offsets)
+        try:
+            db.write(batch, self._without_log)
+        except Exception as error:  # rocksdict raises plain Exception
+            raise self._failed("write", error) from error
+
+    def committed_offset(self) -> int | None:
+        self._opened_db()
+        record = self._offset_rows.get(_OFFSET_KEY)
+        return None if record is None else decode_offset(record, self._where)
+
+    def approximate_num_entries(self) -> int:
+        return int(self._opened_db().property_int_value("rocksdb.estimate-num-keys") or 0)
+
+    def close(self) -> None:
+        db, self._db = self._db, None
+        if db is None:
+            return
+        for rows in list(self._scans):
+            rows.close()
+        del self._rows, self._offsets
+        self._offset_rows.close()
+        del self._offset_rows
+        db.close()
+        self._release()
+
+    def _opened_db(self) -> Rdict:
+        if self._db is None:
+            raise InvalidStateStoreError(f"store {self._name!r} is not open; ask the context for the store again")
+        return self._db
+
+    def _failed(self, what: str, error: Exception) -> Exception:
+        if isinstance(error, DbClosedError):
+            return InvalidStateStoreError(f"store {self._name!r} is not open; ask the context for the store again")
+        return ProcessorStateError(
+            f"{self._where} cannot be {what}: {error}. Look at the disk (space, permissions); when the files are "
+            "damaged, stop the worker and delete the folder, and the store is restored from its changelog"
+        )
+
+
+@cache
+def _block_cache() -> Cache:
+    """The block cache that all stores of this worker share."""
+    return Cache(BLOCK_CACHE_BYTES)
+
+
+def _options(write_buffer_bytes: int) -> Options:
+    blocks = BlockBasedOptions()
+    blocks.set_block_cache(_block_cache())
+    blocks.set_block_size(_BLOCK_BYTES)
+    blocks.set_bloom_filter(_BLOOM_BITS_PER_KEY, True)
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.create_missing_column_families(True)
+    options.set_atomic_flush(True)
+    options.set_write_buffer_size(write_buffer_bytes)
+    options.set_max_write_buffer_number(_WRITE_BUFFERS)
+    options.set_block_based_table_factory(blocks)
+    options.set_keep_log_file_num(1)
+    return options
+
+
+def _opened(path: Path, options: Options, offsets: Options) -> Rdict:
+    return Rdict(str(path), options, column_families={_ROWS: options, _OFFSETS: offsets})
+
+
+def _configured(context: StoreContext, store: str, options: Options) -> Callable[[], None]:
+    """Lets the user's setter tune the options; gives what to call when the store is closed."""
+    setter: Any = context.config.instance("rocksdb.config.setter")
+    if setter is None:
+        return lambda: None
+    set_config = getattr(setter, "set_config", setter)
+    set_config(store, options, context.config)
+    close = getattr(setter, "close", None)
+    if close is None:
+        return lambda: None
+    return lambda: close(store, options)

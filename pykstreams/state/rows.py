@@ -1,0 +1,162 @@
+"""The methods that operators call for each record, as closures made for one store when it is opened.
+
+Three forms: no cache; a cache of bytes; a cache that holds objects, for timestamped stores. What is handed out by
+``get_row`` may be changed by whoever gets it, without any effect on the store; ``take_row`` and ``keep_row`` save the
+serialization for one who owns the values (see ``KeyValueStore``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from pykstreams.core.processor import CurrentRecord
+from pykstreams.core.types import Decoder, Encoder, Headers
+from pykstreams.state.caching import IMMUTABLE, UNSET, CachingStore
+from pykstreams.state.engine import BytesStore
+from pykstreams.state.layout import TIMESTAMP, TIMESTAMPED, Layout
+
+GetRow: TypeAlias = Callable[[Any], tuple[Any, int] | None]
+PutRow: TypeAlias = Callable[[Any, Any, int], bool]
+KeyEncoder: TypeAlias = Callable[[Any, Headers], bytes]
+
+
+class RowCodec(NamedTuple):
+    """How values and timestamps of one store become packed values, and back."""
+
+    layout: Layout
+    encode_key: KeyEncoder
+    decode_key: Decoder
+    encode_value: Encoder
+    decode_value: Decoder
+
+    def encoder(self, current: CurrentRecord) -> Callable[[Any, int], bytes | None]:
+        """Makes the function from value and timestamp to packed value; headers are those of the current record."""
+        encode = self.encode_value
+        if self.layout is TIMESTAMPED:
+            stamp = TIMESTAMP.pack
+
+            def timestamped(value: Any, timestamp: int) -> bytes | None:
+                data = None if value is None else encode(value, ())
+                return None if data is None else stamp(timestamp) + data
+
+            return timestamped
+
+        pack = self.layout.pack
+
+        def other(value: Any, timestamp: int) -> bytes | None:
+            context = current.context
+            headers: Headers = () if context is None else context.headers
+            data = None if value is None else encode(value, headers)
+            return None if data is None else pack(data, timestamp, headers)
+
+        return other
+
+    def decoder(self) -> Callable[[bytes], tuple[Any, int]]:
+        """Makes the function from packed value to value and timestamp."""
+        decode = self.decode_value
+        if self.layout is TIMESTAMPED:
+            stamp_of = TIMESTAMP.unpack_from
+
+            def timestamped(packed: bytes) -> tuple[Any, int]:
+                return decode(packed[8:], ()), stamp_of(packed)[0]
+
+            return timestamped
+
+        unpack = self.layout.unpack
+
+        def other(packed: bytes) -> tuple[Any, int]:
+            value, timestamp, headers = unpack(packed)
+            return decode(value, headers), timestamp
+
+        return other
+
+
+class Rows(NamedTuple):
+    """The closures of one open store."""
+
+    get_row: GetRow
+    put_row: PutRow
+    take_row: GetRow
+    keep_row: PutRow
+
+
+def rows_of_bytes(store: BytesStore, codec: RowCodec, current: CurrentRecord, name: str) -> Rows:
+    """Makes the closures over a layer that takes bytes."""
+    encode_key, encode_row, decode_row = codec.encode_key, codec.encoder(current), codec.decoder()
+    get, put = store.get, store.put
+
+    def get_row(key: Any) -> tuple[Any, int] | None:
+        if key is None:
+            raise null_key(name)
+        packed = get(encode_key(key, ()))
+        return None if packed is None else decode_row(packed)
+
+    def put_row(key: Any, value: Any, timestamp: int) -> bool:
+        if key is None:
+            raise null_key(name)
+        put(encode_key(key, ()), encode_row(value, timestamp))
+        return True
+
+    return Rows(get_row, put_row, get_row, put_row)
+
+
+def rows_of_objects(cache: CachingStore, codec: RowCodec, current: CurrentRecord, name: str) -> Rows:
+    """Makes the closures over a cache that may hold objects."""
+    encode_key, encode_row, decode_row = codec.encode_key, codec.encoder(current), codec.decoder()
+    find, keep, put, packed_of = cache.finder(), cache.keeper(), cache.put, cache.packed
+    immutable = IMMUTABLE
+
+    def get_row(key: Any) -> tuple[Any, int] | None:
+        if key is None:
+            raise null_key(name)
+        entry = find(encode_key(key, ()))
+        if entry is None:
+            return None
+        value = entry.value
+        if value is not UNSET:
+            if value.__class__ not in immutable:
+                packed_of(entry)
+                entry.value = UNSET
+            return value, entry.timestamp
+        packed = entry.packed
+        return None if packed is None else decode_row(packed)
+
+    def take_row(key: Any) -> tuple[Any, int] | None:
+        if key is None:
+            raise null_key(name)
+        entry = find(encode_key(key, ()))
+        if entry is None:
+            return None
+        value = entry.value
+        if value is not UNSET:
+            if entry.packed is not UNSET:
+                entry.value = UNSET
+            return value, entry.timestamp
+        packed = entry.packed
+        return None if packed is None else decode_row(packed)
+
+    def put_row(key: Any, value: Any, timestamp: int) -> bool:
+        if key is None:
+            raise null_key(name)
+        if value.__class__ in immutable:
+            keep(encode_key(key, ()), value, timestamp)
+        else:
+            put(encode_key(key, ()), encode_row(value, timestamp))
+        return True
+
+    def keep_row(key: Any, value: Any, timestamp: int) -> bool:
+        if key is None:
+            raise null_key(name)
+        if value is None:
+            put(encode_key(key, ()), None)
+        else:
+            keep(encode_key(key, ()), value, timestamp)
+        return True
+
+    return Rows(get_row, put_row, take_row, keep_row)
+
+
+def null_key(store: str) -> TypeError:
+    """The error for a null key."""
+    return TypeError(f"the key for store {store!r} is None; a key must not be None")

@@ -1,0 +1,76 @@
+"""What is known of a store before it is made: its builder, and the supplier of its lowest layer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from pykstreams.state.store import StateStore
+
+S = TypeVar("S", bound=StateStore)
+S_co = TypeVar("S_co", covariant=True)
+
+
+class StoreSupplier(ABC, Generic[S_co]):
+    """Makes the lowest layer of a store, once per task."""
+
+    name: str
+    """The name of the store."""
+
+    metrics_scope: str
+    """The kind of store in the tags of metrics."""
+
+    retention_ms: int | None = None
+    """How long windows and sessions are kept; ``None`` for stores of other kinds."""
+
+    history_retention_ms: int | None = None
+    """How long old versions are kept; ``None`` for stores of other kinds."""
+
+    @abstractmethod
+    def get(self) -> S_co:
+        """Makes it; it is opened later."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreBuilder(Generic[S]):
+    """A store to be built once per task.
+
+    :param supplier: makes the lowest layer.
+    :param make: puts the layers over it; chosen by the kind of store.
+    :param key_serde, value_serde: ``None`` for the defaults of the configuration.
+    :param caching: whether the store has a part of the record cache.
+    :param logging: whether it has a changelog.
+    :param topic_config: settings of the changelog topic.
+    """
+
+    supplier: StoreSupplier[Any]
+    make: Callable[[StoreBuilder[S]], S] = field(repr=False)
+    key_serde: Any = None
+    value_serde: Any = None
+    caching: bool = False
+    logging: bool = True
+    topic_config: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.supplier.name
+
+    @property
+    def logging_enabled(self) -> bool:
+        return self.logging
+
+    @property
+    def retention_ms(self) -> int | None:
+        """How long windows and sessions are kept."""
+        return self.supplier.retention_ms
+
+    @property
+    def history_retention_ms(self) -> int | None:
+        """How long old versions are kept."""
+        return self.supplier.history_retention_ms
+
+    def build(self) -> S:
+        """Makes the store of one task; ``init`` opens it."""
+        return self.make(self)

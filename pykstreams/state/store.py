@@ -1,0 +1,320 @@
+"""What stores look like: to operators, to user code and to the runtime that opens and commits them."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast, overload
+
+from pykstreams.core.errors import InvalidStateStoreError
+from pykstreams.core.ids import TaskId
+from pykstreams.core.processor import CurrentRecord
+from pykstreams.core.record import KeyValue, ValueAndTimestamp
+from pykstreams.core.types import Headers
+
+if TYPE_CHECKING:
+    from pykstreams.core.config import StreamsConfig
+    from pykstreams.core.metrics import StreamsMetrics
+    from pykstreams.state.caching import RecordCache
+
+K = TypeVar("K")
+V = TypeVar("V")
+D = TypeVar("D")
+KCo = TypeVar("KCo", covariant=True)
+VCo = TypeVar("VCo", covariant=True)
+KContra = TypeVar("KContra", contravariant=True)
+
+ChangelogRow: TypeAlias = tuple[bytes, bytes | None, int, Headers]
+"""A record of a changelog: key, value, timestamp in ms, headers."""
+
+ChangelogWriter: TypeAlias = Callable[[bytes, bytes | None, int, Headers], object]
+"""Sends one changelog record: (key, value, timestamp in ms, headers)."""
+
+FlushListener: TypeAlias = Callable[[Any, Any, Any, int, Headers], None]
+"""Takes what leaves a cache: (key, new value, old value, timestamp in ms, headers)."""
+
+RawRow: TypeAlias = tuple[bytes, bytes, int | None, Headers]
+"""A serialized row: key, value, timestamp in ms (``None`` where the store keeps none), headers."""
+
+
+class StoreContext(Protocol):
+    """What a store gets when it is opened; one per task."""
+
+    @property
+    def task_id(self) -> TaskId:
+        """The task whose store it is."""
+        ...
+
+    @property
+    def application_id(self) -> str:
+        """The application id."""
+        ...
+
+    @property
+    def state_dir(self) -> Path:
+        """The folder of the task."""
+        ...
+
+    @property
+    def config(self) -> StreamsConfig:
+        """The configuration."""
+        ...
+
+    @property
+    def current(self) -> CurrentRecord:
+        """The slot of the record being processed."""
+        ...
+
+    @property
+    def cache(self) -> RecordCache:
+        """The record cache of the worker."""
+        ...
+
+    @property
+    def metrics(self) -> StreamsMetrics:
+        """The metrics registry."""
+        ...
+
+    def changelog(self, store_name: str) -> ChangelogWriter | None:
+        """How to write to a store's changelog; ``None`` for a store without one."""
+        ...
+
+    def changelog_topic(self, store_name: str) -> str:
+        """The name of a store's changelog, or what its serdes are told instead where it has none."""
+        ...
+
+
+class ValueTimestampHeaders(NamedTuple, Generic[V]):
+    """A value of a store with headers, with the timestamp in ms and the headers of the record that set it."""
+
+    value: V
+    timestamp: int
+    headers: Headers = ()
+
+
+class StateStore(ABC):
+    """A store of one task.
+
+    The order of its life: ``init``, ``restore`` any number of times, use, and for each commit ``flush_cache`` before
+    and ``commit`` after Kafka has taken the offsets; ``close``. Closing does not commit.
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the store."""
+
+    @property
+    @abstractmethod
+    def persistent(self) -> bool:
+        """Whether its rows outlive the process."""
+
+    @property
+    @abstractmethod
+    def is_open(self) -> bool:
+        """Whether it has been opened and not closed."""
+
+    @abstractmethod
+    def init(self, context: StoreContext) -> None:
+        """Opens it."""
+
+    @abstractmethod
+    def restore(self, rows: Sequence[ChangelogRow]) -> None:
+        """Takes records of its changelog, in their order."""
+
+    @abstractmethod
+    def flush_cache(self) -> None:
+        """Writes what its cache holds to the layers below, and forwards it."""
+
+    @abstractmethod
+    def commit(self, changelog_offset: int | None) -> None:
+        """Makes its writes durable together with the changelog offset they stand for (``None``: there is no news)."""
+
+    @abstractmethod
+    def committed_offset(self) -> int | None:
+        """The changelog offset that its durable rows stand for, as it was given to ``commit``."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Closes it; what was not committed is gone."""
+
+
+class KeyValueIterator(Iterator[KeyValue[K, V]]):
+    """Rows of a store in the order of their serialized keys.
+
+    A context manager; it closes by itself at its end. One that is left before its end without ``close`` keeps parts
+    of the store in memory, and warns (``ResourceWarning``).
+    """
+
+    def __init__(
+        self, rows: Iterator[tuple[bytes, bytes]], row: Callable[[bytes, bytes], KeyValue[K, V]], store: str
+    ) -> None:
+        self._rows: Iterator[tuple[bytes, bytes]] | None = rows
+        self._row = row
+        self._store = store
+        self._peeked: KeyValue[K, V] | None = None
+        self._ended = False
+
+    def __iter__(self) -> KeyValueIterator[K, V]:
+        return self
+
+    def __next__(self) -> KeyValue[K, V]:
+        peeked = self._peeked
+        if peeked is not None:
+            self._peeked = None
+            return peeked
+        if self._rows is None:
+            if self._ended:
+                raise StopIteration
+            raise InvalidStateStoreError(f"this iterator over store {self._store!r} is closed; ask for a new one")
+        for key, packed in self._rows:
+            return self._row(key, packed)
+        self._ended = True
+        self.close()
+        raise StopIteration
+
+    def peek_next_key(self) -> K:
+        """The key that comes next; ``StopIteration`` at the end."""
+        if self._peeked is None:
+            self._peeked = next(self)
+        return self._peeked.key
+
+    def close(self) -> None:
+        """Lets go of the store; closing again does nothing."""
+        rows, self._rows, self._peeked = self._rows, None, None
+        close = getattr(rows, "close", None)
+        if close is not None:
+            close()
+
+    def __enter__(self) -> KeyValueIterator[K, V]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_rows", None) is not None:
+            warnings.warn(
+                f"an iterator over store {self._store!r} was left open; use it in a with statement, or call close()",
+                ResourceWarning,
+                source=self,
+                stacklevel=2,
+            )
+            self.close()
+
+
+class ReadOnlyKeyValueStore(Protocol[K, V]):
+    """What may be read from a key-value store."""
+
+    @overload
+    def get(self, key: K) -> V | None: ...
+    @overload
+    def get(self, key: K, default: D) -> V | D: ...
+
+    def range(self, lower: K | None = None, upper: K | None = None, *, reverse: bool = False) -> KeyValueIterator[K, V]:
+        """The rows between two keys, both inclusive, in the order of the serialized keys."""
+        ...
+
+    def all(self, *, reverse: bool = False) -> KeyValueIterator[K, V]:
+        """Every row, in the order of the serialized keys."""
+        ...
+
+    def prefix_scan(self, prefix: Any, prefix_serializer: Any) -> KeyValueIterator[K, V]:
+        """The rows whose serialized keys start with the serialized prefix."""
+        ...
+
+    def approximate_num_entries(self) -> int:
+        """About how many rows there are."""
+        ...
+
+    def __getitem__(self, key: K) -> V: ...
+    def __contains__(self, key: object) -> bool: ...
+
+
+class KeyValueStore(StateStore, Generic[K, V]):
+    """Values by key; ``store[key]``, ``store[key] = value``, ``del store[key]`` and ``key in store`` work, too.
+
+    ``None`` is no key (``TypeError``); a ``None`` value deletes. There is no ``len``: the count is an estimate.
+
+    Operators use ``get_row``, ``put_row`` and ``on_flush``, for which a store may take objects instead of bytes; see
+    docs/architecture.md. ``take_row`` and ``keep_row`` are for one who owns the values: what ``take_row`` gives may be
+    changed, what ``keep_row`` is given must not be changed afterwards by anybody but the next who takes it.
+    """
+
+    get_row: Callable[[Any], tuple[Any, int] | None]
+    put_row: Callable[[Any, Any, int], bool]
+    take_row: Callable[[Any], tuple[Any, int] | None]
+    keep_row: Callable[[Any, Any, int], bool]
+
+    @abstractmethod
+    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
+        """Tells whether the store has a cache; then the listener is called for what leaves it."""
+
+    @overload
+    def get(self, key: K) -> V | None: ...
+    @overload
+    def get(self, key: K, default: D) -> V | D: ...
+    @abstractmethod
+    def get(self, key: K, default: Any = None) -> Any:
+        """The value of a key, ``default`` without one."""
+
+    @abstractmethod
+    def put(self, key: K, value: V | None) -> None:
+        """Sets the value of a key; ``None`` deletes."""
+
+    @abstractmethod
+    def put_if_absent(self, key: K, value: V | None) -> V | None:
+        """Sets the value of a key that has none; gives the value it had."""
+
+    @abstractmethod
+    def put_all(self, entries: Iterable[tuple[K, V | None]]) -> None:
+        """Sets the values of several keys, one after the other."""
+
+    @abstractmethod
+    def delete(self, key: K) -> V | None:
+        """Deletes a key; gives the value it had."""
+
+    @abstractmethod
+    def range(self, lower: K | None = None, upper: K | None = None, *, reverse: bool = False) -> KeyValueIterator[K, V]:
+        """The rows between two keys, both inclusive, in the order of the serialized keys."""
+
+    @abstractmethod
+    def all(self, *, reverse: bool = False) -> KeyValueIterator[K, V]:
+        """Every row, in the order of the serialized keys."""
+
+    @abstractmethod
+    def prefix_scan(self, prefix: Any, prefix_serializer: Any) -> KeyValueIterator[K, V]:
+        """The rows whose serialized keys start with the serialized prefix."""
+
+    @abstractmethod
+    def approximate_num_entries(self) -> int:
+        """About how many rows there are, without those that only the cache knows."""
+
+    def __getitem__(self, key: K) -> V:
+        value = self.get(key)
+        if value is None:
+            raise KeyError(key)
+        return value
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self.put(key, value)
+
+    def __delitem__(self, key: K) -> None:
+        if self.delete(key) is None:
+            raise KeyError(key)
+
+    def __contains__(self, key: object) -> bool:
+        return self.get(cast("K", key)) is not None
+
+
+class TimestampedKeyValueStore(KeyValueStore[K, ValueAndTimestamp[V]]):
+    """A key-value store whose values carry the time of the record that set them."""
+
+
+class TimestampedKeyValueStoreWithHeaders(KeyValueStore[K, ValueTimestampHeaders[V]]):
+    """A key-value store whose values carry time and headers of the record that set them."""

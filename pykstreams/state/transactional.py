@@ -1,0 +1,130 @@
+"""Writes wait in memory until they are committed; reads and scans see through them.
+
+Invariants: the durable engine never claims an offset that its rows do not stand for. A commit writes all waiting rows
+and their offset in one batch. Under at-least-once, rows that wait in too great a number are written early, without
+an offset: what is durable then lies ahead of its offset, and reading the changelog again from there sets it right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, Protocol
+
+from pykstreams.state.engine import Row, Write
+from pykstreams.state.ordered import OrderedKeys, merged
+from pykstreams.state.store import StoreContext
+
+UNCOMMITTED_LIMIT_BYTES: Final = 64 << 20
+"""How many bytes of keys and values wait at most in one store before they are written early."""
+
+_ROW_BYTES: Final = 64
+"""What a waiting row costs besides its key and value, about."""
+
+_MISSING: Final = object()
+
+
+class DurableEngine(Protocol):
+    """A database on disk that writes batches as a whole."""
+
+    def open(self, context: StoreContext) -> None:
+        """Opens it for one task."""
+        ...
+
+    def get(self, key: bytes, /) -> bytes | None:
+        """The packed value of a key."""
+        ...
+
+    def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool, /) -> Iterator[Row]:
+        """The rows from ``lower`` up to, and without, ``upper``."""
+        ...
+
+    def write_batch(self, rows: Iterable[Write], offset: int | None) -> None:
+        """Writes rows, and the offset they stand for, all or nothing."""
+        ...
+
+    def committed_offset(self) -> int | None:
+        """The offset last written."""
+        ...
+
+    def approximate_num_entries(self) -> int:
+        """About how many rows there are."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of everything."""
+        ...
+
+
+class WriteBuffer:
+    """A durable engine behind the writes that wait for their commit."""
+
+    persistent = True
+
+    def __init__(self, engine: DurableEngine, limit_bytes: int = UNCOMMITTED_LIMIT_BYTES) -> None:
+        self._engine = engine
+        self._limit = limit_bytes
+        self._writes_early = True
+        self._pending: dict[bytes, bytes | None] = {}
+        self._keys = OrderedKeys(self._pending)
+        self.uncommitted_bytes = 0
+
+    def open(self, context: StoreContext) -> None:
+        self._writes_early = context.config["processing.guarantee"] == "at_least_once"
+        self._engine.open(context)
+        self._below = self._engine.get
+
+    def get(self, key: bytes) -> bytes | None:
+        pending = self._pending
+        if key in pending:
+            return pending[key]
+        return self._below(key)
+
+    def put(self, key: bytes, packed: bytes | None) -> None:
+        pending = self._pending
+        old = pending.get(key, _MISSING)
+        pending[key] = packed
+        size = 0 if packed is None else len(packed)
+        if old is _MISSING:
+            self._keys.add(key)
+            size += len(key) + _ROW_BYTES
+        elif isinstance(old, bytes):
+            size -= len(old)
+        self.uncommitted_bytes += size
+        if self.uncommitted_bytes > self._limit and self._writes_early:
+            self._flush(None)
+
+    def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
+        below = self._engine.scan(lower, upper, reverse)
+        pending = self._pending
+        if not pending:
+            return below
+        above = [(key, pending[key]) for key in self._keys.between(lower, upper, reverse)]
+        return merged(above, below, reverse) if above else below
+
+    def write(self, rows: Iterable[Write]) -> None:
+        if self._pending:
+            self._flush(None)
+        self._engine.write_batch(rows, None)
+
+    def commit(self, offset: int | None) -> None:
+        if self._pending or offset is not None:
+            self._flush(offset)
+
+    def committed_offset(self) -> int | None:
+        return self._engine.committed_offset()
+
+    def approximate_num_entries(self) -> int:
+        waiting = sum(packed is not None for packed in self._pending.values())
+        return self._engine.approximate_num_entries() + waiting
+
+    def close(self) -> None:
+        self._pending.clear()
+        self._keys.clear()
+        self.uncommitted_bytes = 0
+        self._engine.close()
+
+    def _flush(self, offset: int | None) -> None:
+        self._engine.write_batch(self._pending.items(), offset)
+        self._pending.clear()
+        self._keys.clear()
+        self.uncommitted_bytes = 0
