@@ -8,6 +8,7 @@ Streams draws them (``InternalTopologyBuilder.describeSubtopology``, 4.3.1).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
 
 from pykstreams.core.config import StreamsConfig
@@ -20,6 +21,7 @@ from pykstreams.topology.definition import (
     TopologyDefinition,
 )
 from pykstreams.topology.java_order import hash_set_order
+from pykstreams.topology.java_tree import TreeSet
 from pykstreams.topology.plan import InternalTopic
 from pykstreams.topology.planner import make_plan
 
@@ -31,8 +33,8 @@ class Node:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.ordered_predecessors: list[Node] = []
-        self.ordered_successors: list[Node] = []
+        self.ordered_predecessors = TreeSet(_stands_before)
+        self.ordered_successors = TreeSet(_stands_before)
         self.weight = 1
 
     @property
@@ -216,8 +218,8 @@ def _connected(definition: TopologyDefinition, names: tuple[str, ...]) -> list[N
     for name, node in nodes.items():
         for parent in definition.nodes[name].predecessors:
             above = nodes[parent]
-            _insert(node.ordered_predecessors, above)
-            _insert(above.ordered_successors, node)
+            node.ordered_predecessors.add(above)
+            above.ordered_successors.add(node)
             _grow(above, node.weight)
     return list(nodes.values())
 
@@ -230,15 +232,9 @@ def _describe_node(node: NodeDefinition) -> Node:
     return Sink(node.name, node.topic)
 
 
-def _insert(ordered: list[Node], node: Node) -> None:
-    """Puts a node before the first one that is lighter, or as heavy and later in the alphabet."""
-    if node in ordered:
-        return
-    for i, other in enumerate(ordered):
-        if (-node.weight, node.name) < (-other.weight, other.name):
-            ordered.insert(i, node)
-            return
-    ordered.append(node)
+def _stands_before(node: Node, other: Node) -> bool:
+    """Heavier nodes stand first, those of one weight by name."""
+    return (-node.weight, node.name) < (-other.weight, other.name)
 
 
 def _grow(node: Node, weight: int) -> None:
@@ -247,5 +243,5 @@ def _grow(node: Node, weight: int) -> None:
         _grow(above, weight)
 
 
-def _names(nodes: list[Node]) -> str:
+def _names(nodes: Iterable[Node]) -> str:
     return ", ".join(node.name for node in nodes) or "none"

@@ -86,6 +86,8 @@ class SubtopologyPlan:
     """Store -> topic that it is restored from and, unless it is a source topic, logged to."""
     changelog_topics: Mapping[str, InternalTopic]
     """Changelog topics that are the application's own (source topics that serve as changelog are not here)."""
+    reused_changelogs: Mapping[str, InternalTopic]
+    """Source topics that serve as changelog, with the settings that their stores would want; never created."""
     copartition_groups: tuple[frozenset[str], ...]
     """Topics that need equal partition counts."""
 
@@ -105,9 +107,10 @@ class TopologyPlan:
 
     @property
     def internal_topics(self) -> tuple[InternalTopic, ...]:
-        """Every repartition and changelog topic, sorted by name."""
+        """Every repartition and changelog topic, source topics that serve as changelog included, sorted by name."""
         found: dict[str, InternalTopic] = {}
         for part in self.subtopologies:
             found.update(part.repartition_topics)
             found.update(part.changelog_topics)
+            found.update(part.reused_changelogs)
         return tuple(found[name] for name in sorted(found))

@@ -55,6 +55,8 @@ class _Planner:
         }
         source_topics = tuple(self._full(topic) for node in sources for topic in node.topics)
         changelogs = {name: self._changelog(name) for name, store in stores.items() if self._is_restored(store)}
+        reused = self._definition.changelog_sources
+        topics = {name: changelog_topic(topic, stores[name], self._config) for name, topic in changelogs.items()}
         return SubtopologyPlan(
             id=number,
             nodes={node.name: self._node(node) for node in members},
@@ -70,11 +72,8 @@ class _Planner:
             ),
             repartition_topics=self._repartition_topics(sources),
             changelogs=changelogs,
-            changelog_topics={
-                topic: changelog_topic(topic, stores[name], self._config)
-                for name, topic in changelogs.items()
-                if name not in self._definition.changelog_sources
-            },
+            changelog_topics={topic.name: topic for name, topic in topics.items() if name not in reused},
+            reused_changelogs={topic.name: topic for name, topic in topics.items() if name in reused},
             copartition_groups=tuple(group for group in self._copartitioned if group & set(source_topics)),
         )
 
