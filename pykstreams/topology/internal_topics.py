@@ -27,7 +27,7 @@ def repartition_topic(name: str, partitions: int | None, config: StreamsConfig) 
 
 
 def changelog_topic(name: str, store: StoreBuilder[Any], config: StreamsConfig) -> InternalTopic:
-    """The changelog topic of a key-value store: compacted; what the user gave for it wins, then the ``topic.`` settings.
+    """The changelog topic of a key-value store: compacted; the user's settings win, then those under ``topic.``.
 
     Source: ``UnwindowedUnversionedChangelogTopicConfig``, 4.3.1.
     """
