@@ -153,9 +153,12 @@ class TopologyDescription:
         """Every repartition and changelog topic, sorted by name, with the partitions and settings of Kafka Streams.
 
         Names start with the ``application.id`` of the configuration given to the builder; without one this is a
-        ``ConfigError``.
+        ``ConfigError``. Sub-topologies that read by pattern only are left out, since nothing is known of their topics
+        until the pattern has matched (``InternalTopologyBuilder.subtopologyToTopicsInfo``, 4.3.1).
         """
-        return list(make_plan(self._definition, self._config).internal_topics)
+        plan = make_plan(self._definition, self._config)
+        waiting = {name for part in plan.subtopologies if not part.source_topics for name in part.changelog_topics}
+        return [topic for topic in plan.internal_topics if topic.name not in waiting]
 
     def owns(self, topic: str) -> bool:
         """Tells whether a topic (named without the application id) is the application's own."""

@@ -49,4 +49,6 @@ def store_for_run(factory: StoreFactory, config: StreamsConfig, *, logging: bool
     """The builder as it is used: without cache where the worker has none, without changelog where a topic serves."""
     builder = factory.builder(config)
     caching = builder.caching and config.statestore_cache_max_bytes > 0
-    return replace(builder, caching=caching, logging=builder.logging and logging)
+    if logging:
+        return replace(builder, caching=caching)
+    return replace(builder, caching=caching, logging=False, topic_config={})
