@@ -263,7 +263,7 @@ class WindowedSerdes:
         return SessionWindowedSerde(inner)
 
 
-_EXPECTED = "expected a Windowed with a key that is not None"
+_EXPECTED = "expected a Windowed with a key that is not None and times of at most 8 bytes"
 
 
 def _base_key(

@@ -1,4 +1,4 @@
-"""The bytes of every serde beside those that Kafka's own serializers wrote (serdes.json says how they were recorded)."""
+"""The bytes of every serde beside those of Kafka's own serializers (serdes.json says how they were recorded)."""
 
 from __future__ import annotations
 
@@ -105,9 +105,7 @@ def test_bytes_are_those_of_java(row: dict[str, Any]) -> None:
     assert expected == serde(name).serializer.serialize("t", value_of(name, row["value"]))
 
 
-@pytest.mark.parametrize(
-    "row", [row for row in _written() if not row["serde"].startswith("combined_prefix")], ids=_row
-)
+@pytest.mark.parametrize("row", [row for row in _written() if not row["serde"].startswith("combined_prefix")], ids=_row)
 def test_bytes_of_java_are_read_back(row: dict[str, Any]) -> None:
     name, expected = row["serde"], value_of(row["serde"], row["value"])
     if row.get("read_back_latest"):  # written bytes do not say whether a change is the latest
