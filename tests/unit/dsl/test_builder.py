@@ -1,0 +1,201 @@
+"""What the fluent layer refuses, and what it decides while the graph is built."""
+
+import pytest
+
+from pykstreams import (
+    Branched,
+    Consumed,
+    Grouped,
+    Materialized,
+    Named,
+    Produced,
+    Repartitioned,
+    Serdes,
+    Stores,
+    StreamsBuilder,
+    StreamsConfig,
+)
+from pykstreams.errors import ConfigError, StreamsError, TopologyError
+
+CONFIG = StreamsConfig({"application.id": "app"})
+
+
+def stores_of(builder):
+    return set(builder.build().plan(CONFIG).whole.stores)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a b", "ä", "x" * 250])
+def test_illegal_names_are_refused(name):
+    with pytest.raises(TopologyError):
+        Named(name)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Consumed(name="a b"),
+        lambda: Produced(name="a b"),
+        lambda: Grouped(name="a b"),
+        lambda: Repartitioned(name="a b"),
+        lambda: Branched("a b"),
+        lambda: Materialized("a b"),
+        lambda: StreamsBuilder().stream("in").filter(lambda k, v: True, name="a b"),
+    ],
+)
+def test_illegal_names_are_refused_where_they_are_given(make):
+    with pytest.raises(TopologyError, match="name 'a b' has characters other than"):
+        make()
+
+
+def test_a_name_that_is_no_text_is_refused():
+    with pytest.raises(TypeError, match="name is 5; expected a str"):
+        StreamsBuilder().stream("in").peek(print, name=5)
+
+
+def test_two_nodes_of_one_name_are_refused():
+    builder = StreamsBuilder()
+    builder.stream("in").filter(lambda k, v: True, name="x").filter(lambda k, v: True, name="x")
+
+    with pytest.raises(TopologyError, match="a node named 'x' has already been added"):
+        builder.build()
+
+
+def test_a_name_does_not_renumber_what_follows():
+    def text(name):
+        builder = StreamsBuilder()
+        builder.stream("in").filter(lambda k, v: True, name=name).to("out")
+        return str(builder.build().describe())
+
+    assert "KSTREAM-SINK-0000000002" in text(None)
+    assert "KSTREAM-SINK-0000000002" in text("kept")
+
+
+def test_streams_of_one_topic_share_a_source():
+    builder = StreamsBuilder()
+    builder.stream("in").to("a")
+    builder.stream("in").to("b")
+
+    assert str(builder.build().describe()).count("Source:") == 1
+
+
+def test_overlapping_topics_are_refused():
+    builder = StreamsBuilder()
+    builder.stream(["a", "b"])
+    builder.stream(["b", "c"])
+
+    with pytest.raises(TopologyError, match="read overlapping but not equal topics"):
+        builder.build()
+
+
+def test_one_topic_cannot_start_at_two_ends():
+    builder = StreamsBuilder()
+    builder.stream("a", Consumed(offset_reset_policy="earliest"))
+    builder.stream("a", Consumed(offset_reset_policy="latest"))
+
+    with pytest.raises(TopologyError, match="different offset reset policies"):
+        builder.build()
+
+
+def test_an_unknown_offset_reset_policy_is_refused():
+    with pytest.raises(ValueError, match="offset reset policy is 'newest'"):
+        StreamsBuilder().stream("a", Consumed(offset_reset_policy="newest"))
+
+
+def test_generated_names_are_refused_where_names_are_demanded():
+    builder = StreamsBuilder({"ensure.explicit.internal.resource.naming": True})
+    builder.stream("in").group_by(lambda k, v: v).count()
+
+    with pytest.raises(TopologyError) as caught:
+        builder.build()
+    assert "state stores KSTREAM-AGGREGATE-STATE-STORE-0000000002" in str(caught.value)
+    assert "repartition topics KSTREAM-AGGREGATE-STATE-STORE-0000000002-repartition" in str(caught.value)
+
+
+def test_names_given_everywhere_satisfy_that_demand():
+    builder = StreamsBuilder({"ensure.explicit.internal.resource.naming": True})
+    builder.stream("in").group_by(lambda k, v: v, Grouped(name="g")).count(materialized="c")
+
+    assert "g-repartition" in str(builder.build().describe())
+
+
+def test_a_table_keeps_a_store_only_if_something_needs_it():
+    plain, named, grouped = StreamsBuilder(), StreamsBuilder(), StreamsBuilder()
+    plain.table("t").to_stream().to("out")
+    named.table("t", materialized="rows").to_stream().to("out")
+    grouped.table("t").group_by(lambda k, v: (v, k)).count(materialized="n")
+
+    assert stores_of(plain) == set()
+    assert stores_of(named) == {"rows"}
+    assert stores_of(grouped) == {"t-STATE-STORE-0000000000", "n"}
+
+
+def test_a_mapped_table_makes_its_parent_keep_old_values_when_it_is_grouped():
+    builder = StreamsBuilder()
+    builder.table("t").map_values(str.upper).group_by(lambda k, v: (v, k)).count(materialized="n")
+
+    assert stores_of(builder) == {"t-STATE-STORE-0000000000", "n"}
+
+
+def test_a_table_can_be_restored_from_its_source_topic():
+    builder = StreamsBuilder()
+    builder.table("t", materialized="rows")
+    plan = builder.build({"topology.optimization": "all"}).plan(CONFIG).whole
+
+    assert dict(plan.changelogs) == {"rows": "t"}
+    assert not plan.stores["rows"].logging
+    assert dict(plan.changelog_topics) == {}
+
+
+def test_an_unknown_optimization_is_refused():
+    with pytest.raises(ConfigError, match=r"topology\.optimization"):
+        StreamsBuilder().build({"topology.optimization": "fast"})
+
+
+def test_merging_repartition_topics_that_hang_below_one_node_says_what_to_do():
+    builder = StreamsBuilder()
+    kept = builder.stream("in").select_key(lambda k, v: v).filter(lambda k, v: True)
+    kept.group_by_key().count()
+    kept.group_by_key().count()
+
+    with pytest.raises(StreamsError, match="cannot be merged into one repartition topic"):
+        builder.build({"topology.optimization": "all"})
+
+
+def test_unequal_partition_counts_that_are_known_are_refused_at_build_time():
+    builder = StreamsBuilder()
+    left = builder.stream("a").repartition(Repartitioned(name="l", num_partitions=2))
+    right = builder.stream("b").repartition(Repartitioned(name="r", num_partitions=3))
+    builder._graph.copartitioned.append(set(left._place.sources | right._place.sources))
+
+    with pytest.raises(TopologyError, match=r"l-repartition \(2 partitions\), r-repartition \(3 partitions\)"):
+        builder.build()
+
+
+def test_a_repartition_topic_has_at_least_one_partition():
+    with pytest.raises(ValueError, match="num_partitions is 0"):
+        Repartitioned(num_partitions=0)
+
+
+def test_a_branch_has_a_function_or_a_consumer():
+    with pytest.raises(ValueError, match="branch 'x' has a function and a consumer"):
+        Branched("x", function=lambda s: s, consumer=lambda s: None)
+
+
+def test_a_supplier_cannot_be_combined_with_a_store_type():
+    from pykstreams import BuiltInDslStoreSuppliers
+
+    with pytest.raises(ValueError, match="a supplier brings its own"):
+        Materialized(Stores.lru_map("x", 3), store_type=BuiltInDslStoreSuppliers.IN_MEMORY)
+
+
+def test_options_can_be_copied_with_changes():
+    grouped = Grouped(key_serde=Serdes.string(), name="a")
+
+    assert grouped.replace(name="b") == Grouped(key_serde=Serdes.string(), name="b")
+
+
+def test_building_twice_gives_the_same_topology():
+    builder = StreamsBuilder()
+    builder.stream("in").to("out")
+
+    assert builder.build() is builder.build()

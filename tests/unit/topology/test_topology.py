@@ -1,0 +1,155 @@
+"""What ``Topology`` accepts and refuses, and what its plan says."""
+
+import re
+
+import pytest
+
+from pykstreams import Processor, Serdes, Stores, StreamsConfig, Topology
+from pykstreams.core.record import Record
+from pykstreams.errors import TopologyError
+
+CONFIG = StreamsConfig({"application.id": "app"})
+
+
+class Forward(Processor[str, str, str, str]):
+    def process(self, record: Record[str, str]) -> None:
+        self.context.forward(record)
+
+
+def store(name="counts", **options):
+    return Stores.key_value_store_builder(
+        Stores.in_memory_key_value_store(name), Serdes.string(), Serdes.long(), **options
+    )
+
+
+def topology() -> Topology:
+    return Topology().add_source("source", "in").add_processor("processor", Forward, "source")
+
+
+def test_a_name_can_be_used_once():
+    with pytest.raises(TopologyError, match=r"a node named 'source' has already been added"):
+        topology().add_source("source", "other")
+
+
+def test_a_topic_has_one_source():
+    with pytest.raises(TopologyError, match=r"topic 'in' of source 'again' is read by source 'source' already"):
+        topology().add_source("again", "in")
+
+
+def test_a_pattern_must_not_match_a_topic_of_another_source():
+    with pytest.raises(TopologyError, match=r"pattern 'i\.' of source 'p' matches topic 'in'"):
+        topology().add_source("p", re.compile("i."))
+
+
+def test_a_topic_must_not_match_the_pattern_of_another_source():
+    patterns = Topology().add_source("p", re.compile("i."))
+
+    with pytest.raises(TopologyError, match=r"topic 'in' of source 's' matches the pattern 'i\.' of source 'p'"):
+        patterns.add_source("s", "in")
+
+
+@pytest.mark.parametrize("topics", [(), (re.compile("a"), re.compile("b")), (re.compile("a"), "b")])
+def test_a_source_needs_topics_or_one_pattern(topics):
+    with pytest.raises(TopologyError, match="needs topic names or exactly one compiled pattern"):
+        Topology().add_source("source", *topics)
+
+
+def test_a_processor_needs_parents():
+    with pytest.raises(TopologyError, match="node 'p' has no parents"):
+        Topology().add_processor("p", Forward)
+
+
+def test_a_parent_must_be_known():
+    with pytest.raises(TopologyError, match="parent 'nobody' of node 'p' is unknown; add it first"):
+        topology().add_processor("p", Forward, "nobody")
+
+
+def test_a_node_cannot_be_its_own_parent():
+    with pytest.raises(TopologyError, match="it cannot be its own parent"):
+        topology().add_processor("p", Forward, "p")
+
+
+def test_a_sink_cannot_be_a_parent():
+    with pytest.raises(TopologyError, match="'sink' is a sink and cannot be a parent of 'p'"):
+        topology().add_sink("sink", "out", "processor").add_processor("p", Forward, "sink")
+
+
+def test_a_supplier_must_be_callable():
+    with pytest.raises(TypeError, match="supplier of processor 'p' is 3; expected a callable"):
+        topology().add_processor("p", 3, "source")
+
+
+def test_a_store_is_added_before_it_is_connected():
+    with pytest.raises(TopologyError, match="store 'counts' of processor 'processor' is unknown"):
+        topology().connect_processor_and_state_stores("processor", "counts")
+
+
+def test_the_same_store_may_be_added_twice_but_not_another_of_its_name():
+    twice = topology().add_state_store(store(), "processor").add_state_store(store(), "processor")
+
+    with pytest.raises(TopologyError, match="a different store named 'counts'"):
+        twice.add_state_store(store(logging=False))
+
+
+def test_a_source_cannot_have_a_store():
+    with pytest.raises(TopologyError, match="'source' is a source or a sink"):
+        topology().add_state_store(store()).connect_processor_and_state_stores("source", "counts")
+
+
+def test_some_store_must_be_named():
+    with pytest.raises(TopologyError, match="no store was named"):
+        topology().connect_processor_and_state_stores("processor")
+
+
+def test_a_suppliers_stores_are_added_and_connected():
+    class WithStore(Forward):
+        @staticmethod
+        def stores():
+            return [store("own")]
+
+    plan = Topology().add_source("s", "in").add_processor("p", WithStore, "s").plan(CONFIG)
+
+    assert list(plan.whole.stores) == ["own"]
+    assert dict(plan.whole.changelogs) == {"own": "app-own-changelog"}
+
+
+def test_nodes_that_share_a_store_are_one_sub_topology():
+    built = (
+        Topology()
+        .add_source("a", "a")
+        .add_source("b", "b")
+        .add_processor("pa", Forward, "a")
+        .add_processor("pb", Forward, "b")
+    )
+    apart = len(built.plan(CONFIG).subtopologies)
+    together = len(built.add_state_store(store(), "pa", "pb").plan(CONFIG).subtopologies)
+
+    assert (apart, together) == (2, 1)
+
+
+def test_children_stand_in_the_order_of_adding():
+    built = Topology().add_source("s", "in")
+    for name in ("c", "a", "b"):
+        built.add_processor(name, Forward, "s")
+
+    assert built.plan(CONFIG).whole.nodes["s"].children == ("c", "a", "b")
+
+
+def test_a_store_has_no_cache_where_the_worker_has_none():
+    built = topology().add_state_store(store(caching=True), "processor")
+
+    assert built.plan(CONFIG).whole.stores["counts"].caching
+    assert not built.plan(CONFIG.replace(statestore_cache_max_bytes=0)).whole.stores["counts"].caching
+
+
+def test_settings_of_internal_topics_can_be_given_for_all_and_for_one():
+    config = CONFIG.replace({"topic.segment.bytes": "1000", "topic.min.insync.replicas": "2"})
+    built = topology().add_state_store(store(topic_config={"segment.bytes": "5"}), "processor")
+    topic = built.plan(config).internal_topics[0]
+
+    assert topic.config == {
+        "cleanup.policy": "compact",
+        "message.timestamp.type": "CreateTime",
+        "min.insync.replicas": "2",
+        "segment.bytes": "5",
+    }
