@@ -1,6 +1,6 @@
 #!/bin/bash
-# Makes a stand-in for the official apache/kafka image on machines that can reach Debian's and Maven Central's
-# servers but no image registry. Needs: docker (running), apt-get, dpkg, mvn (with a JDK), tar.
+# Makes the image of the test broker available: pulls the official one, or builds a stand-in from Debian packages
+# and the broker's Maven artifacts where no image registry can be reached. Building needs apt-get, dpkg, mvn and tar.
 #
 #   build-image.sh [TAG]        default TAG: apache/kafka:4.3.1
 #
@@ -14,33 +14,38 @@ tag=${1:-apache/kafka:4.3.1}
 version=${tag##*:}
 label=pykstreams.kafka-test-image
 cache=${KAFKA_IMAGE_CACHE-}
-arch=$(dpkg --print-architecture)
 packages=(openjdk-17-jre-headless libc6 libgcc-s1 libstdc++6 zlib1g busybox-static bash-static)
 
-say() { printf '%6.1fs %s\n' "$(($(date +%s%N) / 1000000 - start))e-3" "$*" >&2; }
-start=$(($(date +%s%N) / 1000000))
+say() { printf '%4d s  %s\n' "$SECONDS" "$*" >&2; }
+sha256() { if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 256; fi; }
+forced() { [ "${KAFKA_IMAGE_FORCE:-0}" = 1 ]; }
 
-# The recipe's fingerprint: what the image is made of, apart from packages' versions.
-recipe=$(cat "$here"/{build-image.sh,pom.xml} "$image"/{run,make-archive,kafka-run-class.sh,server.properties,log4j2.yaml,tools-log4j2.yaml} \
-  | sha256sum | cut -c1-16)-$arch
-
-if [ "${KAFKA_IMAGE_FORCE:-0}" != 1 ] && docker image inspect "$tag" >/dev/null 2>&1; then
-  have=$(docker image inspect -f "{{ index .Config.Labels \"$label\" }}" "$tag" 2>/dev/null || true)
-  if [ -z "$have" ] || [ "$have" = "<no value>" ] || [ "$have" = "$recipe" ]; then
-    say "image $tag is there already (${have:-official})"
-    exit 0
-  fi
+# An official image needs nothing of what follows, and so works on every system.
+have=$(docker image inspect -f "{{ with .Config.Labels }}{{ index . \"$label\" }}{{ end }}" "$tag" 2>/dev/null || echo missing)
+if ! forced && [ -z "$have" ]; then
+  say "image $tag is there already (official)"
+  exit 0
 fi
-if [ "${KAFKA_IMAGE_PULL:-1}" = 1 ] && timeout 300 docker pull -q "$tag" >/dev/null 2>&1; then
+
+# The recipe's fingerprint: what the image is made of, apart from the packages' versions.
+recipe=$(cat "$here"/{build-image.sh,pom.xml} "$image"/* | sha256 | cut -c1-16)-$(uname -m)
+if ! forced && [ "$have" = "$recipe" ]; then
+  say "image $tag is there already ($recipe)"
+  exit 0
+fi
+if [ "${KAFKA_IMAGE_PULL:-1}" = 1 ] && docker pull -q "$tag" >/dev/null 2>&1; then
   say "pulled $tag"
   exit 0
 fi
-if [ "${KAFKA_IMAGE_FORCE:-0}" != 1 ] && [ -n "$cache" ] && [ -f "$cache/$recipe.tar" ]; then
+if ! forced && [ -n "$cache" ] && [ -f "$cache/$recipe.tar" ]; then
   docker load -q -i "$cache/$recipe.tar" >/dev/null
   docker tag "$label:$recipe" "$tag"
   say "loaded $tag from $cache"
   exit 0
 fi
+for tool in apt-get dpkg mvn tar; do
+  command -v "$tool" >/dev/null || { echo "$tag cannot be pulled, and building it needs $tool" >&2; exit 1; }
+done
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
