@@ -74,7 +74,11 @@ class _Program:
         return identifier
 
     def named(self) -> dict[str, Json]:
-        return {"named": self.new("name-")} if self.chance(self.profile.named) else {}
+        if not self.chance(self.profile.named):
+            return {}
+        if self.chance(0.01):  # a name twice, or one that is not allowed: an error when the topology is built
+            return {"named": self.rng.choice(["twice", "twice", "not a/name"])}
+        return {"named": self.new("name-")}
 
     def serdes(self, shape: Shape, *, key: bool = True, value: bool = True, always: bool = False) -> dict[str, Json]:
         """Serdes for an option object: those that are needed, and sometimes those that are not."""
