@@ -140,18 +140,29 @@ def headers(pairs: Iterable[tuple[str, bytes | None]]) -> list[list[str | None]]
 
 
 def dump(store: Any, raw_rows: Iterable[Any]) -> list[Row]:
-    """The rows of a store at the end of a case, in the order of section 10."""
-    kind, rows = store_type(store), []
-    for raw in raw_rows:
-        row: Row = {"key": raw.key.hex()}
-        if kind in ("window", "session"):
-            row["start"] = raw.start
-        if kind == "session":
-            row["end"] = raw.end
-        row["value"] = None if raw.value is None else raw.value.hex()
-        if kind == "versioned":
-            row["ts"], row["valid_to"] = raw.timestamp, raw.valid_to
-        elif getattr(raw, "timestamp", None) is not None:
-            row["ts"] = raw.timestamp
-        rows.append(row)
-    return sorted(rows, key=lambda row: (row["key"], row.get("start", 0), row.get("end", 0)))
+    """The rows of a store at the end of a case, in the order of section 10.
+
+    Rows of key-value stores are tuples ``(key, value, timestamp or None, headers)``, those of the other kinds have
+    their fields as attributes.
+    """
+    kind = store_type(store)
+    make = _raw_pair if kind == "key-value" else _raw_version if kind == "versioned" else _raw_window
+    return sorted(map(make, raw_rows), key=lambda row: (row["key"], row.get("start", 0), row.get("end", 0)))
+
+
+def _raw_pair(raw: Any) -> Row:
+    key, value, timestamp, _headers = raw
+    return {"key": key.hex(), "value": value.hex()} | ({} if timestamp is None else {"ts": timestamp})
+
+
+def _raw_window(raw: Any) -> Row:
+    """A row of a window or session store; only sessions have an end of their own."""
+    row = {"key": raw.key.hex(), "start": raw.start}
+    if getattr(raw, "end", None) is not None:
+        row["end"] = raw.end
+    row["value"] = raw.value.hex()
+    return row if getattr(raw, "timestamp", None) is None else row | {"ts": raw.timestamp}
+
+
+def _raw_version(raw: Any) -> Row:
+    return {"key": raw.key.hex(), "value": raw.value.hex(), "ts": raw.timestamp, "valid_to": raw.valid_to}
