@@ -1,0 +1,91 @@
+"""The command group: loads a command when it is asked for, and turns errors into messages and exit codes."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+from pykstreams._version import __version__
+from pykstreams.core.errors import SerializationError, StreamsError
+
+_COMMANDS = {
+    "describe": "pykstreams.cli.describe:describe",
+    "run": "pykstreams.cli.run:run",
+    "topics": "pykstreams.cli.topics:topics",
+}
+
+_HELP = """Kafka Streams for Python.
+
+A topology script is a Python file that says what happens to the records of Kafka topics:
+
+\b
+    # word_count.py
+    from pykstreams import Consumed, Produced, Serdes, StreamsBuilder
+    application_id = "word-count"
+    def build():
+        builder = StreamsBuilder()
+        text = Consumed(key_serde=Serdes.string(), value_serde=Serdes.string())
+        counts = Produced(key_serde=Serdes.string(), value_serde=Serdes.long())
+        (builder.stream("lines", text)
+            .flat_map_values(str.split)
+            .group_by(lambda key, word: word)
+            .count()
+            .to_stream()
+            .to("counts", counts))
+        return builder
+
+Look at it, see which topics it needs, and run it:
+
+\b
+    pykstreams describe word_count.py
+    pykstreams topics word_count.py
+    pykstreams run word_count.py --bootstrap-servers localhost:9092
+    pykstreams run word_count.py --embedded        # no Kafka needed
+
+A topology is named path.py, path.py:attribute or module:attribute. The attribute is a Topology, a
+StreamsBuilder, or a function that returns one; the function may take the configuration as its only argument.
+In a file it may be left out: then topology, build, build_topology and builder are tried.
+"""
+
+_EPILOG = """Exit codes:
+
+\b
+    0  stopped cleanly
+    1  an unexpected error: please report it
+    2  usage, settings, script or topics are wrong
+    3  the brokers cannot be reached
+    4  a record could not be processed
+    5  the state directory is used by another worker
+"""
+
+
+class _Commands(click.Group):
+    """Imports the module of a command when the command is looked up."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, attribute = _COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (StreamsError, SerializationError) as error:
+            from pykstreams.cli.exit_codes import error_lines, exit_code
+
+            for line in error_lines(error):
+                click.echo(line, err=True)
+            ctx.exit(exit_code(error))
+
+
+@click.group(cls=_Commands, help=_HELP, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "--version", prog_name="pykstreams", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Holds the commands."""

@@ -1,0 +1,49 @@
+"""``pykstreams describe``: a topology as text, as a drawing or as data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pykstreams.cli.options import SETTINGS_HELP, combined_config, settings_options, topology_argument
+
+
+@click.command(epilog=SETTINGS_HELP)
+@topology_argument
+@settings_options
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "mermaid", "dot", "json"]),
+    default="text",
+    show_default=True,
+    help="text: as Kafka Streams prints it. mermaid, dot: drawings. json: for programs.",
+)
+def describe(
+    topology: str, config_file: Path | None, pairs: tuple[str, ...], application_id: str | None, form: str
+) -> None:
+    """Show the steps, stores and topics of a topology. Needs no Kafka.
+
+    \b
+        pykstreams describe word_count.py
+        pykstreams describe shop.topology:build --format mermaid > shop.mmd
+        pykstreams describe word_count.py --format dot | dot -Tsvg > word_count.svg
+    """
+    from pykstreams.cli.loader import load_script
+
+    script = load_script(topology)
+    config = combined_config(script, config_file=config_file, pairs=pairs, options={"application.id": application_id})
+    description = script.build(config).describe()
+    match form:
+        case "mermaid":
+            text = description.to_mermaid()
+        case "dot":
+            text = description.to_dot()
+        case "json":
+            import json
+
+            text = json.dumps(description.to_dict(), indent=2)
+        case _:
+            text = str(description)
+    click.echo(text.rstrip("\n"))

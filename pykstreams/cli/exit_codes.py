@@ -1,0 +1,68 @@
+"""How the program ends: the exit codes, which error leads to which, and what the user reads about it."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from enum import IntEnum
+
+from pykstreams.core.errors import (
+    ClusterError,
+    ConfigError,
+    LockError,
+    MisconfiguredInternalTopicError,
+    MissingSourceTopicError,
+    StreamsError,
+    TaskAssignmentError,
+    TopologyError,
+)
+
+
+class ScriptError(StreamsError):
+    """The topology script cannot be found, loaded or understood."""
+
+
+class ExitCode(IntEnum):
+    """What the program tells its caller; documented in ``--help`` and in docs/cli.md."""
+
+    STOPPED = 0
+    UNEXPECTED = 1
+    USAGE = 2
+    CLUSTER = 3
+    PROCESSING = 4
+    LOCKED = 5
+
+
+_CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
+    (ConfigError, ExitCode.USAGE),
+    (TopologyError, ExitCode.USAGE),
+    (ScriptError, ExitCode.USAGE),
+    (MissingSourceTopicError, ExitCode.USAGE),
+    (MisconfiguredInternalTopicError, ExitCode.USAGE),
+    (TaskAssignmentError, ExitCode.USAGE),
+    (ClusterError, ExitCode.CLUSTER),
+    (LockError, ExitCode.LOCKED),
+)
+
+
+def exit_code(error: Exception) -> ExitCode:
+    """The code for an error of pykstreams that nobody handled.
+
+    >>> exit_code(ConfigError("unknown setting")), exit_code(StreamsError("a record failed"))
+    (<ExitCode.USAGE: 2>, <ExitCode.PROCESSING: 4>)
+    """
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return code
+    return ExitCode.PROCESSING
+
+
+def error_lines(error: BaseException) -> Iterator[str]:
+    """What the user reads: the error, then each cause with the place where it was raised."""
+    yield f"{type(error).__name__}: {error}"
+    cause = error.__cause__
+    while cause is not None:
+        frames = traceback.extract_tb(cause.__traceback__)
+        place = f" ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else ""
+        yield f"  caused by {type(cause).__name__}: {cause}{place}"
+        cause = cause.__cause__

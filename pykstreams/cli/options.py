@@ -1,0 +1,86 @@
+"""The argument and the options that several commands share, and the configuration they add up to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from pykstreams.cli.loader import Script
+    from pykstreams.core.config import StreamsConfig
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SETTINGS_HELP = """Settings are those of Kafka Streams. From strong to weak: the options of the command,
+--set key=value, variables like PYKSTREAMS_COMMIT_INTERVAL_MS, --config FILE, and the script's own `config` (a
+mapping) and `application_id`."""
+
+
+def topology_argument(command: F) -> F:
+    """Adds the TOPOLOGY argument."""
+    return click.argument("topology", metavar="TOPOLOGY")(command)
+
+
+def settings_options(command: F) -> F:
+    """Adds --application-id, --set and --config."""
+    for option in (
+        click.option(
+            "--config",
+            "config_file",
+            metavar="FILE",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="Settings from a .properties or .toml file.",
+        ),
+        click.option(
+            "--set",
+            "pairs",
+            metavar="KEY=VALUE",
+            multiple=True,
+            help="One setting, for instance --set commit.interval.ms=5000. Can be repeated.",
+        ),
+        click.option(
+            "--application-id",
+            metavar="ID",
+            help="Name of the application (application.id): its consumer group, and the first part of the names of its "
+            "topics. Needed here or in the settings.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def need_application_id(config: StreamsConfig) -> None:
+    """Raises a usage error when no source names the application."""
+    if "application.id" not in config:
+        raise click.UsageError(
+            'the application has no name; give --application-id ID, or write application_id = "ID" into the script '
+            "(a name must not change: offsets and state belong to it)"
+        )
+
+
+def combined_config(
+    script: Script,
+    *,
+    config_file: Path | None,
+    pairs: Sequence[str],
+    options: Mapping[str, str | None],
+    environment: Mapping[str, str] = os.environ,
+) -> StreamsConfig:
+    """The configuration from all sources; an option that is ``None`` was not given.
+
+    :param options: settings that have an option of their own, by dotted name.
+    """
+    from pykstreams.cli.settings import Source, combine, from_environment, from_file, from_pairs
+
+    sources = [script.settings]
+    if config_file is not None:
+        sources.append(from_file(config_file))
+    sources.append(from_environment(environment))
+    sources.append(from_pairs(pairs))
+    given = {name: value for name, value in options.items() if value is not None}
+    sources.append(Source("options", given))
+    return combine(sources)

@@ -1,0 +1,191 @@
+"""``pykstreams run``: one worker in this process, or a supervisor of several, with Kafka or an embedded cluster."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pykstreams.cli.options import (
+    SETTINGS_HELP,
+    combined_config,
+    need_application_id,
+    settings_options,
+    topology_argument,
+)
+from pykstreams.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pykstreams.core.config import StreamsConfig
+    from pykstreams.topology.topology import Topology
+
+log = logging.getLogger(__name__)
+
+
+@click.command(epilog=SETTINGS_HELP)
+@topology_argument
+@click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers to ask first (bootstrap.servers).")
+@settings_options
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many processes share the work. Default: num.stream.threads, which is 1.",
+)
+@click.option(
+    "--state-dir",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Folder for local state (state.dir); all workers share it.",
+)
+@click.option(
+    "--embedded",
+    is_flag=True,
+    help="Run on brokers inside of this process, for a first look without Kafka: topics appear on first use with 4 "
+    "partitions, nothing outlives the process, and exactly-once is not available.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
+    default="info",
+    show_default=True,
+    help="What is written to standard error.",
+)
+@click.option("--worker", type=int, hidden=True)
+def run(
+    topology: str,
+    bootstrap_servers: str | None,
+    config_file: Path | None,
+    pairs: tuple[str, ...],
+    application_id: str | None,
+    workers: int | None,
+    state_dir: str | None,
+    embedded: bool,
+    log_level: str,
+    worker: int | None,
+) -> None:
+    """Run a topology until it is stopped by Ctrl-C or SIGTERM.
+
+    A worker commits, closes its state and leaves the group when it is stopped, and goes on where it was when it is
+    started again. Start the same command on other machines to share the work with them. With several workers a
+    crashed one is started again.
+
+    \b
+        pykstreams run word_count.py --bootstrap-servers localhost:9092
+        pykstreams run shop.topology:build --config shop.toml --workers 4
+        pykstreams run word_count.py --embedded --set commit.interval.ms=1000
+    """
+    from pykstreams.cli.loader import load_script
+    from pykstreams.cli.logs import configure_logging
+
+    if embedded and (bootstrap_servers or state_dir):
+        raise click.UsageError(
+            "--embedded brings its own brokers and a fresh state directory; leave out --bootstrap-servers and "
+            "--state-dir"
+        )
+    configure_logging(log_level, worker)
+    script = load_script(topology)
+    config = combined_config(
+        script,
+        config_file=config_file,
+        pairs=pairs,
+        options={
+            "application.id": application_id,
+            "bootstrap.servers": "127.0.0.1:0" if embedded else bootstrap_servers,
+            "state.dir": state_dir,
+        },
+    )
+    need_application_id(config)
+    if "bootstrap.servers" not in config:
+        raise click.UsageError(
+            "no brokers are named; give --bootstrap-servers HOST:PORT, or --embedded for a first look without Kafka"
+        )
+    count = workers or config.num_stream_threads
+    config = for_worker(config, worker)
+    built = script.build(config)
+    if embedded:
+        check_embedded(config, built)
+    if worker is not None or (count == 1 and not embedded):
+        _work(built, config, supervised=worker is not None)
+        return
+    arguments = [topology, "--workers", "1", "--log-level", log_level]
+    if config_file is not None:
+        arguments += ["--config", str(config_file)]
+    for pair in pairs:
+        arguments += ["--set", pair]
+    arguments += ["--application-id", config.application_id]
+    with _place(embedded, bootstrap_servers, state_dir) as options:
+        code = _supervise(count, [*arguments, *options])
+    click.get_current_context().exit(code)
+
+
+def for_worker(config: StreamsConfig, worker: int | None) -> StreamsConfig:
+    """The configuration of one process: a single thread, and names that no other worker of the supervisor has."""
+    changes: dict[str, object] = {"num.stream.threads": 1}
+    if worker is not None:
+        for name, value in config.originals.items():
+            if value and (name == "client.id" or name.endswith("group.instance.id")):
+                changes[name] = f"{value}-{worker}"
+    return config.replace(changes)
+
+
+def check_embedded(config: StreamsConfig, topology: Topology) -> None:
+    """Raises ``ConfigError`` for what an embedded cluster cannot do."""
+    from pykstreams.runtime.mock_cluster import PARTITIONS
+
+    if config.exactly_once:
+        raise ConfigError(
+            "processing.guarantee is 'exactly_once_v2', and an embedded cluster has no transactions; use at_least_once "
+            "with --embedded, or a real cluster"
+        )
+    for topic in topology.plan(config).internal_topics:
+        if topic.partitions not in (None, PARTITIONS):
+            raise ConfigError(
+                f"{topic.kind} topic {topic.name!r} wants {topic.partitions} partitions, and every topic of an "
+                f"embedded cluster has {PARTITIONS}; leave the number out, or use a real cluster"
+            )
+
+
+def _work(topology: Topology, config: StreamsConfig, *, supervised: bool) -> None:
+    from pykstreams.runtime.streams import KafkaStreams
+
+    if supervised:
+        from pykstreams.cli.worker_process import stop_with_supervisor
+
+        stop_with_supervisor(sys.stdin.fileno())
+    KafkaStreams(topology, config).run()
+
+
+@contextmanager
+def _place(embedded: bool, bootstrap_servers: str | None, state_dir: str | None) -> Iterator[list[str]]:
+    """Gives the options that tell workers where brokers and state are; an embedded cluster lives inside."""
+    if embedded:
+        from pykstreams.runtime.mock_cluster import EmbeddedCluster
+
+        with EmbeddedCluster() as cluster, tempfile.TemporaryDirectory(prefix="pykstreams-") as folder:
+            log.info("the embedded cluster is at %s until this process ends", cluster.bootstrap_servers)
+            yield ["--bootstrap-servers", cluster.bootstrap_servers, "--state-dir", folder]
+        return
+    options: list[str] = []
+    if bootstrap_servers is not None:
+        options += ["--bootstrap-servers", bootstrap_servers]
+    if state_dir is not None:
+        options += ["--state-dir", state_dir]
+    yield options
+
+
+def _supervise(count: int, arguments: list[str]) -> int:
+    from pykstreams.cli.supervisor import Supervisor
+    from pykstreams.cli.worker_process import WorkerProcesses
+    from pykstreams.core.clock import SystemClock
+
+    processes = WorkerProcesses(arguments)
+    processes.catch_signals()
+    supervisor = Supervisor(count, launch=processes.launch, next_event=processes.next_event, clock=SystemClock())
+    return supervisor.run()

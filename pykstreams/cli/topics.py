@@ -1,0 +1,135 @@
+"""``pykstreams topics``: the topics an application owns, so that an administrator can create them beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pykstreams.cli.options import (
+    SETTINGS_HELP,
+    combined_config,
+    need_application_id,
+    settings_options,
+    topology_argument,
+)
+
+if TYPE_CHECKING:
+    from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTopic:
+    """One topic of the plan.
+
+    :param partitions: how many, ``None`` when they follow from other topics.
+    :param follows: those topics; the largest of them decides.
+    """
+
+    name: str
+    kind: str
+    subtopology: int
+    partitions: int | None
+    follows: tuple[str, ...]
+    config: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def partitions_text(self) -> str:
+        if self.partitions is not None:
+            return str(self.partitions)
+        if len(self.follows) == 1:
+            return f"as {self.follows[0]}"
+        return "most of " + ", ".join(self.follows)
+
+
+@click.command(epilog=SETTINGS_HELP)
+@topology_argument
+@settings_options
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="table: to read. json: for programs.",
+)
+def topics(
+    topology: str, config_file: Path | None, pairs: tuple[str, ...], application_id: str | None, form: str
+) -> None:
+    """Show the topics that the application creates. Needs no Kafka.
+
+    Repartition topics carry records between sub-topologies, changelogs keep stores, and task topics share the
+    work among workers: they hold no records. A worker creates what is missing when it starts; where it may not,
+    create the topics beforehand.
+
+    \b
+        pykstreams topics word_count.py
+        pykstreams topics shop.topology:build --application-id shop --format json
+    """
+    from pykstreams.cli.loader import load_script
+
+    script = load_script(topology)
+    config = combined_config(script, config_file=config_file, pairs=pairs, options={"application.id": application_id})
+    need_application_id(config)
+    planned = list(planned_topics(script.build(config).plan(config), config.topic_settings))
+    if form == "json":
+        import json
+
+        click.echo(json.dumps([asdict(topic) for topic in planned], indent=2))
+    else:
+        _print_table(planned)
+
+
+def planned_topics(plan: TopologyPlan, defaults: Mapping[str, str]) -> Iterator[PlannedTopic]:
+    """Yields repartition topics, changelogs and task topics, each kind by name.
+
+    :param defaults: the user's ``topic.`` settings, which win over Kafka Streams' own but not over a store's.
+    """
+    from pykstreams.runtime.membership.task_topics import task_topic
+
+    found: dict[str, PlannedTopic] = {}
+    for part in plan.subtopologies:
+        sources = _sources(part)
+        for topic in part.repartition_topics.values():
+            follows = _writers_sources(plan, topic.name) if topic.partitions is None else ()
+            found[topic.name] = PlannedTopic(
+                topic.name, topic.kind, part.id, topic.partitions, follows, {**topic.config, **defaults}
+            )
+        for store, name in part.changelogs.items():
+            # a source topic that serves as changelog is not the application's own
+            if name in part.changelog_topics and name not in part.source_topics:
+                settings = {**part.changelog_topics[name].config, **defaults, **part.stores[store].topic_config}
+                found[name] = PlannedTopic(name, "changelog", part.id, None, sources, settings)
+        name = task_topic(plan.application_id, part.id)
+        found[name] = PlannedTopic(name, "task", part.id, None, sources, {"cleanup.policy": "delete"})
+    kinds = ("repartition", "changelog", "task")
+    yield from sorted(found.values(), key=lambda topic: (kinds.index(topic.kind), topic.name))
+
+
+def _sources(part: SubtopologyPlan) -> tuple[str, ...]:
+    patterns = (f"/{pattern.pattern}/" for pattern in part.source_patterns)
+    return tuple(sorted(part.source_topics)) + tuple(sorted(patterns))
+
+
+def _writers_sources(plan: TopologyPlan, topic: str) -> tuple[str, ...]:
+    """A repartition topic has the partitions of the largest topic that its writers read."""
+    return tuple(
+        dict.fromkeys(source for part in plan.subtopologies if topic in part.sink_topics for source in _sources(part))
+    )
+
+
+def _print_table(planned: list[PlannedTopic]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False)
+    for column in ("topic", "kind", "sub-topology", "partitions", "settings"):
+        table.add_column(column, overflow="fold")
+    for topic in planned:
+        settings = "\n".join(f"{name}={value}" for name, value in sorted(topic.config.items()))
+        table.add_row(topic.name, topic.kind, str(topic.subtopology), topic.partitions_text, settings)
+    Console(markup=False, highlight=False).print(table)

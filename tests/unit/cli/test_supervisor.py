@@ -1,0 +1,210 @@
+"""The supervisor on a clock and with workers that the test moves."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pykstreams.cli.supervisor import Event, Exited, RestartPolicy, StopRequested, Supervisor
+
+
+class StepClock:
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now_ms(self) -> int:
+        return int(self.seconds * 1000)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+class World:
+    """Workers that do nothing but what the script of the test says; time passes while the supervisor waits.
+
+    The script is a list of (seconds from now on, event); when it is at its end, workers that were asked to stop do.
+    """
+
+    def __init__(self, script: list[tuple[float, Event]], *, obedient: bool = True) -> None:
+        self.clock = StepClock()
+        self.script = list(script)
+        self.obedient = obedient
+        self.log: list[str] = []
+        self.ending: list[Event] = []
+
+    def launch(self, number: int) -> _Worker:
+        self.log.append(f"{self.clock.seconds:g}s start {number}")
+        return _Worker(self, number)
+
+    def next_event(self, timeout: float | None) -> Event | None:
+        if self.ending:
+            return self.ending.pop(0)
+        wait = self.script[0][0] if self.script else float("inf")
+        if timeout is not None and timeout < wait:
+            assert timeout >= 0
+            self.clock.seconds += timeout
+            if self.script:
+                self.script[0] = (wait - timeout, self.script[0][1])
+            return None
+        assert self.script, "the supervisor waits for ever"
+        self.clock.seconds += wait
+        return self.script.pop(0)[1]
+
+    def run(self, workers: int, **policy: float) -> int:
+        supervisor = Supervisor(
+            workers,
+            launch=self.launch,
+            next_event=self.next_event,
+            clock=self.clock,
+            policy=RestartPolicy(**policy),  # type: ignore[arg-type]
+        )
+        return supervisor.run()
+
+
+class _Worker:
+    def __init__(self, world: World, number: int) -> None:
+        self.world = world
+        self.number = number
+
+    def terminate(self) -> None:
+        self.world.log.append(f"{self.world.clock.seconds:g}s stop {self.number}")
+        if self.world.obedient:
+            self.world.ending.append(Exited(self.number, 0))
+
+    def kill(self) -> None:
+        self.world.log.append(f"{self.world.clock.seconds:g}s kill {self.number}")
+        self.world.ending.append(Exited(self.number, -9))
+
+
+def test_a_request_to_stop_stops_every_worker_and_is_a_success() -> None:
+    world = World([(10, StopRequested())])
+
+    assert world.run(2) == 0
+    assert world.log == ["0s start 1", "0s start 2", "10s stop 1", "10s stop 2"]
+
+
+@pytest.mark.parametrize("code", [-9, -11, 1, 4])
+def test_a_crashed_worker_is_started_again_after_a_wait(code: int) -> None:
+    world = World([(10, Exited(1, code)), (5, StopRequested())])
+
+    assert world.run(2) == 0
+    assert world.log[2:] == ["11s start 1", "15s stop 1", "15s stop 2"]
+
+
+def test_the_wait_doubles_with_each_crash_in_a_row() -> None:
+    world = World([(0, Exited(1, 1)), (1.5, Exited(1, 1)), (2.5, Exited(1, 1)), (10, StopRequested())])
+
+    assert world.run(1) == 0
+    assert world.log[:4] == ["0s start 1", "1s start 1", "3.5s start 1", "8s start 1"]
+
+
+def test_a_worker_that_ran_long_starts_from_the_first_wait_again() -> None:
+    crashes: list[tuple[float, Event]] = [(61, Exited(1, 1))] * 20
+
+    world = World([*crashes, (61, StopRequested())])
+
+    assert world.run(1, limit=2) == 0
+    assert len(world.log) == 22
+
+
+def test_too_many_crashes_in_a_row_end_the_application_with_their_code() -> None:
+    world = World([(0, Exited(1, 4))] + [(40, Exited(1, 4))] * 5)
+
+    assert world.run(2) == 4
+    assert world.log.count("0s start 1") == 1
+    assert sum("start 1" in line for line in world.log) == 6
+    assert world.log[-1].endswith("stop 2")
+
+
+def test_too_many_signals_in_a_row_end_the_application_as_unexpected() -> None:
+    world = World([(40, Exited(1, -9))] * 2)
+
+    assert world.run(1, limit=1) == 1
+
+
+@pytest.mark.parametrize("code", [2, 3, 5])
+def test_an_error_that_a_new_start_cannot_cure_ends_the_application(code: int) -> None:
+    world = World([(3, Exited(2, code))])
+
+    assert world.run(2) == code
+    assert world.log[2:] == ["3s stop 1"]
+
+
+def test_a_worker_that_stopped_by_itself_is_not_started_again() -> None:
+    world = World([(3, Exited(1, 0)), (3, Exited(2, 0))])
+
+    assert world.run(2) == 0
+    assert world.log == ["0s start 1", "0s start 2"]
+
+
+def test_a_request_to_stop_while_a_worker_waits_for_its_start_does_not_start_it() -> None:
+    world = World([(3, Exited(1, 1)), (0.5, StopRequested())])
+
+    assert world.run(1) == 0
+    assert world.log == ["0s start 1"]
+
+
+def test_workers_that_do_not_stop_in_time_are_ended() -> None:
+    world = World([(3, StopRequested())], obedient=False)
+
+    assert world.run(1, stop_s=20) == 1
+    assert world.log == ["0s start 1", "3s stop 1", "23s kill 1"]
+
+
+def test_a_second_request_to_stop_ends_the_workers_at_once() -> None:
+    world = World([(3, StopRequested()), (1, StopRequested())], obedient=False)
+
+    assert world.run(1) == 1
+    assert world.log[-1] == "4s kill 1"
+
+
+def test_an_error_while_stopping_is_the_result() -> None:
+    world = World([(3, StopRequested()), (1, Exited(1, 4))], obedient=False)
+
+    assert world.run(1) == 4
+
+
+def test_no_worker_is_left_when_one_cannot_be_started() -> None:
+    world = World([])
+
+    def launch(number: int) -> _Worker:
+        if number == 2:
+            raise OSError("no more processes")
+        return world.launch(number)
+
+    supervisor = Supervisor(2, launch=launch, next_event=world.next_event, clock=world.clock)
+    with pytest.raises(OSError, match="no more processes"):
+        supervisor.run()
+
+    assert world.log == ["0s start 1", "0s kill 1"]
+
+
+codes = st.sampled_from([0, 1, 2, 3, 4, 5, -9, -15])
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.integers(1, 3), codes), max_size=20), st.booleans())
+def test_whatever_workers_do_no_more_run_than_were_asked_for_and_none_is_left(
+    crashes: list[tuple[float, int, int]], obedient: bool
+) -> None:
+    """The model: a set of running workers, that launch and exit events change."""
+    running: set[int] = set()
+    world = World([(wait, Exited(number, code)) for wait, number, code in crashes], obedient=obedient)
+    world.script.append((1, StopRequested()))
+
+    def launch(number: int) -> _Worker:
+        assert number not in running
+        running.add(number)
+        return world.launch(number)
+
+    def next_event(timeout: float | None) -> Event | None:
+        event = world.next_event(timeout)
+        if isinstance(event, Exited):
+            if event.worker not in running:
+                return None
+            running.remove(event.worker)
+        return event
+
+    Supervisor(3, launch=launch, next_event=next_event, clock=world.clock).run()
+
+    assert running == set()
