@@ -57,7 +57,7 @@ class ProcessingContext(ABC):
     @property
     @abstractmethod
     def record_metadata(self) -> RecordMetadata | None:
-        """Where the current record came from; ``None`` in punctuators and where no record is current."""
+        """Where the current record came from; the topic is ``None`` in ``init`` and in punctuators."""
 
     @property
     @abstractmethod

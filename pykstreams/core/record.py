@@ -63,7 +63,9 @@ class FixedKeyRecord(Generic[K, V]):
     def replace(self, **changes: Any) -> FixedKeyRecord[K, Any]:
         """Gives a copy with value, timestamp or headers changed; ``TypeError`` for the key."""
         if "key" in changes:
-            raise TypeError("the key of a FixedKeyRecord cannot be changed; use KStream.process to change keys")
+            raise TypeError(
+                "the key of a FixedKeyRecord cannot be changed; use KStream.process to change keys"
+            )
         value = changes.pop("value", self.value)
         timestamp = changes.pop("timestamp", self.timestamp)
         if timestamp < 0:
@@ -72,9 +74,9 @@ class FixedKeyRecord(Generic[K, V]):
 
 
 class RecordMetadata(NamedTuple):
-    """Where the record being processed came from."""
+    """Where the record being processed came from; in a punctuator nowhere: ``(None, -1, -1)``."""
 
-    topic: str
+    topic: str | None
     partition: int
     offset: int
 
@@ -82,10 +84,10 @@ class RecordMetadata(NamedTuple):
 class RecordContext(NamedTuple):
     """The input record that is being processed: where it came from, its time, headers and raw bytes.
 
-    One of these is made per input record (a tuple, so that it is cheap), and kept beside every dirty cache entry.
+    In a punctuator the topic is ``None``, partition and offset are -1, and the time is that of the punctuation.
     """
 
-    topic: str
+    topic: str | None
     partition: int
     offset: int
     timestamp: int

@@ -21,7 +21,7 @@ import logging
 import struct
 from collections.abc import Mapping
 
-from pykstreams.runtime.java_order import hash_map_order, string_hash
+from pykstreams.topology.java_order import hash_set_order
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ def encode(partition_time: int, metadata: Mapping[str, int]) -> str:
     parts = [_HEAD.pack(_VERSION, partition_time)]
     if metadata:
         parts.append(_COUNT.pack(len(metadata)))
-        for key in hash_map_order(metadata, string_hash):
+        for key in hash_set_order(metadata):
             name = key.encode()
             parts += (_COUNT.pack(len(name)), name, _VALUE.pack(metadata[key]))
     return base64.b64encode(b"".join(parts)).decode("ascii")

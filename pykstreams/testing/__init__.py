@@ -1,5 +1,24 @@
 """Drivers, fakes and clusters for testing topologies; never imported by the package itself."""
 
 from pykstreams.runtime.mock_cluster import PARTITION_LIMIT_BYTES, PARTITIONS, EmbeddedCluster
+from pykstreams.testing.clock import MockClock
+from pykstreams.testing.driver import TopologyTestDriver
+from pykstreams.testing.input_topic import TestInputTopic
+from pykstreams.testing.mock_context import CapturedForward, CapturedPunctuator, MockProcessorContext
+from pykstreams.testing.output_topic import TestOutputTopic
+from pykstreams.testing.records import ProducedRecord, TestRecord
 
-__all__ = ["PARTITIONS", "PARTITION_LIMIT_BYTES", "EmbeddedCluster"]
+__all__ = [
+    "PARTITIONS",
+    "PARTITION_LIMIT_BYTES",
+    "CapturedForward",
+    "CapturedPunctuator",
+    "EmbeddedCluster",
+    "MockClock",
+    "MockProcessorContext",
+    "ProducedRecord",
+    "TestInputTopic",
+    "TestOutputTopic",
+    "TestRecord",
+    "TopologyTestDriver",
+]

@@ -135,7 +135,7 @@ def _simple(spec: Json, step_id: str) -> dict[str, OnRecord]:
 
     def metadata_to_value(p: Running, r: Any) -> None:
         m = p.context.record_metadata
-        where = "none" if m is None else f"{m.topic}|{m.partition}|{m.offset}"
+        where = "none" if m is None else f"{text(m.topic)}|{m.partition}|{m.offset}"
         p.forward(r.replace(value=f"{text(r.value)}|{where}"))
 
     def times_to_value(p: Running, r: Any) -> None:

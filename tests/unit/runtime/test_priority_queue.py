@@ -1,11 +1,6 @@
-"""The orders that Java's collections give away, recorded from Java 17."""
+"""The heap against one of Java 17, whose steps were recorded."""
 
-from pykstreams.runtime.java_order import PriorityQueue, hash_map_order, topic_partition_hash
-
-PARTITIONS_IN_JAVA_ORDER = """
-    app-r1-repartition-0 zz-1 zz-0 app-r1-repartition-2 app-r1-repartition-1 app-r1-repartition-3
-    customers-0 orders-0 orders-1 customers-2 orders-2 customers-1 orders-3 customers-3 zz-3 zz-2
-""".split()
+from pykstreams.runtime.priority_queue import PriorityQueue
 
 PRIORITY_QUEUE_IN_JAVA = """
     +2 +4 +4 -0 -2 +0 +0 -3 +1 +3 -4 +3 +2 -5 +2 -8 -9 +0 +3 -10 -11 +3 +4 +0 -14 +2 -15 +1 +4 -16
@@ -18,14 +13,6 @@ PRIORITY_QUEUE_IN_JAVA = """
     +1 -131
 """.split()
 """``+t`` adds an item with time t, items are counted from 0; ``-n`` takes item n."""
-
-
-def test_hash_map_of_partitions_iterates_as_in_java():
-    inserted = [(topic, n) for topic in ("orders", "app-r1-repartition", "customers", "zz") for n in range(4)]
-
-    ordered = hash_map_order(inserted, lambda key: topic_partition_hash(*key))
-
-    assert PARTITIONS_IN_JAVA_ORDER == [f"{topic}-{n}" for topic, n in ordered]
 
 
 def test_priority_queue_breaks_ties_as_in_java():

@@ -1,0 +1,281 @@
+"""Hands records to the producer and keeps what went wrong with them until the next commit.
+
+Invariant: a record that the brokers did not take is never forgotten. Either the production exception handler lets
+it go, or an error is kept that ``check`` raises, and nothing is committed before ``check``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import DeliveryError, StreamsError, TaskCorruptedError, TaskMigratedError
+from pykstreams.core.handlers import (
+    ErrorHandlerContext,
+    ErrorHandlerResult,
+    checked_response,
+    handler_function,
+)
+from pykstreams.core.ids import TaskId
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.record import ProducerRecord
+from pykstreams.core.types import Headers
+from pykstreams.state.store import ChangelogWriter
+
+logger = logging.getLogger(__name__)
+
+ANY_PARTITION = -1
+"""Leaves the choice of the partition to the producer."""
+
+_WAIT_FOR_ROOM_S = 0.1
+_FATAL = frozenset(
+    (
+        "_AUTHENTICATION",
+        "CLUSTER_AUTHORIZATION_FAILED",
+        "SASL_AUTHENTICATION_FAILED",
+        "SECURITY_DISABLED",
+        "TOPIC_AUTHORIZATION_FAILED",
+        "TOPIC_EXCEPTION",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        "UNKNOWN",
+    )
+)
+"""Errors about which no handler is asked (``RecordCollectorImpl.isFatalException``, 4.3.1)."""
+_FENCED = frozenset(
+    (
+        "_FENCED",
+        "PRODUCER_FENCED",
+        "INVALID_PRODUCER_EPOCH",
+        "INVALID_PRODUCER_ID_MAPPING",
+        "OUT_OF_ORDER_SEQUENCE_NUMBER",
+    )
+)
+_TIMED_OUT = frozenset(("_MSG_TIMED_OUT", "_TIMED_OUT", "REQUEST_TIMED_OUT"))
+_PURGED = frozenset(("_PURGE_QUEUE", "_PURGE_INFLIGHT"))
+
+
+class Producer(Protocol):
+    """What is needed of ``confluent_kafka.Producer``.
+
+    Its own documentation names another order: positional arguments are in the order that stands here.
+    """
+
+    def produce(
+        self,
+        topic: str,
+        value: bytes | None = None,
+        key: bytes | None = None,
+        partition: int = ANY_PARTITION,
+        callback: Any = None,
+        on_delivery: Any = None,
+        timestamp: int = 0,
+        headers: Any = None,
+    ) -> None:
+        """Queues a record; ``BufferError`` when there is no room."""
+        ...
+
+    def poll(self, timeout: float) -> int:
+        """Runs the callbacks of records that were delivered or not."""
+        ...
+
+    def flush(self) -> int:
+        """Waits until every record was delivered or not."""
+        ...
+
+
+class RecordCollector:
+    """The way out of the tasks of one worker.
+
+    The worker makes the producer so that it calls ``delivery_failed`` for records that were not taken
+    (``on_delivery`` with ``delivery.report.only.error``): a call per record would cost more than the record.
+
+    :param partition_count: gives the number of partitions of a topic, 0 for a topic that does not exist.
+    """
+
+    def __init__(
+        self,
+        producer: Producer,
+        *,
+        config: StreamsConfig,
+        metrics: StreamsMetrics,
+        partition_count: Callable[[str], int],
+    ) -> None:
+        self.produce = producer.produce
+        self._producer = producer
+        self._handler = config.production_exception_handler
+        self._metrics = metrics
+        self._partition_count = partition_count
+        self._writers: dict[tuple[str | None, int], dict[TaskId, str]] = {}
+        self._error: StreamsError | None = None
+
+    def register(self, task_id: TaskId, node: str, topic: str | None, partition: int = ANY_PARTITION) -> None:
+        """Says which node of which task writes to a topic (``None``: to topics chosen per record)."""
+        self._writers.setdefault((topic, partition), {})[task_id] = node
+
+    def forget(self, task_id: TaskId) -> None:
+        """Removes what was registered for a task that closes."""
+        for writers in self._writers.values():
+            writers.pop(task_id, None)
+
+    def partitions_of(self, topic: str, node: str) -> int:
+        """The number of partitions of a topic; ``StreamsError`` when it does not exist."""
+        count = self._partition_count(topic)
+        if count < 1:
+            raise StreamsError(
+                f"topic {topic!r}, to which {node} writes with a partitioner, does not exist; create it first"
+            )
+        return count
+
+    def changelog_writer(self, task_id: TaskId, store: str, topic: str, partition: int) -> ChangelogWriter:
+        """Gives the callable by which a store writes to its changelog.
+
+        A timestamp of ``None`` leaves the time to the producer.
+        """
+        self.register(task_id, store, topic, partition)
+        produce, wait = self.produce, self.produce_when_there_is_room
+
+        def write(key: bytes, value: bytes | None, timestamp: int | None, headers: Headers) -> None:
+            if timestamp is None:
+                self.send(ProducerRecord(topic, key, value, partition, None, headers))
+                return
+            try:
+                produce(topic, value, key, partition, None, None, timestamp, list(headers) if headers else None)
+            except BufferError:
+                wait(topic, value, key, partition, timestamp, headers)
+
+        return write
+
+    def send(self, record: ProducerRecord) -> None:
+        """Sends one record of raw bytes, such as a dead letter."""
+        partition = ANY_PARTITION if record.partition is None else record.partition
+        self.produce_when_there_is_room(
+            record.topic, record.value, record.key, partition, record.timestamp, record.headers
+        )
+
+    def send_all(self, records: Iterable[ProducerRecord]) -> None:
+        """Sends several."""
+        for record in records:
+            self.send(record)
+
+    def produce_when_there_is_room(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        partition: int,
+        timestamp: int | None,
+        headers: Headers,
+    ) -> None:
+        """Queues a record; while the queue is full, waits for deliveries. Raises an error that is kept."""
+        time = {} if timestamp is None else {"timestamp": timestamp}
+        while True:
+            try:
+                self._producer.produce(topic, value, key, partition, headers=list(headers) if headers else None, **time)
+            except BufferError:
+                self._producer.poll(_WAIT_FOR_ROOM_S)
+                self.check()
+            else:
+                return
+
+    def refused(self, error: Exception, record: ProducerRecord) -> None:
+        """Takes an exception of ``produce`` itself, such as a message that is too large.
+
+        Anything but an error of the client is a programming error and is raised.
+        """
+        inner = error.args[0] if error.args else None
+        if not hasattr(inner, "name"):
+            raise error
+        self._failed(inner, record)
+
+    def delivery_failed(self, error: Any, message: Any) -> None:
+        """Takes the report of a record that the brokers did not take; an ``error`` of ``None`` is no failure."""
+        if error is None:
+            return
+        record = ProducerRecord(
+            message.topic(),
+            message.key(),
+            message.value(),
+            message.partition(),
+            message.timestamp()[1],
+            message.headers() or (),
+        )
+        self._failed(error, record)
+
+    def poll(self) -> None:
+        """Runs callbacks that are due, without waiting."""
+        self._producer.poll(0)
+
+    def flush(self) -> None:
+        """Waits until every record was taken, or given up; raises the error that is kept."""
+        self._producer.flush()
+        self.check()
+
+    def check(self) -> None:
+        """Raises the error that is kept."""
+        if self._error is not None:
+            raise self._error
+
+    def clear(self) -> None:
+        """Drops the error that is kept, when its tasks have been closed or a transaction was aborted."""
+        self._error = None
+
+    def _failed(self, error: Any, record: ProducerRecord) -> None:
+        name = str(error.name())
+        if self._error is not None or name in _PURGED:
+            return
+        writers = self._writers_of(record)
+        task_id, node = next(iter(writers.items()), (None, "a sink"))
+        failure = DeliveryError(
+            f"record to {record.topic} from {node} was not delivered: {error.str()} ({name})",
+            name=name,
+            retriable=bool(error.retriable()) or name in _TIMED_OUT,
+            fatal=bool(error.fatal()),
+            task_id=task_id,
+        )
+        if name in _FENCED:
+            self._keep(TaskMigratedError(f"{failure}; the task has moved to another worker", task_id=task_id), failure)
+        elif failure.fatal or name in _FATAL:
+            self._keep(failure, None)
+        else:
+            self._ask(failure, record, node, writers)
+
+    def _ask(self, failure: DeliveryError, record: ProducerRecord, node: str, writers: dict[TaskId, str]) -> None:
+        task_id = failure.task_id or TaskId(-1, -1)
+        time = -1 if record.timestamp is None else record.timestamp
+        context = ErrorHandlerContext(None, -1, -1, record.headers, node, task_id, time)
+        try:
+            answer = handler_function(self._handler)(context, record, failure)
+            response = checked_response(self._handler, answer)
+        except Exception as error:
+            self._keep(
+                StreamsError(
+                    f"production exception handler {self._handler!r} itself failed with {error!r}; "
+                    f"it was asked because: {failure}",
+                    task_id=failure.task_id,
+                ),
+                error,
+            )
+            return
+        self.send_all(response.dead_letter_queue_records)
+        if response.result is ErrorHandlerResult.RESUME:
+            logger.warning("%s; the production exception handler goes on without it", failure)
+            for writer in writers:
+                self._metrics.counter("dropped-records-total", "stream-task-metrics", task_id=str(writer)).total += 1
+        elif response.result is ErrorHandlerResult.RETRY and failure.retriable and writers:
+            logger.error("%s; its tasks go back to their last commit", failure)
+            self._keep(TaskCorruptedError(writers), failure)
+        else:
+            self._keep(failure, None)
+
+    def _keep(self, error: StreamsError, cause: Exception | None) -> None:
+        error.__cause__ = cause
+        self._error = error
+
+    def _writers_of(self, record: ProducerRecord) -> dict[TaskId, str]:
+        partition = ANY_PARTITION if record.partition is None else record.partition
+        for place in ((record.topic, partition), (record.topic, ANY_PARTITION), (None, ANY_PARTITION)):
+            if writers := self._writers.get(place):
+                return writers
+        return {}

@@ -1,0 +1,171 @@
+"""Compiles the plan of a sub-topology into callables: from the leaves up, each with its children bound.
+
+Invariant: everything that can be decided once is decided here; what is returned only runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pykstreams.core.errors import ConfigError, StreamsError
+from pykstreams.core.processor import OperatorSupplier
+from pykstreams.core.types import Decoder, Forward, Headers
+from pykstreams.processors.user import UserProcessor
+from pykstreams.runtime.context import NodeContext, NodeProcessingContext, TaskState
+from pykstreams.runtime.failures import REPORTED
+from pykstreams.runtime.sinks import Sink
+from pykstreams.serdes.base import bind_deserializer
+from pykstreams.topology.plan import ProcessorNode, SinkNode, SourceNode, SubtopologyPlan
+
+
+def compile_plan(plan: SubtopologyPlan, task: TaskState) -> Mapping[str, Forward]:
+    """Gives what to call for a record of each source, by the name of the source."""
+    built: dict[str, Forward] = {}
+    guarded = () if task.failures.only_fails else _parents_of_sinks(plan)
+    for name in reversed(list(plan.nodes)):
+        node = plan.nodes[name]
+        if isinstance(node, SinkNode):
+            built[name] = _sink(node, task, raises=not task.failures.only_fails)
+            continue
+        children = {child: built[child] for child in node.children}
+        forward = fan_out(tuple(children.values()))
+        if isinstance(node, SourceNode):
+            built[name] = forward
+        else:
+            built[name] = _processor(node, task, forward, children, guard=name in guarded)
+    return {node.name: built[node.name] for node in plan.sources}
+
+
+def fan_out(children: Sequence[Forward]) -> Forward:
+    """Gives one callable for all children in order: the child itself where there is one."""
+    if not children:
+        return _nowhere
+    if len(children) == 1:
+        return children[0]
+    if len(children) == 2:
+        first, second = children
+
+        def both(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            first(key, value, timestamp, headers)
+            second(key, value, timestamp, headers)
+
+        return both
+
+    def every(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        for child in children:
+            child(key, value, timestamp, headers)
+
+    return every
+
+
+def source_decoders(source: SourceNode, topic: str, task: TaskState) -> tuple[Decoder, Decoder]:
+    """Gives the decoders of key and value for one topic of a source."""
+    config = task.config
+    key = _resolved(source.key_deserializer, lambda: config.default_key_serde.deserializer, "key", source.name, task)
+    value = _resolved(
+        source.value_deserializer, lambda: config.default_value_serde.deserializer, "value", source.name, task
+    )
+    return bind_deserializer(key, topic), bind_deserializer(value, topic)
+
+
+def _nowhere(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+    """Where records of a node without children go."""
+
+
+def _processor(
+    node: ProcessorNode, task: TaskState, forward: Forward, children: Mapping[str, Forward], *, guard: bool
+) -> Forward:
+    processing = NodeProcessingContext(task, node.name, node.stores)
+    context = NodeContext(task, node.name, processing, forward, children)
+    supplier: Any = node.supplier
+    operator: OperatorSupplier = supplier if hasattr(supplier, "build") else UserProcessor(supplier)
+    run = operator.build(context)
+    return _guarded(run, context) if guard else run
+
+
+def _guarded(run: Forward, context: NodeContext) -> Forward:
+    """Lets a node answer for errors of the sinks below it, as in Kafka Streams.
+
+    There a sink has no exception handling of its own: what it raises surfaces at the processor that forwarded to
+    it, which loses the record for its later children, too (``SinkNode.process``, ``ProcessorNode.process``, 4.3.1).
+    """
+    fail = context.fail
+
+    def guarded(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        try:
+            run(key, value, timestamp, headers)
+        except REPORTED:
+            raise
+        except Exception as error:
+            fail(error, key, value, timestamp, headers)
+
+    return guarded
+
+
+def _parents_of_sinks(plan: SubtopologyPlan) -> frozenset[str]:
+    return frozenset(
+        node.name
+        for node in plan.nodes.values()
+        if isinstance(node, ProcessorNode) and any(isinstance(plan.nodes[child], SinkNode) for child in node.children)
+    )
+
+
+def _sink(node: SinkNode, task: TaskState, *, raises: bool) -> Forward:
+    config = task.config
+    key = _resolved(node.key_serializer, lambda: config.default_key_serde.serializer, "key", node.name, task)
+    value = _resolved(node.value_serializer, lambda: config.default_value_serde.serializer, "value", node.name, task)
+
+    def fail(error: Exception, record_key: Any, record_value: Any, timestamp: int, headers: Headers) -> None:
+        if raises:
+            raise error
+        task.failures.processing(node.name, error, record_key, record_value, timestamp, headers)
+
+    sink = Sink(
+        node.name,
+        key,
+        value,
+        task.collector,
+        task.failures,
+        task.current,
+        lambda reason: task.dropped.drop(node.name, reason),
+        fail,
+    )
+    if isinstance(node.topic, str):
+        task.collector.register(task.task_id, node.name, node.topic)
+        return sink.to_topic(node.topic, node.partitioner)
+    task.collector.register(task.task_id, node.name, None)
+    return sink.to_chosen_topic(node.topic, node.partitioner)
+
+
+def _resolved(given: Any, default: Callable[[], Any], part: str, node: str, task: TaskState) -> Any:
+    """Gives a serializer or deserializer: the one of the node, or the default of the configuration."""
+    if given is not None:
+        return given
+    try:
+        return default()
+    except ConfigError as error:
+        raise StreamsError(
+            f"{node} has no {part} serde: none was given for it, and {error}", task_id=task.task_id
+        ) from error
+
+
+def source_of(plan: SubtopologyPlan, topic: str) -> SourceNode:
+    """Gives the source that reads a topic: by name, or else by pattern."""
+    found: SourceNode | None = next((node for node in plan.sources if topic in node.topics), None)
+    if found is None:
+        found = next(
+            (
+                node
+                for node in plan.sources
+                if node.pattern is not None
+                and (node.pattern.pattern == topic or node.pattern.fullmatch(topic) is not None)
+            ),
+            None,
+        )
+    if found is None:
+        raise StreamsError(
+            f"no source of sub-topology {plan.id} reads topic {topic!r}; do all workers of the application run the "
+            "same topology?"
+        )
+    return found

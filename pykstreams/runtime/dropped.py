@@ -1,0 +1,62 @@
+"""Counts the records that are dropped on the way, and warns of them without flooding the log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.ids import TaskId
+from pykstreams.core.metrics import Counter
+
+if TYPE_CHECKING:
+    from pykstreams.core.record import RecordContext
+
+logger = logging.getLogger(__name__)
+
+WARN_INTERVAL_S = 10.0
+
+
+class DroppedRecords:
+    """The dropped records of one task (metric ``dropped-records-total``).
+
+    For each node and reason the first is logged, and after that at most one in ten seconds, with the number of
+    those that were not.
+    """
+
+    def __init__(
+        self,
+        task_id: TaskId,
+        counter: Counter,
+        clock: Clock,
+        position: Callable[[], RecordContext | None],
+    ) -> None:
+        self._task_id = task_id
+        self._counter = counter
+        self._clock = clock
+        self._position = position
+        self._last: dict[tuple[str, str], tuple[float, int]] = {}
+
+    @property
+    def total(self) -> int:
+        """How many there were."""
+        return self._counter.total
+
+    def count(self) -> None:
+        """Counts one of which somebody else has told already."""
+        self._counter.total += 1
+
+    def drop(self, node: str, reason: str) -> None:
+        """Counts one and warns if it is time to."""
+        self._counter.total += 1
+        now = self._clock.monotonic()
+        last, silent = self._last.get((node, reason), (None, 0))
+        if last is not None and now - last < WARN_INTERVAL_S:
+            self._last[node, reason] = (last, silent + 1)
+            return
+        self._last[node, reason] = (now, 0)
+        context = self._position()
+        where = "no input record" if context is None else f"{context.topic}-{context.partition}@{context.offset}"
+        more = f" (and {silent} more since the last warning)" if silent else ""
+        logger.warning("%s dropped a record: %s; task %s, %s%s", node, reason, self._task_id, where, more)

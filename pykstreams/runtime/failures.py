@@ -1,0 +1,223 @@
+"""What happens when a record cannot be read, processed or serialized: handlers, dead letters, the final error.
+
+Nothing here runs for a record that succeeds. Invariant: an error leaves a task once, as a ``StreamsError`` that says
+where it happened; errors that a node further down has reported pass through unchanged.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import (
+    ProcessingError,
+    StreamsError,
+    TaskCorruptedError,
+    TaskMigratedError,
+)
+from pykstreams.core.handlers import (
+    ErrorHandlerContext,
+    ErrorHandlerResponse,
+    ErrorHandlerResult,
+    LogAndFailProcessingExceptionHandler,
+    SerializationExceptionOrigin,
+    checked_response,
+    handler_function,
+)
+from pykstreams.core.ids import TaskId
+from pykstreams.core.processor import CurrentRecord
+from pykstreams.core.record import ConsumerRecord, ProducerRecord, Record, RecordContext
+from pykstreams.core.types import Headers
+from pykstreams.runtime.collector import RecordCollector
+from pykstreams.runtime.dropped import DroppedRecords
+from pykstreams.serdes.base import located
+
+logger = logging.getLogger(__name__)
+
+REPORTED = (ProcessingError, TaskCorruptedError, TaskMigratedError)
+"""Errors that were decided on already."""
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent)
+_OTHER_HOMES = tuple(str(Path(_PACKAGE).parent / name) for name in ("processors", "serdes"))
+_SHOWN_CHARACTERS = 120
+
+
+class Failures:
+    """The exception handlers of one task."""
+
+    def __init__(
+        self,
+        task_id: TaskId,
+        config: StreamsConfig,
+        collector: RecordCollector,
+        current: CurrentRecord,
+        dropped: DroppedRecords,
+    ) -> None:
+        self._task_id = task_id
+        self._collector = collector
+        self._current = current
+        self._dropped = dropped
+        self._deserialization = config.deserialization_exception_handler
+        self._processing = config.processing_exception_handler
+        self._production = config.production_exception_handler
+        self.only_fails = (
+            type(self._processing) is LogAndFailProcessingExceptionHandler
+            and config.errors_dead_letter_queue_topic_name is None
+        )
+        """Whether the processing handler just fails, so that nobody can tell which node it was asked about."""
+
+    def undecodable(self, source: str, message: Any, error: Exception) -> None:
+        """Asks about an input record that cannot be deserialized; returns when it is to be skipped."""
+        topic, partition, offset = message.topic(), message.partition(), message.offset()
+        headers = message.headers() or ()
+        timestamp, key, value = message.timestamp()[1], message.key(), message.value()
+        found = located(error, topic, partition, offset)
+        context = ErrorHandlerContext(topic, partition, offset, headers, source, self._task_id, timestamp, key, value)
+        record = ConsumerRecord(topic, partition, offset, timestamp, key, value, headers)
+        if self._resumes("deserialization", self._deserialization, context, record, found):
+            self._dropped.count()
+            return
+        raise StreamsError(
+            f"{source} cannot read record {topic}-{partition} offset {offset} of task {self._task_id}: {found}; "
+            "give the source the right serde, or set deserialization.exception.handler to skip such records",
+            task_id=self._task_id,
+        ) from found
+
+    def processing(self, node: str, error: Exception, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        """Asks about an exception of a node; returns when the record is to be dropped there."""
+        if isinstance(error, REPORTED):
+            raise error
+        context = self._context(node, timestamp, headers)
+        record = None if timestamp < 0 else Record(key, value, timestamp, headers)
+        if self._resumes("processing", self._processing, context, record, error):
+            self._dropped.count()
+            return
+        raise self._final(node, context, error, f"; key={_shown(key)}, value={_shown(value)}") from error
+
+    def punctuation(self, node: str, error: Exception, time: int) -> None:
+        """Asks about an exception of a punctuator; returns when it is to go on."""
+        if isinstance(error, REPORTED):
+            raise error
+        context = ErrorHandlerContext(None, -1, -1, (), node, self._task_id, time)
+        if self._resumes("processing", self._processing, context, None, error):
+            self._dropped.count()
+            return
+        raise self._final(node, context, error, f"; punctuator at {time}") from error
+
+    def unserializable(
+        self, node: str, record: ProducerRecord, error: Exception, origin: SerializationExceptionOrigin
+    ) -> None:
+        """Asks about an output record that cannot be serialized; returns when it is to be dropped."""
+        time = -1 if record.timestamp is None else record.timestamp
+        context = self._context(node, time, record.headers)
+        handle = handler_function(self._production, "handle_serialization_error")
+
+        def ask(context: ErrorHandlerContext, record: Any, error: Exception) -> ErrorHandlerResponse:
+            return handle(context, record, error, origin)
+
+        if self._resumes("production", ask, context, record, error):
+            self._dropped.drop(node, f"its {origin.value} could not be serialized for topic {record.topic!r}")
+            return
+        raise StreamsError(
+            f"{node} cannot write the {origin.value} of a record to topic {record.topic!r}: {error}; "
+            f"give the sink the right serde ({_input(context)}, task {self._task_id})",
+            task_id=self._task_id,
+        ) from error
+
+    def unexpected(self, error: Exception) -> StreamsError:
+        """Gives the error for an exception that no node has reported."""
+        context = self._current.context
+        topic, partition, offset = (None, -1, -1) if context is None else context[:3]
+        where = ErrorHandlerContext(topic, partition, offset, (), "", self._task_id, -1)
+        return ProcessingError(
+            f"record {_input(where)} failed in task {self._task_id}: {_said(error)}",
+            topic=topic,
+            partition=partition,
+            offset=offset,
+            task_id=self._task_id,
+        )
+
+    def _context(self, node: str, timestamp: int, headers: Headers) -> ErrorHandlerContext:
+        found: RecordContext | None = self._current.context
+        if found is None:
+            return ErrorHandlerContext(None, -1, -1, headers, node, self._task_id, timestamp)
+        return ErrorHandlerContext(
+            found.topic,
+            found.partition,
+            found.offset,
+            headers,
+            node,
+            self._task_id,
+            timestamp,
+            found.source_raw_key,
+            found.source_raw_value,
+        )
+
+    def _resumes(
+        self,
+        kind: str,
+        handler: Any,
+        context: ErrorHandlerContext,
+        record: ConsumerRecord | ProducerRecord | Record[Any, Any] | None,
+        error: Exception,
+    ) -> bool:
+        ask: Callable[..., object] = handler_function(handler)
+        try:
+            response = checked_response(handler, ask(context, record, error))
+        except Exception as failure:
+            logger.error("%s exception handler failed; it was asked because of this", kind, exc_info=error)
+            raise ProcessingError(
+                f"the {kind} exception handler itself failed with {_said(failure)}; it was asked because "
+                f"{context.processor_node_id} had raised {error!r} at {_input(context)}",
+                node=context.processor_node_id,
+                topic=context.topic,
+                partition=context.partition,
+                offset=context.offset,
+                task_id=self._task_id,
+            ) from failure
+        self._collector.send_all(response.dead_letter_queue_records)
+        return response.result is ErrorHandlerResult.RESUME
+
+    def _final(self, node: str, context: ErrorHandlerContext, error: Exception, detail: str) -> ProcessingError:
+        return ProcessingError(
+            f"{node} failed at {_input(context)} of task {self._task_id}: {_said(error)}{detail}; "
+            "correct it, or set processing.exception.handler to go on without such records",
+            node=node,
+            topic=context.topic,
+            partition=context.partition,
+            offset=context.offset,
+            task_id=self._task_id,
+        )
+
+
+def origin_of(error: BaseException) -> str | None:
+    """Names the innermost function outside of this package that an exception came through, with its line."""
+    found = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        code = frame.f_code
+        if not code.co_filename.startswith((_PACKAGE, *_OTHER_HOMES)):
+            found = f"{frame.f_globals.get('__name__', '?')}.{code.co_qualname} (line {line})"
+    return found
+
+
+def _said(error: BaseException) -> str:
+    origin = origin_of(error)
+    return f"{error!r}" if origin is None else f"{error!r} raised in {origin}"
+
+
+def _input(context: ErrorHandlerContext) -> str:
+    if context.topic is None:
+        return "no input record"
+    return f"record {context.topic}-{context.partition} offset {context.offset}"
+
+
+def _shown(value: object) -> str:
+    try:
+        text = repr(value)
+    except Exception as error:  # a user's __repr__ must not hide the error that is being reported
+        text = f"<a value whose repr raised {type(error).__name__}>"
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."

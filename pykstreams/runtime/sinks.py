@@ -1,0 +1,174 @@
+"""Compiles a sink: serializers bound to the topic, partitioner, topic extractor, producer.
+
+Three shapes, from fast to slow: a fixed topic without a partitioner, a fixed topic with one, a topic chosen per
+record. Behaviour: ``SinkNode.process`` and ``RecordCollectorImpl.send``, 4.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from pykstreams.core.handlers import SerializationExceptionOrigin
+from pykstreams.core.processor import CurrentRecord
+from pykstreams.core.record import ProducerRecord, RecordContext
+from pykstreams.core.types import Encoder, Forward, Headers, StreamPartitioner, TopicNameExtractor
+from pykstreams.runtime.collector import ANY_PARTITION, RecordCollector
+from pykstreams.runtime.failures import Failures
+from pykstreams.serdes.base import bind_serializer
+
+_Fail: TypeAlias = Callable[[Exception, Any, Any, int, Headers], None]
+_Write: TypeAlias = Callable[[Any, Any, int, Headers, int], None]
+"""Sends a record to one partition of one topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """A sink of one task, before it is compiled.
+
+    ``fail`` takes exceptions of the extractor, the partitioner and of serialization.
+    """
+
+    node: str
+    key_serializer: Any
+    value_serializer: Any
+    collector: RecordCollector
+    failures: Failures
+    current: CurrentRecord
+    drop: Callable[[str], None]
+    fail: _Fail
+
+    def to_topic(self, topic: str, partitioner: StreamPartitioner[Any, Any] | None) -> Forward:
+        """Gives the callable for a fixed topic."""
+        write = self._writer(topic)
+        if partitioner is not None:
+            return self._partitioned(topic, partitioner, write)
+        encode_key = bind_serializer(self.key_serializer, topic)
+        encode_value = bind_serializer(self.value_serializer, topic)
+        produce, fail = self.collector.produce, self.fail
+        wait, refused = self.collector.produce_when_there_is_room, self.collector.refused
+
+        def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                raw_key = encode_key(key, headers)
+                raw_value = encode_value(value, headers)
+            except Exception:  # once more, slowly, to find out which of the two it was
+                try:
+                    write(key, value, timestamp, headers, ANY_PARTITION)
+                except Exception as error:
+                    fail(error, key, value, timestamp, headers)
+                return
+            try:
+                produce(
+                    topic,
+                    raw_value,
+                    raw_key,
+                    ANY_PARTITION,
+                    None,
+                    None,
+                    timestamp,
+                    list(headers) if headers else None,
+                )
+            except BufferError:
+                wait(topic, raw_value, raw_key, ANY_PARTITION, timestamp, headers)
+            except Exception as error:
+                refused(error, ProducerRecord(topic, raw_key, raw_value, None, timestamp, headers))
+
+        return send
+
+    def to_chosen_topic(
+        self, extractor: TopicNameExtractor[Any, Any], partitioner: StreamPartitioner[Any, Any] | None
+    ) -> Forward:
+        """Gives the callable for a topic that is chosen per record."""
+        current, fail = self.current, self.fail
+        senders: dict[str, Forward] = {}
+
+        def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                context = current.context
+                topic = extractor(key, value, _as_seen(context, timestamp, headers))
+                sender = senders.get(topic)
+                if sender is None:
+                    if not isinstance(topic, str):
+                        raise TypeError(f"topic extractor {extractor!r} gave {topic!r}; expected a topic name")
+                    sender = senders[topic] = self.to_topic(topic, partitioner)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            sender(key, value, timestamp, headers)
+
+        return send
+
+    def _partitioned(self, topic: str, partitioner: StreamPartitioner[Any, Any], write: _Write) -> Forward:
+        collector, fail, node, drop = self.collector, self.fail, self.node, self.drop
+
+        def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                chosen = partitioner(topic, key, value, collector.partitions_of(topic, node))
+                if chosen is None:
+                    write(key, value, timestamp, headers, ANY_PARTITION)
+                elif isinstance(chosen, int):
+                    write(key, value, timestamp, headers, _checked(chosen, partitioner))
+                elif chosen:
+                    for partition in _in_order(chosen):
+                        write(key, value, timestamp, headers, _checked(partition, partitioner))
+                else:
+                    drop(f"the partitioner chose no partition of topic {topic!r}")
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+
+        return send
+
+    def _writer(self, topic: str) -> _Write:
+        encode_key = bind_serializer(self.key_serializer, topic)
+        encode_value = bind_serializer(self.value_serializer, topic)
+        collector = self.collector
+
+        def write(key: Any, value: Any, timestamp: int, headers: Headers, partition: int) -> None:
+            raw: list[bytes | None] = []
+            steps: tuple[tuple[Encoder, Any, SerializationExceptionOrigin], ...] = (
+                (encode_key, key, SerializationExceptionOrigin.KEY),
+                (encode_value, value, SerializationExceptionOrigin.VALUE),
+            )
+            for encode, data, origin in steps:
+                try:
+                    raw.append(encode(data, headers))
+                except Exception as error:
+                    record = ProducerRecord(
+                        topic,
+                        key,
+                        value,
+                        None if partition == ANY_PARTITION else partition,
+                        timestamp,
+                        headers,
+                    )
+                    self.failures.unserializable(self.node, record, error, origin)
+                    return
+            raw_key, raw_value = raw
+            try:
+                collector.produce_when_there_is_room(topic, raw_value, raw_key, partition, timestamp, headers)
+            except Exception as error:
+                collector.refused(error, ProducerRecord(topic, raw_key, raw_value, partition, timestamp, headers))
+
+        return write
+
+
+def _as_seen(context: RecordContext | None, timestamp: int, headers: Headers) -> RecordContext:
+    """The context that a topic extractor gets: where the input came from, time and headers of this record."""
+    if context is None:
+        return RecordContext(None, -1, -1, timestamp, headers)
+    return RecordContext(context.topic, context.partition, context.offset, timestamp, headers)
+
+
+def _in_order(partitions: Collection[int]) -> Collection[int]:
+    """Each partition once; those of a set ascending, so that the order is the same in every process."""
+    if isinstance(partitions, set | frozenset):
+        return sorted(partitions)
+    return cast("Collection[int]", dict.fromkeys(partitions))
+
+
+def _checked(partition: int, partitioner: object) -> int:
+    if not isinstance(partition, int) or partition < 0:
+        raise ValueError(f"partitioner {partitioner!r} chose partition {partition!r}; expected a number from 0")
+    return partition

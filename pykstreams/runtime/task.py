@@ -1,0 +1,406 @@
+"""One task: the plan of a sub-topology, compiled over open stores, fed with the records of its partitions.
+
+The worker and the test driver run this same class. The order of its life: ``open_stores``, restoring the stores from
+outside, ``start``, then ``add``, ``process``, ``punctuate`` and for each commit ``prepare_commit`` and
+``post_commit``, at last ``close``. Everything but ``open_stores`` and restoring happens on one thread.
+
+Invariant: what ``prepare_commit`` gives is exactly what was processed; records that are queued are not in it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import StreamsError
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.processor import CurrentRecord
+from pykstreams.core.timestamps import FailOnInvalidTimestamp, WallclockTimestampExtractor
+from pykstreams.core.types import Punctuator
+from pykstreams.runtime.collector import RecordCollector
+from pykstreams.runtime.compiled import compile_plan, source_decoders, source_of
+from pykstreams.runtime.context import TaskState, TaskStoreContext, describe_record
+from pykstreams.runtime.dropped import DroppedRecords
+from pykstreams.runtime.failures import Failures
+from pykstreams.runtime.offset_metadata import ProcessorMetadata, decode, encode
+from pykstreams.runtime.partition_group import LagProvider, PartitionGroup, RecordQueue
+from pykstreams.runtime.punctuation import PunctuationQueue
+from pykstreams.state.caching import RecordCache
+from pykstreams.topology.plan import SubtopologyPlan
+
+logger = logging.getLogger(__name__)
+
+
+class Task:
+    """A task of a worker, or of a test driver.
+
+    :param plan: the sub-topology to run.
+    :param input_partitions: the partitions that it reads.
+    :param directory: the folder for its stores.
+    :param lag: tells how many records of a partition are still on the brokers (for ``max.task.idle.ms``).
+    """
+
+    def __init__(
+        self,
+        task_id: TaskId,
+        plan: SubtopologyPlan,
+        input_partitions: Collection[TopicPartition],
+        *,
+        config: StreamsConfig,
+        clock: Clock,
+        collector: RecordCollector,
+        cache: RecordCache,
+        directory: Path,
+        metrics: StreamsMetrics,
+        lag: LagProvider | None = None,
+    ) -> None:
+        self.id = task_id
+        self.input_partitions = tuple(input_partitions)
+        self._plan = plan
+        self._clock = clock
+        self._cache = cache
+        self._lag = lag
+        current = CurrentRecord(describe_record)
+        tags = {"task_id": str(task_id)}
+        dropped = DroppedRecords(
+            task_id,
+            metrics.counter("dropped-records-total", "stream-task-metrics", **tags),
+            clock,
+            lambda: current.context,
+        )
+        self._processed = metrics.counter("process-total", "stream-task-metrics", **tags)
+        failures = Failures(task_id, config, collector, current, dropped)
+        self._state = TaskState(
+            task_id,
+            config,
+            clock,
+            collector,
+            metrics,
+            directory,
+            current,
+            dropped,
+            failures,
+            PunctuationQueue(self._punctuate),
+            PunctuationQueue(self._punctuate),
+        )
+        self._queues: dict[TopicPartition, RecordQueue] = {}
+        self._group: PartitionGroup | None = None
+        self._only: RecordQueue | None = None
+        self._waiting: list[Any] = []
+        self._consumed: dict[TopicPartition, int] = {}
+        self._known: dict[TopicPartition, int] = {}
+        self._commit_needed = False
+
+    @property
+    def stores(self) -> Mapping[str, Any]:
+        """The open stores by name, in the order in which they are flushed."""
+        return self._state.stores
+
+    @property
+    def stream_time(self) -> int:
+        """The highest timestamp of the records processed so far, -1 before the first."""
+        return self._state.stream_time[0]
+
+    @property
+    def metadata(self) -> ProcessorMetadata:
+        """Numbers of operators that are committed beside the offsets."""
+        return self._state.metadata
+
+    @property
+    def commit_needed(self) -> bool:
+        """Whether anything has happened since the last commit."""
+        return self._commit_needed or self._state.metadata.needs_commit
+
+    @property
+    def commit_requested(self) -> bool:
+        """Whether user code has asked for a commit."""
+        return self._state.commit_requested
+
+    @property
+    def buffered(self) -> int:
+        """The number of records that wait."""
+        return sum(len(queue) for queue in self._queues.values()) + len(self._waiting)
+
+    def buffered_of(self, partition: TopicPartition) -> int:
+        """The number of records of one partition that wait."""
+        return len(self._waiting) if self._only is not None else len(self._queues[partition])
+
+    def open_stores(self) -> dict[TopicPartition, Any]:
+        """Builds and opens the stores; gives those that are to be restored, by changelog partition."""
+        context = TaskStoreContext(self._state, self._plan, self._cache)
+        for name, builder in self._plan.stores.items():
+            store = builder.build()
+            self._state.stores[name] = store
+            store.init(context)
+        return {
+            self._changelog_partition(name): store
+            for name, store in self._state.stores.items()
+            if name in self._plan.changelogs
+        }
+
+    def start(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> None:
+        """Compiles the path, runs ``init`` of every node and takes up time where the last commit left it.
+
+        :param committed: offset and metadata of the input partitions that have been committed.
+        """
+        roots = compile_plan(self._plan, self._state)
+        self._queues = {partition: self._queue(partition, roots) for partition in self.input_partitions}
+        for partition, (offset, text) in committed.items():
+            time, values = decode(text)
+            self._queues[partition].partition_time = time
+            self._known[partition] = offset
+            self._state.stream_time[0] = max(self._state.stream_time[0], time)
+            self._state.metadata.update(values)
+        if len(self._queues) == 1 and self.input_partitions[0].topic not in self._pattern_texts():
+            self._only = self._queues[self.input_partitions[0]]
+        else:
+            self._group = PartitionGroup(self._queues, self._state.config.max_task_idle_ms, self._lag)
+        self._run_callbacks(self._state.init_callbacks)
+
+    def add(self, partition: TopicPartition, messages: Sequence[Any]) -> None:
+        """Puts raw messages, as the consumer gave them, at the end of a partition's queue."""
+        if self._group is None:
+            self._waiting += messages
+        else:
+            self._group.add(self._queues[partition], messages)
+
+    def is_ready(self) -> bool:
+        """Whether ``process`` would do anything: there is a record, and no other input must be waited for."""
+        if self._group is None:
+            return bool(self._waiting)
+        return self._group.is_ready(self._clock.now_ms())
+
+    def process(self, max_records: int) -> int:
+        """Processes up to so many records; gives how many were taken, those that had to be skipped included."""
+        count = self._process_one_partition(max_records) if self._group is None else self._process_group(max_records)
+        if count:
+            self._commit_needed = True
+            self._processed.total += count
+        return count
+
+    def punctuate(self, now_ms: int) -> bool:
+        """Runs the wall-clock punctuators that are due; tells whether any was."""
+        schedules = self._state.wall_clock_schedules
+        if now_ms < schedules.next_due[0]:
+            return False
+        ran = schedules.fire(now_ms)
+        self._commit_needed |= ran
+        return ran
+
+    def prepare_commit(self) -> dict[TopicPartition, tuple[int, str]]:
+        """Flushes the caches and gives the offsets to commit, with their metadata.
+
+        What the flush sends is in the producer's queue only: the worker flushes the collector once for all tasks.
+        """
+        if not self.commit_needed:
+            return {}
+        for store in self._state.stores.values():
+            store.flush_cache()
+        everywhere = self._state.metadata.needs_commit
+        partitions = self.input_partitions if everywhere else tuple(self._consumed)
+        return {
+            partition: committed for partition in partitions if (committed := self._committable(partition)) is not None
+        }
+
+    def post_commit(self, changelog_offsets: Mapping[TopicPartition, int]) -> None:
+        """Makes the state durable, once Kafka has the offsets.
+
+        :param changelog_offsets: the next offset of each changelog partition; for a source topic that serves as a
+            changelog it is known here.
+        """
+        for name, store in self._state.stores.items():
+            offset = None
+            if name in self._plan.changelogs:
+                partition = self._changelog_partition(name)
+                offset = changelog_offsets.get(partition)
+                if partition in self._consumed:
+                    offset = self._consumed[partition] + 1
+            store.commit(offset)
+        self._known.update((partition, offset + 1) for partition, offset in self._consumed.items())
+        self._commit_needed = False
+        self._state.commit_requested = False
+        self._state.metadata.needs_commit = False
+
+    def close(self) -> None:
+        """Closes processors and stores; all of them, whatever one of them raises. Does not commit."""
+        errors: list[Exception] = []
+        for name, callbacks in _in_order(self._plan, self._state.close_callbacks):
+            for callback in callbacks:
+                try:
+                    callback()
+                except Exception as error:
+                    errors.append(self._node_error(name, "close", error))
+        for store in self._state.stores.values():
+            try:
+                store.close()
+            except Exception as error:
+                errors.append(error)
+        self._state.stores.clear()
+        self._state.close_callbacks.clear()
+        self._state.stream_schedules.clear()
+        self._state.wall_clock_schedules.clear()
+        self._state.collector.forget(self.id)
+        for further in errors[1:]:
+            logger.error("task %s: closing went wrong once more", self.id, exc_info=further)
+        if errors:
+            raise errors[0]
+
+    def _process_one_partition(self, max_records: int) -> int:
+        """The hot loop: one partition, no record object, no look-up per record."""
+        waiting = self._waiting
+        queue = self._only
+        if not waiting or queue is None:
+            return 0
+        if len(waiting) <= max_records:
+            batch, self._waiting = waiting, []
+        else:
+            batch = waiting[:max_records]
+            del waiting[:max_records]
+        state = self._state
+        root, decode_key, decode_value = queue.root, queue.decode_key, queue.decode_value
+        extracts = queue.extracts
+        current, times, due = state.current, state.stream_time, state.stream_schedules.next_due
+        partition_time, stream_time = queue.partition_time, times[0]
+        message = None
+        try:
+            for message in batch:
+                headers = message.headers() or ()
+                try:
+                    key = decode_key(message.key(), headers)
+                    value = decode_value(message.value(), headers)
+                except Exception as unreadable:
+                    state.failures.undecodable(queue.source, message, unreadable)
+                    continue
+                timestamp = message.timestamp()[1]
+                if extracts or timestamp < 0:
+                    queue.partition_time = partition_time
+                    extracted = queue.timestamp_of(message, key, value, headers)
+                    if extracted is None:
+                        continue
+                    timestamp = extracted
+                if timestamp > partition_time:
+                    partition_time = timestamp
+                    if timestamp > stream_time:
+                        stream_time = times[0] = timestamp
+                current.raw = (message, timestamp)
+                root(key, value, timestamp, headers)
+                if stream_time >= due[0] and stream_time >= 0:
+                    self._fire_stream_time()
+        except BaseException as error:
+            done = next(i for i, other in enumerate(batch) if other is message)
+            self._waiting[:0] = batch[done + 1 :]
+            if done:
+                self._consumed[queue.partition] = batch[done - 1].offset()
+            raise self._as_streams_error(error) from _cause(error)
+        finally:
+            queue.partition_time = partition_time
+        self._consumed[queue.partition] = batch[-1].offset()
+        return len(batch)
+
+    def _process_group(self, max_records: int) -> int:
+        group = self._group
+        if group is None:
+            return 0
+        current, times, due = (
+            self._state.current,
+            self._state.stream_time,
+            self._state.stream_schedules.next_due,
+        )
+        now = self._clock.now_ms()
+        count = 0
+        while count < max_records and group.is_ready(now):
+            queue, (message, key, value, timestamp, headers) = group.take()
+            if timestamp >= 0:
+                if timestamp > times[0]:
+                    times[0] = timestamp
+                current.raw = (message, timestamp)
+                try:
+                    queue.root(key, value, timestamp, headers)
+                except Exception as error:
+                    raise self._as_streams_error(error) from _cause(error)
+            self._consumed[queue.partition] = message.offset()
+            count += 1
+            if times[0] >= due[0] and times[0] >= 0:
+                self._fire_stream_time()
+        return count
+
+    def _fire_stream_time(self) -> None:
+        self._commit_needed |= self._state.stream_schedules.fire(self._state.stream_time[0])
+
+    def _punctuate(self, node: str, callback: Punctuator, now: int) -> None:
+        self._state.current.raw = (None, now)
+        try:
+            callback(now)
+        except Exception as error:
+            self._state.failures.punctuation(node, error, now)
+
+    def _committable(self, partition: TopicPartition) -> tuple[int, str] | None:
+        queue = self._queues[partition]
+        if queue is self._only:
+            offset = self._waiting[0].offset() if self._waiting else None
+        else:
+            offset = queue.next_offset
+        if offset is None:
+            offset = self._consumed[partition] + 1 if partition in self._consumed else self._known.get(partition)
+        if offset is None:
+            return None
+        return offset, encode(queue.partition_time, self._state.metadata.values())
+
+    def _queue(self, partition: TopicPartition, roots: Mapping[str, Any]) -> RecordQueue:
+        source = source_of(self._plan, partition.topic)
+        extractor = source.timestamp_extractor or self._state.config.default_timestamp_extractor
+        if isinstance(extractor, WallclockTimestampExtractor):
+            extractor = extractor.on_clock(self._clock)
+        return RecordQueue(
+            partition,
+            source.name,
+            roots[source.name],
+            lambda topic: source_decoders(source, topic, self._state),
+            extractor,
+            self._state.failures,
+            self._state.dropped,
+            extracts=type(extractor) is not FailOnInvalidTimestamp,
+        )
+
+    def _pattern_texts(self) -> frozenset[str]:
+        return frozenset(pattern.pattern for pattern in self._plan.source_patterns)
+
+    def _changelog_partition(self, store: str) -> TopicPartition:
+        return TopicPartition(self._plan.changelogs[store], self.id.partition)
+
+    def _run_callbacks(self, callbacks: dict[str, list[Callable[[], None]]]) -> None:
+        for name, found in _in_order(self._plan, callbacks):
+            self._state.current.raw = (None, self._clock.now_ms())
+            for callback in found:
+                try:
+                    callback()
+                except Exception as error:
+                    raise self._node_error(name, "init", error) from error
+
+    def _node_error(self, node: str, what: str, error: Exception) -> StreamsError:
+        found = StreamsError(f"{what} of {node} failed in task {self.id}: {error!r}", task_id=self.id)
+        found.__cause__ = error
+        return found
+
+    def _as_streams_error(self, error: BaseException) -> BaseException:
+        if isinstance(error, StreamsError):
+            if error.task_id is None:
+                error.task_id = self.id
+            return error
+        return self._state.failures.unexpected(error) if isinstance(error, Exception) else error
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    """What stands behind the error that is raised in place of this one: itself, unless it is raised unchanged."""
+    return error if isinstance(error, Exception) and not isinstance(error, StreamsError) else error.__cause__
+
+
+def _in_order(
+    plan: SubtopologyPlan, callbacks: Mapping[str, list[Callable[[], None]]]
+) -> list[tuple[str, list[Callable[[], None]]]]:
+    return [(name, callbacks[name]) for name in plan.nodes if name in callbacks]

@@ -1,0 +1,43 @@
+"""A producer that keeps what it is given; the end of the line in a test driver."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pykstreams.runtime.collector import ANY_PARTITION
+from pykstreams.testing.records import ProducedRecord
+
+
+class CapturingProducer:
+    """Has the methods of ``confluent_kafka.Producer`` that the runtime calls, in the same positional order."""
+
+    def __init__(self) -> None:
+        self._records: list[ProducedRecord] = []
+
+    def produce(
+        self,
+        topic: str,
+        value: bytes | None = None,
+        key: bytes | None = None,
+        partition: int = ANY_PARTITION,
+        callback: Any = None,
+        on_delivery: Any = None,
+        timestamp: int | None = None,
+        headers: Any = None,
+    ) -> None:
+        """Keeps a record; without a timestamp its time is left to the producer."""
+        chosen = None if partition == ANY_PARTITION else partition
+        self._records.append(ProducedRecord(topic, chosen, key, value, timestamp, tuple(headers or ())))
+
+    def poll(self, timeout: float) -> int:
+        """Nothing is ever under way."""
+        return 0
+
+    def flush(self) -> int:
+        """Nothing is ever under way."""
+        return 0
+
+    def take(self) -> list[ProducedRecord]:
+        """What was produced since the last call."""
+        taken, self._records = self._records, []
+        return taken

@@ -1,0 +1,330 @@
+"""``TopologyTestDriver``: runs a topology in this thread, without a broker, on a clock that tests move.
+
+It feeds the same ``Task`` class that workers run. With one partition the whole topology is one task, as in Kafka's
+driver, and records are taken in its order (``TopologyTestDriver``, 4.3.1); with several there is one task per
+sub-topology and partition, as in a worker.
+
+Invariant: when a call returns, everything that it set off has happened: records that went through internal topics are
+processed, caches are flushed.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, cast
+
+from pykstreams.core.clock import SystemClock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
+from pykstreams.core.types import Decoder, Duration, Encoder, Headers, Timestamp
+from pykstreams.runtime.collector import RecordCollector
+from pykstreams.runtime.task import Task
+from pykstreams.serdes.base import bind_deserializer, bind_serializer
+from pykstreams.state.caching import RecordCache
+from pykstreams.state.store import (
+    KeyValueStore,
+    RawRow,
+    TimestampedKeyValueStore,
+    TimestampedKeyValueStoreWithHeaders,
+)
+from pykstreams.testing.capture import CapturingProducer
+from pykstreams.testing.clock import MockClock
+from pykstreams.testing.input_topic import TestInputTopic
+from pykstreams.testing.output_topic import TestOutputTopic
+from pykstreams.testing.records import ProducedRecord, RawMessage
+from pykstreams.testing.topics import DriverTopics
+
+if TYPE_CHECKING:
+    from pykstreams.topology.topology import Topology
+
+_DEFAULTS: Mapping[str, object] = {
+    "application.id": "topology-test-driver",
+    "bootstrap.servers": "topology-test-driver:0",
+}
+
+
+class TopologyTestDriver:
+    """Runs a topology record by record; a context manager.
+
+    Caches are flushed after every record, as if each were followed by a commit, so that results are complete
+    at once. State is kept in a temporary folder, which ``close`` removes.
+
+    :param config: settings of the application; ``application.id`` and ``bootstrap.servers`` may be missing.
+    :param initial_wall_clock_time: where the clock stands at first; the machine's time if not given.
+    :param partitions: the number of partitions of every topic; repartition topics may have their own.
+    """
+
+    __test__ = False
+
+    def __init__(
+        self,
+        topology: Topology,
+        config: StreamsConfig | Mapping[str, object] | None = None,
+        *,
+        initial_wall_clock_time: Timestamp | None = None,
+        partitions: int = 1,
+    ) -> None:
+        if partitions < 1:
+            raise ValueError(f"partitions is {partitions}; a topic has at least one")
+        given = config if isinstance(config, StreamsConfig) else StreamsConfig(config)
+        self._config = StreamsConfig({**_DEFAULTS, **given.originals})
+        start = SystemClock().now_ms() if initial_wall_clock_time is None else initial_wall_clock_time
+        self._clock = MockClock(start)
+        self._metrics = StreamsMetrics()
+        self._producer = CapturingProducer()
+        self._plan = topology.plan(self._config)
+        self._topics = DriverTopics.of(self._plan, partitions)
+        self._collector = RecordCollector(
+            self._producer,
+            config=self._config,
+            metrics=self._metrics,
+            partition_count=self._topics.partition_count,
+        )
+        self._cache = RecordCache(self._config.statestore_cache_max_bytes)
+        self._output: dict[str, deque[ProducedRecord]] = {}
+        self._produced: list[ProducedRecord] = []
+        self._sent_to: set[str] = set()
+        self._folder = self._make_folder()
+        self._tasks: list[Task] = []
+        self._readers: dict[TopicPartition, Task] = {}
+        try:
+            self._start_tasks()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> TopologyTestDriver:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Topics
+
+    def create_input_topic(
+        self,
+        topic: str,
+        key_serializer: Any = None,
+        value_serializer: Any = None,
+        *,
+        start_timestamp: Timestamp | None = None,
+        auto_advance: Duration | None = None,
+    ) -> TestInputTopic[Any, Any]:
+        """Makes an object that pipes records into a topic; serdes default to those of the configuration.
+
+        :param start_timestamp: time of the first record without one; the driver's clock if not given.
+        :param auto_advance: how far apart records without a timestamp are; 0 if not given.
+        """
+        return TestInputTopic(
+            topic,
+            self._encoder(topic, key_serializer, "key"),
+            self._encoder(topic, value_serializer, "value"),
+            self._pipe,
+            self._clock.now_ms() if start_timestamp is None else start_timestamp,
+            0 if auto_advance is None else auto_advance,
+        )
+
+    def create_output_topic(
+        self, topic: str, key_deserializer: Any = None, value_deserializer: Any = None
+    ) -> TestOutputTopic[Any, Any]:
+        """Makes an object that reads what was sent to a topic; serdes default to those of the configuration."""
+        return TestOutputTopic(
+            topic,
+            self._decoder(topic, key_deserializer, "key"),
+            self._decoder(topic, value_deserializer, "value"),
+            self._output.setdefault(topic, deque()),
+        )
+
+    @property
+    def produced_topic_names(self) -> frozenset[str]:
+        """The topics that anything was sent to, internal ones included."""
+        return frozenset(self._sent_to)
+
+    def take_produced(self) -> list[ProducedRecord]:
+        """Everything that was sent since the last call, to any topic, in the order in which it was sent."""
+        self._capture()
+        taken, self._produced = self._produced, []
+        return taken
+
+    # Time
+
+    def advance_wall_clock_time(self, advance: Duration) -> None:
+        """Moves the clock, runs the wall-clock punctuators that are due, once, and whatever follows."""
+        self._clock.advance(advance)
+        for task in self._tasks:
+            task.punctuate(self._clock.now_ms())
+            self._commit(task)
+        self._run()
+
+    # Stores
+
+    def get_all_state_stores(self) -> dict[str, Any]:
+        """Every store by name; with several partitions those of the first."""
+        found: dict[str, Any] = {}
+        for task in self._tasks:
+            for name, store in task.stores.items():
+                found.setdefault(name, store)
+        return found
+
+    def get_state_store(self, name: str, partition: int = 0) -> Any:
+        """A store of any kind; ``None`` if there is none of that name."""
+        stores = [task.stores[name] for task in self._tasks if name in task.stores and self._has(task, partition)]
+        return stores[0] if stores else None
+
+    def get_key_value_store(self, name: str) -> KeyValueStore[Any, Any] | None:
+        """A key-value store; ``ValueError`` for a store of another kind."""
+        return cast("KeyValueStore[Any, Any] | None", self._store(name, KeyValueStore))
+
+    def get_timestamped_key_value_store(self, name: str) -> TimestampedKeyValueStore[Any, Any] | None:
+        """A key-value store whose values carry timestamps; ``ValueError`` for a store of another kind."""
+        found = self._store(name, TimestampedKeyValueStore)
+        return cast("TimestampedKeyValueStore[Any, Any] | None", found)
+
+    def get_timestamped_key_value_store_with_headers(
+        self, name: str
+    ) -> TimestampedKeyValueStoreWithHeaders[Any, Any] | None:
+        """A key-value store whose values carry timestamps and headers; ``ValueError`` for another kind."""
+        found = self._store(name, TimestampedKeyValueStoreWithHeaders)
+        return cast("TimestampedKeyValueStoreWithHeaders[Any, Any] | None", found)
+
+    def raw_store(self, name: str) -> Iterator[RawRow]:
+        """The serialized rows of a store, in the order of their keys; with several partitions one after another.
+
+        ``LookupError`` if there is none of that name.
+        """
+        stores = [task.stores[name] for task in self._tasks if name in task.stores]
+        if not stores:
+            raise LookupError(f"no store is named {name!r}; there are {sorted(self.get_all_state_stores())}")
+        return (row for store in stores for row in store.raw_rows())
+
+    # The rest
+
+    def metrics(self) -> dict[MetricName, Metric]:
+        """Every metric by name."""
+        return self._metrics.metrics()
+
+    def close(self) -> None:
+        """Closes processors and stores and removes the state; closing again does nothing."""
+        tasks, self._tasks = self._tasks, []
+        self._readers = {}
+        errors: list[Exception] = []
+        try:
+            for task in tasks:
+                try:
+                    task.close()
+                except Exception as error:
+                    errors.append(error)
+        finally:
+            self._folder.cleanup()
+        if errors:
+            raise errors[0]
+
+    def _make_folder(self) -> tempfile.TemporaryDirectory[str]:
+        """A folder of its own, below ``state.dir`` where that was set."""
+        parent = Path(str(self._config["state.dir"])) if "state.dir" in self._config.originals else None
+        if parent is not None:
+            parent.mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryDirectory(prefix="topology-test-driver-", dir=parent, ignore_cleanup_errors=True)
+
+    def _start_tasks(self) -> None:
+        if self._topics.partitions == 1:
+            self._start_task(TaskId(0, 0), self._plan.whole)
+            return
+        for part in self._plan.subtopologies:
+            counts = [self._topics.partition_count(topic) for topic in self._topics.read_by(part)]
+            for partition in range(max(counts, default=0)):
+                self._start_task(TaskId(part.id, partition), part)
+
+    def _start_task(self, task_id: TaskId, part: Any) -> None:
+        partitions = [
+            TopicPartition(topic, task_id.partition)
+            for topic in self._topics.read_by(part)
+            if task_id.partition < self._topics.partition_count(topic)
+        ]
+        if not partitions:
+            return
+        task = Task(
+            task_id,
+            part,
+            partitions,
+            config=self._config,
+            clock=self._clock,
+            collector=self._collector,
+            cache=self._cache,
+            directory=Path(self._folder.name) / str(task_id),
+            metrics=self._metrics,
+        )
+        self._tasks.append(task)
+        self._readers.update(dict.fromkeys(partitions, task))
+        task.open_stores()
+        task.start({})
+
+    def _pipe(self, topic: str, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers) -> None:
+        if not self._enqueue(ProducedRecord(topic, None, key, value, timestamp, headers)):
+            raise ValueError(f"topic {topic!r} is unknown; the topology reads {self._known_topics()}")
+        self._run()
+
+    def _known_topics(self) -> Collection[str]:
+        return sorted((*self._topics.names, *self._topics.patterns))
+
+    def _enqueue(self, record: ProducedRecord) -> bool:
+        """Puts a record where it is read; tells whether anybody reads it."""
+        source = self._topics.source(record.topic)
+        if source is None:
+            return False
+        number = self._topics.partition_of(record.topic, source, record.key, record.partition)
+        partition = TopicPartition(source, number)
+        time = self._clock.now_ms() if record.timestamp is None else record.timestamp
+        offset = self._topics.next_offset(partition)
+        message = RawMessage(record.topic, number, offset, time, record.key, record.value, record.headers)
+        self._readers[partition].add(partition, [message])
+        return True
+
+    def _run(self) -> None:
+        """Processes until nothing is left that may be processed now, with a commit after each record."""
+        self._capture()
+        while ready := [task for task in self._tasks if task.is_ready()]:
+            for task in ready:
+                task.process(1)
+                self._commit(task)
+                self._capture()
+
+    def _commit(self, task: Task) -> None:
+        task.prepare_commit()
+        self._collector.check()
+        task.post_commit({})
+
+    def _capture(self) -> None:
+        """Notes what was sent, and queues what the topology itself reads."""
+        for record in self._producer.take():
+            self._produced.append(record)
+            self._sent_to.add(record.topic)
+            self._output.setdefault(record.topic, deque()).append(record)
+            self._enqueue(record)
+
+    def _encoder(self, topic: str, serializer: Any, part: str) -> Encoder:
+        chosen = serializer if serializer is not None else self._default(part).serializer
+        return bind_serializer(getattr(chosen, "serializer", chosen), topic)
+
+    def _decoder(self, topic: str, deserializer: Any, part: str) -> Decoder:
+        chosen = deserializer if deserializer is not None else self._default(part).deserializer
+        return bind_deserializer(getattr(chosen, "deserializer", chosen), topic)
+
+    def _default(self, part: str) -> Any:
+        return self._config.default_key_serde if part == "key" else self._config.default_value_serde
+
+    def _has(self, task: Task, partition: int) -> bool:
+        return self._topics.partitions == 1 or task.id.partition == partition
+
+    def _store(self, name: str, kind: type[Any]) -> Any:
+        found = self.get_state_store(name)
+        if found is not None and not isinstance(found, kind):
+            raise ValueError(f"store {name!r} is a {type(found).__name__}, no {kind.__name__}")
+        return found

@@ -1,0 +1,218 @@
+"""A processor context that notes what a processor does, for testing a processor alone."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import StreamsError
+from pykstreams.core.ids import TaskId
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.processor import (
+    FixedKeyProcessorContext,
+    ProcessorContext,
+    PunctuationType,
+)
+from pykstreams.core.record import FixedKeyRecord, Record, RecordMetadata
+from pykstreams.core.types import Duration, Punctuator, Timestamp, duration_ms, timestamp_ms
+from pykstreams.state.store import StateStore
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedForward:
+    """A record that was forwarded, and the child that was named."""
+
+    record: Record[Any, Any] | FixedKeyRecord[Any, Any]
+    child_name: str | None = None
+
+
+class CapturedPunctuator:
+    """A schedule that was asked for; call ``punctuator`` to let it fire."""
+
+    def __init__(
+        self,
+        interval_ms: int,
+        punctuation_type: PunctuationType,
+        punctuator: Punctuator,
+        start_time: int | None,
+    ) -> None:
+        self.interval_ms = interval_ms
+        self.punctuation_type = punctuation_type
+        self.punctuator = punctuator
+        self.start_time = start_time
+        self._cancelled = False
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was cancelled."""
+        return self._cancelled
+
+    def cancel(self) -> None:
+        """Marks it as cancelled."""
+        self._cancelled = True
+
+
+class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[Any, Any]):
+    """Stands in for the runtime: stores are handed in, forwards and schedules are noted.
+
+    >>> from pykstreams.core.processor import Processor
+    >>> class Double(Processor):
+    ...     def process(self, record):
+    ...         self.context.forward(record.replace(value=record.value * 2))
+    >>> context = MockProcessorContext()
+    >>> processor = Double()
+    >>> processor.init(context)
+    >>> processor.process(Record("a", 21, 0))
+    >>> context.forwarded()[0].record.value
+    42
+
+    :param state_dir: a temporary folder if not given; it is not made before somebody asks for it.
+    """
+
+    def __init__(
+        self,
+        config: StreamsConfig | Mapping[str, object] | None = None,
+        *,
+        task_id: TaskId | None = None,
+        state_dir: Path | None = None,
+    ) -> None:
+        given = config if isinstance(config, StreamsConfig) else StreamsConfig(config)
+        self._config = StreamsConfig(
+            {
+                "application.id": "mock-processor-context",
+                "bootstrap.servers": "mock-processor-context:0",
+                **given.originals,
+            }
+        )
+        self._task_id = task_id or TaskId(0, 0)
+        self._state_dir = state_dir
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._metrics = StreamsMetrics()
+        self._metadata: RecordMetadata | None = None
+        self._stores: dict[str, Any] = {}
+        self._forwarded: list[CapturedForward] = []
+        self._punctuators: list[CapturedPunctuator] = []
+        self._system_time = 0
+        self._stream_time = -1
+        self._committed = False
+
+    @property
+    def application_id(self) -> str:
+        return self._config.application_id
+
+    @property
+    def task_id(self) -> TaskId:
+        return self._task_id
+
+    @property
+    def record_metadata(self) -> RecordMetadata | None:
+        """What ``set_record_metadata`` was given; ``None`` before."""
+        return self._metadata
+
+    @property
+    def key_serde(self) -> Any:
+        return self._config.default_key_serde
+
+    @property
+    def value_serde(self) -> Any:
+        return self._config.default_value_serde
+
+    @property
+    def state_dir(self) -> Path:
+        if self._state_dir is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="mock-processor-context-")
+            self._state_dir = Path(self._folder.name)
+        return self._state_dir
+
+    @property
+    def metrics(self) -> StreamsMetrics:
+        return self._metrics
+
+    def set_record_metadata(self, topic: str, partition: int, offset: int) -> None:
+        """Sets where the record that is processed next comes from."""
+        self._metadata = RecordMetadata(topic, partition, offset)
+
+    def set_current_system_time_ms(self, value: int) -> None:
+        """Sets wall-clock time."""
+        self._system_time = value
+
+    def set_current_stream_time_ms(self, value: int) -> None:
+        """Sets stream time."""
+        self._stream_time = value
+
+    def add_state_store(self, store: StateStore) -> None:
+        """Connects a store, under its name."""
+        self._stores[store.name] = store
+
+    def get_state_store(self, name: str) -> Any:
+        if name not in self._stores:
+            raise StreamsError(f"store {name!r} was not added; call add_state_store first")
+        return self._stores[name]
+
+    def schedule(
+        self,
+        interval: Duration,
+        punctuation_type: PunctuationType,
+        callback: Punctuator,
+        *,
+        start_time: Timestamp | None = None,
+    ) -> CapturedPunctuator:
+        """Notes the schedule; nothing fires by itself."""
+        step = duration_ms(interval, "interval of a punctuation")
+        if step < 1:
+            raise ValueError(f"interval of a punctuation is {interval!r}; it must be at least 1 ms")
+        start = None if start_time is None else timestamp_ms(start_time, "start time of a punctuation")
+        made = CapturedPunctuator(step, punctuation_type, callback, start)
+        self._punctuators.append(made)
+        return made
+
+    @property
+    def scheduled_punctuators(self) -> list[CapturedPunctuator]:
+        """Every schedule that was asked for."""
+        return list(self._punctuators)
+
+    def forward(self, record: Record[Any, Any] | FixedKeyRecord[Any, Any], child_name: str | None = None) -> None:
+        """Notes the record."""
+        self._forwarded.append(CapturedForward(record, child_name))
+
+    def forwarded(self, child_name: str | None = None) -> list[CapturedForward]:
+        """What was forwarded; with a name, what that child would have got."""
+        return [
+            found
+            for found in self._forwarded
+            if child_name is None or found.child_name is None or found.child_name == child_name
+        ]
+
+    def reset_forwards(self) -> None:
+        """Forgets what was forwarded."""
+        self._forwarded.clear()
+
+    def commit(self) -> None:
+        """Notes that a commit was asked for."""
+        self._committed = True
+
+    @property
+    def committed(self) -> bool:
+        """Whether a commit was asked for."""
+        return self._committed
+
+    def reset_commit(self) -> None:
+        """Forgets that a commit was asked for."""
+        self._committed = False
+
+    @property
+    def app_configs(self) -> Mapping[str, object]:
+        return self._config
+
+    def app_configs_with_prefix(self, prefix: str) -> dict[str, object]:
+        return self._config.with_prefix(prefix)
+
+    def current_system_time_ms(self) -> int:
+        return self._system_time
+
+    def current_stream_time_ms(self) -> int:
+        return self._stream_time

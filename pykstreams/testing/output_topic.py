@@ -1,0 +1,84 @@
+"""An output topic of a test driver: what was sent to it, as values, each to be read once."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pykstreams.core.record import KeyValue
+from pykstreams.core.types import Decoder
+from pykstreams.testing.records import ProducedRecord, TestRecord
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class TestOutputTopic(Generic[K, V]):
+    """Reads what a topology sent to a topic; made by ``TopologyTestDriver.create_output_topic``.
+
+    Reading takes: two output topics of the same name share their records.
+    """
+
+    __test__: ClassVar[bool] = False
+
+    def __init__(self, topic: str, decode_key: Decoder, decode_value: Decoder, queue: deque[ProducedRecord]) -> None:
+        self._topic = topic
+        self._decode_key = decode_key
+        self._decode_value = decode_value
+        self._queue = queue
+
+    def __repr__(self) -> str:
+        return f"TestOutputTopic({self._topic!r}, {len(self)} records)"
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def queue_size(self) -> int:
+        """The number of records that can be read."""
+        return len(self._queue)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to read."""
+        return not self._queue
+
+    def read_record(self) -> TestRecord[K, V]:
+        """Reads the next record; ``LookupError`` when there is none."""
+        if not self._queue:
+            raise LookupError(f"topic {self._topic!r} is empty")
+        found = self._queue.popleft()
+        return TestRecord(
+            self._decode_key(found.key, found.headers),
+            self._decode_value(found.value, found.headers),
+            timestamp=found.timestamp,
+            headers=found.headers,
+        )
+
+    def read_key_value(self) -> KeyValue[K, V]:
+        """Reads key and value of the next record."""
+        record: Any = self.read_record()
+        return KeyValue(record.key, record.value)
+
+    def read_value(self) -> V:
+        """Reads the value of the next record; ``None`` for a tombstone."""
+        return self.read_key_value().value
+
+    def read_records(self) -> list[TestRecord[K, V]]:
+        """Reads everything there is."""
+        return [self.read_record() for _ in range(len(self._queue))]
+
+    def read_key_values(self) -> list[KeyValue[K, V]]:
+        """Reads keys and values of everything there is."""
+        return [self.read_key_value() for _ in range(len(self._queue))]
+
+    def read_key_values_to_dict(self) -> dict[K, V]:
+        """Reads everything there is; gives the last value of each key."""
+        return dict(self.read_key_values())
+
+    def read_values(self) -> list[V]:
+        """Reads the values of everything there is."""
+        return [self.read_value() for _ in range(len(self._queue))]

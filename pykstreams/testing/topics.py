@@ -1,0 +1,81 @@
+"""The topics of a test driver: which task reads which partition, and where a record belongs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pykstreams.core.hashing import partition_for_key
+from pykstreams.core.ids import TopicPartition
+from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
+
+
+@dataclass(slots=True)
+class DriverTopics:
+    """What the tasks of a driver read.
+
+    A pattern stands for one topic whose name is the text of the pattern: all topics that match share its
+    partitions and its offsets, as in Kafka's driver.
+    """
+
+    partitions: int
+    repartitioned: dict[str, int]
+    """Repartition topics with partition counts of their own."""
+    names: tuple[str, ...]
+    patterns: tuple[str, ...]
+    _plan: TopologyPlan
+    _next_offsets: dict[TopicPartition, int] = field(default_factory=dict)
+    _keyless: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, plan: TopologyPlan, partitions: int) -> DriverTopics:
+        """Reads them from a plan; ``partitions`` is that of every topic without a count of its own."""
+        wanted: dict[str, int] = {}
+        if partitions > 1:
+            for part in plan.subtopologies:
+                for topic in part.repartition_topics.values():
+                    wanted[topic.name] = topic.partitions or partitions
+        return cls(
+            partitions,
+            wanted,
+            plan.whole.source_topics,
+            tuple(pattern.pattern for pattern in plan.whole.source_patterns),
+            plan,
+        )
+
+    def partition_count(self, topic: str) -> int:
+        """The number of partitions of a topic, whether a task reads it or not."""
+        return self.repartitioned.get(topic, self.partitions)
+
+    def read_by(self, part: SubtopologyPlan) -> tuple[str, ...]:
+        """The topics that a sub-topology reads, patterns included."""
+        return (*part.source_topics, *(pattern.pattern for pattern in part.source_patterns))
+
+    def source(self, topic: str) -> str | None:
+        """The topic or pattern under which records of a topic are queued; ``None`` if no task reads it."""
+        if topic in self.names:
+            return topic
+        for found in self._plan.whole.source_patterns:
+            if found.fullmatch(topic):
+                return found.pattern
+        return None
+
+    def partition_of(self, topic: str, source: str, key: bytes | None, chosen: int | None) -> int:
+        """Where a record goes: where its sender wants it, or by its key; without one in turn."""
+        count = self.partition_count(source)
+        if count == 1:
+            return 0
+        if chosen is not None:
+            if chosen >= count:
+                raise ValueError(f"a record was sent to partition {chosen} of {topic!r}, which has {count}")
+            return chosen
+        if key is not None:
+            return partition_for_key(key, count)
+        turn = self._keyless.get(source, 0)
+        self._keyless[source] = turn + 1
+        return turn % count
+
+    def next_offset(self, partition: TopicPartition) -> int:
+        """Gives a new record its offset."""
+        offset = self._next_offsets.get(partition, 0)
+        self._next_offsets[partition] = offset + 1
+        return offset
