@@ -36,9 +36,7 @@ def make_consumer(bootstrap_servers: str, make_name: MakeName):
         consumer.close()
 
 
-def test_record_keeps_key_value_timestamp_and_headers(
-    bootstrap_servers: str, make_topic, make_consumer
-) -> None:
+def test_record_keeps_key_value_timestamp_and_headers(bootstrap_servers: str, make_topic, make_consumer) -> None:
     topic = make_topic("orders", partitions=2)
     headers = [("h", b"1"), ("h", b""), ("other", None)]
     producer = Producer({"bootstrap.servers": bootstrap_servers})
@@ -54,9 +52,7 @@ def test_record_keeps_key_value_timestamp_and_headers(
 
 
 @pytest.mark.parametrize("compression", ["gzip", "snappy", "lz4", "zstd"])
-def test_compressed_records_are_read_back(
-    bootstrap_servers: str, make_topic, make_consumer, compression: str
-) -> None:
+def test_compressed_records_are_read_back(bootstrap_servers: str, make_topic, make_consumer, compression: str) -> None:
     topic = make_topic(compression)
     producer = Producer({"bootstrap.servers": bootstrap_servers, "compression.type": compression})
     for number in range(100):

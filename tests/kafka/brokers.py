@@ -96,9 +96,7 @@ def _load_group_coordinator(bootstrap_servers: str, deadline: float) -> None:
     three seconds before it joins again. By a consumer, because ``AdminClient.list_consumer_group_offsets``
     crashes the interpreter on that very answer (librdkafka 5040).
     """
-    consumer = Consumer(
-        {"bootstrap.servers": bootstrap_servers, "group.id": "coordinator-probe", "log_level": 0}
-    )
+    consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "coordinator-probe", "log_level": 0})
     try:
         while True:
             try:

@@ -64,10 +64,7 @@ class KafkaChoice:
             return "unset KAFKA_BOOTSTRAP_SERVERS, so that the tests start brokers of their own"
         if self.forced:
             return "unset KAFKA_FLAVOUR"
-        return (
-            f"start Docker, or install Java {OLDEST_JAVA} and Maven, or set KAFKA_BOOTSTRAP_SERVERS, "
-            "and run again"
-        )
+        return f"start Docker, or install Java {OLDEST_JAVA} and Maven, or set KAFKA_BOOTSTRAP_SERVERS, and run again"
 
 
 class Machine(Protocol):

@@ -209,13 +209,10 @@ class _Node:
                 socket.create_connection(("127.0.0.1", self._port), 0.2).close()
                 return
             if process.poll() is not None:
-                raise RuntimeError(
-                    f"the broker exited with {process.returncode} at its start:\n{self.log_tail()}"
-                )
+                raise RuntimeError(f"the broker exited with {process.returncode} at its start:\n{self.log_tail()}")
             if time.monotonic() > deadline:
                 raise TimeoutError(
-                    f"the broker does not listen on port {self._port} after {_START_TIMEOUT_S:g} s:\n"
-                    + self.log_tail()
+                    f"the broker does not listen on port {self._port} after {_START_TIMEOUT_S:g} s:\n" + self.log_tail()
                 )
             time.sleep(0.02)
 

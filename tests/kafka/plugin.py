@@ -57,8 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if count := config.stash[_left_out]:
         terminalreporter.write_line(
-            f"NOT RUN: {count} tests against Kafka (kafka: {chosen()}); "
-            f"to run them, {chosen().how_to_run_the_rest()}",
+            f"NOT RUN: {count} tests against Kafka (kafka: {chosen()}); to run them, {chosen().how_to_run_the_rest()}",
             yellow=True,
             bold=True,
         )

@@ -48,9 +48,7 @@ def test_folders_of_setup_cfg_are_the_homes() -> None:
 
 
 def test_every_folder_of_the_package_has_an_init_module() -> None:
-    without = [
-        package for package, folder in source_folders().items() if not (folder / "__init__.py").exists()
-    ]
+    without = [package for package, folder in source_folders().items() if not (folder / "__init__.py").exists()]
 
     assert without == []
 
@@ -106,9 +104,7 @@ def test_package_is_marked_as_typed() -> None:
 
 
 def test_entry_points_lead_to_modules_that_exist() -> None:
-    lines = [
-        line for value in setup_cfg()["options.entry_points"].values() for line in value.strip().splitlines()
-    ]
+    lines = [line for value in setup_cfg()["options.entry_points"].values() for line in value.strip().splitlines()]
     modules = [line.split(" = ")[1].split(":")[0] for line in lines]
 
     assert modules

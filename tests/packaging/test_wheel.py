@@ -16,9 +16,7 @@ LINKS = ["pykstreams/processors", "pykstreams/serdes"]
 
 def copy_tree(target: Path) -> None:
     for folder in FOLDERS:
-        shutil.copytree(
-            ROOT / folder, target / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(ROOT / folder, target / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     for file in FILES:
         shutil.copy(ROOT / file, target / file)
 

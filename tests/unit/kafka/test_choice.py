@@ -41,9 +41,7 @@ NOTHING = FakeMachine()
         ({"KAFKA_FLAVOUR": "none"}, EVERYTHING, "none"),
     ],
 )
-def test_first_that_can_be_had_is_chosen(
-    environment: dict[str, str], machine: FakeMachine, header: str
-) -> None:
+def test_first_that_can_be_had_is_chosen(environment: dict[str, str], machine: FakeMachine, header: str) -> None:
     assert str(choose(environment, machine)) == header
 
 
