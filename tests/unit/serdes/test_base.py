@@ -126,9 +126,7 @@ def test_errors_of_user_serializers_name_serde_topic_value_and_cause() -> None:
     with pytest.raises(SerdeError) as caught:
         bind_serializer(Broken(), "orders")({"id": 1}, ())
 
-    assert str(caught.value) == (
-        "Broken cannot write {'id': 1} of type dict for topic 'orders': KeyError: 'price'"
-    )
+    assert str(caught.value) == ("Broken cannot write {'id': 1} of type dict for topic 'orders': KeyError: 'price'")
     assert (caught.value.topic, caught.value.serde) == ("orders", "Broken")
     assert isinstance(caught.value.__cause__, KeyError)
 

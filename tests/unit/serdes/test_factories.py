@@ -1,0 +1,96 @@
+"""The factories of ``Serdes``."""
+
+from __future__ import annotations
+
+import uuid
+from types import NoneType
+from typing import Any
+
+import pytest
+
+from pykstreams.core.errors import SerdeError
+from pykstreams.serdes import (
+    BooleanSerde,
+    BytesSerde,
+    DoubleSerde,
+    FloatSerde,
+    IntegerSerde,
+    ListSerde,
+    LongSerde,
+    Serde,
+    Serdes,
+    ShortSerde,
+    StringSerde,
+    UUIDSerde,
+    VoidSerde,
+)
+
+
+def test_each_factory_gives_its_serde() -> None:
+    assert [
+        Serdes.string("latin-1"),
+        Serdes.short(),
+        Serdes.integer(),
+        Serdes.long(),
+        Serdes.float(),
+        Serdes.double(),
+        Serdes.boolean(),
+        Serdes.bytes(),
+        Serdes.uuid(),
+        Serdes.void(),
+        Serdes.list(Serdes.long()),
+    ] == [
+        StringSerde("latin-1"),
+        ShortSerde(),
+        IntegerSerde(),
+        LongSerde(),
+        FloatSerde(),
+        DoubleSerde(),
+        BooleanSerde(),
+        BytesSerde(),
+        UUIDSerde(),
+        VoidSerde(),
+        ListSerde(LongSerde()),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("type_", "expected"),
+    [
+        (str, StringSerde()),
+        (bytes, BytesSerde()),
+        (int, LongSerde()),
+        (float, DoubleSerde()),
+        (bool, BooleanSerde()),
+        (uuid.UUID, UUIDSerde()),
+        (NoneType, VoidSerde()),
+    ],
+)
+def test_a_type_has_the_serde_of_its_values(type_: Any, expected: object) -> None:
+    assert Serdes.for_type(type_) == expected
+
+
+def test_a_type_without_serde_is_refused() -> None:
+    with pytest.raises(TypeError, match="no built-in serde for <class 'dict'>; there are serdes for str, bytes, int"):
+        Serdes.for_type(dict)
+
+
+def test_functions_become_a_serde_whose_errors_name_them() -> None:
+    serde = Serdes.from_functions(str.encode, bytes.decode)
+
+    assert isinstance(serde, Serde)
+    assert serde.serializer.serialize("t", "a") == b"a"
+    assert serde.deserializer.deserialize("t", b"a") == "a"
+    assert repr(serde.serializer) == "str.encode"
+    assert repr(serde.deserializer) == "bytes.decode"
+    with pytest.raises(SerdeError, match="str.encode cannot write 5 of type int for topic 't': TypeError"):
+        serde.serializer.serialize("t", 5)  # type: ignore[arg-type]
+
+
+def test_a_serializer_and_a_deserializer_stay_what_they_are() -> None:
+    serializer, deserializer = StringSerde().serializer, StringSerde("latin-1").deserializer
+
+    serde = Serdes.from_functions(serializer, deserializer)
+
+    assert serde.serializer is serializer
+    assert serde.deserializer is deserializer

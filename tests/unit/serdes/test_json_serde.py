@@ -1,0 +1,216 @@
+"""JSON values, and values of dataclasses, pydantic models and msgspec structs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from enum import Enum
+from typing import Annotated, Any, Literal, NewType, TypedDict
+from uuid import UUID
+
+import msgspec
+import pydantic
+import pytest
+
+from pykstreams.core.errors import SerdeError
+from pykstreams.serdes import JsonSerde
+
+OrderId = NewType("OrderId", int)
+
+
+class State(Enum):
+    OPEN = "open"
+    PAID = "paid"
+
+
+class Place(TypedDict):
+    city: str
+
+
+@dataclass
+class Line:
+    article: str
+    price: float
+    gift: bool = False
+
+
+@dataclass
+class Order:
+    id: OrderId
+    lines: list[Line]
+    state: State = State.OPEN
+    kind: Literal["shop", "web"] = "web"
+    ordered: datetime | None = None
+    day: date | None = None
+    key: UUID | None = None
+    pair: tuple[int, str] = (0, "")
+    counts: dict[str, int] = field(default_factory=dict)
+    place: Place | None = None
+    anything: Any = None
+    note: Annotated[str, "shown"] = ""
+    parent: Order | None = None
+    total: float = field(init=False, default=0.0)
+
+
+class Model(pydantic.BaseModel):
+    id: int
+    name: str = pydantic.Field(alias="full_name")
+
+
+class Struct(msgspec.Struct):
+    id: int
+    name: str = ""
+
+
+@dataclass
+class Hidden:
+    _secret: int
+
+
+@dataclass
+class Strict:
+    id: int
+
+    def __post_init__(self) -> None:
+        if self.id < 0:
+            raise KeyError("negative")
+
+
+@dataclass
+class Unreadable:
+    codec: complex
+
+
+FULL = Order(
+    OrderId(5),
+    [Line("pen", 1.5), Line("ink", 3.0, gift=True)],
+    state=State.PAID,
+    ordered=datetime(2024, 5, 1, 12, 30, tzinfo=UTC),
+    day=date(2024, 5, 1),
+    key=UUID(int=7),
+    pair=(1, "x"),
+    counts={"pen": 2},
+    place={"city": "Bonn"},
+    anything=[1, {"a": None}],
+    parent=Order(OrderId(4), []),
+)
+
+
+def test_json_values_are_written_compactly() -> None:
+    serde = JsonSerde()
+
+    assert serde.serialize("t", {"a": [1, None, "é"]}) == '{"a":[1,null,"é"]}'.encode()
+    assert serde.deserialize("t", b' {"a": 1} ') == {"a": 1}
+
+
+def test_a_dataclass_comes_back_with_all_its_parts() -> None:
+    serde = JsonSerde(Order)
+
+    assert serde.deserialize("t", serde.serialize("t", FULL)) == FULL
+
+
+def test_missing_fields_take_defaults_and_unknown_ones_are_ignored() -> None:
+    assert JsonSerde(Line).deserialize("t", b'{"article":"pen","price":2,"new":1}') == Line("pen", 2.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"id":5}', "lines: is missing, and has no default"),
+        ('{"id":"5","lines":[]}', "id: expected int, got '5'"),
+        ('{"id":true,"lines":[]}', "id: expected int, got True"),
+        ('{"id":5,"lines":5}', "lines: expected list, got 5"),
+        ('{"id":5,"lines":[{"article":"a","price":"b"}]}', r"lines\[0\].price: expected float, got 'b'"),
+        ('{"id":5,"lines":[5]}', r"lines\[0\]: expected Line, got 5"),
+        ('{"id":5,"lines":[],"state":"lost"}', "state: expected State, got 'lost'"),
+        ('{"id":5,"lines":[],"state":[]}', r"state: expected State, got \[\]"),
+        ('{"id":5,"lines":[],"kind":"fax"}', "kind: expected .*Literal.*, got 'fax'"),
+        ('{"id":5,"lines":[],"ordered":"now"}', "ordered: expected datetime.datetime | None, got 'now'"),
+        ('{"id":5,"lines":[],"pair":[1]}', r"pair: expected a list of 2, got \[1\]"),
+        ('{"id":5,"lines":[],"pair":[1,2]}', r"pair\[1\]: expected str, got 2"),
+        ('{"id":5,"lines":[],"counts":{"a":"b"}}', r"counts\['a'\]: expected int, got 'b'"),
+        ('{"id":5,"lines":[],"counts":[]}', r"counts: expected dict, got \[\]"),
+        ("[]", r"expected Order, got \[\]"),
+        ("{", "JSONDecodeError"),
+        ("", "JSONDecodeError"),
+    ],
+)
+def test_json_that_does_not_fit_is_refused_with_the_path(text: str, message: str) -> None:
+    with pytest.raises(SerdeError, match=rf"JsonSerde\(Order\) cannot read .*{message}"):
+        JsonSerde(Order).deserialize("orders", text.encode())
+
+
+def test_an_error_in_post_init_is_reported() -> None:
+    with pytest.raises(SerdeError, match="KeyError: 'negative'"):
+        JsonSerde(Strict).deserialize("t", b'{"id":-1}')
+
+
+def test_another_type_is_not_written() -> None:
+    with pytest.raises(SerdeError, match=r"JsonSerde\(Line\) cannot write {'article': 'pen'} .* expected Line"):
+        JsonSerde(Line).serialize("t", {"article": "pen"})  # type: ignore[arg-type]
+
+
+def test_what_json_does_not_have_is_refused() -> None:
+    with pytest.raises(SerdeError, match=r"JsonSerde\(\) cannot write {1, 2} .* Type is not JSON serializable: set"):
+        JsonSerde().serialize("t", {1, 2})
+
+
+def test_pydantic_models_come_back_by_their_aliases() -> None:
+    serde = JsonSerde(Model)
+    model = Model(id=1, full_name="Ann")
+
+    assert serde.serialize("t", model) == b'{"id":1,"full_name":"Ann"}'
+    assert serde.deserialize("t", serde.serialize("t", model)) == model
+    with pytest.raises(SerdeError, match="ValidationError"):
+        serde.deserialize("t", b'{"id":"x"}')
+
+
+def test_msgspec_structs_come_back() -> None:
+    serde = JsonSerde(Struct)
+
+    assert serde.deserialize("t", serde.serialize("t", Struct(1, "Ann"))) == Struct(1, "Ann")
+    with pytest.raises(SerdeError, match="ValidationError: Expected `int`, got `str`"):
+        serde.deserialize("t", b'{"id":"x"}')
+
+
+def test_combinations_of_types_are_made() -> None:
+    serde = JsonSerde(list[Line | None])  # type: ignore[arg-type]
+
+    assert serde.deserialize("t", b'[{"article":"a","price":1},null]') == [Line("a", 1.0), None]
+    assert JsonSerde(dict[str, tuple[int, ...]]).deserialize("t", b'{"a":[1,2]}') == {"a": (1, 2)}
+    assert JsonSerde(dict).deserialize("t", b'{"a":1}') == {"a": 1}
+    assert JsonSerde(tuple).deserialize("t", b"[1]") == (1,)
+    assert JsonSerde(bool).deserialize("t", b"true") is True
+
+
+def test_other_functions_can_write_and_read() -> None:
+    serde = JsonSerde(Line, dumps=lambda line: json.dumps(vars(line)), loads=json.loads)
+
+    assert serde.serialize("t", Line("pen", 1.5)) == b'{"article": "pen", "price": 1.5, "gift": false}'
+    assert serde.deserialize("t", b'{"article": "pen", "price": 1.5}') == Line("pen", 1.5)
+
+
+@pytest.mark.parametrize(("type_", "value"), [(Model, Model(id=1, full_name="A")), (Struct, Struct(1, "A"))])
+def test_another_reader_works_with_models_too(type_: Any, value: Any) -> None:
+    serde = JsonSerde(type_, loads=json.loads)
+
+    assert serde.deserialize("t", serde.serialize("t", value)) == value
+
+
+def test_the_text_null_is_none() -> None:
+    assert JsonSerde().deserialize("t", b"null") is None
+
+
+def test_a_field_with_an_underscore_is_refused_because_it_would_be_lost() -> None:
+    with pytest.raises(TypeError, match="field Hidden._secret is not written to JSON because of its underscore"):
+        JsonSerde(Hidden)
+
+
+def test_a_type_that_cannot_be_made_is_refused_at_once() -> None:
+    with pytest.raises(TypeError, match="field Unreadable.codec: values of type <class 'complex'> cannot be made"):
+        JsonSerde(Unreadable)
+
+
+def test_names_in_messages() -> None:
+    assert (repr(JsonSerde()), repr(JsonSerde(Order))) == ("JsonSerde()", "JsonSerde(Order)")
