@@ -1,0 +1,479 @@
+"""The commands as a user calls them: output, messages and exit codes. No broker is needed."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pykstreams import StreamsBuilder, StreamsConfig, Topology
+from pykstreams._version import __version__
+from pykstreams.cli import run as run_module
+from pykstreams.cli.app import _EPILOG, _HELP, cli
+from pykstreams.cli.exit_codes import ExitCode, exit_code
+from pykstreams.core.errors import (
+    ClusterError,
+    ConfigError,
+    LockError,
+    MissingSourceTopicError,
+    ProcessingError,
+    SerdeError,
+    StreamsError,
+    TopologyError,
+)
+
+Invoke = Callable[..., Result]
+
+COUNT = """
+from pykstreams import StreamsBuilder
+application_id = "shop"
+def build():
+    builder = StreamsBuilder()
+    builder.stream("in").group_by(lambda k, v: v).count().to_stream().to("out")
+    return builder
+"""
+
+
+@pytest.fixture
+def invoke(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Invoke]:
+    """Calls the program in an empty folder and without settings in the environment."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr("pykstreams.cli.logs.configure_logging", lambda level, worker: None)
+    before = set(sys.modules)
+
+    def call(*arguments: str, env: dict[str, str] | None = None) -> Result:
+        return CliRunner(env=env or {}).invoke(cli, list(arguments), catch_exceptions=False)
+
+    yield call
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+class Worker:
+    """Stands for KafkaStreams: remembers what it was made with, and ends as it is told."""
+
+    made: list[tuple[Topology, StreamsConfig]]
+    error: Exception | None = None
+
+    def __init__(self, topology: Topology, config: StreamsConfig) -> None:
+        self.made.append((topology, config))
+
+    def run(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> type[Worker]:
+    class Fresh(Worker):
+        made: list[tuple[Topology, StreamsConfig]] = []  # noqa: RUF012 - one per test
+
+    module = types.ModuleType("pykstreams.runtime.streams")
+    module.KafkaStreams = Fresh  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pykstreams.runtime.streams", module)
+    return Fresh
+
+
+@pytest.fixture
+def supervised(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, list[str]]]:
+    """What workers were asked for, instead of starting them."""
+    started: list[tuple[int, list[str]]] = []
+
+    def supervise(count: int, arguments: list[str]) -> int:
+        started.append((count, arguments))
+        return 4
+
+    monkeypatch.setattr(run_module, "_supervise", supervise)
+    return started
+
+
+def write(folder: Path, text: str = COUNT, name: str = "shop_job.py") -> str:
+    (folder / name).write_text(text, encoding="utf-8")
+    return name
+
+
+def test_version_is_the_packages(invoke: Invoke) -> None:
+    assert invoke("--version").output == f"pykstreams {__version__}\n"
+
+
+def test_help_names_every_command_and_every_exit_code(invoke: Invoke) -> None:
+    output = invoke("--help").output
+
+    for command in ("describe", "run", "topics"):
+        assert f"\n  {command} " in output
+    for code in ExitCode:
+        assert re.search(rf"^ +{code.value}  \w", output, re.MULTILINE)
+
+
+def test_the_script_in_the_help_builds(invoke: Invoke, tmp_path: Path) -> None:
+    lines = _HELP.split("# word_count.py\n")[1].split("\n\n")[0].splitlines()
+    write(tmp_path, "\n".join(line.removeprefix("    ") for line in lines), "word_count.py")
+
+    result = invoke("describe", "word_count.py")
+
+    assert result.exit_code == 0
+    assert "KSTREAM-AGGREGATE-STATE-STORE-" in result.output
+
+
+def test_help_is_there_for_each_command_without_loading_a_script(invoke: Invoke) -> None:
+    for command in ("describe", "run", "topics"):
+        result = invoke(command, "-h")
+
+        assert result.exit_code == 0
+        assert "PYKSTREAMS_COMMIT_INTERVAL_MS" in result.output
+
+
+def test_the_exit_codes_of_the_help_are_those_of_the_enum() -> None:
+    assert [int(code) for code in re.findall(r"^    (\d)  ", _EPILOG, re.MULTILINE)] == [
+        code.value for code in ExitCode
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ConfigError("x"), 2),
+        (TopologyError("x"), 2),
+        (MissingSourceTopicError("x"), 2),
+        (ClusterError("x"), 3),
+        (ProcessingError("x"), 4),
+        (StreamsError("x"), 4),
+        (LockError("x"), 5),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_every_kind_of_error_has_its_exit_code(error: Exception, code: int) -> None:
+    assert exit_code(error) == code
+
+
+def test_describe_prints_the_text_of_kafka_streams(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("describe", write(tmp_path))
+
+    assert result.output.startswith("Topologies:\n   Sub-topology: 0\n    Source: KSTREAM-SOURCE-0000000000")
+
+
+@pytest.mark.parametrize(("form", "start"), [("mermaid", "flowchart"), ("dot", "digraph")])
+def test_describe_draws(invoke: Invoke, tmp_path: Path, form: str, start: str) -> None:
+    assert invoke("describe", write(tmp_path), "--format", form).output.startswith(start)
+
+
+def test_describe_gives_json(invoke: Invoke, tmp_path: Path) -> None:
+    described = json.loads(invoke("describe", write(tmp_path), "--format", "json").output)
+
+    assert [part["id"] for part in described["subtopologies"]] == [0, 1]
+
+
+def test_describe_needs_no_application_id(invoke: Invoke, tmp_path: Path) -> None:
+    script = write(tmp_path, COUNT.replace('application_id = "shop"', ""))
+
+    assert invoke("describe", script).exit_code == 0
+
+
+def test_settings_reach_the_function_that_builds(invoke: Invoke, tmp_path: Path) -> None:
+    script = write(
+        tmp_path,
+        "from pykstreams import StreamsBuilder\n"
+        "def build(config):\n"
+        "    builder = StreamsBuilder()\n"
+        "    builder.stream(config['app.source']).to('out')\n"
+        "    return builder\n",
+    )
+
+    assert "topics: [a]" in invoke("describe", script, env={"PYKSTREAMS_APP_SOURCE": "a"}).output
+    assert (
+        "topics: [b]" in invoke("describe", script, "--set", "app.source=b", env={"PYKSTREAMS_APP_SOURCE": "a"}).output
+    )
+
+
+def test_topics_lists_what_the_application_owns(invoke: Invoke, tmp_path: Path) -> None:
+    planned = json.loads(invoke("topics", write(tmp_path), "--format", "json").output)
+
+    assert [(topic["name"], topic["kind"], topic["subtopology"], topic["follows"]) for topic in planned] == [
+        ("shop-KSTREAM-AGGREGATE-STATE-STORE-0000000002-repartition", "repartition", 1, ["in"]),
+        (
+            "shop-KSTREAM-AGGREGATE-STATE-STORE-0000000002-changelog",
+            "changelog",
+            1,
+            ["shop-KSTREAM-AGGREGATE-STATE-STORE-0000000002-repartition"],
+        ),
+        ("shop-tasks-0", "task", 0, ["in"]),
+        ("shop-tasks-1", "task", 1, ["shop-KSTREAM-AGGREGATE-STATE-STORE-0000000002-repartition"]),
+    ]
+    assert planned[0]["config"]["cleanup.policy"] == "delete"
+    assert planned[1]["config"]["cleanup.policy"] == "compact"
+
+
+def test_topic_settings_of_the_user_are_part_of_the_plan(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("topics", write(tmp_path), "--format", "json", "--set", "topic.min.insync.replicas=2")
+    planned = json.loads(result.output)
+
+    assert [topic["config"].get("min.insync.replicas") for topic in planned] == ["2", "2", None, None]
+
+
+def test_topics_prints_a_table(invoke: Invoke, tmp_path: Path) -> None:
+    output = invoke("topics", write(tmp_path), "--application-id", "x", env={"COLUMNS": "200"}).output
+
+    assert re.search(r"x-tasks-0 +task +0 +as in +cleanup.policy=delete", output)
+
+
+def test_a_topic_that_follows_several_names_them(invoke: Invoke, tmp_path: Path) -> None:
+    script = write(tmp_path, COUNT.replace('"in"', '["in", "too"]'))
+    planned = json.loads(invoke("topics", script, "--format", "json").output)
+
+    assert planned[0]["follows"] == ["in", "too"]
+    assert "most of in, too" in invoke("topics", script, env={"COLUMNS": "200"}).output
+
+
+@pytest.mark.parametrize(
+    ("optimization", "owned"), [("none", ["x-store-changelog", "x-tasks-0"]), ("all", ["x-tasks-0"])]
+)
+def test_a_source_topic_that_serves_as_changelog_is_not_the_applications_own(
+    invoke: Invoke, tmp_path: Path, optimization: str, owned: list[str]
+) -> None:
+    script = write(
+        tmp_path,
+        "from pykstreams import StreamsBuilder\n"
+        "builder = StreamsBuilder()\n"
+        "builder.table('in', materialized='store').to_stream().to('out')\n",
+    )
+    settings = ("--application-id", "x", "--set", f"topology.optimization={optimization}")
+
+    planned = json.loads(invoke("topics", script, "--format", "json", *settings).output)
+
+    assert [topic["name"] for topic in planned] == owned
+
+
+@pytest.mark.parametrize("command", ["topics", "run"])
+def test_an_application_without_name_is_a_usage_error(invoke: Invoke, tmp_path: Path, command: str) -> None:
+    result = invoke(command, write(tmp_path, COUNT.replace('application_id = "shop"', "")))
+
+    assert result.exit_code == 2
+    assert (
+        'the application has no name; give --application-id ID, or write application_id = "ID" into the script (a name '
+        "must not change: offsets and state belong to it)"
+    ) in " ".join(result.stderr.split())
+
+
+def test_run_without_brokers_is_a_usage_error(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("run", write(tmp_path))
+
+    assert result.exit_code == 2
+    assert "no brokers are named; give --bootstrap-servers HOST:PORT, or --embedded" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.py"], "ScriptError: there is no script 'missing.py'"),
+        (["shop_job.py:nothing"], "ScriptError: shop_job.py has no attribute 'nothing'"),
+        (
+            ["shop_job.py", "--set", "pol.ms=1"],
+            "ConfigError: unknown setting 'pol.ms'; did you mean 'poll.ms'? (settings of your own go under 'app.') "
+            "[--set]",
+        ),
+        (["shop_job.py", "--set", "poll.ms"], "ConfigError: --set 'poll.ms' is not of the form key=value"),
+    ],
+)
+def test_errors_of_script_and_settings_end_with_2(
+    invoke: Invoke, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    write(tmp_path)
+
+    for command in (["describe"], ["topics"], ["run", "--bootstrap-servers", "a:1"]):
+        result = invoke(*command, *arguments)
+
+        assert result.exit_code == 2
+        assert result.stderr.startswith(message)
+
+
+def test_a_script_that_defines_no_topology_says_so(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("run", write(tmp_path, "application_id = 'x'\n"), "--bootstrap-servers", "a:1")
+
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "ScriptError: shop_job.py defines no topology; define a function build() that returns a Topology or a "
+        "StreamsBuilder, or name one as shop_job.py:ATTRIBUTE\n"
+    )
+
+
+def test_run_runs_one_worker_in_this_process(invoke: Invoke, tmp_path: Path, worker: type[Worker]) -> None:
+    result = invoke(
+        "run", write(tmp_path), "--bootstrap-servers", "a:1,b:1", "--state-dir", "state", "--set", "poll.ms=7"
+    )
+
+    assert result.exit_code == 0
+    [(topology, config)] = worker.made
+    assert isinstance(topology, Topology)
+    assert (config.application_id, config.bootstrap_servers) == ("shop", ("a:1", "b:1"))
+    assert (str(config.state_dir), config.poll_ms, config.num_stream_threads) == ("state", 7, 1)
+
+
+def test_options_win_over_set_the_environment_the_file_and_the_script(
+    invoke: Invoke, tmp_path: Path, worker: type[Worker]
+) -> None:
+    (tmp_path / "a.properties").write_text("application.id=file\nclient.id=file\npoll.ms=1\n")
+
+    invoke(
+        "run",
+        write(tmp_path),
+        *("--bootstrap-servers", "a:1", "--application-id", "option", "--config", "a.properties"),
+        *("--set", "application.id=pair", "--set", "client.id=pair"),
+        env={"PYKSTREAMS_CLIENT_ID": "environment", "PYKSTREAMS_POLL_MS": "2"},
+    )
+
+    [(_, config)] = worker.made
+    assert (config.application_id, config.client_id, config.poll_ms) == ("option", "pair", 2)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (ClusterError("no broker answered"), 3, "ClusterError: no broker answered\n"),
+        (ProcessingError("record failed"), 4, "ProcessingError: record failed\n"),
+        (SerdeError("bad bytes"), 4, "SerdeError: bad bytes\n"),
+        (LockError("locked"), 5, "LockError: locked\n"),
+    ],
+    ids=lambda value: str(value),
+)
+def test_the_error_that_ended_a_worker_decides_the_exit_code(
+    invoke: Invoke, tmp_path: Path, worker: type[Worker], error: Exception, code: int, message: str
+) -> None:
+    worker.error = error
+
+    result = invoke("run", write(tmp_path), "--bootstrap-servers", "a:1")
+
+    assert (result.exit_code, result.stderr) == (code, message)
+
+
+def test_the_causes_of_an_error_are_shown(invoke: Invoke, tmp_path: Path, worker: type[Worker]) -> None:
+    worker.error = ProcessingError("record failed")
+    worker.error.__cause__ = ValueError("no number")
+
+    result = invoke("run", write(tmp_path), "--bootstrap-servers", "a:1")
+
+    assert result.stderr == "ProcessingError: record failed\n  caused by ValueError: no number\n"
+
+
+def test_several_workers_are_supervised(
+    invoke: Invoke, tmp_path: Path, supervised: list[tuple[int, list[str]]]
+) -> None:
+    (tmp_path / "a.toml").write_text("poll.ms = 5\n")
+
+    result = invoke(
+        "run",
+        write(tmp_path),
+        *("--bootstrap-servers", "a:1", "--workers", "3", "--state-dir", "state"),
+        *("--config", "a.toml", "--set", "client.id=till", "--set", "app.x=y", "--log-level", "debug"),
+    )
+
+    assert result.exit_code == 4
+    assert supervised == [
+        (
+            3,
+            [
+                *("shop_job.py", "--workers", "1", "--log-level", "debug", "--config", "a.toml"),
+                *("--set", "client.id=till", "--set", "app.x=y", "--application-id", "shop"),
+                *("--bootstrap-servers", "a:1", "--state-dir", "state"),
+            ],
+        )
+    ]
+
+
+def test_the_number_of_workers_defaults_to_the_number_of_stream_threads(
+    invoke: Invoke, tmp_path: Path, supervised: list[tuple[int, list[str]]]
+) -> None:
+    invoke("run", write(tmp_path), "--bootstrap-servers", "a:1", "--set", "num.stream.threads=2")
+
+    assert [count for count, _ in supervised] == [2]
+
+
+def test_a_script_is_checked_before_workers_start(
+    invoke: Invoke, tmp_path: Path, supervised: list[tuple[int, list[str]]]
+) -> None:
+    result = invoke("run", write(tmp_path, "1 / 0\n"), "--workers", "2", "--bootstrap-servers", "a:1")
+
+    assert result.exit_code == 2
+    assert supervised == []
+
+
+def test_a_worker_has_names_of_its_own() -> None:
+    config = StreamsConfig(client_id="till", consumer_group_instance_id="one", num_stream_threads=3, poll_ms=1)
+
+    assert dict(run_module.for_worker(config, 2).originals) == {
+        "client.id": "till-2",
+        "consumer.group.instance.id": "one-2",
+        "num.stream.threads": 1,
+        "poll.ms": 1,
+    }
+    assert run_module.for_worker(config, None).client_id == "till"
+
+
+def test_an_embedded_cluster_lives_in_the_supervisor_with_a_fresh_state_directory(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def supervise(count: int, arguments: list[str]) -> int:
+        folder = arguments[arguments.index("--state-dir") + 1]
+        assert Path(folder).is_dir()
+        assert list(Path(folder).iterdir()) == []
+        seen.extend((arguments[arguments.index("--bootstrap-servers") + 1], folder))
+        return 0
+
+    monkeypatch.setattr(run_module, "_supervise", supervise)
+
+    result = invoke("run", write(tmp_path), "--embedded")
+
+    assert result.exit_code == 0
+    assert re.fullmatch(r"127\.0\.0\.1:\d+", seen[0])
+    assert not Path(seen[1]).exists()
+
+
+@pytest.mark.parametrize("option", ["--bootstrap-servers", "--state-dir"])
+def test_an_embedded_cluster_takes_no_brokers_and_no_state_directory(
+    invoke: Invoke, tmp_path: Path, option: str
+) -> None:
+    result = invoke("run", write(tmp_path), "--embedded", option, "x:1")
+
+    assert result.exit_code == 2
+    assert (
+        "--embedded brings its own brokers and a fresh state directory; leave out --bootstrap-servers and --state-dir"
+    ) in " ".join(result.stderr.split())
+
+
+def test_an_embedded_cluster_refuses_exactly_once(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("run", write(tmp_path), "--embedded", "--set", "processing.guarantee=exactly_once_v2")
+
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "ConfigError: processing.guarantee is 'exactly_once_v2', and an embedded cluster has no transactions; use "
+        "at_least_once with --embedded, or a real cluster\n"
+    )
+
+
+def test_an_embedded_cluster_refuses_partition_counts_other_than_four() -> None:
+    config = StreamsConfig(application_id="shop")
+
+    def topology(partitions: int) -> Topology:
+        from pykstreams import Repartitioned
+
+        builder = StreamsBuilder()
+        builder.stream("in").repartition(Repartitioned(name="by-key", num_partitions=partitions)).to("out")
+        return builder.build()
+
+    run_module.check_embedded(config, topology(4))
+    with pytest.raises(ConfigError) as caught:
+        run_module.check_embedded(config, topology(6))
+
+    assert str(caught.value) == (
+        "repartition topic 'shop-by-key-repartition' wants 6 partitions, and every topic of an embedded cluster has 4; "
+        "leave the number out, or use a real cluster"
+    )
