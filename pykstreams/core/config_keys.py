@@ -56,9 +56,7 @@ _HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):\d{1,5}")
 
 
 def _is_application_id(value: object) -> bool:
-    return (
-        isinstance(value, str) and value not in (".", "..") and _APPLICATION_ID.fullmatch(value) is not None
-    )
+    return isinstance(value, str) and value not in (".", "..") and _APPLICATION_ID.fullmatch(value) is not None
 
 
 def _are_brokers(value: object) -> bool:
@@ -123,7 +121,7 @@ _KEYS = (
         0,
         _HIGH,
         "How many other workers keep a copy of each stateful task's state up to date, ready to take the "
-        "task over.",
+        "task over. Without effect so far: task.coordination=task-topic keeps no copies.",
         minimum=0,
     ),
     ConfigKey(
@@ -234,8 +232,7 @@ _KEYS = (
         _STRING,
         "classic",
         _MEDIUM,
-        "How workers share tasks: classic leaves the choice to the workers, streams to the brokers "
-        "(KIP-1071).",
+        "How workers share tasks: classic leaves the choice to the workers, streams to the brokers (KIP-1071).",
         choices=("classic", "streams"),
         any_case=True,
         not_offered="only 'classic' is built so far",
@@ -255,8 +252,7 @@ _KEYS = (
         _INT,
         2,
         _MEDIUM,
-        "How many extra copies, over the whole application, may warm up at one time before tasks move to "
-        "them.",
+        "How many extra copies, over the whole application, may warm up at one time before tasks move to them.",
         minimum=1,
     ),
     ConfigKey(
@@ -423,8 +419,7 @@ _KEYS = (
         _STRING,
         "DEFAULT",
         _LOW,
-        "DEFAULT: stores keep a timestamp where the operator needs one. HEADERS: they keep the record's "
-        "headers, too.",
+        "DEFAULT: stores keep a timestamp where the operator needs one. HEADERS: they keep the record's headers, too.",
         choices=("DEFAULT", "HEADERS"),
         any_case=True,
     ),
@@ -466,8 +461,7 @@ _KEYS = (
         _LONG,
         300_000,
         _LOW,
-        "Without an answer about the cluster for this long, clients ask bootstrap.servers again. "
-        f"{_HANDED_ON}",
+        f"Without an answer about the cluster for this long, clients ask bootstrap.servers again. {_HANDED_ON}",
         minimum=0,
         maximum=2_147_483_647,
     ),
@@ -476,8 +470,7 @@ _KEYS = (
         _STRING,
         "rebootstrap",
         _LOW,
-        "What clients do when no known broker answers: ask bootstrap.servers again, or nothing. "
-        f"{_HANDED_ON}",
+        f"What clients do when no known broker answers: ask bootstrap.servers again, or nothing. {_HANDED_ON}",
         choices=("rebootstrap", "none"),
         any_case=True,
     ),
