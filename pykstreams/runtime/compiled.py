@@ -5,7 +5,7 @@ Invariant: everything that can be decided once is decided here; what is returned
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pykstreams.core.errors import ConfigError, StreamsError
@@ -16,6 +16,7 @@ from pykstreams.runtime.context import NodeContext, NodeProcessingContext, TaskS
 from pykstreams.runtime.failures import REPORTED
 from pykstreams.runtime.sinks import Sink
 from pykstreams.serdes.base import bind_deserializer
+from pykstreams.serdes.defaults import or_default
 from pykstreams.topology.plan import ProcessorNode, SinkNode, SourceNode, SubtopologyPlan
 
 
@@ -61,11 +62,8 @@ def fan_out(children: Sequence[Forward]) -> Forward:
 
 def source_decoders(source: SourceNode, topic: str, task: TaskState) -> tuple[Decoder, Decoder]:
     """Gives the decoders of key and value for one topic of a source."""
-    config = task.config
-    key = _resolved(source.key_deserializer, lambda: config.default_key_serde.deserializer, "key", source.name, task)
-    value = _resolved(
-        source.value_deserializer, lambda: config.default_value_serde.deserializer, "value", source.name, task
-    )
+    key = _resolved(source.key_deserializer, "key", source.name, task)
+    value = _resolved(source.value_deserializer, "value", source.name, task)
     return bind_deserializer(key, topic), bind_deserializer(value, topic)
 
 
@@ -112,9 +110,8 @@ def _parents_of_sinks(plan: SubtopologyPlan) -> frozenset[str]:
 
 
 def _sink(node: SinkNode, task: TaskState, *, raises: bool) -> Forward:
-    config = task.config
-    key = _resolved(node.key_serializer, lambda: config.default_key_serde.serializer, "key", node.name, task)
-    value = _resolved(node.value_serializer, lambda: config.default_value_serde.serializer, "value", node.name, task)
+    key = _resolved(node.key_serializer, "key", node.name, task)
+    value = _resolved(node.value_serializer, "value", node.name, task)
 
     def fail(error: Exception, record_key: Any, record_value: Any, timestamp: int, headers: Headers) -> None:
         if raises:
@@ -138,12 +135,11 @@ def _sink(node: SinkNode, task: TaskState, *, raises: bool) -> Forward:
     return sink.to_chosen_topic(node.topic, node.partitioner)
 
 
-def _resolved(given: Any, default: Callable[[], Any], part: str, node: str, task: TaskState) -> Any:
-    """Gives a serializer or deserializer: the one of the node, or the default of the configuration."""
-    if given is not None:
-        return given
+def _resolved(given: Any, part: str, node: str, task: TaskState) -> Any:
+    """Gives a serializer, deserializer or serde: the one of the node, or the default of the configuration."""
+    config = task.config
     try:
-        return default()
+        return or_default(given, lambda: config.default_key_serde if part == "key" else config.default_value_serde)
     except ConfigError as error:
         raise StreamsError(
             f"{node} has no {part} serde: none was given for it, and {error}", task_id=task.task_id
