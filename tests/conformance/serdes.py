@@ -15,34 +15,41 @@ from tests.conformance.errors import FormatError
 from tests.conformance.values import Float, Int, Short, text
 
 
-class TypedSerde:
-    """A number serde of pykstreams whose values are of one width; its own serializer and deserializer."""
+class TypedSerializer:
+    """Writes numbers of one width only."""
 
     def __init__(self, inner: Any, kind: type, name: str) -> None:
         self._inner, self._kind, self._name = inner, kind, name
         self._narrower = {int: (Int, Short, bool), float: (Float,)}.get(kind, ())
-        self.serializer = self
-        self.deserializer = self
 
     def serialize(self, topic: str, data: Any, headers: Any = None) -> bytes | None:
-        """Gives the bytes of the inner serde."""
+        """Gives the bytes of the inner serializer."""
         if data is not None and (not isinstance(data, self._kind) or isinstance(data, self._narrower)):
             raise public("SerializationError", "pykstreams.errors")(
                 f"value {text(data)!r} of type {type(data).__name__} cannot be written as {self._name}"
             )
-        result: bytes | None = self._inner.serializer.serialize(topic, data, headers)
+        result: bytes | None = self._inner.serialize(topic, data, headers)
         return result
 
+
+class TypedDeserializer:
+    """Reads numbers and gives them their type."""
+
+    def __init__(self, inner: Any, kind: type) -> None:
+        self._inner, self._kind = inner, kind
+
     def deserialize(self, topic: str, data: bytes | None, headers: Any = None) -> Any:
-        """Gives the value of the inner serde, typed."""
-        value = self._inner.deserializer.deserialize(topic, data, headers)
+        """Gives the value of the inner deserializer, typed."""
+        value = self._inner.deserialize(topic, data, headers)
         return value if value is None else self._kind(value)
 
-    def configure(self, configs: Any, is_key: bool) -> None:
-        """Needs no settings."""
 
-    def close(self) -> None:
-        """Holds nothing."""
+class TypedSerde:
+    """A number serde of pykstreams whose values are of one width."""
+
+    def __init__(self, inner: Any, kind: type, name: str) -> None:
+        self.serializer = TypedSerializer(inner.serializer, kind, name)
+        self.deserializer = TypedDeserializer(inner.deserializer, kind)
 
 
 _NUMBERS: dict[str, type] = {"long": int, "integer": Int, "short": Short, "double": float, "float": Float}
