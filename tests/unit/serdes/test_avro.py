@@ -84,7 +84,7 @@ def test_avro_takes_the_schema_as_value_text_or_name() -> None:
     "schema", ["no such type", {"type": "record"}, {"type": "record", "name": "A", "fields": 5}, 5]
 )
 def test_a_broken_avro_schema_is_refused(schema: Any) -> None:
-    with pytest.raises(ConfigError, match="Avro schema is .*, which is none: "):
+    with pytest.raises(ConfigError, match=r"Avro schema is .*, which is none: "):
         AvroSerde(schema)
 
 

@@ -65,7 +65,7 @@ def test_bytes_that_are_no_combined_key_are_explained(data: str, message: str) -
 
 
 def test_a_change_without_values_is_refused() -> None:
-    with pytest.raises(SerdeError, match="cannot write .None, None, True. of type tuple .* both values are None"):
+    with pytest.raises(SerdeError, match=r"cannot write .None, None, True. of type tuple .* both values are None"):
         CHANGE.serialize("t", (None, None, True))
 
 

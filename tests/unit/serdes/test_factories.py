@@ -83,7 +83,7 @@ def test_functions_become_a_serde_whose_errors_name_them() -> None:
     assert serde.deserializer.deserialize("t", b"a") == "a"
     assert repr(serde.serializer) == "str.encode"
     assert repr(serde.deserializer) == "bytes.decode"
-    with pytest.raises(SerdeError, match="str.encode cannot write 5 of type int for topic 't': TypeError"):
+    with pytest.raises(SerdeError, match=r"str.encode cannot write 5 of type int for topic 't': TypeError"):
         serde.serializer.serialize("t", 5)  # type: ignore[arg-type]
 
 

@@ -203,12 +203,12 @@ def test_the_text_null_is_none() -> None:
 
 
 def test_a_field_with_an_underscore_is_refused_because_it_would_be_lost() -> None:
-    with pytest.raises(TypeError, match="field Hidden._secret is not written to JSON because of its underscore"):
+    with pytest.raises(TypeError, match=r"field Hidden._secret is not written to JSON because of its underscore"):
         JsonSerde(Hidden)
 
 
 def test_a_type_that_cannot_be_made_is_refused_at_once() -> None:
-    with pytest.raises(TypeError, match="field Unreadable.codec: values of type <class 'complex'> cannot be made"):
+    with pytest.raises(TypeError, match=r"field Unreadable.codec: values of type <class 'complex'> cannot be made"):
         JsonSerde(Unreadable)
 
 

@@ -135,7 +135,7 @@ def test_only_uuids_are_written_as_uuids() -> None:
     text = "00112233-4455-6677-8899-aabbccddeeff"
 
     assert UUIDSerde().serialize("t", uuid.UUID(text)) == text.encode()
-    with pytest.raises(SerdeError, match="expected a uuid.UUID"):
+    with pytest.raises(SerdeError, match=r"expected a uuid.UUID"):
         UUIDSerde().serialize("t", text)  # type: ignore[arg-type]
 
 
@@ -145,9 +145,9 @@ def test_text_that_is_no_uuid_is_shown() -> None:
 
 
 def test_nothing_but_none_is_void() -> None:
-    with pytest.raises(SerdeError, match="VoidSerde.. cannot write 0 of type int for topic 't': expected None"):
+    with pytest.raises(SerdeError, match=r"VoidSerde.. cannot write 0 of type int for topic 't': expected None"):
         VoidSerde().serialize("t", 0)  # type: ignore[arg-type]
-    with pytest.raises(SerdeError, match="VoidSerde.. cannot read 0 bytes of topic 't': expected no bytes"):
+    with pytest.raises(SerdeError, match=r"VoidSerde.. cannot read 0 bytes of topic 't': expected no bytes"):
         VoidSerde().deserialize("t", b"")
 
 

@@ -93,7 +93,7 @@ def test_a_reader_uses_the_schema_of_the_writer() -> None:
 def test_a_schema_that_is_not_registered_is_an_error_when_it_may_not_be() -> None:
     serde: Any = SchemaRegistryAvroSerde("mock://strict", AVRO, serializer_config={"auto.register.schemas": False})
 
-    with pytest.raises(SerdeError, match="SchemaRegistryAvroSerde cannot write {'id': 5} .* SchemaRegistryError"):
+    with pytest.raises(SerdeError, match=r"SchemaRegistryAvroSerde cannot write {'id': 5} .* SchemaRegistryError"):
         serde.serialize("orders", {"id": 5})
 
 
@@ -104,7 +104,7 @@ def test_json_is_checked_against_its_schema() -> None:
 
     assert data[:5] == b"\x00\x00\x00\x00\x01"
     assert serde.deserialize("orders", data) == {"id": 5}
-    with pytest.raises(SerdeError, match="SchemaRegistryJsonSerde cannot write {} .* 'id' is a required property"):
+    with pytest.raises(SerdeError, match=r"SchemaRegistryJsonSerde cannot write {} .* 'id' is a required property"):
         serde.serialize("orders", {})
 
 
@@ -174,7 +174,7 @@ def test_none_has_no_bytes() -> None:
 def test_bytes_without_a_known_schema_are_an_error(data: bytes) -> None:
     serde: Any = SchemaRegistryAvroSerde("mock://bad", AVRO)
 
-    with pytest.raises(SerdeError, match="SchemaRegistryAvroSerde cannot read .* of topic 'orders'"):
+    with pytest.raises(SerdeError, match=r"SchemaRegistryAvroSerde cannot read .* of topic 'orders'"):
         bind_deserializer(serde, "orders")(data, (("h", b"1"),))
 
 
@@ -195,7 +195,7 @@ def test_a_registry_needs_a_url(registry: Any) -> None:
 
 
 def test_wrong_settings_of_the_registry_are_reported() -> None:
-    with pytest.raises(ConfigError, match="schema registry is {'url': 'http://localhost:1', 'no.such': 1}: "):
+    with pytest.raises(ConfigError, match=r"schema registry is {'url': 'http://localhost:1', 'no.such': 1}: "):
         SchemaRegistryAvroSerde({"url": "http://localhost:1", "no.such": 1}, AVRO)
 
 

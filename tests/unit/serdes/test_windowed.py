@@ -132,7 +132,7 @@ def test_settings_that_name_another_inner_serde_are_refused() -> None:
 
 
 def test_a_window_size_in_the_settings_is_refused() -> None:
-    with pytest.raises(ConfigError, match="window.size.ms is 5, and the deserializer was made with 10; remove"):
+    with pytest.raises(ConfigError, match=r"window.size.ms is 5, and the deserializer was made with 10; remove"):
         TimeWindowedDeserializer(StringSerde(), 10).configure({"window.size.ms": 5}, True)
 
 
