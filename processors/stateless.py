@@ -271,13 +271,10 @@ class Branch:
     def __post_init__(self) -> None:
         if len(self.predicates) != len(self.children):
             raise ValueError(
-                f"{len(self.predicates)} predicates and {len(self.children)} children; "
-                "each predicate needs its child"
+                f"{len(self.predicates)} predicates and {len(self.children)} children; each predicate needs its child"
             )
         if None in self.predicates[:-1]:
-            raise ValueError(
-                f"predicates are {self.predicates!r}; only the last may be None, the default branch"
-            )
+            raise ValueError(f"predicates are {self.predicates!r}; only the last may be None, the default branch")
 
     def build(self, context: OperatorContext) -> Forward:
         fail = context.fail

@@ -53,12 +53,7 @@ class TableRepartitionMap:
                 new_value, old_value, newest = change
                 new_key, new = select(key, new_value)
                 old_key, old = select(key, old_value)
-                together = (
-                    new is not None
-                    and old is not None
-                    and new_key == old_key
-                    and type(new_key) is type(old_key)
-                )
+                together = new is not None and old is not None and new_key == old_key and type(new_key) is type(old_key)
             except Exception as error:
                 fail(error, key, change, timestamp, headers)
                 return

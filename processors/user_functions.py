@@ -35,6 +35,5 @@ def not_a_pair(function: Callable[..., Any], result: object) -> TypeError:
 def not_iterable(function: Callable[..., Any], result: object, of: str) -> TypeError:
     """The error for a function that had to give any number of something."""
     return TypeError(
-        f"{describe_function(function)} returned {result!r}; "
-        f"expected an iterable of {of} (an empty one for no output)"
+        f"{describe_function(function)} returned {result!r}; expected an iterable of {of} (an empty one for no output)"
     )

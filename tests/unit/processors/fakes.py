@@ -98,9 +98,7 @@ class FakeOperatorContext:
     does. An error of a child passes through it as it is.
     """
 
-    def __init__(
-        self, *, children: Iterable[str] = ("child",), failing: bool = False, **stores: FakeStore
-    ) -> None:
+    def __init__(self, *, children: Iterable[str] = ("child",), failing: bool = False, **stores: FakeStore) -> None:
         self.node = "NODE"
         self.processing = FakeProcessing()
         self.current = CurrentRecord(lambda raw: raw)

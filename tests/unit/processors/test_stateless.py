@@ -113,9 +113,7 @@ def test_flat_map_function_that_raises_half_way_has_no_output() -> None:
     context = run(FlatMap(pairs), ("a", "x"))
 
     assert context.forwarded == []
-    assert [(str(error), *record) for error, *record in context.failed] == [
-        ("half-way", "a", "x", 5, HEADERS)
-    ]
+    assert [(str(error), *record) for error, *record in context.failed] == [("half-way", "a", "x", 5, HEADERS)]
 
 
 def test_flat_map_reports_a_result_of_none() -> None:

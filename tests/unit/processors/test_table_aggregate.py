@@ -145,17 +145,13 @@ def test_selector_that_raises_for_the_old_value_sends_nothing() -> None:
 
 
 def test_aggregate_subtracts_the_old_value_and_then_adds_the_new_one() -> None:
-    context = run(
-        adding(), ("g", ("a", None, True), 5), ("g", ("b", "a", True), 6), ("g", (None, "b", True), 7)
-    )
+    context = run(adding(), ("g", ("a", None, True), 5), ("g", ("b", "a", True), 6), ("g", (None, "b", True), 7))
 
     assert [change[0] for _, change, *_ in context.forwarded] == [">+a", ">+a-a+b", ">+a-a+b-b"]
 
 
 def test_reduce_subtracts_the_old_value_and_then_adds_the_new_one() -> None:
-    context = run(
-        reducing(), ("g", ("a", None, True), 5), ("g", ("b", "a", True), 6), ("g", (None, "b", True), 7)
-    )
+    context = run(reducing(), ("g", ("a", None, True), 5), ("g", ("b", "a", True), 6), ("g", (None, "b", True), 7))
 
     assert [change[0] for _, change, *_ in context.forwarded] == ["a", "a-a+b", "a-a+b-b"]
 

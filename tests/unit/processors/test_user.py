@@ -122,9 +122,7 @@ def test_forward_to_an_unknown_child_is_an_error_that_names_the_children(operato
 
     ((error, *_),) = context.failed
     assert isinstance(error, StreamsError)
-    assert str(error) == (
-        "NODE forwards to 'three', which is not connected to it; its children are: 'one', 'two'"
-    )
+    assert str(error) == ("NODE forwards to 'three', which is not connected to it; its children are: 'one', 'two'")
 
 
 def test_forward_to_a_name_without_any_children_says_so() -> None:

@@ -19,9 +19,7 @@ def test_function_is_named_by_module_name_and_line() -> None:
 
     text = describe_function(mapper)
 
-    assert text.startswith(
-        f"{__name__}.test_function_is_named_by_module_name_and_line.<locals>.mapper (line "
-    )
+    assert text.startswith(f"{__name__}.test_function_is_named_by_module_name_and_line.<locals>.mapper (line ")
 
 
 def test_built_in_function_has_no_line() -> None:
