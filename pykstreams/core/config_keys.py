@@ -330,8 +330,7 @@ _KEYS = (
         _LONG,
         300_000,
         _MEDIUM,
-        "How long a task retries after errors of the cluster before the error stops the worker; 0 does not "
-        "retry. A worker that finds no broker at its start gives up after this time.",
+        "How long a task retries after errors of the cluster before the error stops the worker; 0 does not retry.",
         minimum=0,
     ),
     ConfigKey(
@@ -584,8 +583,8 @@ _KEYS = (
         _INT,
         40_000,
         _LOW,
-        "How long a client waits for an answer. Handed to librdkafka as socket.timeout.ms, for producers "
-        "also under its own name.",
+        "How long a client waits for an answer; a worker that finds no broker at its start gives up after this "
+        "time. Handed to librdkafka as socket.timeout.ms, for producers also under its own name.",
         minimum=10,
         maximum=300_000,
     ),
