@@ -102,9 +102,7 @@ def client_settings(
             client["auto.offset.reset"] = "error"
     if kind is ClientKind.PRODUCER and eos:
         # librdkafka refuses a request that may outlive its transaction
-        client["socket.timeout.ms"] = min(
-            _int(client["socket.timeout.ms"]), _int(client["transaction.timeout.ms"])
-        )
+        client["socket.timeout.ms"] = min(_int(client["socket.timeout.ms"]), _int(client["transaction.timeout.ms"]))
     return {name: _loaded(name, value) for name, value in client.items()}
 
 
@@ -123,11 +121,7 @@ def ownership_problems(settings: Mapping[str, object], explicit: Mapping[str, ob
         if eos:
             owned.update({**_CONSUMER_OWNED_EOS, **_PRODUCER_OWNED_EOS})
         if canonical in owned and str(value).lower() != str(owned[canonical]).lower():
-            because = (
-                " under exactly_once_v2"
-                if canonical in {**_CONSUMER_OWNED_EOS, **_PRODUCER_OWNED_EOS}
-                else ""
-            )
+            because = " under exactly_once_v2" if canonical in {**_CONSUMER_OWNED_EOS, **_PRODUCER_OWNED_EOS} else ""
             yield (
                 f"setting {name!r} is {shown(name, value)}, but a Streams application needs "
                 f"{owned[canonical]!r}{because}; remove the setting"
@@ -153,12 +147,7 @@ def _conflicts(settings: Mapping[str, object], explicit: Mapping[str, object], e
         )
     segment = explicit.get(TOPIC_PREFIX + "segment.bytes")
     batch = producer.get("batch.size")
-    if (
-        segment is not None
-        and batch is not None
-        and str(segment).isdigit()
-        and int(str(segment)) < _int(batch)
-    ):
+    if segment is not None and batch is not None and str(segment).isdigit() and int(str(segment)) < _int(batch):
         yield (
             f"topic.segment.bytes={segment} is smaller than the producer's batch.size={batch}, so a full "
             "batch could not be appended; raise the one or lower the other"

@@ -140,9 +140,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
     num_stream_threads = _Setting[int]("num.stream.threads")
     poll_ms = _Setting[int]("poll.ms")
     probing_rebalance_interval_ms = _Setting[int]("probing.rebalance.interval.ms")
-    processing_exception_handler_global_enabled = _Setting[bool](
-        "processing.exception.handler.global.enabled"
-    )
+    processing_exception_handler_global_enabled = _Setting[bool]("processing.exception.handler.global.enabled")
     processing_guarantee = _Setting[str]("processing.guarantee")
     rack_aware_assignment_non_overlap_cost = _Setting["int | None"]("rack.aware.assignment.non_overlap_cost")
     rack_aware_assignment_strategy = _Setting[str]("rack.aware.assignment.strategy")
@@ -160,9 +158,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
     task_coordination = _Setting[str]("task.coordination")
     task_timeout_ms = _Setting[int]("task.timeout.ms")
     topology_optimization = _Setting[str]("topology.optimization")
-    windowstore_changelog_additional_retention_ms = _Setting[int](
-        "windowstore.changelog.additional.retention.ms"
-    )
+    windowstore_changelog_additional_retention_ms = _Setting[int]("windowstore.changelog.additional.retention.ms")
 
     client_supplier = _Component[Any]("default.client.supplier")
     default_timestamp_extractor = _Component[Any]("default.timestamp.extractor")
@@ -197,9 +193,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
             )
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(
-            f"a StreamsConfig is frozen; make a changed copy: config.replace({name}={value!r})"
-        )
+        raise AttributeError(f"a StreamsConfig is frozen; make a changed copy: config.replace({name}={value!r})")
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a StreamsConfig is frozen; {name!r} cannot be deleted")
@@ -272,9 +266,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
     @property
     def topic_settings(self) -> dict[str, str]:
         """What the user wants of internal topics (``topic.``), by the brokers' names."""
-        return {
-            name: str(value) for name, value in self.with_prefix(TOPIC_PREFIX).items() if name in TOPIC_KEYS
-        }
+        return {name: str(value) for name, value in self.with_prefix(TOPIC_PREFIX).items() if name in TOPIC_KEYS}
 
     def with_prefix(self, prefix: str) -> dict[str, object]:
         """The settings that were given under a prefix, without it.
@@ -282,11 +274,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
         >>> StreamsConfig({"app.region": "north"}).with_prefix("app.")
         {'region': 'north'}
         """
-        return {
-            name.removeprefix(prefix): value
-            for name, value in self._originals.items()
-            if name.startswith(prefix)
-        }
+        return {name.removeprefix(prefix): value for name, value in self._originals.items() if name.startswith(prefix)}
 
     @property
     def default_key_serde(self) -> Any:
@@ -305,9 +293,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
         """
         return self._made(key, self)
 
-    def get_main_consumer_configs(
-        self, group_id: str, client_id: str, thread_index: int
-    ) -> dict[str, object]:
+    def get_main_consumer_configs(self, group_id: str, client_id: str, thread_index: int) -> dict[str, object]:
         """Settings for the consumer of the input topics, under librdkafka's names.
 
         :param thread_index: makes ``group.instance.id`` unique among the threads of a worker.
@@ -378,9 +364,7 @@ def _imported(key: str, reference: str) -> object:
         raise ConfigError(f"setting {key!r} is {reference!r}, which cannot be imported: {error}") from error
 
 
-def _read(
-    config: Mapping[str, object], kwargs: Mapping[str, object], problems: list[str]
-) -> dict[str, object]:
+def _read(config: Mapping[str, object], kwargs: Mapping[str, object], problems: list[str]) -> dict[str, object]:
     """The settings a user gave, by dotted name and parsed; what is wrong with them goes to ``problems``."""
     named: dict[str, object] = {}
     for name, value in config.items():

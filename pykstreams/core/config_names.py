@@ -123,9 +123,7 @@ class ConfigNames:
     TASK_TIMEOUT_MS_CONFIG: Final = "task.timeout.ms"
     UPGRADE_FROM_CONFIG: Final = "upgrade.from"
     TOPOLOGY_OPTIMIZATION_CONFIG: Final = "topology.optimization"
-    WINDOW_STORE_CHANGE_LOG_ADDITIONAL_RETENTION_MS_CONFIG: Final = (
-        "windowstore.changelog.additional.retention.ms"
-    )
+    WINDOW_STORE_CHANGE_LOG_ADDITIONAL_RETENTION_MS_CONFIG: Final = "windowstore.changelog.additional.retention.ms"
 
     @staticmethod
     def consumer_prefix(key: str) -> str:

@@ -81,14 +81,10 @@ def parse_setting(name: str, value: object) -> object:
         except ValueError as error:
             raise ConfigError(_wrong(name, value, str(error))) from error
         if key.not_offered and parsed != key.default:
-            raise ConfigError(
-                f"setting {name!r} is {shown(name, value)}, which is not offered: {key.not_offered}"
-            )
+            raise ConfigError(f"setting {name!r} is {shown(name, value)}, which is not offered: {key.not_offered}")
         return parsed
     if name in REMOVED_KEYS:
-        raise ConfigError(
-            f"setting {name!r} is deprecated in Kafka Streams and unknown here; {REMOVED_KEYS[name]}"
-        )
+        raise ConfigError(f"setting {name!r} is deprecated in Kafka Streams and unknown here; {REMOVED_KEYS[name]}")
     if name.startswith(APP_PREFIX) and name != APP_PREFIX:
         return value
     if name.startswith(CLIENT_TAG_PREFIX):
@@ -115,9 +111,7 @@ def is_known(name: str) -> bool:
 def unknown_setting(name: str) -> ConfigError:
     """The error for a dotted name that no table knows, with the nearest one that does exist."""
     if name in JAVA_CLIENT_KEYS:
-        return ConfigError(
-            f"unknown setting {name!r}: it belongs to the Java clients; {JAVA_CLIENT_KEYS[name]}"
-        )
+        return ConfigError(f"unknown setting {name!r}: it belongs to the Java clients; {JAVA_CLIENT_KEYS[name]}")
     return ConfigError(f"unknown setting {name!r}{_nearest(name, _all_names())} ({_OWN})")
 
 
@@ -180,9 +174,7 @@ def _parse_client_setting(name: str, prefix: str, value: object) -> object:
         near = _nearest(name, [prefix + known for known in _client_names(prefix)])
         raise ConfigError(f"unknown setting {name!r}: what follows {prefix!r} is a key of librdkafka{near}")
     if key.scope not in (Scope.ALL, _scope(prefix)):
-        raise ConfigError(
-            f"setting {name!r} has the wrong prefix: {client_name!r} is a setting of {key.scope.value}"
-        )
+        raise ConfigError(f"setting {name!r} has the wrong prefix: {client_name!r} is a setting of {key.scope.value}")
     return _parse_client_value(name, client_name, value)
 
 
@@ -199,11 +191,7 @@ def _parse_client_value(name: str, client_name: str, value: object) -> object:
             case Kind.TEXT:
                 return _as_client_text(value)
             case Kind.CALLABLE:
-                if (
-                    callable(value)
-                    or client_name == "logger"
-                    or (isinstance(value, str) and is_reference(value))
-                ):
+                if callable(value) or client_name == "logger" or (isinstance(value, str) and is_reference(value)):
                     return value
     except (TypeError, ValueError) as error:
         raise ConfigError(_wrong(name, value, f"expected {kind.value}")) from error
@@ -245,9 +233,7 @@ def _parse_tag(name: str, value: object) -> str:
     if not tag.strip():
         raise ConfigError(f"setting {name!r} names no tag; write {CLIENT_TAG_PREFIX + 'zone'!r}, for example")
     if len(tag) > MAX_TAG_NAME:
-        raise ConfigError(
-            f"setting {name!r} names a tag of {len(tag)} characters; at most {MAX_TAG_NAME} are allowed"
-        )
+        raise ConfigError(f"setting {name!r} names a tag of {len(tag)} characters; at most {MAX_TAG_NAME} are allowed")
     text = str(value).strip() if value is not None else ""
     if not text or len(text) > MAX_TAG_VALUE:
         raise ConfigError(_wrong(name, value, f"expected text of 1 to {MAX_TAG_VALUE} characters"))
