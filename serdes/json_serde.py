@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeGuard, TypeVar, overload
 
 import orjson
 
@@ -57,7 +57,7 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         loads: Callable[[bytes], Any] | None = None,
     ) -> None:
         self._type = type_
-        self._checked: type = type_ if isinstance(type_, type) and not hasattr(type_, "__origin__") else object
+        self._checked: type = type_ if _has_own_class(type_) else object
         self._write = _text_writer(dumps) if dumps else _writer(type_)
         self._read = _reader(type_, loads)
 
@@ -91,6 +91,11 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
                 raise refused_bytes(repr(self), topic, data, f"{type(error).__name__}: {error}") from error
 
         return decode
+
+
+def _has_own_class(type_: Any) -> TypeGuard[type]:
+    """Whether values of a type are instances of it, and of nothing else that JSON has."""
+    return isinstance(type_, type) and (dataclasses.is_dataclass(type_) or is_pydantic(type_) or is_struct(type_))
 
 
 def _writer(type_: Any) -> Callable[[Any], bytes]:

@@ -16,7 +16,7 @@ import json
 import weakref
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.types import Decoder, Encoder, Headers
@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 Registry: TypeAlias = "str | Mapping[str, Any] | SchemaRegistryClient"
 Settings: TypeAlias = Mapping[str, Any]
+AvroSource: TypeAlias = "str | Mapping[str, Any] | list[Any] | Schema | None"
+JsonSource: TypeAlias = "str | Mapping[str, Any] | Schema"
 
 _mock_registries: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
@@ -43,10 +45,34 @@ class SchemaRegistryAvroSerde(CompiledSerde[T], Generic[T]):
     ``AvroSerializer`` and ``AvroDeserializer``.
     """
 
+    @overload
+    def __init__(
+        self: SchemaRegistryAvroSerde[Any],
+        registry: Registry,
+        schema: AvroSource = None,
+        *,
+        type_: None = None,
+        is_key: bool = False,
+        serializer_config: Settings | None = None,
+        deserializer_config: Settings | None = None,
+    ) -> None: ...
+
+    @overload
     def __init__(
         self,
         registry: Registry,
-        schema: str | Mapping[str, Any] | list[Any] | Schema | None = None,
+        schema: AvroSource = None,
+        *,
+        type_: type[T],
+        is_key: bool = False,
+        serializer_config: Settings | None = None,
+        deserializer_config: Settings | None = None,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        registry: Registry,
+        schema: AvroSource = None,
         *,
         type_: type[T] | None = None,
         is_key: bool = False,
@@ -84,10 +110,34 @@ class SchemaRegistryJsonSerde(CompiledSerde[T], Generic[T]):
     ``SchemaRegistryAvroSerde``. Needs the packages of ``confluent-kafka[json]``.
     """
 
+    @overload
+    def __init__(
+        self: SchemaRegistryJsonSerde[Any],
+        registry: Registry,
+        schema: JsonSource,
+        *,
+        type_: None = None,
+        is_key: bool = False,
+        serializer_config: Settings | None = None,
+        deserializer_config: Settings | None = None,
+    ) -> None: ...
+
+    @overload
     def __init__(
         self,
         registry: Registry,
-        schema: str | Mapping[str, Any] | Schema,
+        schema: JsonSource,
+        *,
+        type_: type[T],
+        is_key: bool = False,
+        serializer_config: Settings | None = None,
+        deserializer_config: Settings | None = None,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        registry: Registry,
+        schema: JsonSource,
         *,
         type_: type[T] | None = None,
         is_key: bool = False,

@@ -184,6 +184,12 @@ def test_combinations_of_types_are_made() -> None:
     assert JsonSerde(bool).deserialize("t", b"true") is True
 
 
+def test_typed_dicts_and_numbers_are_written() -> None:
+    assert JsonSerde(Place).serialize("t", {"city": "Bonn"}) == b'{"city":"Bonn"}'
+    assert JsonSerde(Place).deserialize("t", b'{"city":"Bonn"}') == {"city": "Bonn"}
+    assert JsonSerde(float).deserialize("t", JsonSerde(float).serialize("t", 5)) == 5.0
+
+
 def test_other_functions_can_write_and_read() -> None:
     serde = JsonSerde(Line, dumps=lambda line: json.dumps(vars(line)), loads=json.loads)
 
