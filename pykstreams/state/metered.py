@@ -87,9 +87,9 @@ class MeteredKeyValueStore(KeyValueStore[K, V]):
         self._current = context.current
         self._top, self._cache = layers.top, layers.cache
         if layers.cache is not None and self.layout is TIMESTAMPED:
-            rows = rows_of_objects(layers.cache, codec, context.current, self._name)
+            rows = rows_of_objects(layers.cache, codec, self._name)
         else:
-            rows = rows_of_bytes(layers.top, codec, context.current, self._name)
+            rows = rows_of_bytes(layers.top, codec, self._name)
         self.get_row, self.put_row, self.take_row, self.keep_row = rows
         self._open = True
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.state.caching import IMMUTABLE, UNSET, CachingStore
 from pykstreams.state.engine import BytesStore
@@ -30,8 +29,12 @@ class RowCodec(NamedTuple):
     encode_value: Encoder
     decode_value: Decoder
 
-    def encoder(self, current: CurrentRecord) -> Callable[[Any, int], bytes | None]:
-        """Makes the function from value and timestamp to packed value; headers are those of the current record."""
+    def encoder(self) -> Callable[[Any, int], bytes | None]:
+        """Makes the function from value and timestamp to packed value.
+
+        Rows of operators have no headers, also in stores that could keep them (``KTableSource.process`` and all
+        aggregations hand new, empty ones to the store, 4.3.1).
+        """
         encode = self.encode_value
         if self.layout is TIMESTAMPED:
             stamp = TIMESTAMP.pack
@@ -45,10 +48,8 @@ class RowCodec(NamedTuple):
         pack = self.layout.pack
 
         def other(value: Any, timestamp: int) -> bytes | None:
-            context = current.context
-            headers: Headers = () if context is None else context.headers
-            data = None if value is None else encode(value, headers)
-            return None if data is None else pack(data, timestamp, headers)
+            data = None if value is None else encode(value, ())
+            return None if data is None else pack(data, timestamp, ())
 
         return other
 
@@ -81,9 +82,9 @@ class Rows(NamedTuple):
     keep_row: PutRow
 
 
-def rows_of_bytes(store: BytesStore, codec: RowCodec, current: CurrentRecord, name: str) -> Rows:
+def rows_of_bytes(store: BytesStore, codec: RowCodec, name: str) -> Rows:
     """Makes the closures over a layer that takes bytes."""
-    encode_key, encode_row, decode_row = codec.encode_key, codec.encoder(current), codec.decoder()
+    encode_key, encode_row, decode_row = codec.encode_key, codec.encoder(), codec.decoder()
     get, put = store.get, store.put
 
     def get_row(key: Any) -> tuple[Any, int] | None:
@@ -101,9 +102,9 @@ def rows_of_bytes(store: BytesStore, codec: RowCodec, current: CurrentRecord, na
     return Rows(get_row, put_row, get_row, put_row)
 
 
-def rows_of_objects(cache: CachingStore, codec: RowCodec, current: CurrentRecord, name: str) -> Rows:
+def rows_of_objects(cache: CachingStore, codec: RowCodec, name: str) -> Rows:
     """Makes the closures over a cache that may hold objects."""
-    encode_key, encode_row, decode_row = codec.encode_key, codec.encoder(current), codec.decoder()
+    encode_key, encode_row, decode_row = codec.encode_key, codec.encoder(), codec.decoder()
     find, keep, put, packed_of = cache.finder(), cache.keeper(), cache.put, cache.packed
     immutable = IMMUTABLE
 

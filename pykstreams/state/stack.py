@@ -67,7 +67,7 @@ def _parts(
             top = ChangeLogging(engine, layout, log, current, name)
         if not builder.caching:
             return Layers(top, None)
-        cache = CachingStore(top, context.cache, current, codec.encoder(current))
+        cache = CachingStore(top, context.cache, current, codec.encoder())
         return Layers(cache, cache)
 
     return builder.name, builder.key_serde, builder.value_serde, engine, open_layers
