@@ -246,8 +246,6 @@ class Fetched:
     """What one look at the broker gave."""
 
     runs: dict[tuple[str, int], list[Message]] = field(default_factory=dict)
-    caught_up: list[TopicPartition] = field(default_factory=list)
-    """Partitions of which everything there is has been read."""
     lost_position: list[TopicPartition] = field(default_factory=list)
     """Partitions whose next offset does not exist (any more); they stand still until ``seek``."""
 
@@ -258,6 +256,7 @@ class DataConsumer:
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
         self._closed = False
+        self._positions: dict[tuple[str, int], int] = {}
 
     @classmethod
     def open(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str) -> DataConsumer:
@@ -281,6 +280,8 @@ class DataConsumer:
 
     def unassign(self, partitions: Collection[TopicPartition]) -> None:
         """Stops reading partitions; what was prefetched of them is gone."""
+        for place in partitions:
+            self._positions.pop(place, None)
         if partitions:
             self._consumer.incremental_unassign(without_positions(partitions))
 
@@ -292,7 +293,7 @@ class DataConsumer:
         batch = [first, *self._consumer.consume(FETCH_SIZE - 1, 0)]
         fetched = Fetched()
         if any(map(_message_error, batch)):
-            batch = _without_events(batch, fetched)
+            batch = self._without_events(batch, fetched)
             if not batch:
                 return fetched
         topics = list(map(_message_topic, batch))
@@ -301,6 +302,7 @@ class DataConsumer:
         runs: dict[Any, list[Message]] = cast("Any", fetched.runs)
         if partitions.count(partitions[0]) == count and topics.count(topics[0]) == count:
             runs[topics[0], partitions[0]] = batch
+            self._positions[cast("Any", (topics[0], partitions[0]))] = cast("int", batch[-1].offset()) + 1
             return fetched
         for place, message in zip(zip(topics, partitions, strict=True), batch, strict=True):
             run = runs.get(place)
@@ -308,7 +310,18 @@ class DataConsumer:
                 runs[place] = [message]
             else:
                 run.append(message)
+        for place, run in runs.items():
+            self._positions[place] = run[-1].offset() + 1  # type: ignore[operator]  # typed optional, set on data
         return fetched
+
+    def lag(self, partition: TopicPartition) -> int | None:
+        """How many offsets the brokers have beyond what was fetched, ``None`` while that is not known."""
+        position = self._positions.get(partition)
+        if position is None:
+            return None
+        bare = KafkaTopicPartition(partition.topic, partition.partition)
+        end = self._consumer.get_watermark_offsets(bare, cached=True)[1]
+        return None if end < 0 else max(0, end - position)
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Goes on at an offset, ``BEGINNING`` or ``END``."""
@@ -330,6 +343,13 @@ class DataConsumer:
             self._closed = True
             self._consumer.close()
 
+    def _without_events(self, batch: list[Message], fetched: Fetched) -> list[Message]:
+        for message in batch:
+            error = message.error()
+            if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                self._positions[_place(message)] = message.offset() or 0
+        return _without_events(batch, fetched)
+
 
 def _without_events(batch: list[Message], fetched: Fetched) -> list[Message]:
     """Takes everything out that is no record, and notes it; raises what cannot be waited out."""
@@ -341,8 +361,8 @@ def _without_events(batch: list[Message], fetched: Fetched) -> list[Message]:
             continue
         code = error.code()
         if code == KafkaError._PARTITION_EOF:
-            fetched.caught_up.append(_place(message))
-        elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            continue  # whoever wants to know has looked already
+        if code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             fetched.lost_position.append(_place(message))
         elif code in (
             KafkaError.UNKNOWN_TOPIC_OR_PART,

@@ -39,8 +39,8 @@ class Membership(Protocol):
         """Joins; ``on_revoked`` runs inside ``poll`` and must be quick: commit and suspend, close nothing."""
         ...
 
-    def poll(self) -> Assignment | Lost | None:
-        """Serves the group without waiting; gives what changed. Call it several times a second."""
+    def poll(self, timeout: float = 0) -> Assignment | Lost | None:
+        """Serves the group for up to ``timeout`` seconds; gives what changed. Call it several times a second."""
         ...
 
     def ack(self, change: Assignment | Lost) -> None:

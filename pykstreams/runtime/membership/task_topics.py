@@ -78,9 +78,9 @@ class TaskTopicMembership:
             on_lost=self._all_lost,
         )
 
-    def poll(self) -> Assignment | Lost | None:
+    def poll(self, timeout: float = 0) -> Assignment | Lost | None:
         if not self._lost:
-            self._client.poll(0)
+            self._client.poll(timeout)
         if self._lost:
             return Lost(self._incarnation)
         if self._changed:

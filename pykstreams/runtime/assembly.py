@@ -1,0 +1,172 @@
+"""Puts a worker together: which client is made with which id, and who gets what.
+
+Client ids are those of Kafka Streams (``ClientUtils``, 4.3.1): ``<client.id>-StreamThread-<n>``
+with ``-consumer``, ``-restore-consumer`` and ``-producer`` behind it, and ``<client.id>-admin``. The member of the group
+is a client of its own and adds ``-membership``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.commit import RECOMMIT_INTERVAL_MS, CommitSteps, Deliveries
+from pykstreams.runtime.kafka import DataConsumer, GroupConsumer, KafkaClientSupplier, RestoreConsumer, WorkerProducer
+from pykstreams.runtime.kafka_admin import ClusterAdmin
+from pykstreams.runtime.membership import Offsets
+from pykstreams.runtime.membership.task_topics import TaskTopicMembership
+from pykstreams.runtime.output import WorkerOutput
+from pykstreams.runtime.purge import RepartitionPurge
+from pykstreams.runtime.restore import Listeners, Restorer, StateRestoreListener
+from pykstreams.runtime.restore_progress import restore_progress
+from pykstreams.runtime.start_offsets import StartOffsets
+from pykstreams.runtime.state_updater import StateUpdater
+from pykstreams.runtime.task import Task
+from pykstreams.runtime.task_manager import TaskManager
+from pykstreams.runtime.topic_admin import TopicAdmin, TopicLayout
+from pykstreams.runtime.worker import Worker, WorkerParts
+from pykstreams.state.caching import RecordCache
+from pykstreams.state.directory import StateDirectory
+from pykstreams.topology.plan import TopologyPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """What all workers of one ``KafkaStreams`` share."""
+
+    plan: TopologyPlan
+    config: StreamsConfig
+    clock: Clock
+    supplier: KafkaClientSupplier
+    admin: ClusterAdmin
+    topics: TopicAdmin
+    metrics: StreamsMetrics
+    client_id: str
+    process_id: str
+    embedded: bool
+    recommit_interval_ms: int = RECOMMIT_INTERVAL_MS
+
+
+def build_worker(
+    app: Application,
+    number: int,
+    layout: TopicLayout,
+    *,
+    directory: StateDirectory,
+    listener: StateRestoreListener | None,
+    on_running: Callable[[bool], None],
+) -> Worker:
+    """Makes the clients and the parts of one worker thread; nothing runs yet."""
+    config, clock, plan = app.config, app.clock, app.plan
+    name = f"{app.client_id}-StreamThread-{number}"
+    membership = TaskTopicMembership(
+        GroupConsumer.open(app.supplier, config, f"{name}-membership"), config.application_id
+    )
+    reader = DataConsumer.open(app.supplier, config, f"{name}-consumer")
+    purge = _purge(app)
+    output = WorkerOutput(
+        config=config,
+        metrics=app.metrics,
+        partition_count=lambda topic: app.admin.partition_counts().get(topic, 0),
+        make_producer=lambda: WorkerProducer.open(
+            app.supplier,
+            config,
+            f"{name}-producer",
+            transactional_id=f"{config.application_id}-{app.process_id}-{number}" if config.exactly_once else None,
+        ),
+        make_steps=lambda deliveries: _steps(app, deliveries, membership, purge),
+    )
+    updater = StateUpdater(
+        f"{app.client_id}-StateUpdater-{number}",
+        restorer=lambda: _restorer(app, name, listener),
+        directory=directory,
+        clock=clock,
+        task_timeout_ms=config.task_timeout_ms,
+        cleanup_delay_ms=config.state_cleanup_delay_ms,
+    )
+    start_offsets = StartOffsets(plan, _reset_policy(config), app.admin.offsets_at, clock)
+    cache = RecordCache(config.statestore_cache_max_bytes // max(1, config.num_stream_threads))
+    parts = {part.id: part for part in plan.subtopologies}
+
+    def make_task(task_id: TaskId, inputs: frozenset[TopicPartition]) -> Task:
+        return Task(
+            task_id,
+            parts[task_id.subtopology],
+            sorted(inputs),
+            config=config,
+            clock=clock,
+            collector=output.collector,
+            cache=cache,
+            directory=directory.task_dir(task_id),
+            metrics=app.metrics,
+            lag=reader.lag,
+        )
+
+    tasks = TaskManager(
+        inputs=layout.inputs,
+        membership=membership,
+        reader=reader,
+        updater=updater,
+        start_offsets=start_offsets,
+        make_task=make_task,
+        before_start=lambda: output.commits.before_processing(),
+    )
+    return Worker(
+        name,
+        WorkerParts(membership, reader, updater, output, tasks, purge, start_offsets, app.topics.prepare),
+        subtopologies=list(parts),
+        config=config,
+        clock=clock,
+        on_running=on_running,
+    )
+
+
+def _purge(app: Application) -> RepartitionPurge | None:
+    topics = {name for part in app.plan.subtopologies for name in part.repartition_topics}
+    if not topics or app.embedded:  # embedded clusters drop old records by themselves, and only so
+        return None
+    return RepartitionPurge(
+        app.admin.delete_records,
+        topics=topics,
+        interval_ms=app.config.repartition_purge_interval_ms,
+        clock=app.clock,
+    )
+
+
+def _steps(
+    app: Application, deliveries: Deliveries, membership: TaskTopicMembership, purge: RepartitionPurge | None
+) -> CommitSteps:
+    def ignore(offsets: Offsets) -> None:
+        """Without repartition topics nobody wants to know."""
+
+    def end_offsets(partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        return app.admin.end_offsets(partitions)
+
+    return CommitSteps(
+        deliveries=deliveries,
+        membership=membership,
+        end_offsets=end_offsets,
+        on_committed=ignore if purge is None else purge.committed,
+        clock=app.clock,
+        task_timeout_ms=app.config.task_timeout_ms,
+        recommit_interval_ms=app.recommit_interval_ms,
+    )
+
+
+def _restorer(
+    app: Application, name: str, listener: StateRestoreListener | None
+) -> tuple[Restorer, Callable[[], None]]:
+    consumer = RestoreConsumer.open(app.supplier, app.config, f"{name}-restore-consumer")
+    shown = restore_progress(app.clock)
+    return (
+        Restorer(consumer, app.admin, shown if listener is None else Listeners((shown, listener))),
+        consumer.close,
+    )
+
+
+def _reset_policy(config: StreamsConfig) -> str:
+    return str(config.get_main_consumer_configs(config.application_id, "", 1)["auto.offset.reset"])

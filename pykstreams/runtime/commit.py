@@ -1,0 +1,235 @@
+"""Commits: state, results and offsets move forward together, at least once or exactly once.
+
+The order under at-least-once: caches are flushed and everything is delivered; the offsets are committed; then, and
+only then, state is written with the changelog offset it stands for. A crash between two steps repeats work and loses
+none. Under exactly-once results and offsets are one transaction, and state follows it.
+
+Invariant: state on disk never stands for a changelog offset whose records were not delivered.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.errors import ClusterError
+from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.membership import Membership, Offsets
+
+log = logging.getLogger(__name__)
+
+RECOMMIT_INTERVAL_MS = 3_600_000
+"""How often offsets of idle partitions are committed again: brokers forget those of topics without subscription."""
+
+
+class CommittableTask(Protocol):
+    """What a commit needs of a task."""
+
+    @property
+    def commit_needed(self) -> bool: ...
+
+    def prepare_commit(self) -> Offsets: ...
+
+    def post_commit(self, changelog_offsets: Mapping[TopicPartition, int]) -> None: ...
+
+
+class Deliveries(Protocol):
+    """What a commit needs of the collector."""
+
+    def flush(self) -> None: ...
+
+    def clear(self) -> None: ...
+
+
+class Transactions(Protocol):
+    """What exactly-once needs of the producer."""
+
+    def start_transactions(self) -> None: ...
+
+    def begin(self) -> None: ...
+
+    def commit(self, offsets: Offsets, group_metadata: Any) -> None: ...
+
+    def abort(self) -> bool: ...
+
+
+@dataclass(slots=True)
+class Commitable:
+    """A started task with what it reads, the changelogs of its stores and what was committed for it last."""
+
+    task: CommittableTask
+    inputs: frozenset[TopicPartition]
+    changelogs: frozenset[TopicPartition]
+    committed: dict[TopicPartition, tuple[int, str]] = field(default_factory=dict)
+
+
+class Commits(Protocol):
+    """A way to commit; one object per worker and producer."""
+
+    def before_processing(self) -> None:
+        """Call it before anything is processed."""
+        ...
+
+    def commit(self, tasks: Collection[Commitable]) -> bool:
+        """Commits tasks; false: nothing was committed, try again soon."""
+        ...
+
+    def commit_all(self, tasks: Collection[Commitable]) -> bool:
+        """Commits all tasks of the worker, now and then also offsets that have not moved."""
+        ...
+
+    def abort(self) -> bool:
+        """Gives up what was not committed; false when the producer cannot be used any more."""
+        ...
+
+
+class CommitSteps:
+    """What both ways have in common."""
+
+    def __init__(
+        self,
+        *,
+        deliveries: Deliveries,
+        membership: Membership,
+        end_offsets: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]],
+        on_committed: Callable[[Offsets], None],
+        clock: Clock,
+        task_timeout_ms: int,
+        recommit_interval_ms: int = RECOMMIT_INTERVAL_MS,
+    ) -> None:
+        self.deliveries = deliveries
+        self.membership = membership
+        self._end_offsets = end_offsets
+        self._on_committed = on_committed
+        self._clock = clock
+        self._task_timeout_s = task_timeout_ms / 1000
+        self._recommit_interval_s = recommit_interval_ms / 1000
+        self._recommit_at = clock.monotonic() + self._recommit_interval_s
+        self._waiting_since: float | None = None
+
+    def prepare(self, tasks: Collection[Commitable]) -> dict[TopicPartition, tuple[int, str]]:
+        offsets: dict[TopicPartition, tuple[int, str]] = {}
+        for one in tasks:
+            offsets.update(one.task.prepare_commit())
+        self.deliveries.flush()
+        return offsets
+
+    def unmoved(self, tasks: Collection[Commitable]) -> dict[TopicPartition, tuple[int, str]]:
+        """The offsets to commit once more, which is nothing most of the time."""
+        if self._clock.monotonic() < self._recommit_at:
+            return {}
+        return {partition: found for one in tasks for partition, found in one.committed.items()}
+
+    def committed(self, tasks: Collection[Commitable], offsets: Offsets) -> None:
+        """Makes state durable once the offsets are."""
+        self._waiting_since = None
+        self._on_committed(offsets)
+        ends = self._ends({place for one in tasks for place in one.changelogs - one.inputs})
+        for one in tasks:
+            one.committed.update({place: offsets[place] for place in one.inputs if place in offsets})
+            # a source topic that serves as changelog: its store stands for what was read of it
+            read = {place: one.committed[place][0] for place in one.changelogs if place in one.committed}
+            written = {place: ends[place] for place in one.changelogs if place in ends}
+            one.task.post_commit({**written, **read})
+
+    def recommitted(self) -> None:
+        self._recommit_at = self._clock.monotonic() + self._recommit_interval_s
+
+    def late(self) -> None:
+        """Counts how long commits have been refused; ``ClusterError`` after ``task.timeout.ms``."""
+        now = self._clock.monotonic()
+        if self._waiting_since is None:
+            self._waiting_since = now
+        elif now - self._waiting_since > self._task_timeout_s:
+            raise ClusterError(
+                f"no commit succeeded for {self._task_timeout_s:g} s (task.timeout.ms), although it was tried again "
+                "and again; look at the log of the group's coordinator on the broker"
+            )
+
+    def _ends(self, changelogs: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        try:
+            return self._end_offsets(changelogs)
+        except ClusterError as error:
+            # state without a new offset is right, too: more of the changelog is read again after a restart
+            log.warning("the ends of changelogs are unknown, so state keeps its old offsets: %s", error)
+            return {}
+
+
+class AtLeastOnce:
+    """Commits after everything was delivered; work since the last commit is done again after a crash."""
+
+    def __init__(self, steps: CommitSteps) -> None:
+        self._steps = steps
+
+    def before_processing(self) -> None:
+        """Nothing needs to be begun."""
+
+    def commit(self, tasks: Collection[Commitable]) -> bool:
+        return self._commit(tasks, {})
+
+    def commit_all(self, tasks: Collection[Commitable]) -> bool:
+        unmoved = self._steps.unmoved(tasks)
+        done = self._commit(tasks, unmoved)
+        if done and unmoved:
+            self._steps.recommitted()
+        return done
+
+    def abort(self) -> bool:
+        self._steps.deliveries.clear()
+        return True
+
+    def _commit(self, tasks: Collection[Commitable], unmoved: Offsets) -> bool:
+        due = [one for one in tasks if one.task.commit_needed]
+        if not due and not unmoved:
+            return True
+        offsets = {**unmoved, **self._steps.prepare(due)}
+        if not self._steps.membership.commit(offsets):
+            self._steps.late()
+            return False
+        self._steps.committed(due, offsets)
+        return True
+
+
+class ExactlyOnce:
+    """One transaction for everything that a worker does between two commits."""
+
+    def __init__(self, steps: CommitSteps, producer: Transactions) -> None:
+        self._steps = steps
+        self._producer = producer
+        self._open = False
+        producer.start_transactions()
+
+    def before_processing(self) -> None:
+        if not self._open:
+            self._producer.begin()
+            self._open = True
+
+    def commit(self, tasks: Collection[Commitable]) -> bool:
+        return self._commit(tasks, {})
+
+    def commit_all(self, tasks: Collection[Commitable]) -> bool:
+        unmoved = self._steps.unmoved(tasks)
+        done = self._commit(tasks, unmoved)
+        if unmoved:
+            self._steps.recommitted()
+        return done
+
+    def abort(self) -> bool:
+        usable = not self._open or self._producer.abort()
+        self._open = False
+        self._steps.deliveries.clear()
+        return usable
+
+    def _commit(self, tasks: Collection[Commitable], unmoved: Offsets) -> bool:
+        due = [one for one in tasks if one.task.commit_needed]
+        if not due and not unmoved:
+            return True
+        self.before_processing()
+        offsets = {**unmoved, **self._steps.prepare(due)}
+        self._producer.commit(offsets, self._steps.membership.transaction_metadata())
+        self._open = False
+        self._steps.committed(due, offsets)
+        return True

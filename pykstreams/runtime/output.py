@@ -1,0 +1,59 @@
+"""The way out of a worker: its producer, the collector over it, and how to commit what goes through them.
+
+The three live and die together: a producer that was fenced is of no use any more, and neither is what was built on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.collector import RecordCollector
+from pykstreams.runtime.commit import AtLeastOnce, Commits, CommitSteps, Deliveries, ExactlyOnce
+from pykstreams.runtime.kafka import WorkerProducer
+
+
+class WorkerOutput:
+    """Makes the three, and makes them anew.
+
+    :param make_producer: makes a producer; a transactional one under exactly-once.
+    :param make_steps: makes the steps of a commit over the collector.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: StreamsConfig,
+        metrics: StreamsMetrics,
+        partition_count: Callable[[str], int],
+        make_producer: Callable[[], WorkerProducer],
+        make_steps: Callable[[Deliveries], CommitSteps],
+    ) -> None:
+        self._config = config
+        self._metrics = metrics
+        self._partition_count = partition_count
+        self._make_producer = make_producer
+        self._make_steps = make_steps
+        self.renew()
+
+    def renew(self) -> None:
+        """Makes a new producer, collector and way to commit; tasks that were made before must go."""
+        self._producer = self._make_producer()
+        self.collector = RecordCollector(
+            self._producer.raw,
+            config=self._config,
+            metrics=self._metrics,
+            partition_count=self._partition_count,
+        )
+        self._producer.failures.handler = self.collector.delivery_failed
+        steps = self._make_steps(self.collector)
+        self.commits: Commits = ExactlyOnce(steps, self._producer) if self._config.exactly_once else AtLeastOnce(steps)
+
+    def poll(self) -> None:
+        """Runs the callbacks of deliveries."""
+        self.collector.poll()
+
+    def close(self) -> None:
+        """Waits for deliveries."""
+        self._producer.flush()

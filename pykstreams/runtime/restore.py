@@ -1,0 +1,229 @@
+"""Reads changelogs back into stores, several at once, in batches.
+
+A store is restored from the offset that it was last committed with, or from the beginning, up to the end that its
+changelog had when restoring began. What counts is the position in the changelog, never the last record seen:
+compaction and transactions leave holes.
+
+Invariant: a store is committed with an offset only after every record before that offset was given to it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, Protocol
+
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.kafka import RestoreBatch
+from pykstreams.state.store import StateStore
+
+log = logging.getLogger(__name__)
+
+_COMMIT_EVERY = 200_000
+"""After how many rows a store keeps how far it is, so that a crash does not start restoring anew."""
+
+
+class StateRestoreListener:
+    """Hears how restoring goes, on the state updater's thread; override what you need."""
+
+    def on_restore_start(
+        self, topic_partition: TopicPartition, store_name: str, starting_offset: int, ending_offset: int
+    ) -> None:
+        """Called before the first record of a changelog is read."""
+
+    def on_batch_restored(
+        self, topic_partition: TopicPartition, store_name: str, batch_end_offset: int, num_restored: int
+    ) -> None:
+        """Called after each batch; ``batch_end_offset`` is the offset of its last record."""
+
+    def on_restore_end(self, topic_partition: TopicPartition, store_name: str, total_restored: int) -> None:
+        """Called when a store is as its changelog says."""
+
+    def on_restore_suspended(self, topic_partition: TopicPartition, store_name: str, total_restored: int) -> None:
+        """Called when a task goes away before it is restored."""
+
+
+class ChangelogReader(Protocol):
+    """What restoring needs of a consumer."""
+
+    def assign(self, positions: Mapping[TopicPartition, int]) -> None: ...
+
+    def unassign(self, partitions: Collection[TopicPartition]) -> None: ...
+
+    def fetch(self, timeout: float) -> RestoreBatch: ...
+
+
+class OffsetReader(Protocol):
+    """What restoring needs of an administrative client."""
+
+    def end_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]: ...
+
+    def beginning_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]: ...
+
+
+@dataclass(slots=True)
+class Restoring:
+    """One store on its way."""
+
+    task_id: TaskId
+    store: StateStore
+    place: TopicPartition
+    position: int
+    end: int
+    total: int = 0
+    uncommitted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """A store whose offset its changelog no longer has."""
+
+    task_id: TaskId
+    reason: str
+
+
+class Restorer:
+    """All stores that one worker restores."""
+
+    def __init__(self, reader: ChangelogReader, offsets: OffsetReader, listener: StateRestoreListener) -> None:
+        self._reader = reader
+        self._offsets = offsets
+        self._listener = listener
+        self._stores: dict[TopicPartition, Restoring] = {}
+
+    def add(
+        self, task_id: TaskId, stores: Mapping[TopicPartition, StateStore], limits: Mapping[TopicPartition, int]
+    ) -> Truncated | None:
+        """Begins to restore the stores of a task.
+
+        :param limits: where to stop in source topics that serve as changelogs: at what the task has read of them.
+        """
+        begins = self._offsets.beginning_offsets(stores)
+        ends = {**self._offsets.end_offsets(stores), **{k: v for k, v in limits.items() if k in stores}}
+        found = []
+        for place, store in stores.items():
+            offset, begin, end = store.committed_offset(), begins[place], ends[place]
+            if offset is not None and not begin <= offset <= end:
+                return Truncated(
+                    task_id,
+                    f"store {store.name!r} of task {task_id} stands for offset {offset} of {place}, which goes from "
+                    f"{begin} to {end}",
+                )
+            found.append(Restoring(task_id, store, place, begin if offset is None else offset, end))
+        for one in found:
+            self._listener.on_restore_start(one.place, one.store.name, one.position, one.end)
+            if one.position >= one.end:
+                self._finish(one)
+            else:
+                log.info("task %s: restoring %s from %s to %s", task_id, one.place, one.position, one.end)
+                self._stores[one.place] = one
+        self._reader.assign({one.place: one.position for one in found if one.place in self._stores})
+        return None
+
+    def remove(self, task_id: TaskId) -> None:
+        """Stops restoring a task; what was restored stays restored."""
+        mine = [one for one in self._stores.values() if one.task_id == task_id]
+        self._reader.unassign([one.place for one in mine])
+        for one in mine:
+            del self._stores[one.place]
+            one.store.commit(one.position)
+            self._listener.on_restore_suspended(one.place, one.store.name, one.total)
+
+    def is_restoring(self, task_id: TaskId) -> bool:
+        """Whether a store of a task is not there yet."""
+        return any(one.task_id == task_id for one in self._stores.values())
+
+    def remaining(self) -> dict[TaskId, int]:
+        """How many offsets each task has still before it."""
+        left: dict[TaskId, int] = {}
+        for one in list(self._stores.values()):
+            left[one.task_id] = left.get(one.task_id, 0) + max(0, one.end - one.position)
+        return left
+
+    def __len__(self) -> int:
+        return len(self._stores)
+
+    def step(self, timeout: float) -> list[Truncated]:
+        """Restores one batch, for which it waits up to ``timeout`` seconds."""
+        batch = self._reader.fetch(timeout)
+        for place, messages in batch.runs.items():
+            one = self._stores.get(place)
+            if one is not None:
+                self._restore(one, messages)
+        for place, position in batch.positions.items():
+            one = self._stores.get(place)
+            if one is None:
+                continue
+            one.position = max(one.position, min(position, one.end))
+            if one.position >= one.end:
+                del self._stores[place]
+                self._reader.unassign([place])
+                self._finish(one)
+            elif one.uncommitted >= _COMMIT_EVERY:
+                one.uncommitted = 0
+                one.store.commit(one.position)
+        return [
+            Truncated(one.task_id, f"{place} has no offset {one.position} any more, at which its store stands")
+            for place in batch.out_of_range
+            if (one := self._stores.get(place)) is not None
+        ]
+
+    def _restore(self, one: Restoring, messages: Sequence[Any]) -> None:
+        last = messages[-1].offset()
+        if last >= one.end:
+            messages = [message for message in messages if message.offset() < one.end]
+            if not messages:
+                return
+            last = messages[-1].offset()
+        one.store.restore(list(_rows(messages)))
+        one.total += len(messages)
+        one.uncommitted += len(messages)
+        self._listener.on_batch_restored(one.place, one.store.name, last, len(messages))
+
+    def _finish(self, one: Restoring) -> None:
+        if one.total:
+            one.store.commit(one.end)
+            log.info("task %s: restored %s, %s records", one.task_id, one.place, one.total)
+        self._listener.on_restore_end(one.place, one.store.name, one.total)
+
+
+def _rows(messages: Sequence[Any]) -> Iterator[tuple[Any, Any, int, Any]]:
+    """Rows as stores take them; made column by column, which is several times faster than message by message."""
+    kind = type(messages[0])
+    keys = list(map(kind.key, messages))
+    if None in keys:  # nothing that a changelog can hold; somebody else wrote it
+        messages = [message for message, key in zip(messages, keys, strict=True) if key is not None]
+        keys = [key for key in keys if key is not None]
+    times = [time for _, time in map(kind.timestamp, messages)]
+    headers: Sequence[Any] = list(map(kind.headers, messages))
+    every = [found or () for found in headers] if any(headers) else repeat((), len(keys))
+    return zip(keys, map(kind.value, messages), times, every, strict=True)
+
+
+class Listeners(StateRestoreListener):
+    """Tells several listeners."""
+
+    def __init__(self, listeners: Sequence[StateRestoreListener]) -> None:
+        self._listeners = listeners
+
+    def on_restore_start(
+        self, topic_partition: TopicPartition, store_name: str, starting_offset: int, ending_offset: int
+    ) -> None:
+        self._tell(lambda one: one.on_restore_start(topic_partition, store_name, starting_offset, ending_offset))
+
+    def on_batch_restored(
+        self, topic_partition: TopicPartition, store_name: str, batch_end_offset: int, num_restored: int
+    ) -> None:
+        self._tell(lambda one: one.on_batch_restored(topic_partition, store_name, batch_end_offset, num_restored))
+
+    def on_restore_end(self, topic_partition: TopicPartition, store_name: str, total_restored: int) -> None:
+        self._tell(lambda one: one.on_restore_end(topic_partition, store_name, total_restored))
+
+    def on_restore_suspended(self, topic_partition: TopicPartition, store_name: str, total_restored: int) -> None:
+        self._tell(lambda one: one.on_restore_suspended(topic_partition, store_name, total_restored))
+
+    def _tell(self, call: Callable[[StateRestoreListener], None]) -> None:
+        for listener in self._listeners:
+            call(listener)

@@ -1,0 +1,240 @@
+"""The state-updater thread: opens the stores of tasks, restores them, and closes them again.
+
+All of it takes long now and then, and the worker must go on polling meanwhile. A task belongs to this thread from
+``open`` until it is handed over as ``Restored``, and again from ``close`` on; orders are carried out one after the
+other, so a task that comes back is opened only after it was closed.
+
+Invariant: the folder of a task is locked from before its stores are opened until after they are closed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Protocol, TypeAlias
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.errors import LockError, StreamsError
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.restore import Restorer, Truncated
+from pykstreams.state.directory import StateDirectory
+from pykstreams.state.store import StateStore
+
+log = logging.getLogger(__name__)
+
+_FETCH_S = 0.1
+_LOCK_RETRY_S = 0.1
+
+
+class OpenableTask(Protocol):
+    """What this thread needs of a task."""
+
+    @property
+    def id(self) -> TaskId: ...
+
+    def open_stores(self) -> dict[TopicPartition, StateStore]: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A task whose stores are as their changelogs say; it is the worker's from now on."""
+
+    task_id: TaskId
+    changelogs: frozenset[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class Corrupted:
+    """A task whose local state is of no use; it was closed and its state deleted."""
+
+    task_id: TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Something that ends the worker."""
+
+    error: Exception
+
+
+Report: TypeAlias = Restored | Corrupted | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    task: OpenableTask
+    limits: Mapping[TopicPartition, int]
+    give_up_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Close:
+    task: OpenableTask
+    wipe: bool
+
+
+class StateUpdater:
+    """The thread of one worker; its methods are for the worker's thread."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        restorer: Callable[[], tuple[Restorer, Callable[[], None]]],
+        directory: StateDirectory,
+        clock: Clock,
+        task_timeout_ms: int,
+        cleanup_delay_ms: int,
+    ) -> None:
+        self._make_restorer = restorer
+        self._directory = directory
+        self._clock = clock
+        self._task_timeout_s = task_timeout_ms / 1000
+        self._cleanup_delay_ms = cleanup_delay_ms
+        self._cleanup_at = clock.monotonic() + cleanup_delay_ms / 1000
+        self._orders: SimpleQueue[_Open | _Close | None] = SimpleQueue()
+        self._reports: SimpleQueue[Report] = SimpleQueue()
+        self._waiting: dict[TaskId, _Open] = {}
+        self._retry_at = 0.0
+        self._restoring: dict[TaskId, tuple[OpenableTask, frozenset[TopicPartition]]] = {}
+        self._restorer: Restorer | None = None
+        self._started = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._started = True
+        self._thread.start()
+
+    def open(self, task: OpenableTask, limits: Mapping[TopicPartition, int]) -> None:
+        """Gives a task to this thread: to open its stores, restore them, and hand it back."""
+        self._orders.put(_Open(task, limits, self._clock.monotonic() + self._task_timeout_s))
+
+    def close(self, task: OpenableTask, *, wipe: bool = False) -> None:
+        """Gives a task to this thread: to close it, wherever it is, and to delete its state if asked to."""
+        if self._thread.is_alive() or not self._started:
+            self._orders.put(_Close(task, wipe))
+        else:  # it failed; nothing is restored any more
+            self._close(task, wipe=wipe)
+
+    def reports(self) -> list[Report]:
+        """What has happened since the last call."""
+        found: list[Report] = []
+        while True:
+            try:
+                found.append(self._reports.get_nowait())
+            except Empty:
+                return found
+
+    def remaining(self) -> dict[TaskId, int]:
+        """How many changelog offsets each restoring task has still before it."""
+        return {} if self._restorer is None else self._restorer.remaining()
+
+    def stop(self) -> None:
+        """Carries out the orders there are, closes every task that is not handed over, and ends the thread."""
+        self._orders.put(None)
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._restorer, close = self._make_restorer()
+        except Exception as error:
+            self._reports.put(Failed(error))
+            return
+        try:
+            while self._obey():
+                self._work(self._restorer)
+        except Exception as error:
+            self._reports.put(Failed(error))
+        finally:
+            for task, _ in list(self._restoring.values()):
+                self._close(task, wipe=False)
+            close()
+
+    def _obey(self) -> bool:
+        """Carries out the orders there are; with nothing else to do it waits for one. False at the end."""
+        if self._restoring:
+            wait: float = 0
+        else:
+            wait = _LOCK_RETRY_S if self._waiting else max(_LOCK_RETRY_S, self._cleanup_at - self._clock.monotonic())
+        while True:
+            try:
+                order = self._orders.get(wait != 0, wait)
+            except Empty:
+                return True
+            wait = 0
+            match order:
+                case None:
+                    return False
+                case _Open():
+                    self._open(order)
+                case _Close():
+                    self._close(order.task, wipe=order.wipe)
+
+    def _work(self, restorer: Restorer) -> None:
+        if self._restoring:
+            for truncated in restorer.step(_FETCH_S):
+                self._corrupted(restorer, truncated)
+            self._hand_over(restorer)
+        if self._waiting and self._clock.monotonic() >= self._retry_at:
+            for order in list(self._waiting.values()):
+                self._open(order)
+        if self._clock.monotonic() >= self._cleanup_at:
+            self._cleanup_at = self._clock.monotonic() + self._cleanup_delay_ms / 1000
+            self._directory.clean_up(self._cleanup_delay_ms)
+
+    def _open(self, order: _Open) -> None:
+        task = order.task
+        try:
+            self._directory.lock(task.id)
+        except LockError:
+            if self._clock.monotonic() > order.give_up_at:
+                raise
+            if task.id not in self._waiting:
+                log.info("task %s: its state is still in use by another worker; waiting for it", task.id)
+            self._waiting[task.id] = order
+            self._retry_at = self._clock.monotonic() + _LOCK_RETRY_S
+            return
+        self._waiting.pop(task.id, None)
+        restorer = self._restorer
+        assert restorer is not None  # set before the first order is carried out
+        self._restoring[task.id] = (task, frozenset())
+        stores = task.open_stores()
+        self._restoring[task.id] = (task, frozenset(stores))
+        if truncated := restorer.add(task.id, stores, order.limits):
+            self._corrupted(restorer, truncated)
+        else:
+            self._hand_over(restorer)
+
+    def _hand_over(self, restorer: Restorer) -> None:
+        for task_id, (_, changelogs) in list(self._restoring.items()):
+            if not restorer.is_restoring(task_id):
+                del self._restoring[task_id]
+                self._reports.put(Restored(task_id, changelogs))
+
+    def _corrupted(self, restorer: Restorer, truncated: Truncated) -> None:
+        found = self._restoring.get(truncated.task_id)
+        if found is None:  # another store of the same task was first
+            return
+        log.warning("%s; its state is deleted and restored from the beginning", truncated.reason)
+        self._close(found[0], wipe=True)
+        self._reports.put(Corrupted(truncated.task_id))
+
+    def _close(self, task: OpenableTask, *, wipe: bool) -> None:
+        if self._waiting.pop(task.id, None) is not None:
+            return
+        if self._restoring.pop(task.id, None) is not None and self._restorer is not None:
+            self._restorer.remove(task.id)
+        try:
+            task.close()
+        except StreamsError:
+            log.exception("task %s: closing went wrong; its state is read again from the last commit", task.id)
+        if wipe:
+            self._directory.wipe(task.id)
+        self._directory.unlock(task.id)

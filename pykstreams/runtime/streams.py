@@ -1,0 +1,383 @@
+"""``KafkaStreams``: an application on a cluster, from ``start`` to ``close``.
+
+It prepares the topics, runs the workers in threads, and says which state the application is in. More cores are used by
+more processes, each with a ``KafkaStreams`` of its own.
+
+Invariant: the state changes along ``State.is_valid_transition`` only; ``ERROR`` is reached exactly when a worker failed
+and nobody replaced it, and then ``error`` says why.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import FrameType, TracebackType
+from typing import Any
+
+from pykstreams.core.clock import Clock, SystemClock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import ConfigError, StreamsError
+from pykstreams.core.handlers import StreamsUncaughtExceptionHandler, StreamThreadExceptionResponse
+from pykstreams.core.ids import TaskId
+from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
+from pykstreams.core.types import Duration, duration_ms
+from pykstreams.runtime.assembly import Application, build_worker
+from pykstreams.runtime.commit import RECOMMIT_INTERVAL_MS
+from pykstreams.runtime.kafka import KafkaClientSupplier
+from pykstreams.runtime.kafka_admin import ClusterAdmin
+from pykstreams.runtime.restore import StateRestoreListener
+from pykstreams.runtime.state import State
+from pykstreams.runtime.topic_admin import TopicAdmin, TopicLayout
+from pykstreams.runtime.worker import Worker
+from pykstreams.state.directory import StateDirectory
+from pykstreams.topology.topology import Topology
+
+log = logging.getLogger(__name__)
+
+StateListener = Callable[[State, State], None]
+"""(new state, old state)"""
+
+_LOOK_FOR_SIGNALS_S = 0.2
+
+
+class GroupMembershipOperation(Enum):
+    """What ``close`` does about the group."""
+
+    LEAVE_GROUP = "leave_group"
+    REMAIN_IN_GROUP = "remain_in_group"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskHealth:
+    """One task: whether its records are processed, and else how many changelog offsets it has to restore."""
+
+    running: bool
+    remaining: int
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How an application is, for a probe."""
+
+    alive: bool
+    """False when it has failed: start it again."""
+    ready: bool
+    """True when every task it owns is running."""
+    state: State
+    tasks: Mapping[TaskId, TaskHealth]
+
+
+class _StoppedWhileStartingError(Exception):
+    """Ends ``start`` early; nobody else sees it."""
+
+
+class KafkaStreams:
+    """Runs a topology; a context manager that starts and closes it.
+
+    It creates the application's internal topics where they are missing, and joins the group ``application.id``.
+
+    :param config: settings; ``application.id`` and ``bootstrap.servers`` are needed.
+    :param client_supplier: makes the Kafka clients.
+    :param state_listener: called with (new state, old state), from the threads in which states change.
+    :param uncaught_exception_handler: asked what to do when a worker failed; without it the application stops.
+    :param state_restore_listener: hears how the restoring of stores goes.
+    :param time: the clock.
+    :param embedded: whether the cluster is an embedded one, which lacks most of the administrative requests.
+    :param recommit_interval: how often offsets of idle inputs are committed again; must be shorter than the brokers'
+        ``offsets.retention.minutes``.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        config: StreamsConfig | Mapping[str, object],
+        *,
+        client_supplier: KafkaClientSupplier | None = None,
+        state_listener: StateListener | None = None,
+        uncaught_exception_handler: StreamsUncaughtExceptionHandler | None = None,
+        state_restore_listener: StateRestoreListener | None = None,
+        time: Clock | None = None,
+        embedded: bool = False,
+        recommit_interval: Duration = RECOMMIT_INTERVAL_MS,
+    ) -> None:
+        self._config = config if isinstance(config, StreamsConfig) else StreamsConfig(config)
+        self._config.require()
+        if embedded and self._config.exactly_once:
+            raise ConfigError(
+                "processing.guarantee is 'exactly_once_v2', and an embedded cluster has no transactions; use "
+                "at_least_once, or a real cluster"
+            )
+        self.state_listener = state_listener
+        self.uncaught_exception_handler = uncaught_exception_handler
+        self.state_restore_listener = state_restore_listener
+        self.error: BaseException | None = None
+        """Why the application is in state ``ERROR``."""
+        self._plan = topology.plan(self._config)
+        self._supplier = client_supplier or self._config.client_supplier
+        self._clock = time or SystemClock()
+        self._embedded = embedded
+        self._recommit_interval_ms = duration_ms(recommit_interval, "recommit_interval")
+        self._metrics = StreamsMetrics()
+        self._changed = threading.Condition()
+        self._state = State.CREATED
+        self._stop_requested = False
+        self._leave = False
+        self._app: Application | None = None
+        self._layout: TopicLayout | None = None
+        self._directory: StateDirectory | None = None
+        self._workers: dict[int, Worker] = {}
+        self._threads: dict[int, threading.Thread] = {}
+        self._running: dict[int, bool] = {}
+
+    @property
+    def state(self) -> State:
+        """Where the application is in its life."""
+        return self._state
+
+    def start(self) -> None:
+        """Prepares the topics and starts the workers; errors that need no record to be seen are raised here.
+
+        Waits for a cluster that does not answer up to ``request.timeout.ms``, then raises ``ClusterError``.
+        """
+        if not self._move(State.REBALANCING):
+            raise StreamsError(
+                f"the application is {self._state.value} and cannot be started; an application starts once, make a new "
+                "KafkaStreams"
+            )
+        try:
+            app, layout = self._prepare()
+            self._app, self._layout = app, layout
+            for number in range(1, self._config.num_stream_threads + 1):
+                self._launch(number)
+        except _StoppedWhileStartingError:
+            self._finish()
+        except BaseException as error:
+            self.error = error
+            self._move(State.PENDING_ERROR)
+            for worker in list(self._workers.values()):
+                worker.stop(leave=True)
+            if not self._threads:
+                self._finish()
+            raise
+
+    def close(
+        self,
+        timeout: Duration | None = None,
+        *,
+        group_membership: GroupMembershipOperation = GroupMembershipOperation.REMAIN_IN_GROUP,
+    ) -> bool:
+        """Commits, closes all tasks and stops; false when that took longer than ``timeout``.
+
+        A worker that remains in the group keeps its tasks until its session ends (6 s), in case it comes back; one that
+        leaves hands them over at once.
+        """
+        leave = group_membership is GroupMembershipOperation.LEAVE_GROUP
+        self._stop_requested = True
+        self._leave = leave
+        if self._move(State.PENDING_SHUTDOWN) and not self._threads:
+            self._finish()
+        for worker in list(self._workers.values()):
+            worker.stop(leave=leave)
+        if threading.current_thread() in self._threads.values():  # from a listener: it cannot wait for itself
+            return False
+        seconds = None if timeout is None else duration_ms(timeout, "timeout") / 1000
+        with self._changed:
+            return self._changed.wait_for(lambda: self._state.has_completed_shutdown, seconds)
+
+    def run(self) -> None:
+        """Starts, works until SIGINT or SIGTERM comes, then commits, closes and leaves the group.
+
+        Raises the error that ended a worker. For scripts, in their main thread.
+        """
+        restore = self._catch_signals()
+        try:
+            self.start()
+            with self._changed:
+                while not self._stop_requested and not self._state.has_completed_shutdown:
+                    self._changed.wait(_LOOK_FOR_SIGNALS_S)
+            self.close(group_membership=GroupMembershipOperation.LEAVE_GROUP)
+        finally:
+            restore()
+        if self.error is not None:
+            raise self.error
+
+    def wait(self, timeout: Duration | None = None) -> State:
+        """Waits until the application has stopped, for whatever reason; gives the state it is in then."""
+        seconds = None if timeout is None else duration_ms(timeout, "timeout") / 1000
+        with self._changed:
+            self._changed.wait_for(lambda: self._state.has_completed_shutdown, seconds)
+        return self._state
+
+    def wait_for_state(self, state: State, timeout: Duration) -> bool:
+        """Waits until the application is in a state; false when it was not in time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._state is state, duration_ms(timeout, "timeout") / 1000)
+
+    def health(self) -> Health:
+        """How the application is, with the progress of each task."""
+        tasks: dict[TaskId, TaskHealth] = {}
+        for worker in list(self._workers.values()):
+            tasks.update(dict.fromkeys(worker.running_tasks, TaskHealth(True, 0)))
+            tasks.update({task_id: TaskHealth(False, left) for task_id, left in worker.remaining().items()})
+        state = self._state
+        return Health(state not in (State.PENDING_ERROR, State.ERROR), state is State.RUNNING, state, tasks)
+
+    def metrics(self) -> dict[MetricName, Metric]:
+        """All metrics."""
+        return self._metrics.metrics()
+
+    def clean_up(self) -> None:
+        """Deletes the local state of tasks that no worker uses; before the start or after the end only."""
+        if self._state.is_running_or_rebalancing or self._state.is_shutting_down:
+            raise StreamsError(f"the application is {self._state.value}; clean up before it starts, or after its end")
+        self._open_directory().clean_up(0)
+
+    def __enter__(self) -> KafkaStreams:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _prepare(self) -> tuple[Application, TopicLayout]:
+        config = self._config
+        self._directory = directory = self._open_directory()
+        process_id = directory.process_id(_new_process_id)
+        client_id = config.client_id or f"{config.application_id}-{process_id}"
+        admin = ClusterAdmin.open(self._supplier, config, f"{client_id}-admin", self._clock)
+        topics = TopicAdmin(admin, self._plan, replication=config.replication_factor, embedded=self._embedded)
+        app = Application(
+            self._plan,
+            config,
+            self._clock,
+            self._supplier,
+            admin,
+            topics,
+            self._metrics,
+            client_id,
+            process_id,
+            self._embedded,
+            self._recommit_interval_ms,
+        )
+        admin.wait_until_reachable(lambda: self._stop_requested)
+        if self._stop_requested:
+            raise _StoppedWhileStartingError
+        return app, topics.prepare()
+
+    def _launch(self, number: int) -> None:
+        if self._app is None or self._layout is None:
+            raise StreamsError("the application has not started")
+        worker = build_worker(
+            self._app,
+            number,
+            self._layout,
+            directory=self._open_directory(),
+            listener=self.state_restore_listener,
+            on_running=lambda running: self._worker_running(number, running),
+        )
+        thread = threading.Thread(target=self._work, args=(number, worker), name=worker.name, daemon=True)
+        with self._changed:
+            self._workers[number] = worker
+            self._threads[number] = thread
+            self._running[number] = False
+        if self._stop_requested:
+            worker.stop(leave=self._leave)
+        thread.start()
+
+    def _work(self, number: int, worker: Worker) -> None:
+        failure: BaseException | None = None
+        try:
+            worker.run()
+        except BaseException as error:
+            failure = error
+        with self._changed:
+            del self._workers[number], self._running[number]
+        if failure is not None and self._replaces(worker, failure):
+            self._launch(number)
+            return
+        with self._changed:
+            del self._threads[number]
+            last = not self._threads
+        if last:
+            self._finish()
+
+    def _replaces(self, worker: Worker, failure: BaseException) -> bool:
+        """Asks what to do about a failure, and does it; true when another worker is to take over."""
+        log.error("%s failed: %s", worker.name, failure, exc_info=failure if log.isEnabledFor(logging.DEBUG) else None)
+        response = StreamThreadExceptionResponse.SHUTDOWN_CLIENT
+        if self.uncaught_exception_handler is not None:
+            response = self.uncaught_exception_handler(failure)
+        if response is StreamThreadExceptionResponse.REPLACE_THREAD and self._state.is_running_or_rebalancing:
+            log.warning("%s is replaced by a new worker", worker.name)
+            return True
+        if response is StreamThreadExceptionResponse.SHUTDOWN_APPLICATION:
+            log.error("other workers of the application cannot be told to stop; stop them by hand")
+        if self.error is None:
+            self.error = failure
+        self._move(State.PENDING_ERROR)
+        for other in list(self._workers.values()):
+            other.stop(leave=True)
+        return False
+
+    def _worker_running(self, number: int, running: bool) -> None:
+        with self._changed:
+            self._running[number] = running
+            everything = all(self._running.values())
+        target = State.RUNNING if everything else State.REBALANCING
+        if self._state is not target and self._state.is_running_or_rebalancing:
+            self._move(target)
+
+    def _finish(self) -> None:
+        directory, self._directory = self._directory, None
+        if directory is not None:
+            directory.close()
+        if self._state is not State.PENDING_ERROR:
+            self._move(State.PENDING_SHUTDOWN)
+        self._move(State.ERROR if self._state is State.PENDING_ERROR else State.NOT_RUNNING)
+
+    def _move(self, new: State) -> bool:
+        """Changes the state if it may; false otherwise."""
+        with self._changed:
+            old = self._state
+            if not old.is_valid_transition(new):
+                return False
+            self._state = new
+            self._changed.notify_all()
+        log.info("application %s: %s -> %s", self._config.application_id, old.value, new.value)
+        if self.state_listener is not None:
+            self.state_listener(new, old)
+        return True
+
+    def _open_directory(self) -> StateDirectory:
+        return StateDirectory(self._config.state_dir, self._config.application_id, clock=self._clock)
+
+    def _catch_signals(self) -> Callable[[], None]:
+        """Makes SIGINT and SIGTERM stop the application; a second one has its usual effect."""
+        if threading.current_thread() is not threading.main_thread():
+            return lambda: None
+        before: dict[signal.Signals, Any] = {}
+
+        def restore() -> None:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            restore()
+            self._stop_requested = True  # no lock is taken here: this thread may hold it
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, stop)
+        return restore
+
+
+def _new_process_id() -> str:
+    """An id that no other worker has; the one place where a running application makes one up."""
+    return str(uuid.UUID(bytes=os.urandom(16), version=4))

@@ -1,0 +1,333 @@
+"""The loop of a worker: poll, hand records to tasks, process, punctuate, commit when it is time.
+
+It only loops. What happens to records is in ``task``, to tasks in ``task_manager``, to stores in ``state_updater``, to
+offsets in ``commit``.
+
+Invariant: neither opening nor restoring nor closing a store ever happens between two polls.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import ClusterError, TaskCorruptedError, TaskMigratedError
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.commit import Commits
+from pykstreams.runtime.kafka import Fetched
+from pykstreams.runtime.membership import Lost, Membership
+from pykstreams.runtime.purge import RepartitionPurge
+from pykstreams.runtime.start_offsets import StartOffsets
+from pykstreams.runtime.task_manager import Running, TaskManager
+from pykstreams.runtime.topic_admin import TopicLayout
+
+log = logging.getLogger(__name__)
+
+BATCH = 1000
+"""Records that a task processes at most before the others get their turn."""
+
+PAUSE_FACTOR = 10
+"""A partition is paused when it has so many times ``buffered.records.per.partition`` waiting: pausing is dear."""
+
+_TOO_SLOW_S = 0.5
+_QUICK_S = 0.1
+_SOON_S = 0.01
+_LAST_COMMIT_S = 10.0
+
+
+class Reader(Protocol):
+    """What the loop needs of the data consumer."""
+
+    def fetch(self, timeout: float) -> Fetched: ...
+
+    def seek(self, partition: TopicPartition, offset: int) -> None: ...
+
+    def pause(self, partitions: Collection[TopicPartition]) -> None: ...
+
+    def resume(self, partitions: Collection[TopicPartition]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Updater(Protocol):
+    """What the loop needs of the state updater."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def remaining(self) -> Mapping[TaskId, int]: ...
+
+
+class Output(Protocol):
+    """The way out: a producer, the collector over it, and how to commit."""
+
+    @property
+    def commits(self) -> Commits: ...
+
+    def poll(self) -> None:
+        """Runs the callbacks of deliveries."""
+        ...
+
+    def renew(self) -> None:
+        """Makes a new producer in place of one that is of no use any more."""
+        ...
+
+    def close(self) -> None:
+        """Waits for deliveries and lets go of the producer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerParts:
+    """What a worker is put together from."""
+
+    membership: Membership
+    reader: Reader
+    updater: Updater
+    output: Output
+    tasks: TaskManager
+    purge: RepartitionPurge | None
+    start_offsets: StartOffsets
+    prepare_topics: Callable[[], TopicLayout]
+
+
+class Worker:
+    """One worker; ``run`` is its thread, ``stop`` may be called from any."""
+
+    def __init__(
+        self,
+        name: str,
+        parts: WorkerParts,
+        *,
+        subtopologies: Collection[int],
+        config: StreamsConfig,
+        clock: Clock,
+        on_running: Callable[[bool], None] = lambda _: None,
+    ) -> None:
+        self.name = name
+        self._parts = parts
+        self._tasks = parts.tasks
+        self._subtopologies = subtopologies
+        self._clock = clock
+        self._on_running = on_running
+        self._exactly_once = config.exactly_once
+        self._poll_s = config.poll_ms / 1000
+        self._commit_s = config.commit_interval_ms / 1000
+        self._check_topics_s = int(str(config["metadata.max.age.ms"])) / 1000
+        self._resume_at = config.buffered_records_per_partition
+        self._pause_above = config.buffered_records_per_partition * PAUSE_FACTOR
+        self._stopping = threading.Event()
+        self._leave = True
+        self._assigned = False
+        self._was_running = False
+        self._batch = BATCH
+        self._paused: set[TopicPartition] = set()
+        now = clock.monotonic()
+        self._commit_at = now + self._commit_s
+        self._check_topics_at = now + self._check_topics_s
+
+    @property
+    def running_tasks(self) -> frozenset[TaskId]:
+        """The tasks that are being fed."""
+        return frozenset(self._tasks.running)
+
+    def remaining(self) -> Mapping[TaskId, int]:
+        """How many changelog offsets each restoring task has still before it."""
+        return self._parts.updater.remaining()
+
+    def stop(self, *, leave: bool) -> None:
+        """Asks the worker to commit, close its tasks, and leave the group or not."""
+        self._leave = leave
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Works until it is stopped; what cannot be mended is raised, after everything was closed without a commit."""
+        self._parts.updater.start()
+        self._parts.membership.start(self._subtopologies, self.revoked)
+        try:
+            while not self._stopping.is_set():
+                self.step()
+            self._commit_for_the_last_time()
+        except BaseException:
+            self._parts.output.commits.abort()
+            raise
+        finally:
+            self._close()
+
+    def step(self) -> None:
+        """One turn."""
+        try:
+            self._turn()
+        except TaskMigratedError as error:
+            log.warning("%s; its tasks are taken up again from their last commit", error)
+            self._start_over(None)
+        except TaskCorruptedError as error:
+            log.warning("%s; they are taken up again from their last commit", error, exc_info=error.__cause__)
+            self._start_over(error.corrupted_tasks)
+
+    def revoked(self, tasks: frozenset[TaskId]) -> None:
+        """Commits and suspends tasks that are going to another worker; runs inside the rebalance."""
+        going = [one for task_id, one in self._tasks.running.items() if task_id in tasks]
+        log.info("tasks %s leave this worker", ", ".join(map(str, sorted(tasks))))
+        if going:
+            # one transaction holds the work of all tasks
+            committing = self._tasks.running.values() if self._exactly_once else going
+            try:
+                if not self._parts.output.commits.commit(committing):
+                    log.warning("tasks that leave could not be committed; their last records are processed again")
+            except (TaskMigratedError, TaskCorruptedError) as error:
+                log.warning("tasks that leave could not be committed: %s", error)
+                self._start_over(None)
+        self._forget(going)
+        self._tasks.drop(tasks)
+
+    def _turn(self) -> None:
+        parts, tasks = self._parts, self._tasks
+        change = parts.membership.poll()
+        if isinstance(change, Lost):
+            self._start_over(None)
+            tasks.want(frozenset())
+            parts.membership.ack(change)
+        elif change is not None:
+            self._assigned = True
+            tasks.want(change.active)
+            parts.membership.ack(change)
+        tasks.poll()
+        self._tell()
+        busy = any(one.task.is_ready() for one in tasks.running.values())
+        self._add(parts.reader.fetch(0 if busy else self._patience()))
+        parts.output.commits.before_processing()
+        self._process()
+        now_ms = self._clock.now_ms()
+        requested = False
+        for one in tasks.running.values():
+            one.task.punctuate(now_ms)
+            requested |= one.task.commit_requested
+        parts.output.poll()
+        self._resume()
+        if requested or self._clock.monotonic() >= self._commit_at:
+            self._commit()
+        if parts.purge is not None:
+            parts.purge.poll()
+        if self._clock.monotonic() >= self._check_topics_at:
+            self._check_topics()
+
+    def _patience(self) -> float:
+        """How long to wait for records: not long while something else is about to happen."""
+        if not self._was_running:
+            return min(_SOON_S, self._poll_s)
+        return max(0.0, min(self._poll_s, self._commit_at - self._clock.monotonic()))
+
+    def _tell(self) -> None:
+        running = self._assigned and self._tasks.all_running
+        if running != self._was_running:
+            self._was_running = running
+            self._on_running(running)
+
+    def _add(self, fetched: Fetched) -> None:
+        full: list[TopicPartition] = []
+        for place, messages in fetched.runs.items():
+            one = self._tasks.by_partition.get(place)
+            if one is None:  # its task left while the records were on their way
+                continue
+            partition = TopicPartition(*place)
+            one.task.add(partition, messages)
+            if one.task.buffered_of(partition) > self._pause_above and partition not in self._paused:
+                full.append(partition)
+        if full:
+            self._paused.update(full)
+            self._parts.reader.pause(full)
+        for partition in fetched.lost_position:
+            if partition in self._tasks.by_partition:
+                start = self._parts.start_offsets.start(
+                    partition, because="lost its position, for its records are gone"
+                )
+                self._parts.reader.seek(partition, start)
+
+    def _process(self) -> None:
+        """Gives each task its turn; turns get shorter when records are slow, so that polling is not forgotten."""
+        for one in self._tasks.running.values():
+            began = self._clock.monotonic()
+            one.task.process(self._batch)
+            took = self._clock.monotonic() - began
+            if took > _TOO_SLOW_S:
+                self._batch = max(1, self._batch // 2)
+            elif took < _QUICK_S and self._batch < BATCH:
+                self._batch = min(BATCH, self._batch * 2)
+
+    def _resume(self) -> None:
+        if not self._paused:
+            return
+        room = [
+            place
+            for place in self._paused
+            if (one := self._tasks.by_partition.get(place)) is None or one.task.buffered_of(place) <= self._resume_at
+        ]
+        self._paused.difference_update(room)
+        self._parts.reader.resume([place for place in room if place in self._tasks.by_partition])
+
+    def _commit(self) -> None:
+        if self._parts.output.commits.commit_all(self._tasks.running.values()):
+            self._commit_at = self._clock.monotonic() + self._commit_s
+        else:
+            self._commit_at = self._clock.monotonic() + min(self._poll_s, self._commit_s)
+
+    def _check_topics(self) -> None:
+        """Looks for new topics that match patterns, and for partitions that were added."""
+        self._check_topics_at = self._clock.monotonic() + self._check_topics_s
+        try:
+            layout = self._parts.prepare_topics()
+        except ClusterError as error:
+            log.warning("topics were not checked this time: %s", error)
+            return
+        changed = self._tasks.update_inputs(layout.inputs)
+        if changed:
+            log.info("tasks %s read other partitions from now on", ", ".join(map(str, sorted(changed))))
+            self._commit()
+            self._drop(changed)
+
+    def _start_over(self, tasks: Collection[TaskId] | None) -> None:
+        """Gives up what was not committed; the tasks that are still wanted begin again at their last commit."""
+        if not self._parts.output.commits.abort():
+            self._parts.output.renew()
+        self._drop(tasks if tasks is not None and not self._exactly_once else [*self._tasks.running])
+
+    def _drop(self, tasks: Collection[TaskId]) -> None:
+        self._forget([one for task_id, one in self._tasks.running.items() if task_id in tasks])
+        self._tasks.drop(tasks)
+
+    def _forget(self, going: Collection[Running]) -> None:
+        for one in going:
+            self._paused.difference_update(one.inputs)
+            if self._parts.purge is not None:
+                self._parts.purge.forget(one.inputs)
+
+    def _commit_for_the_last_time(self) -> None:
+        """Commits before the tasks close; keeps the group going while it has other things to do."""
+        deadline = self._clock.monotonic() + _LAST_COMMIT_S
+        while not self._parts.output.commits.commit_all(self._tasks.running.values()):
+            if self._clock.monotonic() > deadline:
+                log.warning("the last commit did not succeed; some records will be processed again")
+                return
+            self._parts.membership.poll(_SOON_S)
+
+    def _close(self) -> None:
+        parts = self._parts
+        self._tasks.drop_all()
+        for close in (
+            parts.updater.stop,
+            parts.output.close,
+            lambda: parts.membership.close(self._leave),
+            parts.reader.close,
+        ):
+            try:
+                close()
+            except Exception:
+                log.exception("%s: something went wrong while the worker closed", self.name)
+        log.info("%s has stopped", self.name)
