@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pykstreams import Consumed, Grouped, Materialized, Serdes, StreamsBuilder, Topology
 from pykstreams.serdes import JsonSerde
 
+application_id = "balances"
+
 
 @dataclass(frozen=True, slots=True)
 class Account:

@@ -102,9 +102,7 @@ def feed(brokers: str, stop: threading.Event) -> None:
     producer.flush(5)
 
 
-def show(
-    brokers: str, process: subprocess.Popen[bytes], stop: threading.Event, console: Console
-) -> dict[str, int]:
+def show(brokers: str, process: subprocess.Popen[bytes], stop: threading.Event, console: Console) -> dict[str, int]:
     """Reads the counts and draws the most frequent words until it is time to stop."""
     consumer = Consumer({"bootstrap.servers": brokers, "group.id": "demo-view", "auto.offset.reset": "earliest"})
     consumer.subscribe(["word-counts"])

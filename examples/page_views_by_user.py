@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pykstreams import Consumed, Grouped, Materialized, Produced, Serdes, StreamsBuilder, Topology
 from pykstreams.serdes import JsonSerde
 
+application_id = "page-views-by-user"
+
 
 @dataclass(frozen=True, slots=True)
 class PageView:

@@ -10,6 +10,8 @@ import re
 
 from pykstreams import Consumed, Grouped, Materialized, Serdes, StreamsBuilder, Topology
 
+application_id = "word-count"
+
 text = Serdes.string()
 
 

@@ -64,6 +64,7 @@ from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.kstream import KStream
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Branched, Consumed, Grouped, Materialized, Produced, Repartitioned
+from pykstreams.runtime.streams import KafkaStreams, State
 from pykstreams.serdes import Serdes
 from pykstreams.state import BuiltInDslStoreSuppliers, DslStoreFormat, Stores
 from pykstreams.topology.description import TopologyDescription
@@ -98,6 +99,7 @@ __all__ = [
     "KGroupedTable",
     "KStream",
     "KTable",
+    "KafkaStreams",
     "KeyValue",
     "LogAndContinueExceptionHandler",
     "LogAndContinueProcessingExceptionHandler",
@@ -123,6 +125,7 @@ __all__ = [
     "SerdeError",
     "Serdes",
     "SerializationError",
+    "State",
     "Stores",
     "StreamThreadExceptionResponse",
     "StreamsBuilder",

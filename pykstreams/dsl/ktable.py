@@ -95,6 +95,10 @@ class KTable(Generic[K, V]):
         logic = DerivedTable(self._logic, store, lambda kept, old: TableMapValues(mapper, with_key, kept, old))
         return self._derived("KTABLE-MAPVALUES-", name, logic, materialized, store, keeps_values=False)
 
+    @overload
+    def to_stream(self, key_mapper: None = None, *, name: str | None = None) -> KStream[K, V]: ...
+    @overload
+    def to_stream(self, key_mapper: KeyValueMapper[K, V, KR], *, name: str | None = None) -> KStream[KR, V]: ...
     def to_stream(
         self, key_mapper: KeyValueMapper[K, V, KR] | None = None, *, name: str | None = None
     ) -> KStream[Any, V]:
