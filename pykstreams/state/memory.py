@@ -6,7 +6,7 @@ Nothing here outlives the process: there is no committed offset, and the whole c
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from pykstreams.state.engine import Row, Write
 from pykstreams.state.ordered import OrderedKeys
@@ -62,7 +62,7 @@ class MemoryEngine(_Memory):
             rows[key] = packed
             self._keys.add(key)
 
-    def write(self, rows: Iterable[Write]) -> None:
+    def write(self, rows: Sequence[Write]) -> None:
         kept = self._rows
         self._keys.clear()
         for key, packed in rows:
@@ -94,7 +94,7 @@ class LruEngine(_Memory):
     def put(self, key: bytes, packed: bytes | None) -> None:
         self._put(key, packed, self.on_evict)
 
-    def write(self, rows: Iterable[Write]) -> None:
+    def write(self, rows: Sequence[Write]) -> None:
         for key, packed in rows:
             self._put(key, packed, None)
 

@@ -12,7 +12,8 @@ from pykstreams.state.engine import Engine
 from pykstreams.state.layout import PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
 from pykstreams.state.memory import LruEngine, MemoryEngine
 from pykstreams.state.rocksdb import RocksDbEngine
-from pykstreams.state.spec import StoreBuilder, StoreSupplier
+from pykstreams.state.spec import StoreBuilder
+from pykstreams.state.spec import StoreSupplier as StoreSupplier
 from pykstreams.state.stack import (
     key_value_store,
     timestamped_key_value_store,

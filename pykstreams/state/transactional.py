@@ -7,7 +7,7 @@ an offset: what is durable then lies ahead of its offset, and reading the change
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
 from pykstreams.state.engine import Row, Write
@@ -36,6 +36,10 @@ class DurableEngine(Protocol):
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool, /) -> Iterator[Row]:
         """The rows from ``lower`` up to, and without, ``upper``."""
+        ...
+
+    def load(self, rows: Sequence[Write]) -> None:
+        """Writes many rows; they need not be durable before the next batch is."""
         ...
 
     def write_batch(self, rows: Iterable[Write], offset: int | None) -> None:
@@ -101,10 +105,10 @@ class WriteBuffer:
         above = [(key, pending[key]) for key in self._keys.between(lower, upper, reverse)]
         return merged(above, below, reverse) if above else below
 
-    def write(self, rows: Iterable[Write]) -> None:
+    def write(self, rows: Sequence[Write]) -> None:
         if self._pending:
             self._flush(None)
-        self._engine.write_batch(rows, None)
+        self._engine.load(rows)
 
     def commit(self, offset: int | None) -> None:
         if self._pending or offset is not None:
