@@ -141,9 +141,7 @@ def _resolved(given: Any, part: str, node: str, task: TaskState) -> Any:
     try:
         return or_default(given, lambda: config.default_key_serde if part == "key" else config.default_value_serde)
     except ConfigError as error:
-        raise StreamsError(
-            f"{node} has no {part} serde: none was given for it, and {error}", task_id=task.task_id
-        ) from error
+        raise StreamsError(f"{node}: {error}", task_id=task.task_id) from error
 
 
 def source_of(plan: SubtopologyPlan, topic: str) -> SourceNode:

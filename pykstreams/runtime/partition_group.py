@@ -217,8 +217,8 @@ class PartitionGroup:
 
 
 def partition_order(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Gives partitions in the order in which a ``HashMap`` iterates over them."""
-    found = sorted(partitions)
+    """Gives partitions in the order in which a ``HashMap`` iterates over them, filled in the order given."""
+    found = list(partitions)
     buckets = 16
     while len(found) > buckets * 3 // 4:
         buckets *= 2

@@ -5,13 +5,15 @@ Every pytest run beside an installed pykstreams loads this module: fixtures impo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from pykstreams.runtime.mock_cluster import EmbeddedCluster
+    from pykstreams.testing.driver import TopologyTestDriver
 
 
 @pytest.fixture
@@ -21,3 +23,16 @@ def embedded_cluster() -> Iterator[EmbeddedCluster]:
 
     with EmbeddedCluster() as cluster:
         yield cluster
+
+
+@pytest.fixture
+def topology_test_driver() -> Iterator[Callable[..., TopologyTestDriver]]:
+    """Makes test drivers: ``topology_test_driver(topology, config, partitions=...)``; closes them after the test."""
+    from pykstreams.testing.driver import TopologyTestDriver
+
+    with ExitStack() as stack:
+
+        def make(*args: Any, **options: Any) -> TopologyTestDriver:
+            return stack.enter_context(TopologyTestDriver(*args, **options))
+
+        yield make

@@ -50,6 +50,7 @@ def part(
         repartition_topics={name: repartition_topic(name, count, StreamsConfig()) for name, count in repartition},
         changelogs={store: topic.name for store, topic in logs.items()},
         changelog_topics={topic.name: topic for topic in logs.values()},
+        reused_changelogs={},
         copartition_groups=tuple(frozenset(group) for group in copartition),
     )
 

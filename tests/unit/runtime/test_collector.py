@@ -1,0 +1,231 @@
+"""Records on their way to the brokers, and what happens to those that do not arrive."""
+
+from __future__ import annotations
+
+import pytest
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import DeliveryError, StreamsError, TaskCorruptedError, TaskMigratedError
+from pykstreams.core.handlers import ErrorHandlerResponse, ProductionExceptionHandler
+from pykstreams.core.ids import TaskId
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.record import ProducerRecord
+from pykstreams.runtime.collector import RecordCollector
+from pykstreams.testing.capture import CapturingProducer
+from tests.unit.runtime.fakes import FakeKafkaError, message
+
+TASK = TaskId(0, 1)
+
+
+class FullProducer(CapturingProducer):
+    """Has no room until it was polled so many times."""
+
+    def __init__(self, polls):
+        super().__init__()
+        self.polls = polls
+
+    def produce(self, *args, **options):
+        if self.polls:
+            raise BufferError("queue full")
+        super().produce(*args, **options)
+
+    def poll(self, timeout):
+        self.polls -= 1
+        return 0
+
+
+class Answer(ProductionExceptionHandler):
+    """A handler with a fixed answer, which notes what it was asked."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.asked = []
+
+    def handle_error(self, context, record, exception):
+        self.asked.append((context, record, exception))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def make(producer=None, handler=None):
+    config = {} if handler is None else {"production.exception.handler": handler}
+    metrics = StreamsMetrics()
+    collector = RecordCollector(
+        producer or CapturingProducer(),
+        config=StreamsConfig(config),
+        metrics=metrics,
+        partition_count=lambda topic: {"known": 3}.get(topic, 0),
+    )
+    collector.register(TASK, "SINK", "out")
+    return collector, metrics
+
+
+def failed(collector, name, **options):
+    collector.delivery_failed(FakeKafkaError(name, **options), message("out", -1, b"v", 5))
+
+
+def test_a_full_queue_is_waited_for():
+    producer = FullProducer(3)
+    collector, _ = make(producer)
+
+    collector.send(ProducerRecord("out", b"k", b"v", 2, 5, [("h", b"x")]))
+
+    assert producer.take() == [("out", 2, b"k", b"v", 5, (("h", b"x"),))]
+
+
+def test_waiting_for_room_ends_with_the_error_that_made_the_queue_full():
+    producer = FullProducer(1000)
+    collector, _ = make(producer)
+    failed(collector, "MSG_SIZE_TOO_LARGE")
+
+    with pytest.raises(DeliveryError):
+        collector.send(ProducerRecord("out", b"k", b"v"))
+
+
+def test_changelog_writes_go_to_their_partition_and_without_a_time_leave_it_to_the_producer():
+    producer = CapturingProducer()
+    collector, _ = make(producer)
+    write = collector.changelog_writer(TASK, "counts", "shop-counts-changelog", 1)
+
+    write(b"k", b"v", 7, ())
+    write(b"k", None, None, ())
+
+    assert producer.take() == [
+        ("shop-counts-changelog", 1, b"k", b"v", 7, ()),
+        ("shop-counts-changelog", 1, b"k", None, None, ()),
+    ]
+
+
+def test_a_failed_delivery_is_raised_before_the_next_commit_and_names_the_node():
+    collector, _ = make()
+
+    failed(collector, "MSG_SIZE_TOO_LARGE")
+
+    with pytest.raises(
+        DeliveryError,
+        match=r"record to out from SINK was not delivered: text of MSG_SIZE_TOO_LARGE \(MSG_SIZE_TOO_LARGE\)",
+    ) as found:
+        collector.flush()
+    assert found.value.task_id == TASK
+
+
+def test_only_the_first_error_is_kept_until_it_is_cleared():
+    collector, _ = make()
+    failed(collector, "MSG_SIZE_TOO_LARGE")
+    failed(collector, "INVALID_RECORD")
+
+    with pytest.raises(DeliveryError, match="MSG_SIZE_TOO_LARGE"):
+        collector.check()
+    collector.clear()
+
+    collector.check()
+
+
+@pytest.mark.parametrize("report", [None, FakeKafkaError("_PURGE_QUEUE"), FakeKafkaError("_PURGE_INFLIGHT")])
+def test_delivered_and_purged_records_are_no_failures(report):
+    collector, _ = make()
+
+    collector.delivery_failed(report, message("out", 0, b"v", 5))
+
+    collector.check()
+
+
+def test_a_fenced_producer_means_that_the_task_has_moved():
+    collector, _ = make()
+
+    failed(collector, "_FENCED", fatal=True)
+
+    with pytest.raises(TaskMigratedError, match="the task has moved to another worker"):
+        collector.check()
+
+
+@pytest.mark.parametrize("name", ["_MSG_TIMED_OUT", "REQUEST_TIMED_OUT"])
+def test_records_that_timed_out_send_their_tasks_back_to_the_last_commit(name):
+    collector, _ = make()
+    collector.register(TaskId(0, 3), "SINK", "out")
+
+    failed(collector, name)
+
+    with pytest.raises(TaskCorruptedError) as found:
+        collector.check()
+    assert found.value.corrupted_tasks == {TASK, TaskId(0, 3)}
+
+
+def test_a_changelog_that_failed_is_blamed_on_the_task_of_its_partition():
+    collector, _ = make()
+    for partition in range(3):
+        collector.changelog_writer(TaskId(0, partition), "counts", "changelog", partition)
+
+    collector.delivery_failed(FakeKafkaError("_MSG_TIMED_OUT"), message("changelog", 0, b"v", 5, partition=2))
+
+    with pytest.raises(TaskCorruptedError) as found:
+        collector.check()
+    assert found.value.corrupted_tasks == {TaskId(0, 2)}
+
+
+def test_tasks_that_closed_are_not_blamed():
+    collector, _ = make()
+    collector.register(TaskId(0, 3), "SINK", "out")
+    collector.forget(TASK)
+
+    failed(collector, "_MSG_TIMED_OUT")
+
+    with pytest.raises(TaskCorruptedError) as found:
+        collector.check()
+    assert found.value.corrupted_tasks == {TaskId(0, 3)}
+
+
+def test_a_handler_may_go_on_without_the_record_and_send_it_elsewhere():
+    letter = ProducerRecord("dlq", b"k", b"v")
+    handler = Answer(ErrorHandlerResponse.resume([letter]))
+    producer = CapturingProducer()
+    collector, metrics = make(producer, handler)
+
+    failed(collector, "MSG_SIZE_TOO_LARGE")
+
+    collector.check()
+    ((context, record, exception),) = handler.asked
+    assert (context.topic, context.processor_node_id, context.task_id) == (None, "SINK", TASK)
+    assert record == ("out", b"k", b"v", 0, 5, ())
+    assert exception.name == "MSG_SIZE_TOO_LARGE"
+    assert [found.topic for found in producer.take()] == ["dlq"]
+    assert metrics.counter("dropped-records-total", "stream-task-metrics", task_id="0_1").total == 1
+
+
+@pytest.mark.parametrize("name", ["TOPIC_AUTHORIZATION_FAILED", "UNKNOWN"])
+def test_no_handler_is_asked_about_what_nobody_can_help(name):
+    handler = Answer(ErrorHandlerResponse.resume())
+    collector, _ = make(handler=handler)
+
+    failed(collector, name)
+
+    with pytest.raises(DeliveryError):
+        collector.check()
+    assert handler.asked == []
+
+
+def test_retry_for_an_error_that_will_not_go_away_fails():
+    collector, _ = make(handler=Answer(ErrorHandlerResponse.retry()))
+
+    failed(collector, "MSG_SIZE_TOO_LARGE")
+
+    with pytest.raises(DeliveryError):
+        collector.check()
+
+
+def test_a_handler_that_fails_itself_is_an_error_that_tells_both():
+    collector, _ = make(handler=Answer(KeyError("oops")))
+
+    failed(collector, "MSG_SIZE_TOO_LARGE")
+
+    with pytest.raises(StreamsError, match=r"itself failed with KeyError\('oops'\).*MSG_SIZE_TOO_LARGE"):
+        collector.check()
+
+
+def test_partition_counts_of_topics_that_do_not_exist_are_an_error():
+    collector, _ = make()
+
+    assert collector.partitions_of("known", "SINK") == 3
+    with pytest.raises(StreamsError, match="topic 'gone', to which SINK writes with a partitioner, does not exist"):
+        collector.partitions_of("gone", "SINK")

@@ -1,0 +1,161 @@
+"""Which record comes next, and how long an empty input is waited for (FORMAT.md, section 11, rules 2, 3, 4 and 9)."""
+
+from __future__ import annotations
+
+import pytest
+
+from pykstreams.core.errors import StreamsError
+from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.partition_group import partition_order
+from tests.unit.runtime.fakes import TaskBench, message, sink, source
+
+A, B = TopicPartition("a", 0), TopicPartition("b", 0)
+
+ORDER_IN_JAVA = [
+    "app-r1-repartition-0",
+    "zz-1",
+    "zz-0",
+    "app-r1-repartition-2",
+    "app-r1-repartition-1",
+    "app-r1-repartition-3",
+    "customers-0",
+    "orders-0",
+    "orders-1",
+    "customers-2",
+    "orders-2",
+    "customers-1",
+    "orders-3",
+    "customers-3",
+    "zz-3",
+    "zz-2",
+]
+"""The keys of a HashMap of these partitions, recorded from Java 17."""
+
+
+def bench(topics=("a", "b"), deserializer=None, **options):
+    return TaskBench(
+        *(source(f"SOURCE-{topic}", topic, children=("SINK",), value_deserializer=deserializer) for topic in topics),
+        sink("SINK", "out"),
+        topics=topics,
+        **options,
+    )
+
+
+def not_bad(data):
+    """A deserializer that fails for one value."""
+    if data == b"bad":
+        raise ValueError(data)
+    return data.decode()
+
+
+def idling(ms, **options):
+    return bench(config={"max.task.idle.ms": ms}, **options)
+
+
+def test_partitions_are_gone_through_in_javas_order():
+    partitions = [
+        TopicPartition(topic, n) for topic in ("orders", "app-r1-repartition", "customers", "zz") for n in range(4)
+    ]
+
+    assert [str(partition) for partition in partition_order(partitions)] == ORDER_IN_JAVA
+
+
+def test_of_equal_heads_the_queue_that_was_filled_first_comes_first():
+    found = bench()
+    found.task.add(B, [message("b", 0, "b0", 5), message("b", 1, "b1", 5)])
+    found.task.add(A, [message("a", 0, "a0", 5), message("a", 1, "a1", 5)])
+
+    found.task.process(10)
+
+    assert found.values() == ["b0", "a0", "b1", "a1"]
+
+
+def test_a_queue_is_entered_again_before_its_record_is_processed():
+    found = bench(("a", "b", "c"))
+    found.task.add(A, [message("a", i, f"a{i}", 1) for i in range(3)])
+    found.task.add(B, [message("b", 0, "b0", 1)])
+    found.task.add(TopicPartition("c", 0), [message("c", 0, "c0", 1)])
+
+    found.task.process(10)
+
+    assert found.values() == ["a0", "c0", "a1", "b0", "a2"]
+
+
+def test_by_default_an_empty_input_is_not_waited_for_when_nothing_is_left_on_the_brokers():
+    found = idling(0)
+
+    assert found.feed(message("a", 0, "v", 5)) == 1
+
+
+def test_an_input_with_records_on_the_brokers_is_waited_for():
+    lags = {B: 3}
+    found = idling(0, lag=lags.get)
+    found.task.add(A, [message("a", 0, "v", 5)])
+    assert not found.task.is_ready()
+
+    lags[B] = 0
+
+    assert found.task.is_ready()
+
+
+def test_an_input_whose_lag_is_not_known_yet_is_waited_for():
+    found = idling(0, lag=lambda partition: None)
+    found.task.add(A, [message("a", 0, "v", 5)])
+
+    assert not found.task.is_ready()
+
+
+def test_idling_can_be_switched_off():
+    found = idling(-1, lag=lambda partition: 5)
+
+    assert found.feed(message("a", 0, "v", 5)) == 1
+
+
+def test_an_empty_input_is_waited_for_until_its_deadline():
+    found = idling(100)
+    assert found.feed(message("a", 0, "v", 5)) == 0
+
+    found.clock.advance(99)
+    assert found.task.process(1) == 0
+    found.clock.advance(1)
+
+    assert found.task.process(1) == 1
+
+
+def test_the_deadline_starts_anew_after_the_input_had_records():
+    found = idling(100)
+    found.feed(message("a", 0, "a0", 5))
+    found.clock.advance(60)
+    found.feed(message("a", 1, "a1", 6), message("b", 0, "b0", 1))  # b0 goes, then b is empty again
+    assert found.values() == ["b0"]
+
+    found.clock.advance(60)
+
+    assert found.task.process(10) == 0
+    found.clock.advance(40)
+    assert found.task.process(10) == 2
+
+
+def test_a_record_becomes_the_head_before_the_one_taken_is_processed():
+    """So a record that cannot be read stops the task before its predecessor is processed, as in Kafka Streams."""
+    found = bench(deserializer=not_bad)
+    found.task.add(A, [message("a", 0, "good", 5), message("a", 1, "bad", 6)])
+
+    with pytest.raises(StreamsError, match="record a-0 offset 1"):
+        found.task.process(10)
+
+    assert found.values() == []
+
+
+def test_a_run_of_skipped_records_is_committed_by_its_last():
+    found = bench(
+        deserializer=not_bad,
+        config={"deserialization.exception.handler": "pykstreams.core.handlers:LogAndContinueExceptionHandler"},
+    )
+
+    found.feed(message("a", 7, "bad", 5), message("a", 8, "bad", 6))
+
+    assert found.values() == []
+    assert found.dropped == 2
+    assert found.task.prepare_commit()[A][0] == 9
+    assert found.task.stream_time == -1

@@ -1,0 +1,175 @@
+"""Sinks: partitioners, topics chosen per record, records that cannot be serialized."""
+
+from __future__ import annotations
+
+import pytest
+
+from pykstreams.core.errors import DeliveryError, ProcessingError, StreamsError
+from pykstreams.core.handlers import (
+    ErrorHandlerResponse,
+    ProductionExceptionHandler,
+    SerializationExceptionOrigin,
+)
+from pykstreams.serdes import Serdes
+from tests.unit.runtime.fakes import FakeKafkaError, TaskBench, each, message, node, sink, source
+
+CONTINUE = {"processing.exception.handler": "pykstreams.core.handlers:LogAndContinueProcessingExceptionHandler"}
+
+
+def to(topic="out", **options):
+    config = options.pop("config", None)
+    return TaskBench(source("SOURCE", "in", children=("SINK",)), sink("SINK", topic, **options), config=config)
+
+
+def partitions(bench):
+    return [record.partition for record in bench.sent()]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [(None, [None]), (2, [2]), (0, [0]), ([3, 1], [3, 1]), ({3, 1}, [1, 3]), ([1, 1], [1]), ([], []), (set(), [])],
+)
+def test_a_partitioner_chooses_one_partition_or_several_or_none_or_leaves_it_open(chosen, expected):
+    bench = to(partitioner=lambda topic, key, value, count: chosen)
+
+    bench.feed(message("in", 0, "v", 5))
+
+    assert partitions(bench) == expected
+    assert bench.dropped == (not expected)
+
+
+def test_a_partitioner_gets_topic_key_value_and_number_of_partitions():
+    asked = []
+    bench = to(partitioner=lambda *args: asked.append(args))
+
+    bench.feed(message("in", 0, "v", 5))
+
+    assert asked == [("out", "k", "v", 4)]
+
+
+@pytest.mark.parametrize("chosen", [-1, [-1], ["x"]])
+def test_a_partitioner_that_chooses_nonsense_is_an_error_of_the_sink(chosen):
+    bench = to(partitioner=lambda *args: chosen)
+
+    with pytest.raises(ProcessingError, match=r"SINK failed at record in-0 offset 0 .* chose partition"):
+        bench.feed(message("in", 0, "v", 5))
+
+
+def test_the_topic_may_be_chosen_per_record_from_the_context():
+    seen = []
+
+    def choose(key, value, context):
+        seen.append(context)
+        return f"to-{value}"
+
+    bench = to(choose)
+
+    bench.feed(message("in", 4, "a", 5, headers=[("h", b"x")]), message("in", 5, "b", 6), message("in", 6, "a", 7))
+
+    assert [record.topic for record in bench.sent()] == ["to-a", "to-b", "to-a"]
+    assert seen[0] == ("in", 0, 4, 5, [("h", b"x")], None, None)
+
+
+def test_a_topic_that_is_no_text_is_an_error_of_the_sink():
+    bench = to(lambda key, value, context: 5)
+
+    with pytest.raises(ProcessingError, match=r"SINK failed at .* gave 5; expected a topic name"):
+        bench.feed(message("in", 0, "v", 5))
+
+
+def test_what_cannot_be_serialized_stops_the_task_and_says_where_and_what():
+    bench = to(value_serializer=Serdes.long().serializer)
+
+    with pytest.raises(
+        StreamsError, match=r"SINK cannot write the value of a record to topic 'out': .*'v' of type str"
+    ):
+        bench.feed(message("in", 0, "v", 5))
+
+
+@pytest.mark.parametrize("origin", list(SerializationExceptionOrigin))
+def test_the_production_handler_may_drop_what_cannot_be_serialized(origin):
+    asked = []
+
+    class Handler(ProductionExceptionHandler):
+        def handle_error(self, context, record, exception):
+            raise AssertionError("not asked for")
+
+        def handle_serialization_error(self, context, record, exception, origin):
+            asked.append((context, record, origin))
+            return ErrorHandlerResponse.resume()
+
+    serdes = {f"{origin.value}_serializer": Serdes.long().serializer}
+    bench = to(config={"production.exception.handler": Handler()}, **serdes)
+
+    bench.feed(message("in", 3, "v", 5))
+
+    ((context, record, asked_origin),) = asked
+    assert asked_origin is origin
+    assert (context.topic, context.offset, context.source_raw_value) == ("in", 3, b"v")
+    assert record == ("out", "k", "v", None, 5, ())
+    assert bench.sent() == []
+    assert bench.dropped == 1
+
+
+def test_with_a_handler_that_goes_on_a_failing_sink_costs_its_parent_the_record():
+    """Kafka Streams' sinks have no handling of their own: later siblings do not get the record either."""
+    bench = TaskBench(
+        source("SOURCE", "in", children=("NODE",)),
+        node("NODE", each(lambda key, value: value.upper()), "GOOD", "BAD", "NEVER"),
+        sink("GOOD", "good"),
+        sink("BAD", "bad", value_serializer=Serdes.long().serializer),
+        sink("NEVER", "never"),
+        config=CONTINUE,
+    )
+
+    assert bench.feed(message("in", 0, "v", 5)) == 1
+
+    assert [record.topic for record in bench.sent()] == ["good"]
+    assert bench.dropped == 1
+
+
+def test_a_failing_sink_right_below_a_source_stops_the_task_whatever_the_handler_says():
+    bench = to(value_serializer=Serdes.long().serializer, config=CONTINUE)
+
+    with pytest.raises(StreamsError, match="SINK cannot write the value"):
+        bench.feed(message("in", 0, "v", 5))
+
+
+def test_a_full_queue_is_waited_for():
+    bench = to()
+    produce, left = bench.producer.produce, [2]
+
+    def full(*args, **options):
+        if left[0]:
+            left[0] -= 1
+            raise BufferError
+        produce(*args, **options)
+
+    bench.producer.produce = full
+    bench.collector.produce = full
+    bench = rewired(bench)
+
+    bench.feed(message("in", 0, "v", 5))
+
+    assert bench.values() == ["v"]
+
+
+def test_a_record_that_the_client_refuses_at_once_is_raised_at_the_next_commit():
+    bench = to()
+
+    def refuse(*args, **options):
+        raise RuntimeError(FakeKafkaError("MSG_SIZE_TOO_LARGE"))
+
+    bench.collector.produce = refuse
+    bench = rewired(bench)
+
+    bench.feed(message("in", 0, "v", 5))
+
+    with pytest.raises(DeliveryError, match="MSG_SIZE_TOO_LARGE"):
+        bench.collector.check()
+
+
+def rewired(bench):
+    """Compiles the task once more, over a producer that was changed since."""
+    bench.task.start({})
+    return bench

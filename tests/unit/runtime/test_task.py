@@ -1,0 +1,330 @@
+"""A task in the hands of a worker: records in, records out, offsets, times, life and death."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pykstreams.core.errors import ProcessingError, StreamsError
+from pykstreams.core.ids import TopicPartition
+from pykstreams.core.processor import PunctuationType
+from pykstreams.core.timestamps import WallclockTimestampExtractor
+from pykstreams.runtime.offset_metadata import decode, encode
+from tests.unit.runtime.fakes import Operator, TaskBench, each, message, node, sink, source
+
+IN = TopicPartition("in", 0)
+OTHER = TopicPartition("other", 0)
+
+
+def straight(**options):
+    return TaskBench(source("SOURCE", "in", children=("SINK",)), sink("SINK", "out"), **options)
+
+
+def two_inputs(**options):
+    return TaskBench(
+        source("LEFT", "in", children=("SINK",)),
+        source("RIGHT", "other", children=("SINK",)),
+        sink("SINK", "out"),
+        topics=("in", "other"),
+        **options,
+    )
+
+
+def probing(probe, **options):
+    """A bench whose only node calls ``probe(context)`` for each record."""
+
+    def build(context):
+        return lambda key, value, timestamp, headers: probe(context)
+
+    return TaskBench(source("SOURCE", "in", children=("NODE",)), node("NODE", Operator(build)), **options)
+
+
+def test_a_record_goes_from_source_to_sink_with_time_and_headers():
+    bench = straight()
+
+    bench.feed(message("in", 0, "v", 7, headers=[("h", b"x")]))
+
+    assert bench.sent() == [("out", None, b"k", b"v", 7, (("h", b"x"),))]
+
+
+def test_children_get_a_record_in_their_order_depth_first():
+    calls = []
+    note = {name: each(lambda key, value, name=name: calls.append(name)) for name in "abcd"}
+    bench = TaskBench(
+        source("SOURCE", "in", children=("A", "C", "D")),
+        node("A", note["a"], "B"),
+        node("B", note["b"]),
+        node("C", note["c"]),
+        node("D", note["d"]),
+    )
+
+    bench.feed(message("in", 0, "v", 0))
+
+    assert calls == ["a", "b", "c", "d"]
+
+
+def test_process_takes_no_more_records_than_it_was_asked_for():
+    bench = straight()
+
+    taken = bench.feed(*(message("in", offset, str(offset), 0) for offset in range(5)), limit=2)
+
+    assert taken == 2
+    assert bench.values() == ["0", "1"]
+    assert bench.task.buffered == 3
+    assert bench.task.process(10) == 3
+    assert bench.task.process(10) == 0
+
+
+def test_committed_offset_is_that_of_the_next_record_to_process():
+    bench = straight()
+
+    bench.feed(message("in", 3, "a", 5), message("in", 9, "b", 4), limit=1)
+    assert bench.task.prepare_commit() == {IN: (9, encode(5, {}))}
+
+    bench.task.process(1)
+    assert bench.task.prepare_commit() == {IN: (10, encode(5, {}))}
+
+
+def test_nothing_is_committed_when_nothing_has_happened():
+    bench = straight()
+    assert bench.task.prepare_commit() == {}
+
+    bench.feed(message("in", 0, "a", 5))
+    bench.task.prepare_commit()
+    bench.task.post_commit({})
+
+    assert not bench.task.commit_needed
+    assert bench.task.prepare_commit() == {}
+
+
+def test_only_partitions_with_processed_records_are_committed():
+    bench = two_inputs()
+
+    bench.feed(message("other", 4, "a", 5))
+
+    assert bench.task.prepare_commit() == {OTHER: (5, encode(5, {}))}
+
+
+def test_processor_metadata_that_was_put_is_committed_with_every_partition():
+    bench = two_inputs(committed={IN: (17, encode(3, {"emit": 1}))})
+
+    bench.feed(message("other", 4, "a", 5))
+    bench.task.metadata.put("emit", 9)
+
+    assert bench.task.prepare_commit() == {
+        IN: (17, encode(3, {"emit": 9})),
+        OTHER: (5, encode(5, {"emit": 9})),
+    }
+
+
+def test_a_started_task_goes_on_with_the_times_of_its_last_commit():
+    bench = two_inputs(committed={IN: (1, encode(50, {"emit": 7})), OTHER: (2, encode(40, {"emit": 9}))})
+
+    assert bench.task.stream_time == 50
+    assert bench.task.metadata.get("emit") == 9
+
+    bench.feed(message("other", 2, "late", 10))
+    (_, text) = bench.task.prepare_commit()[OTHER]
+    assert decode(text) == (40, {"emit": 9})
+
+
+def test_stream_time_is_seen_by_operators_while_the_record_that_moves_it_is_processed():
+    seen = []
+    bench = probing(lambda context: seen.append(context.stream_time()))
+
+    bench.feed(*(message("in", i, "v", time) for i, time in enumerate((5, 3, 9, 9, 7))))
+
+    assert seen == [5, 5, 9, 9, 9]
+
+
+def test_operators_can_tell_where_the_current_record_came_from():
+    seen = []
+    bench = probing(lambda context: seen.append(context.current.context))
+
+    bench.feed(message("in", 6, "v", 5, headers=[("h", b"x")]))
+
+    assert seen == [("in", 0, 6, 5, [("h", b"x")], b"k", b"v")]
+
+
+def test_wall_clock_extractor_follows_the_clock_of_the_task():
+    bench = TaskBench(
+        source("SOURCE", "in", children=("SINK",), timestamp_extractor=WallclockTimestampExtractor()),
+        sink("SINK", "out"),
+    )
+
+    bench.feed(message("in", 0, "v", 5))
+
+    assert [record.timestamp for record in bench.sent()] == [1000]
+
+
+def test_extractor_gets_the_partition_time_and_drops_records_by_a_negative_result(caplog):
+    asked = []
+
+    def extractor(record, partition_time):
+        asked.append((record.value, partition_time))
+        return int(record.value)
+
+    bench = TaskBench(source("SOURCE", "in", children=("SINK",), timestamp_extractor=extractor), sink("SINK", "out"))
+
+    with caplog.at_level(logging.WARNING):
+        bench.feed(*(message("in", i, value, 0) for i, value in enumerate(("5", "-2", "3", "4"))))
+
+    assert asked == [("5", -1), ("-2", 5), ("3", 5), ("4", 5)]
+    assert bench.values() == ["5", "3", "4"]
+    assert bench.dropped == 1
+    assert "gave -2 for in-0@1" in caplog.text
+    assert bench.task.prepare_commit() == {IN: (4, encode(5, {}))}
+
+
+def test_extractor_that_raises_stops_the_task_and_is_named():
+    def extractor(record, partition_time):
+        raise KeyError("time")
+
+    bench = TaskBench(source("SOURCE", "in", timestamp_extractor=extractor))
+
+    with pytest.raises(
+        StreamsError, match=r"timestamp extractor .*extractor.* of SOURCE failed at record in-0 offset 4"
+    ):
+        bench.feed(message("in", 4, "v", 0))
+
+
+def test_two_inputs_are_merged_by_timestamp():
+    bench = two_inputs()
+    bench.task.add(IN, [message("in", 0, "a5", 5), message("in", 1, "a2", 2)])
+    bench.task.add(OTHER, [message("other", 0, "b4", 4), message("other", 1, "b6", 6)])
+
+    bench.task.process(10)
+
+    assert bench.values() == ["b4", "a5", "a2", "b6"]
+
+
+def test_stream_time_punctuators_fire_between_records_when_stream_time_reaches_them():
+    fired = []
+
+    def build(context):
+        context.on_init(
+            lambda: context.processing.schedule(10, PunctuationType.STREAM_TIME, lambda now: fired.append(now))
+        )
+        return context.forward
+
+    bench = TaskBench(
+        source("SOURCE", "in", children=("NODE",)), node("NODE", Operator(build), "SINK"), sink("SINK", "out")
+    )
+
+    bench.feed(*(message("in", i, "v", time) for i, time in enumerate((3, 9, 12, 35, 34))))
+
+    assert fired == [3, 12, 35]
+    assert bench.task.commit_needed
+
+
+def test_wall_clock_punctuators_fire_when_the_worker_says_the_time():
+    fired = []
+
+    def build(context):
+        context.on_init(
+            lambda: context.processing.schedule(10, PunctuationType.WALL_CLOCK_TIME, lambda now: fired.append(now))
+        )
+        return context.forward
+
+    bench = TaskBench(source("SOURCE", "in", children=("NODE",)), node("NODE", Operator(build)))
+
+    assert not bench.task.punctuate(1009)
+    assert bench.task.punctuate(1015)
+    assert fired == [1015]
+
+
+def test_init_runs_from_the_sources_down_and_close_runs_everywhere_even_after_an_error():
+    calls = []
+
+    def build(name):
+        def make(context):
+            context.on_init(lambda: calls.append(f"init {name}"))
+
+            def close():
+                calls.append(f"close {name}")
+                raise ValueError(name)
+
+            context.on_close(close)
+            return context.forward
+
+        return Operator(make)
+
+    bench = TaskBench(source("SOURCE", "in", children=("A",)), node("A", build("a"), "B"), node("B", build("b")))
+
+    with pytest.raises(StreamsError, match=r"close of A failed in task 0_0: ValueError\('a'\)"):
+        bench.task.close()
+
+    assert calls == ["init a", "init b", "close a", "close b"]
+
+
+def test_init_that_raises_names_its_node():
+    def build(context):
+        context.on_init(lambda: 1 / 0)
+        return context.forward
+
+    with pytest.raises(StreamsError, match=r"init of NODE failed in task 0_0: ZeroDivisionError"):
+        TaskBench(source("SOURCE", "in", children=("NODE",)), node("NODE", Operator(build)))
+
+
+def test_a_failing_record_leaves_the_later_ones_queued_and_commits_the_earlier_ones():
+    def fail_at_b(key, value):
+        if value == "b":
+            raise ValueError(value)
+        return value
+
+    bench = TaskBench(
+        source("SOURCE", "in", children=("NODE",)), node("NODE", each(fail_at_b), "SINK"), sink("SINK", "out")
+    )
+
+    with pytest.raises(ProcessingError):
+        bench.feed(*(message("in", i, value, i) for i, value in enumerate("abcd")))
+
+    assert bench.values() == ["a"]
+    assert bench.task.buffered == 2
+
+
+def test_topic_that_no_source_reads_is_refused():
+    with pytest.raises(StreamsError, match="no source of sub-topology 0 reads topic 'elsewhere'"):
+        TaskBench(source("SOURCE", "in"), topics=("elsewhere",))
+
+
+def test_missing_default_serde_names_the_node_and_the_setting():
+    with pytest.raises(StreamsError, match=r"SOURCE: a step needs a value serde .*default\.value\.serde"):
+        TaskBench(source("SOURCE", "in"), config={"default.value.serde": None})
+
+
+records = st.lists(st.tuples(st.integers(0, 20), st.sampled_from(["a", "b", "bad"])), max_size=30)
+
+
+@given(records, st.integers(1, 7))
+def test_the_loop_for_one_partition_does_what_the_partition_group_does(found, limit):
+    """The fast loop and the general one are two implementations of one thing."""
+    messages = [message("in", i, value, time) for i, (time, value) in enumerate(found)]
+    outcomes = []
+    for topics in (("in",), ("in", "other")):
+        seen = []
+
+        def probe(key, value, seen=seen):
+            if value == "bad":
+                raise ValueError(value)
+            seen.append(value)
+            return value
+
+        bench = TaskBench(
+            source("SOURCE", "in", "other", children=("NODE",)),
+            node("NODE", each(probe), "SINK"),
+            sink("SINK", "out"),
+            topics=topics,
+            config={
+                "processing.exception.handler": "pykstreams.core.handlers:LogAndContinueProcessingExceptionHandler"
+            },
+        )
+        bench.task.add(IN, messages)
+        while bench.task.process(limit):
+            pass
+        outcomes.append((seen, bench.sent(), bench.task.stream_time, bench.task.prepare_commit(), bench.dropped))
+
+    assert outcomes[0] == outcomes[1]
