@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +15,15 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import (
+    CurrentRecord,
     FixedKeyProcessorContext,
     ProcessorContext,
     PunctuationType,
 )
-from pykstreams.core.record import FixedKeyRecord, Record, RecordMetadata
+from pykstreams.core.record import FixedKeyRecord, Record, RecordContext, RecordMetadata
 from pykstreams.core.types import Duration, Punctuator, Timestamp, duration_ms, timestamp_ms
-from pykstreams.state.store import StateStore
+from pykstreams.state.caching import RecordCache
+from pykstreams.state.store import ChangelogWriter, StateStore, StoreContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,6 @@ class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[
         )
         self._task_id = task_id or TaskId(0, 0)
         self._state_dir = state_dir
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._metrics = StreamsMetrics()
         self._metadata: RecordMetadata | None = None
         self._stores: dict[str, Any] = {}
@@ -124,8 +127,8 @@ class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[
     @property
     def state_dir(self) -> Path:
         if self._state_dir is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="mock-processor-context-")
-            self._state_dir = Path(self._folder.name)
+            self._state_dir = Path(tempfile.mkdtemp(prefix="mock-processor-context-"))
+            weakref.finalize(self, shutil.rmtree, self._state_dir, ignore_errors=True)
         return self._state_dir
 
     @property
@@ -152,6 +155,11 @@ class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[
         if name not in self._stores:
             raise StreamsError(f"store {name!r} was not added; call add_state_store first")
         return self._stores[name]
+
+    @property
+    def state_store_context(self) -> StoreContext:
+        """What a store is opened with: ``store.init(context.state_store_context)``. It gets no changelog."""
+        return _MockStoreContext(self)
 
     def schedule(
         self,
@@ -216,3 +224,28 @@ class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[
 
     def current_stream_time_ms(self) -> int:
         return self._stream_time
+
+
+class _MockStoreContext:
+    """Opens stores without a cache and without a changelog."""
+
+    def __init__(self, processor: MockProcessorContext) -> None:
+        self.task_id = processor.task_id
+        self.application_id = processor.application_id
+        self.state_dir = processor.state_dir
+        self.config = StreamsConfig(processor.app_configs)
+        self.metrics = processor.metrics
+        self.cache = RecordCache(0)
+        self.current = CurrentRecord(lambda raw: _record_context(processor))
+        self.current.raw = processor
+
+    def changelog(self, store_name: str) -> ChangelogWriter | None:
+        return None
+
+    def changelog_topic(self, store_name: str) -> str:
+        return f"{self.application_id}-{store_name}-changelog"
+
+
+def _record_context(processor: MockProcessorContext) -> RecordContext:
+    topic, partition, offset = processor.record_metadata or (None, -1, -1)
+    return RecordContext(topic, partition, offset, processor.current_system_time_ms(), ())
