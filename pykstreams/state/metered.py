@@ -140,10 +140,10 @@ class MeteredKeyValueStore(KeyValueStore[K, V]):
         return True
 
     def raw_rows(self) -> Iterator[RawRow]:
-        """Every row as it is kept, what only the cache knows included."""
+        """Every row as it is kept, without what only the cache knows until it is flushed."""
         self._check_open()
         unpack, keeps_time = self.layout.unpack, self.layout is not PLAIN
-        for key, packed in self._top.scan(None, None, False):
+        for key, packed in self._engine.scan(None, None, False):
             value, timestamp, headers = unpack(packed)
             yield key, value, (timestamp if keeps_time else None), headers
 
