@@ -5,7 +5,7 @@ Invariant: rows and their offset lie in two column families, are written in one 
 on that was kept.
 
 While much is restored, rows are collected unsorted and sorted when they are flushed, which takes a fifth of the time;
-the first read, and each commit, goes back to the usual sorted buffers.
+the first read goes back to the usual sorted buffers.
 """
 
 from __future__ import annotations
@@ -123,13 +123,9 @@ class RocksDbEngine:
         self._loaded_rows += len(rows)
         if self._loaded_rows > _LOAD_FROM_ROWS and not self._loading:
             self._reopen(loading=True)
-        self._write(rows, None)
+        self.write_batch(rows, None)
 
     def write_batch(self, rows: Iterable[Write], offset: int | None) -> None:
-        self._write(rows, offset)
-        self._end_load()
-
-    def _write(self, rows: Iterable[Write], offset: int | None) -> None:
         db = self._opened_db()
         batch = WriteBatch(raw_mode=True)
         put, delete = batch.put, batch.delete

@@ -16,7 +16,7 @@ from pykstreams.core.record import RecordContext
 from pykstreams.core.types import Headers
 from pykstreams.serdes.json_serde import JsonSerde
 from pykstreams.serdes.primitives import StringSerde
-from pykstreams.state import Stores
+from pykstreams.state import Stores, ValueAndTimestamp, ValueTimestampHeaders
 from pykstreams.state.caching import RecordCache
 from pykstreams.state.spec import StoreBuilder
 
@@ -110,13 +110,24 @@ def opened(kind: Kind, context: Context) -> Any:
 
 def public_value(kind: Kind, value: Any, timestamp: int) -> Any:
     """What a user puts into a store of that kind."""
-    from pykstreams.state import ValueAndTimestamp, ValueTimestampHeaders
-
     if kind.store == "plain":
         return value
     if kind.store == "timestamped":
         return ValueAndTimestamp(value, timestamp)
     return ValueTimestampHeaders(value, timestamp, (("h", b"1"), ("n", None)))
+
+
+@dataclass
+class Flushed:
+    """A flush listener that keeps what it is told, with the offset of the record that was current."""
+
+    context: Context
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def __call__(self, key: Any, new: Any, old: Any, timestamp: int, headers: Headers) -> None:
+        current = self.context.current.context
+        assert current is not None
+        self.rows.append((key, new, old, timestamp, current.offset))
 
 
 def rows(iterator: Iterator[Any]) -> list[tuple[Any, Any]]:

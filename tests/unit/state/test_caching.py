@@ -1,0 +1,383 @@
+"""The record cache: sizes, order, eviction, what is forwarded and what stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pykstreams.state import caching
+from tests.unit.state.support import Context, Flushed, Kind, opened, rows
+
+CACHED = Kind("timestamped", "memory", True, True)
+PLAIN = Kind("plain", "memory", True, True)
+
+NODE = 24 + 1
+CONTEXT = 8 + 8 + 4 + len("in")
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Context:
+    context = Context(tmp_path)
+    context.record(5)
+    return context
+
+
+def listening(kind: Kind, context: Context, *, old: bool = False) -> tuple[Any, Flushed]:
+    store = opened(kind, context)
+    flushed = Flushed(context)
+
+    assert store.on_flush(flushed, old)
+    return store, flushed
+
+
+def test_store_without_cache_has_no_listener(context: Context) -> None:
+    store = opened(Kind("timestamped", "memory", False, True), context)
+
+    assert not store.on_flush(Flushed(context), False)
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("method", ["put_row", "keep_row"])
+def test_entry_is_as_large_as_in_kafka_streams(context: Context, method: str, old: bool) -> None:
+    """Key, list node, dirty flag, timestamp with value, offset, time, partition, topic name and headers."""
+    store, _ = listening(CACHED, context, old=old)
+    context.record(5, headers=(("name", b"123"), ("none", None)))
+    getattr(store, method)("key", [1], 9)
+
+    assert context.cache.size_bytes == 3 + NODE + (8 + 3) + CONTEXT + len("name") + 3 + len("none")
+
+
+def test_entry_of_a_plain_store_counts_no_timestamp(context: Context) -> None:
+    store, _ = listening(PLAIN, context)
+    store.put("key", [1])
+
+    assert context.cache.size_bytes == 3 + NODE + 3 + CONTEXT
+
+
+def test_deleted_entry_counts_no_value_and_leaves_the_cache_when_flushed(context: Context) -> None:
+    store, _ = listening(CACHED, context)
+    store.put_row("key", None, 9)
+
+    assert context.cache.size_bytes == 3 + NODE + CONTEXT
+    store.flush_cache()
+    assert context.cache.size_bytes == 0
+
+
+def test_entry_that_was_read_from_below_counts_no_record(context: Context) -> None:
+    store, _ = listening(CACHED, context)
+    store.restore([(b"key", b"[1]", 9, ())])
+    store.get_row("key")
+
+    assert context.cache.size_bytes == 3 + NODE + (8 + 3) + 20
+
+
+def test_overwritten_entry_is_counted_once(context: Context) -> None:
+    store, _ = listening(CACHED, context)
+    for value in ([1], [1, 2, 3], []):
+        store.keep_row("key", value, 9)
+
+    assert context.cache.size_bytes == 3 + NODE + (8 + 2) + CONTEXT
+
+
+def test_flushed_entries_stay_and_are_not_flushed_again(context: Context) -> None:
+    store, flushed = listening(CACHED, context)
+    store.put_row("a", [1], 9)
+    store.flush_cache()
+    before = context.cache.size_bytes
+    store.flush_cache()
+
+    assert len(flushed.rows) == 1
+    assert context.cache.size_bytes == before > 0
+
+
+def test_entries_are_flushed_in_the_order_of_their_last_put(context: Context) -> None:
+    store, flushed = listening(CACHED, context)
+    for offset, key in enumerate("abca"):
+        context.record(5, offset=offset)
+        store.keep_row(key, key * 2, 9 + offset)
+    context.record(99, offset=99)
+    store.flush_cache()
+
+    assert flushed.rows == [("b", "bb", None, 10, 1), ("c", "cc", None, 11, 2), ("a", "aa", None, 12, 3)]
+    assert context.logged == [(b"b", b'"bb"', 10, ()), (b"c", b'"cc"', 11, ()), (b"a", b'"aa"', 12, ())]
+
+
+def test_current_record_is_put_back_after_a_flush(context: Context) -> None:
+    store, _ = listening(CACHED, context)
+    store.put_row("a", 1, 9)
+    context.record(6, offset=8)
+    now = context.current.raw
+    store.flush_cache()
+
+    assert context.current.raw is now
+
+
+def test_current_record_is_put_back_when_forwarding_fails(context: Context) -> None:
+    store = opened(CACHED, context)
+
+    def fails(*_: Any) -> None:
+        raise RuntimeError("downstream")
+
+    store.on_flush(fails, False)
+    store.put_row("a", 1, 9)
+    context.record(6, offset=8)
+    now = context.current.raw
+    with pytest.raises(RuntimeError, match="downstream"):
+        store.flush_cache()
+
+    assert context.current.raw is now
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_delete_of_what_never_was_below_is_neither_forwarded_nor_logged(context: Context, old: bool) -> None:
+    store, flushed = listening(CACHED, context, old=old)
+    store.put_row("a", 1, 9)
+    store.put_row("a", None, 10)
+    store.flush_cache()
+
+    assert flushed.rows == []
+    assert context.logged == []
+
+
+def test_delete_is_forwarded_with_the_time_of_the_record_that_deleted(context: Context) -> None:
+    store, flushed = listening(CACHED, context)
+    store.restore([(b"a", b"1", 9, ())])
+    context.record(6, offset=3)
+    store.put_row("a", None, 10)
+    context.record(7, offset=4)
+    store.flush_cache()
+
+    assert flushed.rows == [("a", None, None, 6, 3)]
+    assert context.logged == [(b"a", None, 6, ())]
+
+
+def test_without_listener_deletes_of_absent_keys_are_logged(context: Context) -> None:
+    store = opened(CACHED, context)
+    store.put("a", None)
+    store.flush_cache()
+
+    assert context.logged == [(b"a", None, 5, ())]
+
+
+def test_old_values_are_those_below_the_cache(context: Context) -> None:
+    store, flushed = listening(CACHED, context, old=True)
+    store.restore([(b"a", b"1", 9, ())])
+    store.put_row("a", 2, 10)
+    store.put_row("a", 3, 11)
+    store.put_row("b", 7, 12)
+    store.flush_cache()
+    store.put_row("a", None, 13)
+    store.flush_cache()
+
+    assert [row[:3] for row in flushed.rows] == [("a", 3, 1), ("b", 7, None), ("a", None, 3)]
+
+
+def entry_bytes(key: str, value_bytes: int) -> int:
+    return len(key) + NODE + 8 + value_bytes + CONTEXT
+
+
+@pytest.mark.parametrize("method", ["put_row", "keep_row"])
+def test_eviction_of_a_dirty_entry_flushes_the_whole_cache_the_evicted_entry_first(tmp_path: Path, method: str) -> None:
+    context = Context(tmp_path, cache_bytes=3 * entry_bytes("a", 1))
+    context.record(5)
+    store, flushed = listening(CACHED, context)
+    put = getattr(store, method)
+    for key in "abc":
+        put(key, 1, 9)
+
+    assert flushed.rows == []
+    store.get_row("a")
+    put("c", 2, 10)
+    put("d", 1, 11)
+    assert [row[0] for row in flushed.rows] == ["b", "a", "c", "d"]
+    assert context.cache.size_bytes == 3 * entry_bytes("a", 1)
+
+
+def test_entry_read_last_is_evicted_last(tmp_path: Path) -> None:
+    context = Context(tmp_path, cache_bytes=3 * entry_bytes("a", 1))
+    context.record(5)
+    store, flushed = listening(CACHED, context)
+    for key in "abc":
+        store.put_row(key, 1, 9)
+    store.flush_cache()
+    for key in "ab":
+        store.get_row(key)
+    flushed.rows.clear()
+    store.put_row("d", 1, 9)
+    context.logged.clear()
+    store.restore([(bytes([key]), b"9", 1, ()) for key in b"abc"])
+
+    assert [store.get_row(key)[0] for key in "abd"] == [1, 1, 1]
+    assert store.get_row("c")[0] == 9
+
+
+def test_eviction_of_a_clean_entry_flushes_nothing(tmp_path: Path) -> None:
+    context = Context(tmp_path, cache_bytes=2 * entry_bytes("a", 1))
+    context.record(5)
+    store, flushed = listening(CACHED, context)
+    store.put_row("a", 1, 9)
+    store.flush_cache()
+    store.put_row("b", 1, 9)
+    store.put_row("c", 1, 9)
+
+    assert [row[0] for row in flushed.rows] == ["a"]
+
+
+def test_reading_can_evict_and_flush(tmp_path: Path) -> None:
+    context = Context(tmp_path, cache_bytes=entry_bytes("a", 1))
+    context.record(5)
+    store, flushed = listening(CACHED, context)
+    store.restore([(b"z", b"1", 1, ())])
+    store.put_row("a", 1, 9)
+    store.get_row("z")
+
+    assert [row[0] for row in flushed.rows] == ["a"]
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_cache_of_one_byte_forwards_every_put_at_once(tmp_path: Path, old: bool) -> None:
+    context = Context(tmp_path, cache_bytes=1)
+    context.record(5)
+    store, flushed = listening(CACHED, context, old=old)
+    for value in ("1", "1,2", "1,2,3"):
+        store.keep_row("a", value, 0)
+
+    assert [row[:2] for row in flushed.rows] == [("a", "1"), ("a", "1,2"), ("a", "1,2,3")]
+    assert [row[1] for row in context.logged] == [b'"1"', b'"1,2"', b'"1,2,3"']
+    assert context.cache.size_bytes == 0
+
+
+def test_downstream_cache_evicts_while_the_evicted_entry_upstream_still_counts(tmp_path: Path) -> None:
+    """A flush by eviction forwards into a second cache that finds the worker's cache too full, and evicts at once."""
+    context = Context(tmp_path, cache_bytes=2 * entry_bytes("a", 1))
+    context.record(5)
+    first, second = opened(CACHED, context), opened(CACHED, context)
+    order: list[tuple[str, Any]] = []
+    second.on_flush(lambda key, new, *_: order.append(("second", key)), False)
+
+    def into_second(key: Any, new: Any, old: Any, timestamp: int, headers: Any) -> None:
+        order.append(("first", key))
+        second.put_row(key, new, timestamp)
+
+    first.on_flush(into_second, False)
+    for key in "abc":
+        first.put_row(key, 1, 9)
+
+    assert order == [
+        ("first", "a"),
+        ("second", "a"),
+        ("first", "b"),
+        ("second", "b"),
+        ("first", "c"),
+        ("second", "c"),
+    ]
+
+
+def add_one(store: Any, key: str) -> None:
+    """What an aggregation does whose user changes the aggregate and returns the same object."""
+    row = store.take_row(key)
+    aggregate = {"n": 0} if row is None else row[0]
+    aggregate["n"] += 1
+    store.keep_row(key, aggregate, 9)
+
+
+@pytest.mark.parametrize("measured", [0, 3, 1000])
+def test_aggregate_changed_in_place_gives_the_same_records_with_cache_and_without(
+    tmp_path: Path, measured: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caching, "MEASURED_PUTS", measured)
+    monkeypatch.setattr(caching, "SAMPLE_EVERY", 2)
+    changelogs = []
+    for cached in (False, True):
+        context = Context(tmp_path)
+        context.record(5)
+        store = opened(Kind("timestamped", "memory", cached, True), context)
+        downstream: list[Any] = []
+
+        def spoils(key: Any, new: Any, old: Any, *_: Any, seen: list[Any] = downstream) -> None:
+            seen.append((key, dict(new)))
+            new["n"] = -100
+
+        store.on_flush(spoils, False)
+        for step in range(20):
+            add_one(store, "ab"[step % 2])
+            store.flush_cache()
+        changelogs.append(context.logged)
+        assert [row[:2] for row in rows(store.all())] == [("a", ({"n": 10}, 9)), ("b", ({"n": 10}, 9))]
+
+    assert changelogs[0] == changelogs[1]
+
+
+def test_aggregate_changed_in_place_is_written_once_per_flush(context: Context) -> None:
+    store, flushed = listening(CACHED, context)
+    for _ in range(5):
+        add_one(store, "a")
+    store.flush_cache()
+
+    assert [row[:2] for row in flushed.rows] == [("a", {"n": 5})]
+    assert context.logged == [(b"a", b'{"n":5}', 9, ())]
+
+
+def test_taken_row_that_is_not_kept_leaves_a_measured_row_as_it_was(context: Context) -> None:
+    store, _ = listening(CACHED, context)
+    store.keep_row("a", {"n": 1}, 9)
+    store.take_row("a")[0]["n"] = 2
+    store.flush_cache()
+
+    assert store.get_row("a") == ({"n": 1}, 9)
+    assert context.logged == [(b"a", b'{"n":1}', 9, ())]
+
+
+def test_same_object_comes_back_while_nobody_else_has_read_it(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caching, "MEASURED_PUTS", 0)
+    store, _ = listening(CACHED, context)
+    aggregate = {"n": 1}
+    store.keep_row("a", aggregate, 9)
+    store.keep_row("a", aggregate, 9)
+
+    assert store.take_row("a")[0] is aggregate
+
+
+def test_sizes_after_the_measured_puts_are_the_average_of_samples(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caching, "MEASURED_PUTS", 4)
+    store, _ = listening(CACHED, context)
+    for number in range(4):
+        store.keep_row(f"{number:03}", "xx", 9)
+    store.keep_row("new", "a much longer text", 9)
+
+    assert context.cache.size_bytes == 5 * (3 + NODE + 8 + len('"xx"') + CONTEXT)
+
+
+def test_many_puts_of_few_keys_do_not_pile_up(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caching, "MEASURED_PUTS", 10)
+    store, flushed = listening(CACHED, context)
+    for number in range(5000):
+        store.put_row("ab"[number % 2], number, 9)
+
+    assert len(store._cache._dirty) < 200
+    store.flush_cache()
+    assert [row[:2] for row in flushed.rows] == [("a", 4998), ("b", 4999)]
+
+
+def test_closed_store_gives_its_part_of_the_cache_back(context: Context) -> None:
+    store, flushed = listening(CACHED, context)
+    store.put_row("a", 1, 9)
+    store.close()
+
+    assert context.cache.size_bytes == 0
+    assert flushed.rows == []
+
+
+def test_count_does_not_know_what_only_the_cache_holds(context: Context) -> None:
+    store, _ = listening(CACHED, context)
+    store.put_row("a", 1, 9)
+
+    assert store.approximate_num_entries() == 0
+    store.flush_cache()
+    assert store.approximate_num_entries() == 1
