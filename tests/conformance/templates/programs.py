@@ -479,9 +479,6 @@ class _Program:
             config["max.task.idle.ms"] = rng.choice([5, 20])
         if self.chance(0.03):
             config["ensure.explicit.internal.resource.naming"] = True
-        # Under exactly-once Java's driver forgets what a step sent without a commit, such as dead letters of skipped input.
-        if not profile.failing and self.chance(0.05):
-            config["processing.guarantee"] = "exactly_once_v2"
 
     def finish(self) -> None:
         """Gives every result that nothing reads yet a way out (mostly)."""
