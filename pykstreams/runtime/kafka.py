@@ -541,12 +541,13 @@ class GroupConsumer:
 
     @staticmethod
     def _not_committed(exception: KafkaException) -> bool:
-        if is_fencing(exception):
+        # an illegal generation is that of a member between two rebalances: had it been put out, its id were unknown
+        if is_fencing(exception) and kafka_error(exception).code() != KafkaError.ILLEGAL_GENERATION:
             raise TaskMigratedError(
                 f"offsets were not committed, because this worker is no longer in the group: "
                 f"{kafka_error(exception).str()}"
             ) from exception
-        if is_passing(exception):
+        if is_passing(exception) or kafka_error(exception).code() == KafkaError.ILLEGAL_GENERATION:
             log.info("offsets were not committed yet: %s", kafka_error(exception).str())
             return False
         raise cluster_error("committing offsets", exception) from exception

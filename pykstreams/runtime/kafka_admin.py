@@ -25,7 +25,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-expor
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.kafka import KafkaClientSupplier, at_positions, cluster_error, kafka_error, without_positions
+from pykstreams.runtime.kafka import (
+    KafkaClientSupplier,
+    at_positions,
+    cluster_error,
+    is_passing,
+    kafka_error,
+    without_positions,
+)
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
@@ -33,7 +40,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _RETRY_PAUSE_S = 1.0
-_APPEARANCE_PAUSE_S = 0.05
+_PAUSE_S = 0.05
 _spec: Any = OffsetSpec  # without types
 
 
@@ -157,7 +164,7 @@ class ClusterAdmin:
         while missing := sorted(set(futures) - set(self.partition_counts())):
             if self._clock.monotonic() > deadline:
                 raise ClusterError(f"topics {missing} were created, but do not appear within {self._timeout_s:g} s")
-            self._admin.poll(_APPEARANCE_PAUSE_S)
+            self._admin.poll(_PAUSE_S)
 
     def grow_topic(self, topic: str, partitions: int) -> None:
         """Gives a topic more partitions."""
@@ -193,15 +200,25 @@ class ClusterAdmin:
         return self._offsets(partitions, _spec.for_timestamp(timestamp), "starting")
 
     def _offsets(self, partitions: Collection[TopicPartition], spec: Any, what: str) -> dict[TopicPartition, int]:
-        if not partitions:
-            return {}
-        futures = self._admin.list_offsets(
-            dict.fromkeys(without_positions(partitions), spec), request_timeout=self._timeout_s
-        )
-        offsets: dict[TopicPartition, int] = {}
-        for asked, future in futures.items():
-            place = TopicPartition(asked.topic, asked.partition)
-            offsets[place] = self._wait(future, f"asking for the {what} offset of {place}").offset
+        left, offsets = list(partitions), dict[TopicPartition, int]()
+        deadline = self._clock.monotonic() + self._timeout_s
+        while left:
+            futures = self._admin.list_offsets(
+                dict.fromkeys(without_positions(left), spec), request_timeout=self._timeout_s
+            )
+            left = []
+            for asked, future in futures.items():
+                place = TopicPartition(asked.topic, asked.partition)
+                doing = f"asking for the {what} offset of {place}"
+                try:
+                    offsets[place] = future.result(self._timeout_s + _RETRY_PAUSE_S).offset
+                except KafkaException as exception:
+                    # a partition that was made a moment ago may have no leader yet
+                    if not is_passing(exception) or self._clock.monotonic() > deadline:
+                        raise cluster_error(doing, exception) from exception
+                    left.append(place)
+            if left:
+                self._admin.poll(_PAUSE_S)
         return offsets
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> Deletion:

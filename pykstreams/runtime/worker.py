@@ -311,11 +311,15 @@ class Worker:
     def _commit_for_the_last_time(self) -> None:
         """Commits before the tasks close; keeps the group going while it has other things to do."""
         deadline = self._clock.monotonic() + _LAST_COMMIT_S
-        while not self._parts.output.commits.commit_all(self._tasks.running.values()):
-            if self._clock.monotonic() > deadline:
-                log.warning("the last commit did not succeed; some records will be processed again")
-                return
-            self._parts.membership.poll(_SOON_S)
+        try:
+            while not self._parts.output.commits.commit_all(self._tasks.running.values()):
+                if self._clock.monotonic() > deadline:
+                    log.warning("the last commit did not succeed in time; some records will be processed again")
+                    return
+                self._parts.membership.poll(_SOON_S)
+        except (TaskMigratedError, TaskCorruptedError) as error:
+            log.warning("the last commit did not succeed, so some records will be processed again: %s", error)
+            self._parts.output.commits.abort()
 
     def _close(self) -> None:
         parts = self._parts
