@@ -108,7 +108,7 @@ class StateDirectory:
             if task_id in self._locks or now_ms - _last_used_ms(path) < unused_ms:
                 continue
             lock = FileLock(path / _LOCK)
-            if not lock.take(str(os.getpid())):
+            if not lock.take():  # without a word in it, which would make the task look used
                 continue
             try:
                 if now_ms - _last_used_ms(path) >= unused_ms:

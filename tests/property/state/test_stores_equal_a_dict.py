@@ -185,6 +185,7 @@ def folders() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(steps=STEPS, cache_bytes=st.sampled_from([0, 150, 400, ROOMY]))

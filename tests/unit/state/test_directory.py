@@ -1,0 +1,126 @@
+"""The state directory: locks, clean-up, process ids."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pykstreams.core.errors import LockError, ProcessorStateError
+from pykstreams.core.ids import TaskId
+from pykstreams.state.directory import StateDirectory
+
+TASK = TaskId(0, 1)
+HOUR = 3_600_000
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.ms = 1_700_000_000_000
+
+    def now_ms(self) -> int:
+        return self.ms
+
+    def monotonic(self) -> float:
+        return self.ms / 1000
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def directory(path: Path, clock: Clock) -> StateDirectory:
+    return StateDirectory(path, "shop", clock=clock)
+
+
+def test_folder_of_a_task_is_below_the_application(tmp_path: Path, clock: Clock) -> None:
+    assert directory(tmp_path, clock).task_dir(TASK) == tmp_path / "shop" / "0_1"
+    assert (tmp_path / "shop" / "0_1").is_dir()
+
+
+def test_folder_that_cannot_be_made_tells_the_setting(tmp_path: Path, clock: Clock) -> None:
+    (tmp_path / "shop").write_text("a file")
+
+    with pytest.raises(ProcessorStateError, match=r"folder '.*0_1' of task 0_1 cannot be made: .*set state\.dir"):
+        directory(tmp_path, clock).task_dir(TASK)
+
+
+def test_task_is_locked_by_one_worker_at_a_time(tmp_path: Path, clock: Clock) -> None:
+    first, second = directory(tmp_path, clock), directory(tmp_path, clock)
+    assert first.lock(TASK) == first.lock(TASK) == tmp_path / "shop" / "0_1"
+
+    with pytest.raises(LockError, match=rf"folder '.*0_1' of task 0_1 is in use by process {os.getpid()}; wait") as e:
+        second.lock(TASK)
+    assert e.value.task_id == TASK
+    first.unlock(TASK)
+    first.unlock(TASK)
+    second.lock(TASK)
+    second.close()
+    first.lock(TASK)
+    first.close()
+
+
+def test_tasks_with_state_are_listed_in_order(tmp_path: Path, clock: Clock) -> None:
+    state = directory(tmp_path, clock)
+    assert state.tasks() == []
+    for task_id in (TaskId(1, 0), TaskId(0, 10), TaskId(0, 2)):
+        (state.task_dir(task_id) / "rocksdb").mkdir()
+    state.task_dir(TaskId(5, 5))
+    (tmp_path / "shop" / "notes").mkdir()
+
+    assert state.tasks() == [TaskId(0, 2), TaskId(0, 10), TaskId(1, 0)]
+
+
+def test_wiping_needs_the_lock_and_leaves_it(tmp_path: Path, clock: Clock) -> None:
+    state = directory(tmp_path, clock)
+    (state.task_dir(TASK) / "rocksdb").mkdir()
+    with pytest.raises(LockError, match="state of task 0_1 cannot be deleted without its lock"):
+        state.wipe(TASK)
+    state.lock(TASK)
+    state.wipe(TASK)
+
+    assert [path.name for path in state.task_dir(TASK).iterdir()] == [".lock"]
+    state.close()
+
+
+def test_state_that_nobody_used_for_long_is_cleaned_up(tmp_path: Path, clock: Clock) -> None:
+    state, other = directory(tmp_path, clock), directory(tmp_path, clock)
+    mine, theirs, left, recent = TaskId(0, 0), TaskId(0, 1), TaskId(0, 2), TaskId(0, 3)
+    for task_id in (mine, theirs, left, recent):
+        (state.task_dir(task_id) / "rocksdb" / "store").mkdir(parents=True)
+    state.lock(mine)
+    other.lock(theirs)
+    state.lock(left)
+    state.unlock(left)
+    clock.ms += HOUR
+    state.lock(recent)
+    state.unlock(recent)
+    clock.ms += HOUR // 2
+
+    assert state.clean_up(HOUR) == [left]
+    assert state.tasks() == [mine, theirs, recent]
+    state.close()
+    other.close()
+
+
+def test_process_id_is_the_same_after_a_restart(tmp_path: Path, clock: Clock) -> None:
+    state = directory(tmp_path, clock)
+    made = state.process_id(lambda: "first")
+    assert state.process_id(lambda: "never asked") == made == "first"
+    state.close()
+
+    assert directory(tmp_path, clock).process_id(lambda: "never asked") == "first"
+
+
+def test_workers_that_share_a_directory_have_different_process_ids(tmp_path: Path, clock: Clock) -> None:
+    first, second = directory(tmp_path, clock), directory(tmp_path, clock)
+
+    assert first.process_id(lambda: "a") == "a"
+    assert second.process_id(lambda: "b") == "b"
+    first.close()
+    third = directory(tmp_path, clock)
+    assert third.process_id(lambda: "c") == "a"
+    second.close()
+    third.close()

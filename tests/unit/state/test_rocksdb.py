@@ -1,0 +1,259 @@
+"""RocksDB behind a store: what survives, what is tuned, and what goes wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from pykstreams.core.errors import InvalidStateStoreError, ProcessorStateError
+from pykstreams.state import RocksDBConfigSetter, Stores, ValueAndTimestamp, rocksdb
+from pykstreams.state.rocksdb import RocksDbEngine
+from pykstreams.state.transactional import WriteBuffer
+from tests.unit.state.support import NAME, Context, Kind, opened, rows
+
+KIND = Kind("timestamped", "rocksdb", False, True)
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Context:
+    context = Context(tmp_path)
+    context.record(5)
+    return context
+
+
+def test_store_lies_in_its_own_folder_below_the_task(context: Context) -> None:
+    store = opened(KIND, context)
+    store.close()
+
+    assert (context.state_dir / "rocksdb" / NAME / "CURRENT").is_file()
+
+
+def test_committed_rows_and_offset_are_there_after_reopening_and_others_are_not(context: Context) -> None:
+    store = opened(KIND, context)
+    assert store.committed_offset() is None
+    store.put_row("a", 1, 1)
+    store.commit(41)
+    store.put_row("a", 2, 2)
+    store.put_row("b", 2, 2)
+    store.close()
+    store = opened(KIND, context)
+
+    assert rows(store.all()) == [("a", (1, 1))]
+    assert store.committed_offset() == 41
+    store.close()
+
+
+def test_offset_is_no_row(context: Context) -> None:
+    store = opened(KIND, context)
+    store.commit(41)
+
+    assert rows(store.all()) == []
+    store.close()
+
+
+def test_store_can_be_closed_and_reopened_under_an_open_iterator(context: Context) -> None:
+    store = opened(KIND, context)
+    for key in "abc":
+        store.put_row(key, 1, 1)
+    store.commit(1)
+    with store.all() as found:
+        next(found)
+        store.close()
+        store = opened(KIND, context)
+
+        assert list(found) == []
+    assert len(rows(store.all())) == 3
+    store.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("early", [False, True])
+def test_reopened_store_after_a_kill_has_rows_that_fit_its_offset(tmp_path: Path, early: bool) -> None:
+    """A child writes rows ``k<n % 50> = n`` and commits offset ``n`` each tenth; it is killed while it writes, with
+    buffers so small that RocksDB flushes all the time. Early flushes may put rows ahead of the offset: reading the
+    changelog again from there must then give what the model has."""
+    limit = 2_000 if early else 1 << 30
+    child = dedent(
+        f"""
+        import sys
+        from pathlib import Path
+        from pykstreams.state import rocksdb
+        from tests.unit.state import test_rocksdb as test
+        rocksdb.WRITE_BUFFER_BYTES = rocksdb._OFFSET_BUFFER_BYTES = 64 << 10
+        store = test.buffer(Path({str(tmp_path)!r}), {limit})
+        for number in range(1 << 40):
+            store.put(b"k%d" % (number % 50), b"%d" % number * 20)
+            if number % 10 == 0:
+                store.commit(number)
+            if number == 5_000:
+                print("far enough", flush=True)
+        """
+    )
+    root = Path(__file__).parents[3]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    with subprocess.Popen([sys.executable, "-c", child], stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"far enough\n"
+        process.send_signal(signal.SIGKILL)
+
+    store = buffer(tmp_path, limit)
+    offset = store.committed_offset()
+    assert offset is not None and offset > 0
+    if early:
+        last = offset + 100  # the child commits each tenth row, so no row on disk lies further ahead
+        store.write([(b"k%d" % (number % 50), b"%d" % number * 20) for number in range(offset + 1, last)])
+        offset = last - 1
+    expected = {b"k%d" % (number % 50): b"%d" % number * 20 for number in range(offset - 49, offset + 1)}
+    assert dict(store.scan(None, None, False)) == expected
+    store.close()
+
+
+def buffer(folder: Path, limit: int) -> WriteBuffer:
+    made = WriteBuffer(RocksDbEngine("killed"), limit)
+    made.open(Context(folder))
+    return made
+
+
+@pytest.mark.parametrize("commits", [False, True])
+def test_many_restored_rows_are_loaded_and_read(
+    context: Context, monkeypatch: pytest.MonkeyPatch, commits: bool
+) -> None:
+    monkeypatch.setattr(rocksdb, "_LOAD_FROM_ROWS", 100)
+    store = opened(KIND, context)
+    for start in range(0, 500, 50):
+        store.restore([(b"k%03d" % (number % 300), b"%d" % number, number, ()) for number in range(start, start + 50)])
+        if commits:
+            store.commit(start)
+    store.restore([(b"k000", None, 1, ())])
+
+    assert store.get_row("k000") is None
+    assert store.get_row("k001") == (301, 301)
+    assert len(rows(store.all())) == 299
+    assert store.committed_offset() == (450 if commits else None)
+    store.put_row("k000", 1, 1)
+    store.commit(600)
+    store.close()
+    store = opened(KIND, context)
+    assert store.get_row("k000") == (1, 1)
+    assert store.committed_offset() == 600
+    store.close()
+
+
+def test_store_that_is_closed_while_it_loads_keeps_what_was_committed(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rocksdb, "_LOAD_FROM_ROWS", 10)
+    store = opened(KIND, context)
+    store.restore([(b"k%03d" % number, b"1", number, ()) for number in range(50)])
+    store.commit(49)
+    store.close()
+    store = opened(KIND, context)
+
+    assert store.committed_offset() == 49
+    assert len(rows(store.all())) == 50
+    store.close()
+
+
+class Setter(RocksDBConfigSetter):
+    calls: list[tuple[str, str]] = []  # noqa: RUF012 - read by the test
+
+    def set_config(self, store_name: str, options: Any, configs: Mapping[str, object]) -> None:
+        options.set_write_buffer_size(1 << 20)
+        self.calls.append(("set", f"{store_name} of {configs['application.id']}"))
+
+    def close(self, store_name: str, options: Any) -> None:
+        self.calls.append(("close", store_name))
+
+
+def test_config_setter_tunes_each_store_and_is_told_when_it_closes(tmp_path: Path) -> None:
+    Setter.calls.clear()
+    context = Context(tmp_path, {"rocksdb.config.setter": Setter, "application.id": "shop"})
+    store = opened(KIND, context)
+
+    assert Setter.calls == [("set", "orders of shop")]
+    store.close()
+    assert Setter.calls[1:] == [("close", "orders")]
+
+
+def test_config_setter_may_be_a_function(tmp_path: Path) -> None:
+    tuned = []
+    context = Context(tmp_path, {"rocksdb.config.setter": lambda name, options, configs: tuned.append(name)})
+    opened(KIND, context).close()
+
+    assert tuned == ["orders"]
+
+
+def test_store_that_is_open_elsewhere_tells_where_and_what_to_do(context: Context) -> None:
+    store = opened(KIND, context)
+
+    with pytest.raises(ProcessorStateError, match=r"store 'orders' of task 0_1 in '.*rocksdb.orders' cannot be opened"):
+        opened(KIND, context)
+    store.close()
+
+
+def test_damaged_store_tells_which_folder_to_delete(context: Context) -> None:
+    opened(KIND, context).close()
+    (context.state_dir / "rocksdb" / NAME / "CURRENT").write_text("nonsense\n")
+
+    with pytest.raises(ProcessorStateError, match="delete the folder, and the store is restored") as raised:
+        opened(KIND, context)
+    assert raised.value.task_id == context.task_id
+    assert raised.value.__cause__ is not None
+
+
+def test_offset_record_of_another_version_is_refused(context: Context) -> None:
+    engine = RocksDbEngine("newer")
+    engine.open(context)
+    engine._offset_rows.put(b"changelog", b"\x02whatever")
+
+    with pytest.raises(ProcessorStateError, match=r"offset record of store 'newer' .* expected 9 bytes of version 1"):
+        engine.committed_offset()
+    engine.close()
+
+
+def test_closed_engine_is_not_open(context: Context) -> None:
+    engine = RocksDbEngine("closed")
+    engine.open(context)
+    engine.close()
+
+    for call in (lambda: engine.get(b"a"), lambda: engine.scan(None, None, False), lambda: engine.write_batch([], 1)):
+        with pytest.raises(InvalidStateStoreError, match="store 'closed' is not open"):
+            call()
+
+
+def test_timestamped_store_over_a_plain_supplier_forgets_timestamps(context: Context) -> None:
+    store = Stores.timestamped_key_value_store_builder(
+        Stores.persistent_key_value_store("plain"), *_text_and_json(), logging=False
+    ).build()
+    store.init(context)
+    store.put("a", ValueAndTimestamp("x", 7))
+    store.restore([(b"b", b'"y"', 8, ())])
+
+    assert rows(store.all()) == [("a", ("x", -1)), ("b", ("y", -1))]
+    store.close()
+
+
+def test_store_with_headers_over_a_timestamped_supplier_forgets_headers(context: Context) -> None:
+    from pykstreams.state import ValueTimestampHeaders
+
+    store = Stores.timestamped_key_value_store_with_headers_builder(
+        Stores.persistent_timestamped_key_value_store("stamped"), *_text_and_json(), logging=False
+    ).build()
+    store.init(context)
+    store.put("a", ValueTimestampHeaders("x", 7, (("h", b"1"),)))
+
+    assert store.get("a") == ValueTimestampHeaders("x", 7, ())
+    store.close()
+
+
+def _text_and_json() -> tuple[Any, Any]:
+    builder = KIND.builder()
+    return builder.key_serde, builder.value_serde
