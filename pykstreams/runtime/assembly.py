@@ -1,8 +1,8 @@
 """Puts a worker together: which client is made with which id, and who gets what.
 
-Client ids are those of Kafka Streams (``ClientUtils``, 4.3.1): ``<client.id>-StreamThread-<n>``
-with ``-consumer``, ``-restore-consumer`` and ``-producer`` behind it, and ``<client.id>-admin``. The member of the group
-is a client of its own and adds ``-membership``.
+Client ids are those of Kafka Streams (``ClientUtils``, 4.3.1): ``<client.id>-StreamThread-<n>`` with ``-consumer``,
+``-restore-consumer`` and ``-producer`` behind it, and ``<client.id>-admin``. The member of the group is a client of its
+own and adds ``-membership``.
 """
 
 from __future__ import annotations

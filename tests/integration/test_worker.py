@@ -19,7 +19,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from pykstreams import Consumed, Grouped, Materialized, Produced, Serdes, StreamsBuilder
-from pykstreams.core.errors import MissingSourceTopicError, TopologyError
+from pykstreams.core.errors import MissingSourceTopicError
 from pykstreams.core.processor import Processor
 from pykstreams.core.record import Record
 from pykstreams.runtime.membership.task_topics import task_topic
@@ -538,21 +538,3 @@ def test_offsets_of_an_idle_input_outlive_the_retention_of_the_broker(
 
     found = eventually(lambda: rows if len(rows := records(brokers, "out")) >= 2 else None, lambda: "no output")
     assert [value for _, value in found] == [b"v", b"w"]
-
-
-def test_unequal_partition_counts_are_an_error_of_start(
-    run_streams: Callable[..., KafkaStreams], make_topic: Callable[..., str]
-) -> None:
-    """Merged and counted under one key, so the two inputs must be cut alike."""
-    left, right = make_topic("left", partitions=2), make_topic("right", partitions=3)
-    builder = StreamsBuilder()
-    one = builder.stream([left, right], Consumed(key_serde=TEXT, value_serde=TEXT))
-    one.group_by_key().count(materialized=Materialized("counts", key_serde=TEXT))
-
-    streams = None
-    try:
-        streams = run_streams(builder, left)
-    except TopologyError as error:
-        assert "equal partition counts" in str(error)
-    else:
-        assert streams.state is State.RUNNING
