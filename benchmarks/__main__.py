@@ -1,0 +1,138 @@
+"""Runs the same work through pykstreams, a bare client loop and Kafka Streams, in turn, and compares.
+
+python -m benchmarks [--workloads w1-json,w2] [--records 2000000] [--runs 3] [--only pykstreams] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks import settings
+from benchmarks.broker import benchmark_broker
+from benchmarks.figures import Figures, measure
+from benchmarks.process import run_program
+from benchmarks.programs.java import java_command
+from benchmarks.programs.job import Job
+from benchmarks.report import OURS, table, write_json
+from benchmarks.topics.fill import Topics
+from benchmarks.workloads import WORKLOADS, Workload
+
+BARE, JAVA = "bare", "java"
+
+
+def main() -> int:
+    """Returns the exit code."""
+    arguments = _arguments()
+    console = Console()
+    commands = _commands(arguments.only, console)
+    results: dict[str, dict[str, list[Figures]]] = {}
+    with benchmark_broker() as brokers:
+        topics = Topics(brokers)
+        filled: set[str] = set()
+        for name in arguments.workloads:
+            workload = WORKLOADS[name]
+            if workload.source not in filled:
+                console.print(f"filling {workload.source}", highlight=False)
+                topics.create(workload.source)
+                topics.fill(workload.source, workload.events(arguments.records) if workload.events else ())
+                filled.add(workload.source)
+            by_program = results[name] = {program: [] for program in commands}
+            for number in range(1, arguments.runs + 1):
+                for program, command in commands.items():
+                    figures = _run(
+                        brokers, topics, workload, command, f"bench-{program}-{name}-{number}", arguments.records
+                    )
+                    by_program[program].append(figures)
+                    console.print(
+                        f"{name} {number}/{arguments.runs} {program}: {figures.records_per_second:,.0f} records/s, "
+                        f"{figures.cpu_seconds_per_million:.2f} CPU s/M records",
+                        highlight=False,
+                    )
+                _check(workload, by_program)
+            console.print(table(workload, by_program))
+    if arguments.json is not None:
+        write_json(arguments.json, arguments.records, results)
+    return 0
+
+
+def _run(
+    brokers: str, topics: Topics, workload: Workload, command: Sequence[str], application_id: str, records: int
+) -> Figures:
+    """One run, on topics and a state directory of its own."""
+    workload.prepare(topics, application_id, records)
+    measured = [workload.source, *(f"{application_id}-{topic}" for topic in workload.through)]
+    with tempfile.TemporaryDirectory(prefix="bench-state-") as state:
+        job = Job(
+            workload=workload.name,
+            brokers=brokers,
+            application_id=application_id,
+            source=workload.source,
+            sink=f"{application_id}-output",
+            measured=",".join(measured),
+            state_dir=state,
+            commit_interval_ms=str(settings.COMMIT_INTERVAL_MS),
+            cache_bytes=str(workload.cache_bytes),
+            batch_bytes=str(settings.BATCH_BYTES),
+            linger_ms=str(settings.LINGER_MS),
+        )
+        points, peak_mb = run_program(command, job, records)
+    rate, cpu = measure(points, whole=workload.restores)
+    output = topics.count(job.sink)
+    topics.remove(application_id)
+    return Figures(rate, cpu, peak_mb, output)
+
+
+def _check(workload: Workload, by_program: Mapping[str, Sequence[Figures]]) -> None:
+    """Refuses to compare programs that did different work."""
+    outputs = {program: runs[-1].output_records for program, runs in by_program.items()}
+    if workload.same_output and len(set(outputs.values())) > 1:
+        raise RuntimeError(f"{workload.name}: the programs wrote unequal numbers of records: {outputs}")
+
+
+def _commands(only: Sequence[str], console: Console) -> dict[str, list[str]]:
+    """The programs that can run here, ours first."""
+    python = [sys.executable, "-m"]
+    commands = {
+        OURS: [*python, "benchmarks.programs.streams"],
+        BARE: [*python, "benchmarks.programs.bare"],
+    }
+    if JAVA in only:
+        try:
+            commands[JAVA] = java_command()
+        except RuntimeError as error:
+            console.print(f"without Kafka Streams: {error}", highlight=False)
+    return {program: command for program, command in commands.items() if program in only}
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
+    names, programs = list(WORKLOADS), [OURS, BARE, JAVA]
+    parser.add_argument(
+        "--workloads", type=partial(_some, names), default=names, help=f"some of {','.join(names)} (default: all)"
+    )
+    parser.add_argument("--records", type=int, default=2_000_000, help="records per run (default: %(default)s)")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each program (default: %(default)s)")
+    parser.add_argument(
+        "--only", type=partial(_some, programs), default=programs, help=f"some of {','.join(programs)} (default: all)"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every run's figures to a file")
+    return parser.parse_args()
+
+
+def _some(known: Sequence[str], text: str) -> list[str]:
+    chosen = text.split(",")
+    for name in chosen:
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(known)}")
+    return chosen
+
+
+if __name__ == "__main__":
+    sys.exit(main())

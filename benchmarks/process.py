@@ -1,0 +1,99 @@
+"""Runs one program once, and watches it from outside: its lines of progress, and how much memory it took.
+
+Invariant: when ``run_program`` returns or raises, its process has ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import select
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from benchmarks.figures import Point
+from benchmarks.programs.job import PROGRESS, Job
+
+ROOT = Path(__file__).parents[1]
+
+SILENCE_S = 90.0
+"""A program that reports nothing for so long hangs."""
+
+_STOP_S = 30.0
+
+
+def run_program(command: Sequence[str], job: Job, records: int) -> tuple[list[Point], float | None]:
+    """Starts a program, waits until it is done with so many records, and ends it.
+
+    Gives its points, from the first record on, and its peak memory in MB (``None`` without ``/proc``). Raises
+    ``RuntimeError`` with the end of the program's log when it stops early or hangs.
+    """
+    points: list[Point] = []
+    with (
+        tempfile.TemporaryFile() as log,
+        _process([*command, *job.arguments()], log.fileno()) as process,
+    ):
+        for line in _lines(process, lambda: _tail(log)):
+            point = _point(line)
+            if point is None:
+                continue
+            points.append(point)
+            if point.records > records:
+                raise RuntimeError(f"{command[-1]} reports {point.records} of {records} records; it worked twice")
+            if point.records == records:
+                return points, _peak_mb(process.pid)
+        raise RuntimeError(f"{command[-1]} ended with {process.wait()} before its work was done:\n{_tail(log)}")
+
+
+@contextlib.contextmanager
+def _process(command: Sequence[str], log: int) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def _lines(process: subprocess.Popen[bytes], log_tail: Callable[[], str]) -> Iterator[str]:
+    assert process.stdout is not None
+    descriptor = process.stdout.fileno()
+    rest = b""
+    deadline = time.monotonic() + SILENCE_S
+    while True:
+        if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            raise RuntimeError(f"a program reported nothing for {SILENCE_S:g} s; the end of its log:\n{log_tail()}")
+        data = process.stdout.read1(65536)  # type: ignore[attr-defined]  # a BufferedReader, typed as IO
+        if not data:
+            return
+        deadline = time.monotonic() + SILENCE_S
+        *complete, rest = (rest + data).split(b"\n")
+        for line in complete:
+            yield line.decode()
+
+
+def _point(line: str) -> Point | None:
+    word, *numbers = line.split()
+    return Point(*map(int, numbers)) if word == PROGRESS else None
+
+
+def _peak_mb(pid: int) -> float | None:
+    with contextlib.suppress(FileNotFoundError):
+        found = re.search(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+        return int(found[1]) / 1024 if found else None
+    return None
+
+
+def _tail(log: IO[bytes]) -> str:
+    log.seek(0)
+    return log.read()[-4000:].decode(errors="replace")

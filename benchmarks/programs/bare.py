@@ -1,0 +1,316 @@
+"""The floor: the work of each workload as a loop over confluent-kafka, with nothing of a framework around it.
+
+    python -m benchmarks.programs.bare NAME=VALUE...      (the fields of ``Job``)
+
+State is written back at each commit, like Kafka Streams' record cache does, but without any limit: a dict in front
+of RocksDB, whose entries become one write batch, changelog records and output.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from orjson import dumps, loads
+from rocksdict import BlockBasedOptions, Cache, Options, Rdict, WriteBatch, WriteOptions
+
+from benchmarks.programs.job import Job, Progress, report
+from benchmarks.settings import PARTITIONS
+from benchmarks.topics.fill import Topics
+
+Messages: TypeAlias = Iterable[Any]
+"""Those of confluent_kafka, which types whatever a record may lack as optional."""
+
+FETCH_SIZE = 2000
+
+
+class Work(Protocol):
+    """What a loop does with the records it gets."""
+
+    topics: list[str]
+
+    def process(self, messages: Messages) -> None: ...
+
+    def flush(self) -> None: ...
+
+
+class Sender:
+    """Sends records, and waits when the queue is full."""
+
+    def __init__(self, job: Job) -> None:
+        self.producer = Producer(
+            {
+                "bootstrap.servers": job.brokers,
+                "partitioner": "murmur2_random",
+                "enable.idempotence": True,
+                "linger.ms": int(job.linger_ms),
+                "batch.size": int(job.batch_bytes),
+                "queue.buffering.max.messages": 500_000,
+                "queue.buffering.max.kbytes": 262_144,
+            }
+        )
+        self._produce = self.producer.produce
+
+    def __call__(self, topic: str, key: bytes | None, value: bytes, timestamp: int, partition: int = -1) -> None:
+        while True:
+            try:
+                self._produce(topic, value, key, partition, None, None, timestamp)
+                return
+            except BufferError:
+                self.producer.poll(0.02)
+
+
+class FilterMapJson:
+    """w1-json."""
+
+    def __init__(self, job: Job, send: Sender) -> None:
+        self.topics = [job.source]
+        self._sink, self._send = job.sink, send
+
+    def process(self, messages: Messages) -> None:
+        send, sink = self._send, self._sink
+        for message in messages:
+            value = loads(message.value())
+            if value["amount"] % 10 != 0:
+                value["price"] = value["price"] * 2
+                send(sink, message.key(), dumps(value), message.timestamp()[1])
+
+    def flush(self) -> None:
+        """Keeps nothing back."""
+
+
+class FilterMapString:
+    """w1-string."""
+
+    def __init__(self, job: Job, send: Sender) -> None:
+        self.topics = [job.source]
+        self._sink, self._send = job.sink, send
+
+    def process(self, messages: Messages) -> None:
+        send, sink = self._send, self._sink
+        for message in messages:
+            value = message.value().decode()
+            if value[9] != "0":
+                send(sink, message.key(), value.upper().encode(), message.timestamp()[1])
+
+    def flush(self) -> None:
+        """Keeps nothing back."""
+
+
+class _WriteBack:
+    """A store with its changelog: aggregates as objects until ``flush``, as bytes below."""
+
+    def __init__(
+        self, job: Job, send: Sender, name: str, read: Callable[[bytes], Any], write: Callable[[Any], bytes]
+    ) -> None:
+        self._changelog = f"{job.application_id}-{name}-changelog"
+        Topics(job.brokers).create(self._changelog, compacted=True)
+        self._sink, self._send, self._read, self._write = job.sink, send, read, write
+        self._store = open_store(job, name)
+        self.dirty: dict[bytes, list[Any]] = {}
+        """key -> [aggregate, partition, timestamp]"""
+
+    def load(self, key: bytes) -> Any:
+        stored = self._store.get(key)
+        return None if stored is None else self._read(stored)
+
+    def flush(self) -> None:
+        batch, send, changelog, sink, write = (
+            WriteBatch(raw_mode=True),
+            self._send,
+            self._changelog,
+            self._sink,
+            self._write,
+        )
+        for key, (aggregate, partition, timestamp) in self.dirty.items():
+            value = write(aggregate)
+            batch.put(key, value)
+            send(changelog, key, value, timestamp, partition)
+            send(sink, key, value, timestamp)
+        self._store.write(batch)
+        self.dirty.clear()
+
+
+class Aggregate:
+    """w2, and w2-evicting: this cache never evicts."""
+
+    def __init__(self, job: Job, send: Sender) -> None:
+        self.topics = [job.source]
+        self._state = _WriteBack(job, send, "totals", loads, dumps)
+
+    def flush(self) -> None:
+        self._state.flush()
+
+    def process(self, messages: Messages) -> None:
+        dirty, load = self._state.dirty, self._state.load
+        for message in messages:
+            key, value = message.key(), loads(message.value())
+            entry = dirty.get(key)
+            if entry is None:
+                dirty[key] = entry = [load(key) or {"count": 0, "sum": 0}, 0, 0]
+            total = entry[0]
+            total["count"] += 1
+            total["sum"] += value["amount"]
+            entry[1] = message.partition()
+            entry[2] = message.timestamp()[1]
+
+
+class AggregateUncached:
+    """w2-uncached: every record reads and writes the store, its changelog and the output."""
+
+    def __init__(self, job: Job, send: Sender) -> None:
+        self.topics = [job.source]
+        self._changelog = f"{job.application_id}-totals-changelog"
+        Topics(job.brokers).create(self._changelog, compacted=True)
+        self._store = open_store(job, "totals")
+        self._sink, self._send = job.sink, send
+
+    def process(self, messages: Messages) -> None:
+        get, put, send, changelog, sink = self._store.get, self._store.put, self._send, self._changelog, self._sink
+        for message in messages:
+            key, value = message.key(), loads(message.value())
+            stored = get(key)
+            total = {"count": 0, "sum": 0} if stored is None else loads(stored)
+            total["count"] += 1
+            total["sum"] += value["amount"]
+            updated, timestamp = dumps(total), message.timestamp()[1]
+            put(key, updated)
+            send(changelog, key, updated, timestamp, message.partition())
+            send(sink, key, updated, timestamp)
+
+    def flush(self) -> None:
+        """Keeps nothing back."""
+
+
+class CountByUser:
+    """w3: the source and the repartition topic are read by the same loop, as one worker does."""
+
+    def __init__(self, job: Job, send: Sender) -> None:
+        self._repartition = f"{job.application_id}-by-user-repartition"
+        Topics(job.brokers).create(self._repartition)
+        self.topics = [job.source, self._repartition]
+        self._send = send
+        self._state = _WriteBack(
+            job, send, "counts", lambda stored: int.from_bytes(stored, "big"), lambda count: count.to_bytes(8, "big")
+        )
+
+    def flush(self) -> None:
+        self._state.flush()
+
+    def process(self, messages: Messages) -> None:
+        dirty, load, send, repartition = self._state.dirty, self._state.load, self._send, self._repartition
+        for message in messages:
+            data = message.value()
+            value = loads(data)
+            if message.topic() != repartition:
+                send(repartition, value["user"].encode(), data, message.timestamp()[1])
+                continue
+            key = message.key()
+            entry = dirty.get(key)
+            if entry is None:
+                dirty[key] = entry = [load(key) or 0, 0, 0]
+            entry[0] += 1
+            entry[1] = message.partition()
+            entry[2] = message.timestamp()[1]
+
+
+WORK: dict[str, Callable[[Job, Sender], Work]] = {
+    "w1-json": FilterMapJson,
+    "w1-string": FilterMapString,
+    "w2": Aggregate,
+    "w2-evicting": Aggregate,
+    "w2-uncached": AggregateUncached,
+    "w3": CountByUser,
+}
+
+
+def run(job: Job) -> None:
+    """Consumes, works and commits until it is killed."""
+    send = Sender(job)
+    work = WORK[job.workload](job, send)
+    progress = Progress(job.measured)
+    consumer = _consumer(job)
+    consumer.subscribe(work.topics)
+    interval = int(job.commit_interval_ms) / 1000
+    due = time.monotonic() + interval
+    offsets: dict[tuple[str, int], int] = {}
+    while True:
+        messages: list[Any] = [message for message in consumer.consume(FETCH_SIZE, 0.1) if message.error() is None]
+        if messages:
+            work.process(messages)
+            for message in messages:
+                offsets[message.topic(), message.partition()] = message.offset() + 1
+        send.producer.poll(0)
+        if offsets and time.monotonic() >= due:
+            work.flush()
+            send.producer.flush()
+            done = [(topic, partition, offset) for (topic, partition), offset in offsets.items()]
+            consumer.commit(offsets=[TopicPartition(*each) for each in done], asynchronous=False)
+            progress.committed(done)
+            offsets.clear()
+            due = time.monotonic() + interval
+
+
+def restore(job: Job) -> None:
+    """Reads a changelog into RocksDB, a write batch for each fetch."""
+    changelog = f"{job.application_id}-totals-changelog"
+    store = open_store(job, "totals")
+    consumer = _consumer(job)
+    wanted = sum(consumer.get_watermark_offsets(TopicPartition(changelog, number))[1] for number in range(PARTITIONS))
+    consumer.assign([TopicPartition(changelog, number, 0) for number in range(PARTITIONS)])
+    restored = 0
+    report(0)
+    while restored < wanted:
+        batch = WriteBatch(raw_mode=True)
+        messages: Messages = consumer.consume(FETCH_SIZE, 0.1)
+        for message in messages:
+            if message.error() is None:
+                batch.put(message.key(), message.value())
+                restored += 1
+        store.write(batch)
+    report(restored)
+
+
+def open_store(job: Job, name: str) -> Rdict:
+    """RocksDB as Kafka Streams sets it up, without a log of its own: the changelog is the log."""
+    table = BlockBasedOptions()
+    table.set_block_cache(Cache(50 << 20))
+    table.set_block_size(4096)
+    table.set_bloom_filter(10, True)
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.set_write_buffer_size(16 << 20)
+    options.set_max_write_buffer_number(3)
+    options.set_block_based_table_factory(table)
+    Path(job.state_dir).mkdir(parents=True, exist_ok=True)
+    store = Rdict(str(Path(job.state_dir) / name), options)
+    unlogged = WriteOptions()
+    unlogged.disable_wal = True  # type: ignore[method-assign,assignment]  # typed as a method
+    store.set_write_options(unlogged)
+    return store
+
+
+def _consumer(job: Job) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": job.brokers,
+            "group.id": job.application_id,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "fetch.queue.backoff.ms": 1,
+            "queued.min.messages": 20_000,
+        }
+    )
+
+
+if __name__ == "__main__":
+    given = Job.from_arguments(sys.argv[1:])
+    if given.workload == "restore":
+        restore(given)
+    else:
+        run(given)

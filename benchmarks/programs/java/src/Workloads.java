@@ -1,0 +1,95 @@
+import java.util.Locale;
+import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.kstream.Consumed;
+import org.apache.kafka.streams.kstream.Grouped;
+import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.state.KeyValueStore;
+
+/** The workloads of programs/topologies.py. */
+final class Workloads {
+  private static final Serde<String> TEXT = Serdes.String();
+  private static final Serde<Long> NUMBER = Serdes.Long();
+
+  static final class Event {
+    public long id;
+    public String user;
+    public String region;
+    public long amount;
+    public double price;
+    public String note;
+  }
+
+  static final class Total {
+    public long count;
+    public long sum;
+  }
+
+  static Topology build(String workload, String source, String sink) {
+    StreamsBuilder builder = new StreamsBuilder();
+    switch (workload) {
+      case "w1-json" -> filterMapJson(builder, source, sink);
+      case "w1-string" -> filterMapString(builder, source, sink);
+      case "w2", "w2-evicting", "w2-uncached", "restore" -> aggregate(builder, source, sink);
+      case "w3" -> countByUser(builder, source, sink);
+      default -> throw new IllegalArgumentException("no such workload: " + workload);
+    }
+    return builder.build();
+  }
+
+  private static void filterMapJson(StreamsBuilder builder, String source, String sink) {
+    Serde<Event> events = JsonSerde.of(Event.class);
+    builder.stream(source, Consumed.with(TEXT, events))
+        .filter((key, event) -> event.amount % 10 != 0)
+        .mapValues(
+            event -> {
+              event.price = event.price * 2;
+              return event;
+            })
+        .to(sink, Produced.with(TEXT, events));
+  }
+
+  private static void filterMapString(StreamsBuilder builder, String source, String sink) {
+    builder.stream(source, Consumed.with(TEXT, TEXT))
+        .filter((key, line) -> line.charAt(9) != '0')
+        .mapValues(line -> line.toUpperCase(Locale.ROOT))
+        .to(sink, Produced.with(TEXT, TEXT));
+  }
+
+  private static void aggregate(StreamsBuilder builder, String source, String sink) {
+    Serde<Event> events = JsonSerde.of(Event.class);
+    Serde<Total> totals = JsonSerde.of(Total.class);
+    builder.stream(source, Consumed.with(TEXT, events))
+        .groupByKey(Grouped.with(TEXT, events))
+        .aggregate(
+            Total::new,
+            (key, event, total) -> {
+              total.count++;
+              total.sum += event.amount;
+              return total;
+            },
+            Materialized.<String, Total, KeyValueStore<Bytes, byte[]>>as("totals")
+                .withKeySerde(TEXT)
+                .withValueSerde(totals))
+        .toStream()
+        .to(sink, Produced.with(TEXT, totals));
+  }
+
+  private static void countByUser(StreamsBuilder builder, String source, String sink) {
+    Serde<Event> events = JsonSerde.of(Event.class);
+    builder.stream(source, Consumed.with(TEXT, events))
+        .groupBy((key, event) -> event.user, Grouped.with("by-user", TEXT, events))
+        .count(
+            Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("counts")
+                .withKeySerde(TEXT)
+                .withValueSerde(NUMBER))
+        .toStream()
+        .to(sink, Produced.with(TEXT, NUMBER));
+  }
+
+  private Workloads() {}
+}

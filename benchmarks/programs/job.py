@@ -1,0 +1,64 @@
+"""What a program is told on its command line, and what it tells on its standard output.
+
+The protocol is the same for Python and Java: arguments are ``name=value``; after every commit, and only then, a line
+``progress RECORDS WALL_NS CPU_NS`` says how many records are done with, and at which time and CPU time of the
+process. State is flushed and output delivered at that moment, so the CPU time between two lines is that of the
+records between them, and nothing has to be counted per record.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+PROGRESS = "progress"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run of a program."""
+
+    workload: str
+    brokers: str
+    application_id: str
+    source: str
+    sink: str
+    measured: str
+    """The topics, joined by commas, whose committed offsets count; a record is done when it is done in all."""
+    state_dir: str
+    commit_interval_ms: str
+    cache_bytes: str
+    batch_bytes: str
+    linger_ms: str
+
+    @classmethod
+    def from_arguments(cls, arguments: Iterable[str]) -> Job:
+        """Reads a command line."""
+        return cls(**dict(argument.split("=", 1) for argument in arguments))
+
+    def arguments(self) -> list[str]:
+        """Writes a command line."""
+        return [f"{name}={value}" for name, value in asdict(self).items()]
+
+
+class Progress:
+    """Adds committed offsets up and reports them."""
+
+    def __init__(self, measured: str) -> None:
+        self._topics = measured.split(",")
+        self._offsets: dict[tuple[str, int], int] = {}
+
+    def committed(self, offsets: Iterable[tuple[str, int, int]]) -> None:
+        """Reports after a commit of (topic, partition, next offset)."""
+        for topic, partition, offset in offsets:
+            if topic in self._topics:
+                self._offsets[topic, partition] = offset
+        report(sum(self._offsets.values()) // len(self._topics))
+
+
+def report(records: int) -> None:
+    """Writes a line of progress, at once."""
+    line = f"{PROGRESS} {records} {time.time_ns()} {time.process_time_ns()}\n"
+    os.write(1, line.encode())

@@ -1,0 +1,91 @@
+"""Runs a topology of ``topologies`` on pykstreams, and reports its commits.
+
+    python -m benchmarks.programs.streams NAME=VALUE...      (the fields of ``Job``)
+
+The commits are seen from outside, by the consumer that a client supplier hands in: nothing is added per record.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import Consumer
+
+from benchmarks.programs.job import Job, Progress, report
+from benchmarks.programs.topologies import TOPOLOGIES
+from pykstreams import KafkaStreams, StreamsConfig, TopicPartition
+from pykstreams.runtime.kafka import DefaultKafkaClientSupplier
+from pykstreams.runtime.restore import StateRestoreListener
+
+
+class _ReportingConsumer(Consumer):
+    """Tells about each commit."""
+
+    def __init__(self, config: dict[str, Any], progress: Progress) -> None:
+        super().__init__(config)
+        self._progress = progress
+
+    def commit(self, *args: Any, **kwargs: Any) -> Any:
+        done = super().commit(*args, **kwargs)
+        self._progress.committed((each.topic, each.partition, each.offset) for each in kwargs["offsets"])
+        return done
+
+
+class _ReportingClients(DefaultKafkaClientSupplier):
+    def __init__(self, measured: str) -> None:
+        self._progress = Progress(measured)
+
+    def get_consumer(self, config: Mapping[str, object]) -> Consumer:
+        return _ReportingConsumer(dict(config), self._progress)
+
+
+class _RestoreReport(StateRestoreListener):
+    """Reports when the first partition begins and when the last one ends."""
+
+    def __init__(self) -> None:
+        self._open: set[TopicPartition] = set()
+        self._restored = 0
+
+    def on_restore_start(
+        self, topic_partition: TopicPartition, store_name: str, starting_offset: int, ending_offset: int
+    ) -> None:
+        if not self._open and not self._restored:
+            report(0)
+        self._open.add(topic_partition)
+
+    def on_restore_end(self, topic_partition: TopicPartition, store_name: str, total_restored: int) -> None:
+        self._open.discard(topic_partition)
+        self._restored += total_restored
+        report(self._restored)
+
+
+def main() -> None:
+    """Runs until SIGTERM comes."""
+    logging.basicConfig(level=logging.WARNING)
+    job = Job.from_arguments(sys.argv[1:])
+    config = StreamsConfig(
+        {
+            "application.id": job.application_id,
+            "bootstrap.servers": job.brokers,
+            "state.dir": job.state_dir,
+            "replication.factor": 1,
+            "commit.interval.ms": int(job.commit_interval_ms),
+            "statestore.cache.max.bytes": int(job.cache_bytes),
+            "producer.batch.size": int(job.batch_bytes),
+            "producer.linger.ms": int(job.linger_ms),
+        }
+    )
+    restores = job.workload == "restore"
+    KafkaStreams(
+        TOPOLOGIES[job.workload](job.source, job.sink),
+        config,
+        client_supplier=None if restores else _ReportingClients(job.measured),
+        state_restore_listener=_RestoreReport() if restores else None,
+    ).run()
+
+
+if __name__ == "__main__":
+    main()

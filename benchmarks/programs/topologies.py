@@ -1,0 +1,90 @@
+"""The workloads as topology scripts, written as a user would write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pykstreams import Consumed, Grouped, Materialized, Produced, Serdes, StreamsBuilder, Topology
+from pykstreams.serdes import JsonSerde
+
+Event = dict[str, Any]
+
+text, number = Serdes.string(), Serdes.long()
+json: JsonSerde[Event] = JsonSerde()
+
+
+def filter_map_json(source: str, sink: str) -> Topology:
+    """w1-json."""
+
+    def double_price(event: Event) -> Event:
+        event["price"] = event["price"] * 2
+        return event
+
+    builder = StreamsBuilder()
+    (
+        builder.stream(source, Consumed(key_serde=text, value_serde=json))
+        .filter(lambda _, event: event["amount"] % 10 != 0)
+        .map_values(double_price)
+        .to(sink, Produced(key_serde=text, value_serde=json))
+    )
+    return builder.build()
+
+
+def filter_map_string(source: str, sink: str) -> Topology:
+    """w1-string."""
+    builder = StreamsBuilder()
+    (
+        builder.stream(source, Consumed(key_serde=text, value_serde=text))
+        .filter(lambda _, line: line[9] != "0")
+        .map_values(str.upper)
+        .to(sink, Produced(key_serde=text, value_serde=text))
+    )
+    return builder.build()
+
+
+def aggregate(source: str, sink: str) -> Topology:
+    """w2 with its variants, and restore."""
+
+    def add(_: str, event: Event, total: Event) -> Event:
+        total["count"] += 1
+        total["sum"] += event["amount"]
+        return total
+
+    builder = StreamsBuilder()
+    (
+        builder.stream(source, Consumed(key_serde=text, value_serde=json))
+        .group_by_key(Grouped(key_serde=text, value_serde=json))
+        .aggregate(
+            lambda: {"count": 0, "sum": 0},
+            add,
+            materialized=Materialized("totals", key_serde=text, value_serde=json),
+        )
+        .to_stream()
+        .to(sink, Produced(key_serde=text, value_serde=json))
+    )
+    return builder.build()
+
+
+def count_by_user(source: str, sink: str) -> Topology:
+    """w3."""
+    builder = StreamsBuilder()
+    (
+        builder.stream(source, Consumed(key_serde=text, value_serde=json))
+        .group_by(lambda _, event: event["user"], Grouped(key_serde=text, value_serde=json, name="by-user"))
+        .count(materialized=Materialized("counts", key_serde=text, value_serde=number))
+        .to_stream()
+        .to(sink, Produced(key_serde=text, value_serde=number))
+    )
+    return builder.build()
+
+
+TOPOLOGIES: dict[str, Callable[[str, str], Topology]] = {
+    "w1-json": filter_map_json,
+    "w1-string": filter_map_string,
+    "w2": aggregate,
+    "w2-evicting": aggregate,
+    "w2-uncached": aggregate,
+    "w3": count_by_user,
+    "restore": aggregate,
+}

@@ -1,0 +1,56 @@
+"""What is printed, and what goes into the JSON file."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+
+from rich.table import Table
+
+from benchmarks import settings
+from benchmarks.figures import Figures, middle, ratio
+from benchmarks.workloads import Workload
+
+OURS = "pykstreams"
+
+
+def table(workload: Workload, results: Mapping[str, Sequence[Figures]]) -> Table:
+    """One row per program: medians of its runs, and how much CPU pykstreams takes against it."""
+    drawn = Table(title=f"{workload.name}: {workload.title}", title_justify="left")
+    drawn.add_column("program", no_wrap=True)
+    # in seconds per million records; the last column is the ratio of that
+    for heading in ("records/s", "CPU s/M", "of the runs", "peak MB", "output", f"{OURS}/it"):
+        drawn.add_column(heading, justify="right")
+    for program, runs in results.items():
+        against = ratio(results.get(OURS, ()), runs) if program != OURS else None
+        drawn.add_row(
+            program,
+            f"{middle(run.records_per_second for run in runs) or 0:,.0f}",
+            f"{middle(run.cpu_seconds_per_million for run in runs) or 0:.2f}",
+            " ".join(f"{run.cpu_seconds_per_million:.2f}" for run in runs),
+            f"{middle(run.peak_mb for run in runs) or 0:.0f}",
+            f"{middle(run.output_records for run in runs) or 0:,.0f}",
+            f"{against:.2f}" if against is not None else "",
+        )
+    return drawn
+
+
+def write_json(path: Path, records: int, results: Mapping[str, Mapping[str, Sequence[Figures]]]) -> None:
+    """Writes every run, with what it was run on."""
+    rules = {name.lower(): value for name, value in vars(settings).items() if name.isupper()}
+    packages = ("confluent-kafka", "rocksdict", "orjson")
+    content = {
+        "machine": {"system": platform.platform(), "cores": os.cpu_count(), "python": platform.python_version()},
+        "packages": {name: version(name) for name in packages},
+        "settings": {"records": records, **rules},
+        "workloads": {
+            workload: {program: [asdict(run) for run in runs] for program, runs in by_program.items()}
+            for workload, by_program in results.items()
+        },
+    }
+    path.write_text(json.dumps(content, indent=2) + "\n")

@@ -1,0 +1,64 @@
+"""The records of the benchmarks: the same ones at every call, whatever the program.
+
+Keys have 20 bytes, values about 100; event times spread over ten minutes that end ten minutes before the topic is
+filled.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from benchmarks.settings import KEYS
+
+Payload: TypeAlias = tuple[bytes, bytes, int]
+"""(key, value, timestamp in ms)"""
+
+SPAN_MS = 600_000
+
+
+def json_events(count: int) -> Iterator[Payload]:
+    """Events of random customers, as JSON objects of six fields."""
+    return _events(count, _json_value)
+
+
+def string_events(count: int) -> Iterator[Payload]:
+    """Events of random customers, as plain text; the tenth character is a digit of the event's number."""
+    return _events(count, _string_value)
+
+
+def totals(count: int) -> Iterator[Payload]:
+    """Rows of the changelog of a table of totals: each key once."""
+    now = int(time.time() * 1000)
+    for key in range(count):
+        yield customer(key), b'{"count":%d,"sum":%d}' % (key % 50 + 1, key % 10_007), now
+
+
+def customer(number: int) -> bytes:
+    """The key of a customer."""
+    return b"customer-%011d" % number
+
+
+def _events(count: int, value: Callable[[int, int, int], bytes]) -> Iterator[Payload]:
+    chance = random.Random(7)
+    first = int(time.time() * 1000) - 2 * SPAN_MS
+    for number in range(count):
+        key = chance.randrange(KEYS)
+        yield customer(key), value(number, key, chance.randrange(1000)), first + number * SPAN_MS // count
+
+
+def _json_value(number: int, key: int, amount: int) -> bytes:
+    return b'{"id":%d,"user":"u%08d","region":"r%02d","amount":%d,"price":%d.25,"note":"abcdefghijklmnopqrst"}' % (
+        number,
+        key * 7919 % KEYS,
+        key % 50,
+        amount,
+        amount % 97,
+    )
+
+
+def _string_value(number: int, key: int, amount: int) -> bytes:
+    letters = b"abcdefghijklmnopqrstuvwxyz"
+    return b"%010d|u%08d|r%02d|%03d|%b" % (number, key * 7919 % KEYS, key % 50, amount, letters * 2 + letters[:20])

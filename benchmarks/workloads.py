@@ -1,0 +1,60 @@
+"""The table of workloads: what flows in, and which topics the work passes through.
+
+A new one is a row here, and a program of the same name in ``programs/bare.py``, ``programs/topologies.py`` and
+``programs/java/src/Workloads.java``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from benchmarks.settings import CACHE_BYTES, DEFAULT_CACHE_BYTES
+from benchmarks.topics.fill import Topics
+from benchmarks.topics.payloads import Payload, json_events, string_events, totals
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One row."""
+
+    name: str
+    title: str
+    events: Callable[[int], Iterator[Payload]] | None
+    """The records of the input, which all programs share; ``None`` when it is empty."""
+    through: tuple[str, ...] = ()
+    """Internal topics that each record passes through once, without the application's prefix."""
+    cache_bytes: int = CACHE_BYTES
+    changelog: str | None = None
+    """The store whose changelog is filled before each run, when restoring it is the work."""
+    restores: bool = False
+    """Whether it is measured from its first to its last record; else only the second half counts."""
+    same_output: bool = False
+    """Whether all programs must write equally many records; with a cache, how many depends on timing."""
+
+    @property
+    def source(self) -> str:
+        """The topic that a program reads."""
+        return f"bench-input-{self.events.__name__.replace('_', '-') if self.events else 'empty'}"
+
+    def prepare(self, topics: Topics, application_id: str, records: int) -> None:
+        """Makes what one run needs besides the input."""
+        topics.create(f"{application_id}-output")
+        if self.changelog is not None:
+            name = f"{application_id}-{self.changelog}-changelog"
+            topics.create(name, compacted=True)
+            topics.fill(name, totals(records))
+
+
+WORKLOADS = {
+    workload.name: workload
+    for workload in (
+        Workload("w1-json", "filter and map values, JSON", json_events, same_output=True),
+        Workload("w1-string", "filter and map values, strings", string_events, same_output=True),
+        Workload("w2", "group by key and aggregate: RocksDB, changelog", json_events),
+        Workload("w2-evicting", "w2 with Kafka's default cache", json_events, cache_bytes=DEFAULT_CACHE_BYTES),
+        Workload("w2-uncached", "w2 without a cache", json_events, cache_bytes=0, same_output=True),
+        Workload("w3", "re-key through a repartition topic and count", json_events, through=("by-user-repartition",)),
+        Workload("restore", "restore a store from its changelog", None, changelog="totals", restores=True),
+    )
+}
