@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TopicPartition
+from pykstreams.topology.java_order import hash_set_order
 from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
 
 
@@ -47,8 +48,11 @@ class DriverTopics:
         return self.repartitioned.get(topic, self.partitions)
 
     def read_by(self, part: SubtopologyPlan) -> tuple[str, ...]:
-        """The topics that a sub-topology reads, patterns included."""
-        return (*part.source_topics, *(pattern.pattern for pattern in part.source_patterns))
+        """The topics that a sub-topology reads, patterns included, in the order of Kafka's driver.
+
+        With ``max.task.idle.ms`` the order shows: it decides which empty topic is waited for first.
+        """
+        return hash_set_order((*part.source_topics, *(pattern.pattern for pattern in part.source_patterns)))
 
     def source(self, topic: str) -> str | None:
         """The topic or pattern under which records of a topic are queued; ``None`` if no task reads it."""
