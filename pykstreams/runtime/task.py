@@ -16,7 +16,7 @@ from typing import Any
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import StreamsError
+from pykstreams.core.errors import ProcessingError, ProcessorStateError, StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import CurrentRecord
@@ -199,8 +199,7 @@ class Task:
         """
         if not self.commit_needed:
             return {}
-        for store in self._state.stores.values():
-            store.flush_cache()
+        self._flush_caches()
         everywhere = self._state.metadata.needs_commit
         partitions = self.input_partitions if everywhere else tuple(self._consumed)
         return {
@@ -328,6 +327,21 @@ class Task:
             if times[0] >= due[0] and times[0] >= 0:
                 self._fire_stream_time()
         return count
+
+    def _flush_caches(self) -> None:
+        """Flushes every cache, also after an error; raises the first (``ProcessorStateManager.flushCache``, 4.3.1)."""
+        first: Exception | None = None
+        for name, store in self._state.stores.items():
+            try:
+                store.flush_cache()
+            except ProcessingError as error:
+                failed = ProcessorStateError(f"the cache of store {name!r} was not flushed: {error}", task_id=self.id)
+                failed.__cause__ = error
+                first = first or failed
+            except Exception as error:
+                first = first or error
+        if first is not None:
+            raise first
 
     def _fire_stream_time(self) -> None:
         self._commit_needed |= self._state.stream_schedules.fire(self._state.stream_time[0])

@@ -196,6 +196,8 @@ def error_class(error: Exception, wanted: str | None = None) -> str:
         return wanted
     if isinstance(error, public("TopologyError", "pykstreams.errors")):
         return "TopologyException"
+    if isinstance(error, public("ProcessorStateError", "pykstreams.errors")):
+        return "ProcessorStateException"
     if isinstance(error, public("StreamsError", "pykstreams.errors")):
         return "StreamsException"
     if isinstance(error, ValueError):

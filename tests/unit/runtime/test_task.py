@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykstreams.core.errors import ProcessingError, StreamsError
+from pykstreams.core.errors import ProcessingError, ProcessorStateError, StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.processor import PunctuationType
 from pykstreams.core.timestamps import WallclockTimestampExtractor
@@ -328,3 +328,26 @@ def test_the_loop_for_one_partition_does_what_the_partition_group_does(found, li
         outcomes.append((seen, bench.sent(), bench.task.stream_time, bench.task.prepare_commit(), bench.dropped))
 
     assert outcomes[0] == outcomes[1]
+
+
+def test_an_error_while_a_cache_is_flushed_names_the_store_and_leaves_no_other_cache_full():
+    """The record is long gone by then; the store is what tells where it came from."""
+    flushed = []
+
+    class Cached:
+        def __init__(self, name):
+            self.name = name
+
+        def flush_cache(self):
+            flushed.append(self.name)
+            if self.name == "first":
+                raise ProcessingError("NODE failed", node="NODE")
+
+    bench = straight()
+    bench.task.stores.update(first=Cached("first"), second=Cached("second"))
+    bench.feed(message("in", 0, "v", 5))
+
+    with pytest.raises(ProcessorStateError, match="the cache of store 'first' was not flushed: NODE failed"):
+        bench.task.prepare_commit()
+
+    assert flushed == ["first", "second"]
