@@ -189,24 +189,24 @@ class KStream(Generic[K, V]):
     ) -> KTable[K, V]:
         """Reads the stream as a table: the last record of a key is its row, ``None`` deletes.
 
-        Goes through a repartition topic if the key may have changed. Records without key are dropped.
+        With ``materialized`` its serdes (or else the defaults) are those of the store. Goes through a repartition topic if the key may have changed. Records without key are dropped.
         """
         place, namer = self._place, self._place.graph.namer
         node_name = namer.named(name, "KSTREAM-TOTABLE-")
         options = options_of(materialized)
-        store = table_store(place.graph, options, "KSTREAM-TOTABLE-", place.key_serde, place.value_serde)
+        key_serde, value_serde = options.key_serde or place.key_serde, options.value_serde or place.value_serde
+        inherited = (key_serde, value_serde) if materialized is None else (None, None)
+        store = table_store(place.graph, options, "KSTREAM-TOTABLE-", *inherited)
         parent: GraphNode = place.node
         sources = place.sources
         if place.rekeyed:
-            parent = repartition_node(
-                place.graph, node_name, store.key_serde, store.value_serde, named=name is not None
-            )
+            parent = repartition_node(place.graph, node_name, key_serde, value_serde, named=name is not None)
             place.graph.add(parent, place.node)
             sources = frozenset({parent.name})
         logic = SourceTable(store)
         node = OperatorNode(node_name, logic.operator, stores=logic.stores)
         place.graph.add(node, parent)
-        table = Place(place.graph, node, node_name, store.key_serde, store.value_serde, sources)
+        table = Place(place.graph, node, node_name, key_serde, value_serde, sources)
         return KTable(table, logic, store.name if store.queryable else None)
 
     def group_by_key(self, grouped: Grouped[K, V] | None = None) -> KGroupedStream[K, V]:

@@ -91,7 +91,7 @@ class KTable(Generic[K, V]):
 
         The mapper does not see deletions.
         """
-        store = self._named_store("KTABLE-MAPVALUES-", materialized, keeps_values=False)
+        store = self._named_store("KTABLE-MAPVALUES-", materialized)
         logic = DerivedTable(self._logic, store, lambda kept, old: TableMapValues(mapper, with_key, kept, old))
         return self._derived("KTABLE-MAPVALUES-", name, logic, materialized, store, keeps_values=False)
 
@@ -137,21 +137,18 @@ class KTable(Generic[K, V]):
         materialized: Materialized[K, V] | str | None,
         name: str | None,
     ) -> KTable[K, V]:
-        store = self._named_store("KTABLE-FILTER-", materialized, keeps_values=True)
+        store = self._named_store("KTABLE-FILTER-", materialized)
         logic = DerivedTable(self._logic, store, lambda kept, old: TableFilter(predicate, negate, kept, old))
         table: KTable[K, V] = self._derived("KTABLE-FILTER-", name, logic, materialized, store, keeps_values=True)
         logic.follow_parent()
         return table
 
-    def _named_store(
-        self, prefix: str, materialized: Materialized[Any, Any] | str | None, *, keeps_values: bool
-    ) -> TableStore | None:
+    def _named_store(self, prefix: str, materialized: Materialized[Any, Any] | str | None) -> TableStore | None:
         if materialized is None:
             return None
-        options, place = options_of(materialized), self._place
-        store = named_table_store(options, place.key_serde, place.value_serde if keeps_values else None)
+        store = named_table_store(options_of(materialized))
         if store is None:
-            place.graph.namer.store(prefix)
+            self._place.graph.namer.store(prefix)
         return store
 
     def _derived(

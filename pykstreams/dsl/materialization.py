@@ -66,14 +66,14 @@ def options_of(materialized: Materialized[Any, Any] | str | None) -> Materialize
     return Materialized() if materialized is None else materialized
 
 
-def named_table_store(
-    options: Materialized[Any, Any], key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
-) -> TableStore | None:
-    """The store that the user named, ``None`` where no name was given; the serdes are those to fall back on."""
+def named_table_store(options: Materialized[Any, Any]) -> TableStore | None:
+    """The store that the user named, ``None`` where no name was given.
+
+    Its serdes are those of the options or else the defaults, never those of the table above
+    (``KTableImpl.doFilter``, 4.3.1).
+    """
     name = options.store_name
-    if name is None:
-        return None
-    return _table_store(name, options, True, key_serde, value_serde)
+    return None if name is None else _table_store(name, options, True, None, None)
 
 
 def table_store(
