@@ -64,7 +64,8 @@ from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.kstream import KStream
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Branched, Consumed, Grouped, Materialized, Produced, Repartitioned
-from pykstreams.runtime.streams import KafkaStreams, State
+from pykstreams.runtime.state import State
+from pykstreams.runtime.streams import KafkaStreams
 from pykstreams.serdes import Serdes
 from pykstreams.state import BuiltInDslStoreSuppliers, DslStoreFormat, Stores
 from pykstreams.topology.description import TopologyDescription

@@ -189,7 +189,8 @@ class KStream(Generic[K, V]):
     ) -> KTable[K, V]:
         """Reads the stream as a table: the last record of a key is its row, ``None`` deletes.
 
-        With ``materialized`` its serdes (or else the defaults) are those of the store. Goes through a repartition topic if the key may have changed. Records without key are dropped.
+        With ``materialized`` the store has its serdes, or else the defaults. Goes through a repartition topic if the
+        key may have changed. Records without key are dropped.
         """
         place, namer = self._place, self._place.graph.namer
         node_name = namer.named(name, "KSTREAM-TOTABLE-")
