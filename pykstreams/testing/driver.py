@@ -36,6 +36,7 @@ from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
 from pykstreams.testing.input_topic import TestInputTopic
 from pykstreams.testing.output_topic import TestOutputTopic
+from pykstreams.testing.plain_values import PlainValues
 from pykstreams.testing.records import ProducedRecord, RawMessage
 from pykstreams.testing.topics import DriverTopics
 
@@ -179,8 +180,11 @@ class TopologyTestDriver:
         return stores[0] if stores else None
 
     def get_key_value_store(self, name: str) -> KeyValueStore[Any, Any] | None:
-        """A key-value store; ``ValueError`` for a store of another kind."""
-        return cast("KeyValueStore[Any, Any] | None", self._store(name, KeyValueStore))
+        """A key-value store, without the timestamps it may keep; ``ValueError`` for a store of another kind."""
+        found = self._store(name, KeyValueStore)
+        if isinstance(found, TimestampedKeyValueStore | TimestampedKeyValueStoreWithHeaders):
+            return PlainValues(found)
+        return cast("KeyValueStore[Any, Any] | None", found)
 
     def get_timestamped_key_value_store(self, name: str) -> TimestampedKeyValueStore[Any, Any] | None:
         """A key-value store whose values carry timestamps; ``ValueError`` for a store of another kind."""

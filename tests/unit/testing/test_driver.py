@@ -152,6 +152,28 @@ def test_stores_can_be_read(make_driver):
     assert [row[0] for row in driver.raw_store("counts")] == [b"v"]
 
 
+@pytest.mark.parametrize("config", [{}, {"dsl.store.format": "HEADERS"}])
+def test_a_timestamped_store_can_be_seen_as_a_plain_one(make_driver, config):
+    driver = make_driver(count_by_value(), config)
+    source, _ = topics(driver)
+    source.pipe_key_values([("k", "a"), ("k", "b"), ("k", "a")])
+
+    store = driver.get_key_value_store("counts")
+
+    assert store is not None
+    assert (store.get("a"), store.get("c"), store.get("c", 0), store["b"], "c" in store) == (2, None, 0, 1, False)
+    with store.all(reverse=True) as rows:
+        assert list(rows) == [("b", 1), ("a", 2)]
+    store["c"] = 5
+    assert store.put_if_absent("c", 6) == 5
+    with store.range("b", "c") as rows:
+        assert list(rows) == [("b", 1), ("c", 5)]
+    assert store.delete("c") == 5
+    store.put_all([("d", 1), ("a", None)])
+    with store.all() as rows:
+        assert list(rows) == [("b", 1), ("d", 1)]
+
+
 def test_a_store_of_another_kind_or_name_is_refused(make_driver):
     driver = make_driver(count_by_value())
 
