@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
 from confluent_kafka import (
@@ -296,21 +297,8 @@ class DataConsumer:
             batch = self._without_events(batch, fetched)
             if not batch:
                 return fetched
-        topics = list(map(_message_topic, batch))
-        partitions = list(map(_message_partition, batch))
-        count = len(batch)
-        runs: dict[Any, list[Message]] = cast("Any", fetched.runs)
-        if partitions.count(partitions[0]) == count and topics.count(topics[0]) == count:
-            runs[topics[0], partitions[0]] = batch
-            self._positions[cast("Any", (topics[0], partitions[0]))] = cast("int", batch[-1].offset()) + 1
-            return fetched
-        for place, message in zip(zip(topics, partitions, strict=True), batch, strict=True):
-            run = runs.get(place)
-            if run is None:
-                runs[place] = [message]
-            else:
-                run.append(message)
-        for place, run in runs.items():
+        fetched.runs = _by_partition(batch)
+        for place, run in fetched.runs.items():
             self._positions[place] = run[-1].offset() + 1  # type: ignore[operator]  # typed optional, set on data
         return fetched
 
@@ -419,14 +407,9 @@ class RestoreConsumer:
         messages = [first, *self._consumer.consume(RESTORE_SIZE - 1, 0)]
         if any(map(_message_error, messages)):
             messages = self._without_events(messages, batch)
-        for message in messages:
-            place = TopicPartition(message.topic() or "", message.partition() or 0)
-            run = batch.runs.get(place)
-            if run is None:
-                batch.runs[place] = [message]
-            else:
-                run.append(message)
-        for place, run in batch.runs.items():
+        for (topic, partition), run in _by_partition(messages).items():
+            place = TopicPartition(topic, partition)
+            batch.runs[place] = run
             last = run[-1].offset()
             assert last is not None
             batch.positions[place] = max(last + 1, batch.positions.get(place, 0))
@@ -590,6 +573,21 @@ class GroupConsumer:
         if self._consumer is None:
             raise ClusterError("the member of the group is closed")
         return self._consumer
+
+
+def _by_partition(batch: Sequence[Message]) -> dict[tuple[str, int], list[Message]]:
+    """Sorts messages by partition; they come in long runs, so the comparing is left to C."""
+    runs: dict[Any, list[Message]] = {}
+    start = 0
+    for place, run in groupby(zip(map(_message_topic, batch), map(_message_partition, batch), strict=True)):
+        end = start + len(list(run))
+        known = runs.get(place)
+        if known is None:
+            runs[place] = list(batch[start:end])
+        else:
+            known.extend(batch[start:end])
+        start = end
+    return runs
 
 
 def _place(message: Message) -> TopicPartition:
