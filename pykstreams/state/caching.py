@@ -96,8 +96,8 @@ class CachingStore:
         self._dirty: list[CacheEntry] = []  # one for each put; the last one of an entry counts
         self._eldest: list[tuple[int, CacheEntry]] = []  # by tick, descending; stale where an entry was used since
         self._next_tick = count(1).__next__
+        self._measures = True
         self._measured = 0
-        self._unmeasured_left = 0
         self._average = 0.0
         self._size = 0
         self._reported = 0
@@ -106,7 +106,7 @@ class CachingStore:
         """Sets who gets what leaves the cache; who wants old values makes the cache keep bytes only."""
         self._forward = forward
         self._send_old_values = send_old_values
-        self._unmeasured_left = 0
+        self._measures = self._measures or send_old_values
 
     @property
     def size_bytes(self) -> int:
@@ -158,49 +158,48 @@ class CachingStore:
 
         return find
 
-    def keeper(self) -> Callable[[bytes, Any, int], None]:
-        """Makes the function that puts an object (never ``None``) and serializes it at the flush, if it may."""
-        entries, dirty = self._entries, self._dirty
-        current, cache, next_tick = self._current, self._cache, self._next_tick
-        slowly = self._keep_slowly
+    @property
+    def cached(self) -> Callable[[bytes], CacheEntry | None]:
+        """Gives the entry of a key that the cache has, without using it."""
+        return self._entries.get
 
-        def keep(key: bytes, value: Any, timestamp: int) -> None:
-            entry = entries.get(key)
-            if entry is None or entry.packed is None or self._unmeasured_left <= 0:
-                slowly(key, value, timestamp)
+    def keeper(self) -> Callable[[CacheEntry, Any, int], None]:
+        """Makes the function that puts an object (never ``None``) into an entry that the cache has; see ``keep``."""
+        dirty, current, cache, next_tick = self._dirty, self._current, self._cache, self._next_tick
+
+        def keep(entry: CacheEntry, value: Any, timestamp: int) -> None:
+            tick = next_tick()
+            if self._measures or entry.packed is None or not tick % SAMPLE_EVERY:
+                self.keep(entry.key, value, timestamp)
                 return
-            self._unmeasured_left -= 1
             entry.value = value
             entry.packed = UNSET
             entry.timestamp = timestamp
             entry.raw = current.raw
             entry.dirty = True
-            entry.tick = next_tick()
+            entry.tick = tick
             dirty.append(entry)
             if cache.size_bytes > cache.max_bytes:
                 self._evict()
 
         return keep
 
-    def _keep_slowly(self, key: bytes, value: Any, timestamp: int) -> None:
-        if self._unmeasured_left > 0 and not self._send_old_values:
-            self._unmeasured_left -= 1
-            entry = self._entry_to_write(key)
-            entry.value, entry.packed, entry.timestamp = value, UNSET, timestamp
-            self._written(entry, int(self._average))
-            return
-        packed = self._encode(value, timestamp)
-        if self._send_old_values:
-            self.put(key, packed)
-            return
-        size = _context_bytes(self._current.context) + (0 if packed is None else len(packed))
-        self._measured += 1
-        self._average += (size - self._average) / min(self._measured, SAMPLE_EVERY)
-        if self._measured >= MEASURED_PUTS:
-            self._unmeasured_left = SAMPLE_EVERY - 1
+    def keep(self, key: bytes, value: Any, timestamp: int) -> None:
+        """Puts an object (never ``None``), to be serialized at the flush; at once where bytes or sizes are wanted."""
+        packed: bytes | None = UNSET
+        content_bytes = int(self._average)
+        tick = self._next_tick()
+        if self._measures or not tick % SAMPLE_EVERY:
+            packed = self._encode(value, timestamp)
+            content_bytes = _context_bytes(self._current.context) + (0 if packed is None else len(packed))
+            if self._send_old_values or packed is None:
+                value = UNSET
+            self._measured += 1
+            self._average += (content_bytes - self._average) / min(self._measured, SAMPLE_EVERY)
+            self._measures = self._send_old_values or self._measured < MEASURED_PUTS
         entry = self._entry_to_write(key)
-        entry.value, entry.packed, entry.timestamp = (UNSET if packed is None else value), packed, timestamp
-        self._written(entry, size)
+        entry.value, entry.packed, entry.timestamp = value, packed, timestamp
+        self._written(entry, content_bytes)
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
         below = self._below.scan(lower, upper, reverse)
@@ -236,7 +235,7 @@ class CachingStore:
         entry.dirty = True
         self._dirty.append(entry)
         self._insert(entry)
-        if len(self._dirty) > 2 * len(self._entries) + MEASURED_PUTS:
+        if len(self._dirty) > 8 * len(self._entries) + MEASURED_PUTS:
             self._forget_repeated_puts()
         self._settle_size()
 

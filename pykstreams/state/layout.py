@@ -42,6 +42,10 @@ class Layout(ABC):
     def unpack(self, packed: bytes) -> Parts:
         """Takes a row apart; what the layout does not keep is ``NO_TIMESTAMP`` and no headers."""
 
+    def time_of(self, packed: bytes) -> int:
+        """The timestamp of a row, ``NO_TIMESTAMP`` where the layout keeps none."""
+        return self.unpack(packed)[1]
+
     def restored(self, rows: Iterable[tuple[bytes, bytes | None, int, Headers]]) -> list[tuple[bytes, bytes | None]]:
         """Packs changelog rows (key, value, timestamp, headers)."""
         pack = self.pack
@@ -67,6 +71,9 @@ class _Timestamped(Layout):
 
     def unpack(self, packed: bytes) -> Parts:
         return packed[_WIDTH:], TIMESTAMP.unpack_from(packed)[0], ()
+
+    def time_of(self, packed: bytes) -> int:
+        return int(TIMESTAMP.unpack_from(packed)[0])
 
     def restored(self, rows: Iterable[tuple[bytes, bytes | None, int, Headers]]) -> list[tuple[bytes, bytes | None]]:
         stamp = TIMESTAMP.pack

@@ -119,20 +119,20 @@ class MeteredKeyValueStore(KeyValueStore[K, V]):
     def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
         if self._cache is None:
             return False
-        codec, current, name, unpack = self._codec, self._current, self._name, self.layout.unpack
+        codec, current, name = self._codec, self._current, self._name
+        time_of = self.layout.time_of
         decode_key, decode_row = codec.decode_key, codec.decoder()
-        keeps_time = self.layout is not PLAIN
 
         def forward(key: bytes, packed: bytes | None, old: bytes | None, value: Any) -> None:
             context = record_being_processed(current, name)
-            timestamp = context.timestamp
             if packed is None:
-                value = None
+                value, timestamp = None, context.timestamp
             else:
                 if value is UNSET:
                     value = decode_row(packed)[0]
-                if keeps_time:
-                    timestamp = unpack(packed)[1]
+                timestamp = time_of(packed)
+                if timestamp == NO_TIMESTAMP:
+                    timestamp = context.timestamp
             old_value = None if old is None else decode_row(old)[0]
             listener(decode_key(key, ()), value, old_value, timestamp, context.headers)
 

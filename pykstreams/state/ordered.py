@@ -19,18 +19,18 @@ class OrderedKeys:
     It sleeps until the first scan, and falls asleep again when many keys came since the last one.
     """
 
-    __slots__ = ("_added", "_awake", "_chunks", "_firsts", "_mapping")
+    __slots__ = ("_added", "_chunks", "_firsts", "_mapping", "awake")
 
     def __init__(self, mapping: Mapping[bytes, object]) -> None:
         self._mapping = mapping
-        self._awake = False
+        self.awake = False
         self._chunks: list[list[bytes]] = []
         self._firsts: list[bytes] = []
         self._added = 0
 
     def add(self, key: bytes) -> None:
         """Takes a key that was not in the mapping before."""
-        if not self._awake:
+        if not self.awake:
             return
         self._added += 1
         if self._added > 64 + len(self._mapping) // 4:
@@ -49,7 +49,7 @@ class OrderedKeys:
 
     def discard(self, key: bytes) -> None:
         """Drops a key that has left the mapping."""
-        if not self._awake:
+        if not self.awake:
             return
         index = bisect_right(self._firsts, key) - 1
         chunk = self._chunks[index]
@@ -61,15 +61,15 @@ class OrderedKeys:
 
     def clear(self) -> None:
         """Forgets the order; the next scan makes it anew from the mapping."""
-        self._awake, self._chunks, self._firsts = False, [], []
+        self.awake, self._chunks, self._firsts = False, [], []
 
     def between(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> list[bytes]:
         """The keys from ``lower`` up to, and without, ``upper``, as a list of their own."""
-        if not self._awake:
+        if not self.awake:
             keys = sorted(self._mapping)
             self._chunks = [keys[at : at + _CHUNK] for at in range(0, len(keys), _CHUNK)]
             self._firsts = [chunk[0] for chunk in self._chunks]
-            self._awake = True
+            self.awake = True
         self._added = 0
         found: list[bytes] = []
         start = 0 if lower is None else max(bisect_right(self._firsts, lower) - 1, 0)

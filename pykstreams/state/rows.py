@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 from pykstreams.core.types import Decoder, Encoder, Headers
-from pykstreams.state.caching import IMMUTABLE, UNSET, CachingStore
+from pykstreams.state.caching import IMMUTABLE, UNSET, CacheEntry, CachingStore
 from pykstreams.state.engine import BytesStore
 from pykstreams.state.layout import TIMESTAMP, TIMESTAMPED, Layout
 
@@ -103,17 +103,25 @@ def rows_of_bytes(store: BytesStore, codec: RowCodec, name: str) -> Rows:
 
 
 def rows_of_objects(cache: CachingStore, codec: RowCodec, name: str) -> Rows:
-    """Makes the closures over a cache that may hold objects."""
+    """Makes the closures over a cache that may hold objects.
+
+    The entry read last is kept at hand: what is put next mostly has the very same key object.
+    """
     encode_key, encode_row, decode_row = codec.encode_key, codec.encoder(), codec.decoder()
-    find, keep, put, packed_of = cache.finder(), cache.keeper(), cache.put, cache.packed
+    find, cached, keep_in, keep_new = cache.finder(), cache.cached, cache.keeper(), cache.keep
+    put, packed_of = cache.put, cache.packed
     immutable = IMMUTABLE
+    last_key: Any = UNSET
+    last_entry = CacheEntry(b"")
 
     def get_row(key: Any) -> tuple[Any, int] | None:
+        nonlocal last_key, last_entry
         if key is None:
             raise null_key(name)
         entry = find(encode_key(key, ()))
         if entry is None:
             return None
+        last_key, last_entry = key, entry
         value = entry.value
         if value is not UNSET:
             if value.__class__ not in immutable:
@@ -124,11 +132,13 @@ def rows_of_objects(cache: CachingStore, codec: RowCodec, name: str) -> Rows:
         return None if packed is None else decode_row(packed)
 
     def take_row(key: Any) -> tuple[Any, int] | None:
+        nonlocal last_key, last_entry
         if key is None:
             raise null_key(name)
         entry = find(encode_key(key, ()))
         if entry is None:
             return None
+        last_key, last_entry = key, entry
         value = entry.value
         if value is not UNSET:
             if entry.packed is not UNSET:
@@ -138,21 +148,27 @@ def rows_of_objects(cache: CachingStore, codec: RowCodec, name: str) -> Rows:
         return None if packed is None else decode_row(packed)
 
     def put_row(key: Any, value: Any, timestamp: int) -> bool:
+        if value.__class__ in immutable:
+            return keep_row(key, value, timestamp)
         if key is None:
             raise null_key(name)
-        if value.__class__ in immutable:
-            keep(encode_key(key, ()), value, timestamp)
-        else:
-            put(encode_key(key, ()), encode_row(value, timestamp))
+        put(encode_key(key, ()), encode_row(value, timestamp))
         return True
 
     def keep_row(key: Any, value: Any, timestamp: int) -> bool:
+        if value is None:
+            return put_row(key, None, timestamp)
+        if key is last_key and last_entry.live:
+            keep_in(last_entry, value, timestamp)
+            return True
         if key is None:
             raise null_key(name)
-        if value is None:
-            put(encode_key(key, ()), None)
+        raw = encode_key(key, ())
+        entry = cached(raw)
+        if entry is None:
+            keep_new(raw, value, timestamp)
         else:
-            keep(encode_key(key, ()), value, timestamp)
+            keep_in(entry, value, timestamp)
         return True
 
     return Rows(get_row, put_row, take_row, keep_row)

@@ -20,8 +20,6 @@ UNCOMMITTED_LIMIT_BYTES: Final = 64 << 20
 _ROW_BYTES: Final = 64
 """What a waiting row costs besides its key and value, about."""
 
-_MISSING: Final = object()
-
 
 class DurableEngine(Protocol):
     """A database on disk that writes batches as a whole."""
@@ -85,14 +83,16 @@ class WriteBuffer:
 
     def put(self, key: bytes, packed: bytes | None) -> None:
         pending = self._pending
-        old = pending.get(key, _MISSING)
-        pending[key] = packed
         size = 0 if packed is None else len(packed)
-        if old is _MISSING:
-            self._keys.add(key)
+        if key in pending:
+            old = pending[key]
+            if old is not None:
+                size -= len(old)
+        else:
             size += len(key) + _ROW_BYTES
-        elif isinstance(old, bytes):
-            size -= len(old)
+            if self._keys.awake:
+                self._keys.add(key)
+        pending[key] = packed
         self.uncommitted_bytes += size
         if self.uncommitted_bytes > self._limit and self._writes_early:
             self._flush(None)
