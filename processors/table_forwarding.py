@@ -22,7 +22,7 @@ def forwarder(store: Any, context: OperatorContext, send_old_values: bool) -> Em
 
     Called once, while the operator is built. Without ``send_old_values`` the old value is left out.
     """
-    forward = context.forward
+    forward = context.current.following(context.forward)
 
     def flush_both(key: Any, new: Any, old: Any, timestamp: int, headers: Headers) -> None:
         forward(key, (new, old, True), timestamp, headers)

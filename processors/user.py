@@ -111,8 +111,9 @@ class _Delegating(ProcessingContext):
     def __init__(self, context: OperatorContext) -> None:
         self._processing = context.processing
         self._node = context.node
-        self._forward = context.forward
-        self._children = context.children
+        following = context.current.following
+        self._forward = following(context.forward)
+        self._children = {name: following(child) for name, child in context.children.items()}
 
     def _child(self, name: str) -> Forward:
         """Gives one child; ``StreamsError`` for another name (``ProcessorContextImpl.forward``, 4.3.1)."""

@@ -176,19 +176,39 @@ FixedKeyProcessorSupplier: TypeAlias = Callable[[], FixedKeyProcessor[KIn, VIn, 
 class CurrentRecord:
     """The input record that a task works on, in one slot that is written once per record.
 
-    ``raw`` is what the runtime put there (``None``: no record is current); ``context`` makes the readable form of it
-    when somebody asks. Caches keep ``raw`` beside a dirty entry and put it back while they forward the entry.
+    ``raw`` is a tuple (message, timestamp in ms, headers), ``None`` while no record is current; ``context`` makes the
+    readable form of it when somebody asks. Time and headers are those that travel with what is forwarded, so they can
+    differ from the message's. Caches keep ``raw`` beside a dirty entry and put it back while they forward the entry.
     """
 
     __slots__ = ("_describe", "raw")
 
     def __init__(self, describe: Callable[[Any], RecordContext]) -> None:
-        self.raw: Any = None
+        self.raw: tuple[Any, int, Headers] | None = None
         self._describe = describe
 
     @property
     def context(self) -> RecordContext | None:
         return None if self.raw is None else self._describe(self.raw)
+
+    def following(self, forward: Forward) -> Forward:
+        """Gives ``forward`` for an operator that changes times or headers: below it the current record has them, too.
+
+        Stores below take the time of a deletion from there (``ProcessorContextImpl.forward``, 4.3.1).
+        """
+
+        def forward_with_context(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            raw = self.raw
+            if raw is None or (raw[1] == timestamp and raw[2] is headers):
+                forward(key, value, timestamp, headers)
+                return
+            self.raw = (raw[0], timestamp, headers)
+            try:
+                forward(key, value, timestamp, headers)
+            finally:
+                self.raw = raw
+
+        return forward_with_context
 
 
 class OperatorContext(Protocol):

@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from pykstreams.topology.plan import SubtopologyPlan
 
 
-def describe_record(raw: tuple[Any, int]) -> RecordContext:
-    """Makes the readable form of the current record: a message with its extracted time.
+def describe_record(raw: tuple[Any, int, Headers]) -> RecordContext:
+    """Makes the readable form of the current record: a message with the time and headers that travel.
 
     A message of ``None`` stands for a punctuation or ``init``, which have a time and nothing else.
     """
-    message, timestamp = raw
+    message, timestamp, headers = raw
     if message is None:
         return RecordContext(None, -1, -1, timestamp, ())
     return RecordContext(
@@ -52,7 +52,7 @@ def describe_record(raw: tuple[Any, int]) -> RecordContext:
         message.partition(),
         message.offset(),
         timestamp,
-        message.headers() or (),
+        headers,
         message.key(),
         message.value(),
     )

@@ -286,7 +286,7 @@ class Task:
                     partition_time = timestamp
                     if timestamp > stream_time:
                         stream_time = times[0] = timestamp
-                current.raw = (message, timestamp)
+                current.raw = (message, timestamp, headers)
                 root(key, value, timestamp, headers)
                 if stream_time >= due[0] and stream_time >= 0:
                     self._fire_stream_time()
@@ -317,7 +317,7 @@ class Task:
             if timestamp >= 0:
                 if timestamp > times[0]:
                     times[0] = timestamp
-                current.raw = (message, timestamp)
+                current.raw = (message, timestamp, headers)
                 try:
                     queue.root(key, value, timestamp, headers)
                 except Exception as error:
@@ -347,7 +347,7 @@ class Task:
         self._commit_needed |= self._state.stream_schedules.fire(self._state.stream_time[0])
 
     def _punctuate(self, node: str, callback: Punctuator, now: int) -> None:
-        self._state.current.raw = (None, now)
+        self._state.current.raw = (None, now, ())
         try:
             callback(now)
         except Exception as error:
@@ -389,7 +389,7 @@ class Task:
 
     def _run_callbacks(self, callbacks: dict[str, list[Callable[[], None]]]) -> None:
         for name, found in _in_order(self._plan, callbacks):
-            self._state.current.raw = (None, self._clock.now_ms())
+            self._state.current.raw = (None, self._clock.now_ms(), ())
             for callback in found:
                 try:
                     callback()
