@@ -181,10 +181,12 @@ class CurrentRecord:
     differ from the message's. Caches keep ``raw`` beside a dirty entry and put it back while they forward the entry.
     """
 
-    __slots__ = ("_describe", "raw")
+    __slots__ = ("_describe", "raw", "sent")
 
     def __init__(self, describe: Callable[[Any], RecordContext]) -> None:
         self.raw: tuple[Any, int, Headers] | None = None
+        self.sent: tuple[Any, int, Headers] | None = None
+        """The ``raw`` for which a sink has sent; kept only where dead letters may be written."""
         self._describe = describe
 
     @property
@@ -209,6 +211,19 @@ class CurrentRecord:
                 self.raw = raw
 
         return forward_with_context
+
+    def scoped(self, forward: Forward) -> Forward:
+        """Gives ``forward`` with a ``raw`` of its own for all that lies below it, so that ``sent`` ends there."""
+
+        def forward_in_scope(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            raw = self.raw
+            self.raw = None if raw is None else (raw[0], timestamp, headers)
+            try:
+                forward(key, value, timestamp, headers)
+            finally:
+                self.raw = raw
+
+        return forward_in_scope
 
 
 class OperatorContext(Protocol):

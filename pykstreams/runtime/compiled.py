@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pykstreams.core.errors import ConfigError, StreamsError
-from pykstreams.core.processor import OperatorSupplier
+from pykstreams.core.processor import CurrentRecord, OperatorSupplier
 from pykstreams.core.types import Decoder, Forward, Headers
 from pykstreams.processors.user import UserProcessor
 from pykstreams.runtime.context import NodeContext, NodeProcessingContext, TaskState
@@ -31,6 +31,8 @@ def compile_plan(plan: SubtopologyPlan, task: TaskState) -> Mapping[str, Forward
             continue
         children = {child: built[child] for child in node.children}
         forward = fan_out(tuple(children.values()))
+        if not task.failures.only_fails:
+            forward = task.current.scoped(forward)
         if isinstance(node, SourceNode):
             built[name] = forward
         else:
@@ -130,9 +132,21 @@ def _sink(node: SinkNode, task: TaskState, *, raises: bool) -> Forward:
     )
     if isinstance(node.topic, str):
         task.collector.register(task.task_id, node.name, node.topic)
-        return sink.to_topic(node.topic, node.partitioner)
-    task.collector.register(task.task_id, node.name, None)
-    return sink.to_chosen_topic(node.topic, node.partitioner)
+        send = sink.to_topic(node.topic, node.partitioner)
+    else:
+        task.collector.register(task.task_id, node.name, None)
+        send = sink.to_chosen_topic(node.topic, node.partitioner)
+    return _remembered(send, task.current) if raises else send
+
+
+def _remembered(send: Forward, current: CurrentRecord) -> Forward:
+    """Notes for which record a sink has sent (``RecordCollectorImpl.freeRawInputRecordFromContext``, 4.3.1)."""
+
+    def send_and_note(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        send(key, value, timestamp, headers)
+        current.sent = current.raw
+
+    return send_and_note
 
 
 def _resolved(given: Any, part: str, node: str, task: TaskState) -> Any:

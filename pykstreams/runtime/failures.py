@@ -145,6 +145,9 @@ class Failures:
         found: RecordContext | None = self._current.context
         if found is None:
             return ErrorHandlerContext(None, -1, -1, headers, node, self._task_id, timestamp)
+        raw_key, raw_value = found.source_raw_key, found.source_raw_value
+        if self._current.sent is self._current.raw:  # Kafka Streams lets go of both when a sink has sent
+            raw_key = raw_value = None
         return ErrorHandlerContext(
             found.topic,
             found.partition,
@@ -153,8 +156,8 @@ class Failures:
             node,
             self._task_id,
             timestamp,
-            found.source_raw_key,
-            found.source_raw_value,
+            raw_key,
+            raw_value,
         )
 
     def _resumes(

@@ -237,7 +237,7 @@ class _MockStoreContext:
         self.metrics = processor.metrics
         self.cache = RecordCache(0)
         self.current = CurrentRecord(lambda raw: _record_context(processor))
-        self.current.raw = processor
+        self.current.raw = (None, 0, ())  # some record is current; what it is, is asked for when needed
 
     def changelog(self, store_name: str) -> ChangelogWriter | None:
         return None
