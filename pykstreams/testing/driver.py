@@ -13,6 +13,7 @@ from __future__ import annotations
 import tempfile
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
@@ -160,8 +161,9 @@ class TopologyTestDriver:
         """Moves the clock, runs the wall-clock punctuators that are due, once, and whatever follows."""
         self._clock.advance(advance)
         for task in self._tasks:
-            task.punctuate(self._clock.now_ms())
-            self._commit(task)
+            with self._transaction():
+                task.punctuate(self._clock.now_ms())
+                self._commit(task)
         self._run()
 
     # Stores
@@ -296,9 +298,20 @@ class TopologyTestDriver:
         self._capture()
         while ready := [task for task in self._tasks if task.is_ready()]:
             for task in ready:
-                task.process(1)
-                self._commit(task)
+                with self._transaction():
+                    task.process(1)
+                    self._commit(task)
                 self._capture()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Under exactly-once, nobody ever sees what was sent before an error."""
+        try:
+            yield
+        except BaseException:
+            if self._config.exactly_once:
+                self._producer.take()
+            raise
 
     def _commit(self, task: Task) -> None:
         task.prepare_commit()
