@@ -1,0 +1,280 @@
+"""Fakes of the runtime's neighbours that keep their promises: a clock, a task, a group, a producer, a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.kafka import Fetched, RestoreBatch
+from pykstreams.runtime.membership import Assignment, Lost, Offsets
+
+
+class FakeClock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def now_ms(self) -> int:
+        return int(self.seconds * 1000)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def advance(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+@dataclass
+class Message:
+    """A message as the consumer gives it."""
+
+    at: int
+    raw_key: bytes | None = b"k"
+    raw_value: bytes | None = b"v"
+    raw_headers: Any = None
+
+    def offset(self) -> int:
+        return self.at
+
+    def key(self) -> bytes | None:
+        return self.raw_key
+
+    def value(self) -> bytes | None:
+        return self.raw_value
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, 1000 + self.at
+
+    def headers(self) -> Any:
+        return self.raw_headers
+
+
+class FakeTask:
+    """A task that counts what it is given; ``fail`` is raised when it processes."""
+
+    def __init__(
+        self, task_id: TaskId, inputs: Collection[TopicPartition], stores: Mapping[TopicPartition, Any]
+    ) -> None:
+        self.id = task_id
+        self.inputs = list(inputs)
+        self.waiting: dict[TopicPartition, list[Any]] = {place: [] for place in inputs}
+        self.done: dict[TopicPartition, int] = {}
+        self.stores = dict(stores)
+        self.history: list[Any] = []
+        self.commit_requested = False
+        self.fail: Exception | None = None
+        self.hold = False
+        self._dirty = False
+
+    @property
+    def commit_needed(self) -> bool:
+        return self._dirty
+
+    def open_stores(self) -> dict[TopicPartition, Any]:
+        self.history.append("open")
+        return self.stores
+
+    def start(self, committed: Offsets) -> None:
+        self.history.append(("start", dict(committed)))
+
+    def add(self, partition: TopicPartition, messages: Sequence[Any]) -> None:
+        self.waiting[partition] += messages
+
+    def is_ready(self) -> bool:
+        return not self.hold and any(self.waiting.values())
+
+    def buffered_of(self, partition: TopicPartition) -> int:
+        return len(self.waiting[partition])
+
+    def process(self, limit: int) -> int:
+        if self.fail is not None:
+            failure, self.fail = self.fail, None
+            raise failure
+        if self.hold:
+            return 0
+        count = 0
+        for place, messages in self.waiting.items():
+            for message in messages[:limit]:
+                self.done[place] = message.offset() + 1
+                self._dirty = True
+                count += 1
+            del messages[:limit]
+        return count
+
+    def punctuate(self, now_ms: int) -> bool:
+        return False
+
+    def prepare_commit(self) -> dict[TopicPartition, tuple[int, str]]:
+        self.history.append("prepare")
+        return {place: (offset, f"m{offset}") for place, offset in self.done.items()}
+
+    def post_commit(self, changelog_offsets: Mapping[TopicPartition, int]) -> None:
+        self.history.append(("post", dict(changelog_offsets)))
+        self._dirty = False
+        self.commit_requested = False
+
+    def close(self) -> None:
+        self.history.append("close")
+
+
+class FakeMembership:
+    """A group whose events a test puts in; it keeps what was committed."""
+
+    def __init__(self) -> None:
+        self.changes: list[Assignment | Lost | Collection[TaskId]] = []
+        self.offsets: dict[TopicPartition, tuple[int, str]] = {}
+        self.busy = 0
+        self.unstable = 0
+        self.fail: Exception | None = None
+        self.acknowledged: list[Any] = []
+        self.left: bool | None = None
+        self.on_revoked: Callable[[frozenset[TaskId]], None] = lambda _: None
+        self.commits = 0
+
+    def start(self, subtopologies: Collection[int], on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
+        self.on_revoked = on_revoked
+
+    def poll(self, timeout: float = 0) -> Assignment | Lost | None:
+        while self.changes:
+            change = self.changes.pop(0)
+            if isinstance(change, Assignment | Lost):
+                return change
+            self.on_revoked(frozenset(change))
+        return None
+
+    def ack(self, change: Any) -> None:
+        self.acknowledged.append(change)
+
+    def commit(self, offsets: Offsets) -> bool:
+        if self.fail is not None:
+            failure, self.fail = self.fail, None
+            raise failure
+        if self.busy:
+            self.busy -= 1
+            return False
+        self.commits += 1
+        self.offsets.update(offsets)
+        return True
+
+    def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:
+        if self.unstable:
+            self.unstable -= 1
+            return None
+        return {place: self.offsets[place] for place in partitions if place in self.offsets}
+
+    def transaction_metadata(self) -> Any:
+        return b"metadata"
+
+    def close(self, leave: bool) -> None:
+        self.left = leave
+
+
+class FakeDeliveries:
+    """A collector of which only the flushing matters."""
+
+    def __init__(self) -> None:
+        self.flushed = 0
+        self.cleared = 0
+        self.fail: Exception | None = None
+
+    def flush(self) -> None:
+        self.flushed += 1
+        if self.fail is not None:
+            raise self.fail
+
+    def clear(self) -> None:
+        self.cleared += 1
+        self.fail = None
+
+
+class FakeReader:
+    """A data consumer; ``next`` is what the next fetch gives."""
+
+    def __init__(self) -> None:
+        self.assigned: dict[TopicPartition, int] = {}
+        self.paused: set[TopicPartition] = set()
+        self.next = Fetched()
+        self.sought: dict[TopicPartition, int] = {}
+        self.timeouts: list[float] = []
+        self.closed = False
+
+    def assign(self, positions: Mapping[TopicPartition, int]) -> None:
+        assert not set(positions) & set(self.assigned)
+        self.assigned.update(positions)
+
+    def unassign(self, partitions: Collection[TopicPartition]) -> None:
+        for place in partitions:
+            del self.assigned[place]
+
+    def fetch(self, timeout: float) -> Fetched:
+        self.timeouts.append(timeout)
+        fetched, self.next = self.next, Fetched()
+        return fetched
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        self.sought[partition] = offset
+
+    def pause(self, partitions: Collection[TopicPartition]) -> None:
+        self.paused.update(partitions)
+
+    def resume(self, partitions: Collection[TopicPartition]) -> None:
+        self.paused.difference_update(partitions)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class FakeStore:
+    """A store that keeps what it was restored from and committed with."""
+
+    name: str = "counts"
+    offset: int | None = None
+    rows: list[Any] = field(default_factory=list)
+    commits: list[int | None] = field(default_factory=list)
+
+    def committed_offset(self) -> int | None:
+        return self.offset
+
+    def restore(self, rows: Sequence[Any]) -> None:
+        self.rows += rows
+
+    def commit(self, offset: int | None) -> None:
+        self.commits.append(offset)
+
+
+class FakeChangelogs:
+    """Changelogs: their ends, and the batches that reading them gives."""
+
+    def __init__(self) -> None:
+        self.begins: dict[TopicPartition, int] = {}
+        self.ends: dict[TopicPartition, int] = {}
+        self.assigned: dict[TopicPartition, int] = {}
+        self.batches: list[RestoreBatch] = []
+
+    def assign(self, positions: Mapping[TopicPartition, int]) -> None:
+        self.assigned.update(positions)
+
+    def unassign(self, partitions: Collection[TopicPartition]) -> None:
+        for place in partitions:
+            del self.assigned[place]
+
+    def fetch(self, timeout: float) -> RestoreBatch:
+        return self.batches.pop(0) if self.batches else RestoreBatch()
+
+    def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return {place: self.ends.get(place, 0) for place in partitions}
+
+    def beginning_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return {place: self.begins.get(place, 0) for place in partitions}
+
+    def put(self, place: TopicPartition, *offsets: int, position: int | None = None) -> None:
+        """Lets the next fetch give records of a partition, and where it stands then."""
+        batch = RestoreBatch()
+        if offsets:
+            batch.runs[place] = [Message(offset) for offset in offsets]  # type: ignore[misc]
+        batch.positions[place] = offsets[-1] + 1 if position is None else position
+        self.batches.append(batch)

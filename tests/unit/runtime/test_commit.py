@@ -1,0 +1,266 @@
+"""Commits: everything delivered, then offsets, then state; again when refused, and now and then without news."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pytest
+
+from pykstreams.core.errors import ClusterError, TaskMigratedError
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.commit import AtLeastOnce, Commitable, CommitSteps, ExactlyOnce
+from pykstreams.runtime.membership import Offsets
+from tests.unit.runtime.cluster_fakes import FakeClock, FakeDeliveries, FakeMembership, FakeTask, Message
+
+ORDERS = TopicPartition("orders", 0)
+LOG = TopicPartition("shop-counts-changelog", 0)
+
+
+class World:
+    """One task and what a commit touches."""
+
+    def __init__(self, changelogs: Collection[TopicPartition] = (LOG,)) -> None:
+        self.clock = FakeClock()
+        self.membership = FakeMembership()
+        self.deliveries = FakeDeliveries()
+        self.told: list[Offsets] = []
+        self.ends: dict[TopicPartition, int] | None = {LOG: 77}
+        self.task = FakeTask(TaskId(0, 0), [ORDERS], {})
+        self.one = Commitable(self.task, frozenset({ORDERS}), frozenset(changelogs))
+        self.steps = CommitSteps(
+            deliveries=self.deliveries,
+            membership=self.membership,
+            end_offsets=self._end_offsets,
+            on_committed=self.told.append,
+            clock=self.clock,
+            task_timeout_ms=300_000,
+            recommit_interval_ms=3_600_000,
+        )
+
+    def _end_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        if self.ends is None:
+            raise ClusterError("asking for the end offset of shop-counts-changelog-0 failed")
+        return {place: self.ends[place] for place in partitions}
+
+    def process(self, *offsets: int) -> None:
+        self.task.add(ORDERS, [Message(offset) for offset in offsets])
+        self.task.process(1000)
+
+
+class FakeTransactions:
+    """A transactional producer that writes down what it is asked."""
+
+    def __init__(self) -> None:
+        self.history: list[Any] = []
+        self.fail: Exception | None = None
+        self.usable = True
+
+    def start_transactions(self) -> None:
+        self.history.append("start")
+
+    def begin(self) -> None:
+        self.history.append("begin")
+
+    def commit(self, offsets: Offsets, group_metadata: Any) -> None:
+        if self.fail is not None:
+            raise self.fail
+        self.history.append(("commit", dict(offsets), group_metadata))
+
+    def abort(self) -> bool:
+        self.history.append("abort")
+        return self.usable
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_offsets_are_committed_after_delivery_and_before_state(world: World) -> None:
+    world.process(0, 1, 2)
+
+    assert AtLeastOnce(world.steps).commit([world.one])
+
+    assert world.deliveries.flushed == 1
+    assert world.membership.offsets == {ORDERS: (3, "m3")}
+    assert world.task.history == ["prepare", ("post", {LOG: 77})]
+    assert world.told == [{ORDERS: (3, "m3")}]
+
+
+def test_task_without_news_is_not_committed(world: World) -> None:
+    assert AtLeastOnce(world.steps).commit_all([world.one])
+
+    assert world.membership.commits == 0
+    assert world.deliveries.flushed == 0
+
+
+def test_failed_delivery_commits_nothing(world: World) -> None:
+    world.process(0)
+    world.deliveries.fail = ClusterError("record to bills was not delivered")
+
+    with pytest.raises(ClusterError, match="not delivered"):
+        AtLeastOnce(world.steps).commit([world.one])
+
+    assert world.membership.offsets == {}
+    assert world.task.history == ["prepare"]
+
+
+def test_refused_commit_leaves_state_alone_and_is_repeated(world: World) -> None:
+    commits = AtLeastOnce(world.steps)
+    world.process(0)
+    world.membership.busy = 1
+
+    first = commits.commit([world.one])
+    second = commits.commit([world.one])
+
+    assert (first, second) == (False, True)
+    assert world.task.history == ["prepare", "prepare", ("post", {LOG: 77})]
+
+
+def test_commits_that_are_refused_for_too_long_are_an_error(world: World) -> None:
+    commits = AtLeastOnce(world.steps)
+    world.process(0)
+    world.membership.busy = 3
+    commits.commit([world.one])
+    world.clock.advance(299)
+    commits.commit([world.one])
+    world.clock.advance(2)
+
+    with pytest.raises(ClusterError) as raised:
+        commits.commit([world.one])
+
+    assert str(raised.value) == (
+        "no commit succeeded for 300 s (task.timeout.ms), although it was tried again and again; look at the log of "
+        "the group's coordinator on the broker"
+    )
+
+
+def test_state_keeps_its_offset_when_the_ends_of_changelogs_are_unknown(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.process(0)
+    world.ends = None
+
+    with caplog.at_level(logging.WARNING):
+        assert AtLeastOnce(world.steps).commit([world.one])
+
+    assert world.task.history[-1] == ("post", {})
+    assert "so state keeps its old offsets" in caplog.text
+
+
+def test_source_topic_as_changelog_stands_for_what_was_read() -> None:
+    world = World(changelogs=[ORDERS])
+    world.process(0, 1)
+
+    AtLeastOnce(world.steps).commit([world.one])
+
+    assert world.task.history[-1] == ("post", {ORDERS: 2})
+
+
+def test_offsets_that_do_not_move_are_committed_again_every_hour(world: World) -> None:
+    commits = AtLeastOnce(world.steps)
+    world.process(0)
+    commits.commit_all([world.one])
+    world.clock.advance(3599)
+    commits.commit_all([world.one])
+    before = world.membership.commits
+    world.clock.advance(2)
+
+    commits.commit_all([world.one])
+    commits.commit_all([world.one])
+
+    assert (before, world.membership.commits) == (1, 2)
+    assert world.membership.offsets == {ORDERS: (1, "m1")}
+    assert world.deliveries.flushed == 2
+
+
+def test_refused_recommit_is_tried_again(world: World) -> None:
+    commits = AtLeastOnce(world.steps)
+    world.process(0)
+    commits.commit_all([world.one])
+    world.clock.advance(3601)
+    world.membership.busy = 1
+
+    first = commits.commit_all([world.one])
+    second = commits.commit_all([world.one])
+
+    assert (first, second) == (False, True)
+    assert world.membership.commits == 2
+
+
+def test_abort_forgets_failed_deliveries(world: World) -> None:
+    assert AtLeastOnce(world.steps).abort()
+    assert world.deliveries.cleared == 1
+
+
+def test_transaction_holds_offsets_and_comes_before_state(world: World) -> None:
+    producer = FakeTransactions()
+    commits = ExactlyOnce(world.steps, producer)
+    commits.before_processing()
+    commits.before_processing()
+    world.process(0)
+
+    assert commits.commit([world.one])
+
+    assert producer.history == ["start", "begin", ("commit", {ORDERS: (1, "m1")}, b"metadata")]
+    assert world.task.history == ["prepare", ("post", {LOG: 77})]
+    assert world.membership.commits == 0
+
+
+def test_next_transaction_begins_when_processing_goes_on(world: World) -> None:
+    producer = FakeTransactions()
+    commits = ExactlyOnce(world.steps, producer)
+    commits.before_processing()
+    world.process(0)
+    commits.commit([world.one])
+
+    commits.before_processing()
+
+    assert producer.history[-1] == "begin"
+
+
+def test_fenced_transaction_leaves_state_alone(world: World) -> None:
+    producer = FakeTransactions()
+    commits = ExactlyOnce(world.steps, producer)
+    commits.before_processing()
+    world.process(0)
+    producer.fail = TaskMigratedError("committing the transaction failed")
+
+    with pytest.raises(TaskMigratedError):
+        commits.commit([world.one])
+
+    assert commits.abort()
+    assert producer.history[-1] == "abort"
+    assert world.task.history == ["prepare"]
+
+
+def test_abort_tells_when_the_producer_is_of_no_use(world: World) -> None:
+    producer = FakeTransactions()
+    producer.usable = False
+    commits = ExactlyOnce(world.steps, producer)
+    commits.before_processing()
+
+    assert not commits.abort()
+
+
+def test_nothing_is_aborted_outside_of_a_transaction(world: World) -> None:
+    producer = FakeTransactions()
+
+    assert ExactlyOnce(world.steps, producer).abort()
+    assert producer.history == ["start"]
+
+
+def test_idle_offsets_are_committed_again_in_a_transaction(world: World) -> None:
+    producer = FakeTransactions()
+    commits = ExactlyOnce(world.steps, producer)
+    world.process(0)
+    commits.commit_all([world.one])
+    world.clock.advance(3601)
+
+    commits.commit_all([world.one])
+    commits.commit_all([world.one])
+
+    assert producer.history[-2:] == ["begin", ("commit", {ORDERS: (1, "m1")}, b"metadata")]
+    assert len([entry for entry in producer.history if entry[0] == "commit"]) == 2

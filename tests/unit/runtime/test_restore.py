@@ -1,0 +1,254 @@
+"""Stores are restored from their changelogs: from their own offset, by position, up to the end at the start."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.kafka import RestoreBatch
+from pykstreams.runtime.restore import Listeners, Restorer, StateRestoreListener
+from pykstreams.runtime.restore_progress import ProgressBar, ProgressLog
+from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeStore, Message
+
+TASK = TaskId(0, 1)
+LOG = TopicPartition("shop-counts-changelog", 1)
+OTHER = TopicPartition("shop-sums-changelog", 1)
+
+
+class Heard(StateRestoreListener):
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+
+    def on_restore_start(self, *arguments: Any) -> None:
+        self.calls.append(("start", *arguments))
+
+    def on_batch_restored(self, *arguments: Any) -> None:
+        self.calls.append(("batch", *arguments))
+
+    def on_restore_end(self, *arguments: Any) -> None:
+        self.calls.append(("end", *arguments))
+
+    def on_restore_suspended(self, *arguments: Any) -> None:
+        self.calls.append(("suspended", *arguments))
+
+
+@pytest.fixture
+def logs() -> FakeChangelogs:
+    return FakeChangelogs()
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+@pytest.fixture
+def restorer(logs: FakeChangelogs, heard: Heard) -> Restorer:
+    return Restorer(logs, logs, heard)
+
+
+def test_store_without_offset_is_restored_from_the_beginning(restorer: Restorer, logs: FakeChangelogs) -> None:
+    store = FakeStore()
+    logs.begins[LOG], logs.ends[LOG] = 3, 6
+    restorer.add(TASK, {LOG: store}, {})  # type: ignore[dict-item]
+    assigned = dict(logs.assigned)
+    logs.put(LOG, 3, 4, 5)
+
+    restorer.step(0)
+
+    assert assigned == {LOG: 3}
+    assert store.rows == [(b"k", b"v", 1003, ()), (b"k", b"v", 1004, ()), (b"k", b"v", 1005, ())]
+    assert store.commits == [6]
+    assert not restorer.is_restoring(TASK)
+    assert logs.assigned == {}
+
+
+def test_store_goes_on_from_its_own_offset(restorer: Restorer, logs: FakeChangelogs) -> None:
+    logs.ends[LOG] = 6
+
+    restorer.add(TASK, {LOG: FakeStore(offset=4)}, {})
+
+    assert logs.assigned == {LOG: 4}
+    assert restorer.remaining() == {TASK: 2}
+
+
+def test_store_that_is_up_to_date_is_not_read(restorer: Restorer, logs: FakeChangelogs, heard: Heard) -> None:
+    store = FakeStore(offset=6)
+    logs.ends[LOG] = 6
+
+    restorer.add(TASK, {LOG: store}, {})
+
+    assert not restorer.is_restoring(TASK)
+    assert store.commits == []
+    assert [call[0] for call in heard.calls] == ["start", "end"]
+
+
+def test_hole_at_the_end_of_a_changelog_counts_as_read(restorer: Restorer, logs: FakeChangelogs) -> None:
+    """The last records were compacted away, or are transaction markers: only the position tells."""
+    store = FakeStore()
+    logs.ends[LOG] = 10
+    restorer.add(TASK, {LOG: store}, {})
+    logs.put(LOG, 0, 1)
+    restorer.step(0)
+    still = restorer.is_restoring(TASK)
+    logs.put(LOG, position=10)
+
+    restorer.step(0)
+
+    assert still
+    assert not restorer.is_restoring(TASK)
+    assert store.commits == [10]
+
+
+def test_task_is_restored_when_its_last_store_is(restorer: Restorer, logs: FakeChangelogs) -> None:
+    logs.ends = {LOG: 1, OTHER: 1}
+    restorer.add(TASK, {LOG: FakeStore(), OTHER: FakeStore("sums")}, {})
+    logs.put(LOG, 0)
+    restorer.step(0)
+    half = restorer.is_restoring(TASK)
+    logs.put(OTHER, 0)
+    restorer.step(0)
+
+    assert half
+    assert not restorer.is_restoring(TASK)
+
+
+def test_source_topic_is_restored_up_to_what_was_read_of_it(restorer: Restorer, logs: FakeChangelogs) -> None:
+    store = FakeStore()
+    logs.ends[LOG] = 10
+    restorer.add(TASK, {LOG: store}, {LOG: 2})
+    logs.put(LOG, 0, 1, 2, 3)
+
+    restorer.step(0)
+
+    assert [timestamp for _, _, timestamp, _ in store.rows] == [1000, 1001]
+    assert store.commits == [2]
+
+
+@pytest.mark.parametrize(("begin", "end", "offset"), [(5, 9, 4), (0, 3, 4)])
+def test_offset_that_the_changelog_does_not_have_is_told(
+    restorer: Restorer, logs: FakeChangelogs, begin: int, end: int, offset: int
+) -> None:
+    logs.begins[LOG], logs.ends[LOG] = begin, end
+
+    truncated = restorer.add(TASK, {LOG: FakeStore(offset=offset)}, {})
+
+    assert truncated is not None
+    assert truncated.task_id == TASK
+    assert truncated.reason == (
+        f"store 'counts' of task 0_1 stands for offset 4 of shop-counts-changelog-1, which goes from {begin} to {end}"
+    )
+    assert logs.assigned == {}
+
+
+def test_offset_that_vanishes_while_restoring_is_told(restorer: Restorer, logs: FakeChangelogs) -> None:
+    logs.ends[LOG] = 9
+    restorer.add(TASK, {LOG: FakeStore()}, {})
+    logs.batches.append(RestoreBatch(out_of_range=[LOG]))
+
+    (truncated,) = restorer.step(0)
+
+    assert truncated.task_id == TASK
+    assert "has no offset 0 any more" in truncated.reason
+
+
+def test_removed_task_keeps_what_was_restored(restorer: Restorer, logs: FakeChangelogs, heard: Heard) -> None:
+    store = FakeStore()
+    logs.ends[LOG] = 9
+    restorer.add(TASK, {LOG: store}, {})
+    logs.put(LOG, 0, 1)
+    restorer.step(0)
+
+    restorer.remove(TASK)
+
+    assert store.commits == [2]
+    assert logs.assigned == {}
+    assert heard.calls[-1] == ("suspended", LOG, "counts", 2)
+
+
+def test_long_restore_is_committed_on_the_way(restorer: Restorer, logs: FakeChangelogs) -> None:
+    store = FakeStore()
+    logs.ends[LOG] = 400_001
+    restorer.add(TASK, {LOG: store}, {})
+    logs.put(LOG, *range(200_000))
+
+    restorer.step(0)
+
+    assert store.commits == [200_000]
+
+
+def test_records_without_key_are_left_out(restorer: Restorer, logs: FakeChangelogs) -> None:
+    store = FakeStore()
+    logs.ends[LOG] = 2
+    restorer.add(TASK, {LOG: store}, {})
+    logs.put(LOG, 0, 1)
+    logs.batches[0].runs[LOG] = [Message(0, None), Message(1, b"a", None)]  # type: ignore[list-item]
+
+    restorer.step(0)
+
+    assert store.rows == [(b"a", None, 1001, ())]
+
+
+def test_headers_are_handed_to_the_store(restorer: Restorer, logs: FakeChangelogs) -> None:
+    store = FakeStore()
+    logs.ends[LOG] = 2
+    restorer.add(TASK, {LOG: store}, {})
+    logs.put(LOG, 0, 1)
+    logs.batches[0].runs[LOG] = [Message(0), Message(1, raw_headers=[("h", b"1")])]  # type: ignore[list-item]
+
+    restorer.step(0)
+
+    assert [headers for *_, headers in store.rows] == [(), [("h", b"1")]]
+
+
+def test_listeners_hear_everything(restorer: Restorer, logs: FakeChangelogs, heard: Heard) -> None:
+    logs.ends[LOG] = 2
+    restorer.add(TASK, {LOG: FakeStore()}, {})
+    logs.put(LOG, 0, 1)
+    restorer.step(0)
+
+    assert heard.calls == [("start", LOG, "counts", 0, 2), ("batch", LOG, "counts", 1, 2), ("end", LOG, "counts", 2)]
+
+
+def test_several_listeners_hear_the_same() -> None:
+    first, second = Heard(), Heard()
+    both = Listeners([first, second])
+    both.on_restore_start(LOG, "counts", 0, 2)
+    both.on_batch_restored(LOG, "counts", 1, 2)
+    both.on_restore_end(LOG, "counts", 2)
+    both.on_restore_suspended(LOG, "counts", 2)
+
+    assert [call[0] for call in first.calls] == ["start", "batch", "end", "suspended"]
+    assert first.calls == second.calls
+
+
+def test_progress_is_logged_every_ten_seconds(caplog: pytest.LogCaptureFixture) -> None:
+    clock = FakeClock()
+    progress = ProgressLog(clock)
+    with caplog.at_level(logging.INFO):
+        progress.on_restore_start(LOG, "counts", 0, 1000)
+        progress.on_batch_restored(LOG, "counts", 99, 100)
+        clock.advance(10)
+        progress.on_batch_restored(LOG, "counts", 199, 100)
+        progress.on_batch_restored(LOG, "counts", 299, 100)
+        progress.on_restore_end(LOG, "counts", 300)
+
+    assert caplog.messages == ["restoring 1 changelog partitions: 200 records so far, 20 a second, 800 offsets to go"]
+
+
+def test_progress_bar_comes_and_goes_with_long_restores() -> None:
+    bar = ProgressBar()
+    bar.on_restore_start(LOG, "counts", 0, 10)
+    short = bar._progress
+    bar.on_restore_start(OTHER, "sums", 0, 20_000)
+    bar.on_batch_restored(OTHER, "sums", 99, 100)
+    shown = bar._progress
+    bar.on_restore_end(LOG, "counts", 10)
+    bar.on_restore_suspended(OTHER, "sums", 100)
+
+    assert short is None
+    assert shown is not None
+    assert bar._progress is None
