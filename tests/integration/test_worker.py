@@ -31,6 +31,9 @@ from tests.kafka.brokers import Brokers, create_topic
 pytestmark = pytest.mark.slow
 
 TEXT = Serdes.string()
+KEPT = {"retention_ms": -1}
+"""For topics whose records have times of long ago, which brokers would delete within minutes."""
+
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
 
@@ -201,8 +204,8 @@ def make_word_count(
 
     def make(*settings: str, partitions: int = 4) -> WordCount:
         name = make_name("count")
-        create_topic(bootstrap_servers, f"{name}-lines", partitions=partitions)
-        create_topic(bootstrap_servers, f"{name}-counts", partitions=partitions)
+        create_topic(bootstrap_servers, f"{name}-lines", partitions=partitions, **KEPT)
+        create_topic(bootstrap_servers, f"{name}-counts", partitions=partitions, **KEPT)
         app = WordCount(bootstrap_servers, name, f"{name}-lines", f"{name}-counts", tmp_path, settings)
         made.append(app)
         return app
@@ -358,7 +361,7 @@ def test_stream_time_is_restored_from_committed_metadata(
     run_streams: Callable[..., KafkaStreams], make_topic: Callable[..., str], bootstrap_servers: str
 ) -> None:
     """A record that was late before a restart is late after it."""
-    source, sink = make_topic("in"), make_topic("out")
+    source, sink = make_topic("in", **KEPT), make_topic("out", **KEPT)
     builder = StreamsBuilder()
     stream = builder.stream(source, Consumed(key_serde=TEXT, value_serde=TEXT))
     stream.process(StreamTime).to(sink, Produced(key_serde=TEXT, value_serde=TEXT))
@@ -379,7 +382,7 @@ def test_stream_time_is_restored_from_committed_metadata(
 def test_consumed_repartition_records_are_deleted_up_to_the_committed_offset(
     run_streams: Callable[..., KafkaStreams], make_topic: Callable[..., str], bootstrap_servers: str
 ) -> None:
-    source = make_topic("in")
+    source = make_topic("in", **KEPT)
     builder = StreamsBuilder()
     (
         builder.stream(source, Consumed(key_serde=TEXT, value_serde=TEXT))
@@ -402,7 +405,7 @@ def test_consumed_repartition_records_are_deleted_up_to_the_committed_offset(
 def test_source_topic_that_serves_as_changelog_is_restored_up_to_what_was_read(
     run_streams: Callable[..., KafkaStreams], make_topic: Callable[..., str], bootstrap_servers: str, tmp_path: Path
 ) -> None:
-    source, sink = make_topic("table", cleanup_policy="compact"), make_topic("out")
+    source, sink = make_topic("table", cleanup_policy="compact"), make_topic("out", **KEPT)
     config = {"topology.optimization": "all"}
     builder = StreamsBuilder()
     table = builder.table(source, Consumed(key_serde=TEXT, value_serde=TEXT), materialized=Materialized("rows"))
@@ -450,8 +453,8 @@ def test_topic_that_matches_a_pattern_later_is_read(
 ) -> None:
     import re
 
-    sink, prefix = make_topic("out"), make_name("many")
-    create_topic(bootstrap_servers, f"{prefix}-a", partitions=1)
+    sink, prefix = make_topic("out", **KEPT), make_name("many")
+    create_topic(bootstrap_servers, f"{prefix}-a", partitions=1, **KEPT)
     builder = StreamsBuilder()
     stream = builder.stream(re.compile(f"{prefix}-.*"), Consumed(key_serde=TEXT, value_serde=TEXT))
     stream.to(sink, Produced(key_serde=TEXT, value_serde=TEXT))
@@ -459,7 +462,7 @@ def test_topic_that_matches_a_pattern_later_is_read(
     run_streams(builder, make_name("pattern"), settings={"metadata.max.age.ms": 1000})
     eventually(lambda: len(records(bootstrap_servers, sink)) == 1 or None, lambda: "no output")
 
-    create_topic(bootstrap_servers, f"{prefix}-b", partitions=2)
+    create_topic(bootstrap_servers, f"{prefix}-b", partitions=2, **KEPT)
     produce(bootstrap_servers, f"{prefix}-b", ("k", "b", 1000))
 
     found = eventually(
@@ -482,7 +485,7 @@ def test_missing_source_topic_is_an_error_of_start(
 def test_topics_are_created_with_one_partition_per_task(
     run_streams: Callable[..., KafkaStreams], make_topic: Callable[..., str], bootstrap_servers: str
 ) -> None:
-    source = make_topic("in", partitions=3)
+    source = make_topic("in", partitions=3, **KEPT)
     builder = StreamsBuilder()
     builder.stream(source, Consumed(key_serde=TEXT, value_serde=TEXT)).group_by_key().count(
         materialized=Materialized("counts", key_serde=TEXT)
@@ -498,7 +501,7 @@ def test_topics_are_created_with_one_partition_per_task(
 def test_error_of_user_code_ends_the_application_and_is_kept(
     run_streams: Callable[..., KafkaStreams], make_topic: Callable[..., str], bootstrap_servers: str
 ) -> None:
-    source = make_topic("in")
+    source = make_topic("in", **KEPT)
     builder = StreamsBuilder()
     builder.stream(source, Consumed(key_serde=TEXT, value_serde=TEXT)).map_values(int).foreach(lambda k, v: None)
     streams = run_streams(builder, source)
@@ -511,14 +514,14 @@ def test_error_of_user_code_ends_the_application_and_is_kept(
 
 
 def test_offsets_of_an_idle_input_outlive_the_retention_of_the_broker(
-    run_streams: Callable[..., KafkaStreams], start_broker: Callable[..., Brokers], make_name: Callable[[str], str]
+    start_broker: Callable[..., Brokers], run_streams: Callable[..., KafkaStreams], make_name: Callable[[str], str]
 ) -> None:
     """Three minutes with one minute of retention; a restart then reads nothing twice."""
     brokers = start_broker(
         {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "5000"}
     ).bootstrap_servers
-    create_topic(brokers, "in")
-    create_topic(brokers, "out")
+    create_topic(brokers, "in", **KEPT)
+    create_topic(brokers, "out", **KEPT)
     builder = StreamsBuilder()
     builder.stream("in", Consumed(key_serde=TEXT, value_serde=TEXT)).to(
         "out", Produced(key_serde=TEXT, value_serde=TEXT)
