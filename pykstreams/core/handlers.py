@@ -248,9 +248,7 @@ def handler_function(handler: Any, name: str = "handle_error") -> Callable[..., 
 def checked_response(handler: Any, response: object) -> ErrorHandlerResponse:
     """Gives the response; ``TypeError`` when a handler answered with anything else."""
     if not isinstance(response, ErrorHandlerResponse):
-        raise TypeError(
-            f"exception handler {handler!r} returned {response!r}; expected an ErrorHandlerResponse"
-        )
+        raise TypeError(f"exception handler {handler!r} returned {response!r}; expected an ErrorHandlerResponse")
     return response
 
 
@@ -262,9 +260,5 @@ def _deserialization_text(context: ErrorHandlerContext) -> str:
 
 
 def _processing_text(context: ErrorHandlerContext) -> str:
-    where = (
-        "a punctuator"
-        if context.topic is None
-        else f"{context.topic}-{context.partition} offset {context.offset}"
-    )
+    where = "a punctuator" if context.topic is None else f"{context.topic}-{context.partition} offset {context.offset}"
     return f"record could not be processed: task {context.task_id}, {where}, node {context.processor_node_id}"

@@ -254,6 +254,11 @@ class OperatorContext(Protocol):
         """The children by node name, in order."""
         ...
 
+    @property
+    def failures_are_final(self) -> bool:
+        """Whether an exception of this node always ends the task, so that nobody sees what it left half done."""
+        ...
+
     def store(self, name: str) -> Any:
         """The open store of that name."""
         ...

@@ -63,9 +63,7 @@ class FixedKeyRecord(Generic[K, V]):
     def replace(self, **changes: Any) -> FixedKeyRecord[K, Any]:
         """Gives a copy with value, timestamp or headers changed; ``TypeError`` for the key."""
         if "key" in changes:
-            raise TypeError(
-                "the key of a FixedKeyRecord cannot be changed; use KStream.process to change keys"
-            )
+            raise TypeError("the key of a FixedKeyRecord cannot be changed; use KStream.process to change keys")
         value = changes.pop("value", self.value)
         timestamp = changes.pop("timestamp", self.timestamp)
         if timestamp < 0:

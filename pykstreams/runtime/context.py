@@ -185,7 +185,7 @@ class NodeProcessingContext(ProcessingContext):
 class NodeContext:
     """What an operator gets while its position in a task is compiled."""
 
-    __slots__ = ("_task", "children", "current", "forward", "metadata", "node", "processing")
+    __slots__ = ("_task", "children", "current", "failures_are_final", "forward", "metadata", "node", "processing")
 
     def __init__(
         self,
@@ -199,6 +199,7 @@ class NodeContext:
         self.node = node
         self.processing = processing
         self.current = task.current
+        self.failures_are_final = task.failures.only_fails
         self.forward = forward
         self.children = children
         self.metadata = task.metadata

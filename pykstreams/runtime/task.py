@@ -330,16 +330,18 @@ class Task:
 
     def _flush_caches(self) -> None:
         """Flushes every cache, also after an error; raises the first (``ProcessorStateManager.flushCache``, 4.3.1)."""
-        first: Exception | None = None
+        first: StreamsError | None = None
         for name, store in self._state.stores.items():
             try:
                 store.flush_cache()
-            except ProcessingError as error:
-                failed = ProcessorStateError(f"the cache of store {name!r} was not flushed: {error}", task_id=self.id)
-                failed.__cause__ = error
-                first = first or failed
             except Exception as error:
-                first = first or error
+                if isinstance(error, StreamsError) and not isinstance(error, ProcessingError):
+                    failed = error
+                else:
+                    text = f"the cache of store {name!r} was not flushed: {error}"
+                    failed = ProcessorStateError(text, task_id=self.id)
+                    failed.__cause__ = error
+                first = first or failed
         if first is not None:
             raise first
 

@@ -43,6 +43,9 @@ class FakeStore:
             self.rows[key] = (value, timestamp)
         return self.newest
 
+    take_row = get_row
+    keep_row = put_row
+
     def on_flush(self, listener: Callable[..., None], send_old_values: bool) -> bool:
         self.sends_old_values = send_old_values
         self._listener = listener
@@ -107,6 +110,7 @@ class FakeOperatorContext:
         self.failed: list[tuple[Any, ...]] = []
         self.dropped: list[str] = []
         self.child_error: Exception | None = None
+        self.failures_are_final = failing
         self._failing = failing
         self._stores = stores
         self._init: list[Callable[[], None]] = []

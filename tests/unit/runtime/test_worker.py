@@ -1,0 +1,377 @@
+"""The loop and its tasks: assigned, restored, fed, committed, handed over, lost and taken up again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import ProcessingError, TaskCorruptedError, TaskMigratedError
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.commit import AtLeastOnce, Commits, CommitSteps
+from pykstreams.runtime.kafka import BEGINNING, Fetched
+from pykstreams.runtime.membership import Assignment, Lost
+from pykstreams.runtime.start_offsets import StartOffsets
+from pykstreams.runtime.state_updater import Corrupted, Failed, Report, Restored
+from pykstreams.runtime.task_manager import TaskManager
+from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.worker import Worker, WorkerParts
+from tests.unit.runtime.cluster_fakes import (
+    FakeClock,
+    FakeDeliveries,
+    FakeMembership,
+    FakeReader,
+    FakeTask,
+    Message,
+)
+from tests.unit.runtime.plans import part, plan, source
+
+ONE, TWO = TaskId(0, 0), TaskId(0, 1)
+P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+INPUTS = {ONE: frozenset({P0}), TWO: frozenset({P1})}
+
+
+class FakeUpdater:
+    """Restores at once, unless it is told to hold tasks back."""
+
+    def __init__(self) -> None:
+        self.hold = False
+        self.open_tasks: list[FakeTask] = []
+        self.closed: list[tuple[TaskId, bool]] = []
+        self.limits: dict[TaskId, Mapping[TopicPartition, int]] = {}
+        self.pending: list[Report] = []
+        self.stopped = False
+
+    def start(self) -> None:
+        pass
+
+    def open(self, task: FakeTask, limits: Mapping[TopicPartition, int]) -> None:
+        self.open_tasks.append(task)
+        self.limits[task.id] = limits
+        if not self.hold:
+            self.pending.append(Restored(task.id, frozenset()))
+
+    def close(self, task: FakeTask, *, wipe: bool = False) -> None:
+        self.closed.append((task.id, wipe))
+
+    def reports(self) -> list[Report]:
+        found, self.pending = self.pending, []
+        return found
+
+    def remaining(self) -> dict[TaskId, int]:
+        return {}
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+@dataclass
+class FakeOutput:
+    commits: Commits
+    renewed: int = 0
+    closed: bool = False
+
+    def poll(self) -> None:
+        pass
+
+    def renew(self) -> None:
+        self.renewed += 1
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class World:
+    """A worker with everything around it faked."""
+
+    settings: dict[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.clock = FakeClock()
+        self.membership = FakeMembership()
+        self.reader = FakeReader()
+        self.updater = FakeUpdater()
+        self.deliveries = FakeDeliveries()
+        self.layout = TopicLayout({"orders": 2}, dict(INPUTS))
+        self.made: list[FakeTask] = []
+        self.states: list[bool] = []
+        steps = CommitSteps(
+            deliveries=self.deliveries,
+            membership=self.membership,
+            end_offsets=lambda partitions: dict.fromkeys(partitions, 0),
+            on_committed=lambda offsets: None,
+            clock=self.clock,
+            task_timeout_ms=300_000,
+        )
+        self.output = FakeOutput(AtLeastOnce(steps))
+        start = StartOffsets(plan(part(0, source("A", "orders"))), "earliest", lambda p, t: {}, self.clock)
+        self.tasks = TaskManager(
+            inputs=self.layout.inputs,
+            membership=self.membership,
+            reader=self.reader,
+            updater=self.updater,  # type: ignore[arg-type]
+            start_offsets=start,
+            make_task=self._make_task,  # type: ignore[arg-type]
+            before_start=lambda: None,
+        )
+        self.worker = Worker(
+            "worker",
+            WorkerParts(
+                self.membership, self.reader, self.updater, self.output, self.tasks, None, start, lambda: self.layout
+            ),
+            subtopologies=[0],
+            config=StreamsConfig({"commit.interval.ms": 1000, "buffered.records.per.partition": 2, **self.settings}),
+            clock=self.clock,
+            on_running=self.states.append,
+        )
+        self.membership.start([0], self.worker.revoked)
+
+    def _make_task(self, task_id: TaskId, inputs: Collection[TopicPartition]) -> FakeTask:
+        self.made.append(FakeTask(task_id, inputs, {}))
+        return self.made[-1]
+
+    def assign(self, *tasks: TaskId) -> None:
+        self.membership.changes.append(Assignment(1, frozenset(tasks)))
+        self.worker.step()
+        self.worker.step()
+
+    def feed(self, place: TopicPartition, *offsets: int) -> None:
+        self.reader.next = Fetched(runs={tuple(place): [Message(offset) for offset in offsets]})  # type: ignore[dict-item, misc]
+        self.worker.step()
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_assigned_task_is_restored_before_its_partitions_are_read(world: World) -> None:
+    world.updater.hold = True
+    world.assign(ONE)
+    before = dict(world.reader.assigned)
+    world.updater.pending.append(Restored(ONE, frozenset()))
+    world.worker.step()
+
+    assert before == {}
+    assert world.reader.assigned == {P0: BEGINNING}
+    assert world.states == [True]
+
+
+def test_task_goes_on_at_its_committed_offset(world: World) -> None:
+    world.membership.offsets[P0] = (7, "time")
+    world.assign(ONE)
+
+    assert world.reader.assigned == {P0: 7}
+    assert world.made[0].history == [("start", {P0: (7, "time")})]
+    assert world.updater.limits[ONE] == {P0: 7}
+
+
+def test_task_waits_until_its_committed_offsets_are_known(world: World) -> None:
+    world.membership.unstable = 2
+    world.assign(ONE)
+    before = list(world.made)
+    world.worker.step()
+    world.worker.step()
+
+    assert before == []
+    assert world.reader.assigned == {P0: BEGINNING}
+
+
+def test_commit_comes_after_its_interval_and_not_before(world: World) -> None:
+    world.assign(ONE)
+    world.feed(P0, 0, 1)
+    before = dict(world.membership.offsets)
+    world.clock.advance(1.1)
+    world.worker.step()
+
+    assert before == {}
+    assert world.membership.offsets == {P0: (2, "m2")}
+
+
+def test_commit_that_user_code_asks_for_comes_at_once(world: World) -> None:
+    world.assign(ONE)
+    world.made[0].commit_requested = True
+    world.feed(P0, 0)
+
+    assert world.membership.offsets == {P0: (1, "m1")}
+
+
+def test_revoked_task_is_committed_inside_the_rebalance_and_then_closed(world: World) -> None:
+    world.assign(ONE, TWO)
+    world.feed(P0, 0)
+    world.membership.changes += [[ONE], Assignment(2, frozenset({TWO}))]
+    world.worker.step()
+
+    assert world.membership.offsets == {P0: (1, "m1")}
+    assert world.updater.closed == [(ONE, False)]
+    assert world.reader.assigned == {P1: BEGINNING}
+
+
+def test_records_of_a_task_that_left_are_ignored(world: World) -> None:
+    world.assign(ONE)
+    world.membership.changes += [[ONE], Assignment(2, frozenset())]
+    world.worker.step()
+    world.feed(P0, 0)
+
+    assert world.made[0].done == {}
+
+
+def test_lost_tasks_are_closed_without_a_commit_before_the_loss_is_acknowledged(world: World) -> None:
+    world.assign(ONE)
+    world.feed(P0, 0)
+    lost = Lost(1)
+    world.membership.changes.append(lost)
+    world.worker.step()
+
+    assert world.membership.offsets == {}
+    assert world.updater.closed == [(ONE, False)]
+    assert world.membership.acknowledged[-1] == lost
+    assert world.reader.assigned == {}
+
+
+def test_fenced_worker_takes_its_tasks_up_again_from_the_last_commit(world: World) -> None:
+    world.assign(ONE)
+    world.feed(P0, 0)
+    world.membership.fail = TaskMigratedError("offsets were not committed")
+    world.clock.advance(1.1)
+    world.worker.step()
+    world.worker.step()
+    world.worker.step()
+
+    assert [task.id for task in world.made] == [ONE, ONE]
+    assert world.reader.assigned == {P0: BEGINNING}
+    assert world.deliveries.cleared == 1
+
+
+def test_corrupted_task_is_taken_up_again_and_its_neighbour_stays(world: World) -> None:
+    world.assign(ONE, TWO)
+    world.made[0].fail = TaskCorruptedError([ONE])
+    world.worker.step()
+
+    assert world.updater.closed == [(ONE, False)]
+    assert TWO in world.tasks.running
+
+
+def test_task_whose_state_was_deleted_is_opened_anew(world: World) -> None:
+    world.updater.hold = True
+    world.assign(ONE)
+    world.updater.hold = False
+    world.updater.pending.append(Corrupted(ONE))
+    world.worker.step()
+    world.worker.step()
+
+    assert len(world.made) == 2
+    assert world.reader.assigned == {P0: BEGINNING}
+
+
+def test_failure_of_the_state_updater_ends_the_worker(world: World) -> None:
+    world.updater.pending.append(Failed(ProcessingError("disk full")))
+
+    with pytest.raises(ProcessingError, match="disk full"):
+        world.worker.step()
+
+
+def test_full_partition_is_paused_and_resumed_with_wide_hysteresis(world: World) -> None:
+    """The marks are 20 and 2 here: ten times the setting, and the setting."""
+    world.assign(ONE)
+    task = world.made[0]
+    task.hold = True
+    world.feed(P0, *range(20))
+    at_the_mark = set(world.reader.paused)
+    world.feed(P0, 20)
+    above = set(world.reader.paused)
+    del task.waiting[P0][:18]
+    world.worker.step()
+    still = set(world.reader.paused)
+    del task.waiting[P0][:1]
+    world.worker.step()
+
+    assert (at_the_mark, above, still) == (set(), {P0}, {P0})
+    assert world.reader.paused == set()
+
+
+def test_partition_that_lost_its_position_starts_by_policy(world: World) -> None:
+    world.assign(ONE)
+    world.reader.next = Fetched(lost_position=[P0, P1])
+    world.worker.step()
+
+    assert world.reader.sought == {P0: BEGINNING}
+
+
+def test_loop_does_not_wait_for_records_while_a_task_has_some(world: World) -> None:
+    world.assign(ONE)
+    world.made[0].waiting[P0] = [Message(0)]
+    world.worker.step()
+
+    assert world.reader.timeouts[-1] == 0
+
+
+def test_task_that_reads_more_from_now_on_is_committed_and_rebuilt(world: World) -> None:
+    world.assign(ONE)
+    world.feed(P0, 0)
+    more = TopicPartition("returns", 0)
+    world.layout = TopicLayout({"orders": 2, "returns": 1}, {**INPUTS, ONE: frozenset({P0, more})})
+    world.clock.advance(301)
+    world.worker.step()
+    world.worker.step()
+    world.worker.step()
+
+    assert world.membership.offsets == {P0: (1, "m1")}
+    assert set(world.reader.assigned) == {P0, more}
+
+
+def run(world: World, then: Callable[[], None]) -> None:
+    """Runs the worker; at its second fetch something happens."""
+    fetch = world.reader.fetch
+
+    def counted(timeout: float) -> Fetched:
+        if len(world.reader.timeouts) == 2:
+            then()
+        return fetch(timeout)
+
+    world.reader.fetch = counted  # type: ignore[method-assign]
+    world.membership.changes.append(Assignment(1, frozenset({ONE})))
+    world.worker.run()
+
+
+@pytest.mark.parametrize("leave", [True, False])
+def test_stopped_worker_commits_closes_and_leaves_as_it_was_told(world: World, leave: bool) -> None:
+    def stop() -> None:
+        world.reader.next = Fetched(runs={tuple(P0): [Message(0)]})  # type: ignore[dict-item, list-item]
+        world.membership.busy = 1
+        world.worker.stop(leave=leave)
+
+    run(world, stop)
+
+    assert world.membership.offsets == {P0: (1, "m1")}
+    assert world.updater.closed == [(ONE, False)]
+    assert (world.updater.stopped, world.output.closed, world.reader.closed) == (True, True, True)
+    assert world.membership.left is leave
+
+
+def test_failing_worker_commits_nothing_and_closes_everything(world: World) -> None:
+    def break_it() -> None:
+        world.reader.next = Fetched(runs={tuple(P0): [Message(0)]})  # type: ignore[dict-item, list-item]
+        world.made[0].fail = ProcessingError("map failed at record orders-0 offset 0")
+
+    with pytest.raises(ProcessingError, match="orders-0 offset 0"):
+        run(world, break_it)
+
+    assert world.membership.offsets == {}
+    assert (world.updater.stopped, world.reader.closed) == (True, True)
+
+
+def test_last_commit_that_is_fenced_is_said_and_does_not_fail(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    def stop() -> None:
+        world.reader.next = Fetched(runs={tuple(P0): [Message(0)]})  # type: ignore[dict-item, list-item]
+        world.membership.fail = TaskMigratedError("not in the group")
+        world.worker.stop(leave=True)
+
+    with caplog.at_level(logging.WARNING):
+        run(world, stop)
+
+    assert "the last commit did not succeed, so some records will be processed again: not in the group" in caplog.text
