@@ -1,4 +1,4 @@
-"""Where a partition without offset starts: the source's policy, then the consumer's; repartition topics at the front."""
+"""Where a partition without offset starts: by its source, else by the consumer; repartition topics at the front."""
 
 from __future__ import annotations
 
