@@ -313,7 +313,9 @@ class DataConsumer:
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Goes on at an offset, ``BEGINNING`` or ``END``."""
-        self._consumer.seek(KafkaTopicPartition(partition.topic, partition.partition, offset))
+        # seek() itself is refused (_STATE) for a partition that lost its position: give it away and take it again
+        self.unassign([partition])
+        self.assign({partition: offset})
 
     def pause(self, partitions: Collection[TopicPartition]) -> None:
         """Holds partitions back; throws away what was prefetched, so it is dear."""

@@ -1,0 +1,157 @@
+"""The clients, against an embedded cluster: what is fetched, where partitions stand, and errors in our own words."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from pykstreams.core.clock import SystemClock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import ClusterError, TaskMigratedError
+from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.kafka import (
+    BEGINNING,
+    DataConsumer,
+    DefaultKafkaClientSupplier,
+    Fetched,
+    GroupConsumer,
+    RestoreConsumer,
+    cluster_error,
+)
+from pykstreams.runtime.kafka_admin import ClusterAdmin
+from pykstreams.runtime.mock_cluster import EmbeddedCluster
+
+SUPPLIER = DefaultKafkaClientSupplier()
+P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+
+
+def config_of(address: str, **more: object) -> StreamsConfig:
+    return StreamsConfig({"application.id": "shop", "bootstrap.servers": address}, **more)
+
+
+@pytest.fixture
+def config(embedded_cluster: EmbeddedCluster) -> StreamsConfig:
+    producer = Producer({"bootstrap.servers": embedded_cluster.bootstrap_servers})
+    for place, count in ((P0, 5), (P1, 3)):
+        for number in range(count):
+            producer.produce(place.topic, key=b"k", value=str(number).encode(), partition=place.partition)
+    assert producer.flush(10) == 0
+    return config_of(embedded_cluster.bootstrap_servers)
+
+
+@pytest.fixture
+def reader(config: StreamsConfig) -> Iterator[DataConsumer]:
+    found = DataConsumer.open(SUPPLIER, config, "reader")
+    yield found
+    found.close()
+
+
+def read(reader: DataConsumer, count: int) -> dict[tuple[str, int], list[int | None]]:
+    """Fetches until there are so many records; their offsets by partition."""
+    found: dict[tuple[str, int], list[int | None]] = {}
+    clock = SystemClock()
+    deadline = clock.monotonic() + 10
+    while sum(map(len, found.values())) < count:
+        assert clock.monotonic() < deadline, found
+        for place, messages in reader.fetch(0.1).runs.items():
+            found.setdefault(place, []).extend(message.offset() for message in messages)
+    return found
+
+
+def test_records_come_by_partition_and_in_order(reader: DataConsumer) -> None:
+    reader.assign({P0: BEGINNING, P1: 1})
+
+    assert read(reader, 7) == {P0: [0, 1, 2, 3, 4], P1: [1, 2]}
+
+
+def test_lag_is_unknown_before_the_first_fetch_and_none_at_the_end(reader: DataConsumer) -> None:
+    reader.assign({P0: BEGINNING})
+    before = reader.lag(P0)
+    read(reader, 5)
+
+    assert before is None
+    assert reader.lag(P0) == 0
+
+
+def test_partition_that_was_taken_away_gives_nothing(reader: DataConsumer) -> None:
+    reader.assign({P0: BEGINNING, P1: BEGINNING})
+    reader.unassign([P0])
+
+    assert read(reader, 3) == {P1: [0, 1, 2]}
+
+
+def test_offset_that_does_not_exist_is_reported_and_can_be_left(reader: DataConsumer) -> None:
+    reader.assign({P0: 1000})
+    clock = SystemClock()
+    deadline = clock.monotonic() + 10
+    fetched = Fetched()
+    while not fetched.lost_position:
+        assert clock.monotonic() < deadline
+        fetched = reader.fetch(0.1)
+    reader.seek(P0, BEGINNING)
+
+    assert fetched.lost_position == [P0]
+    assert read(reader, 5) == {P0: [0, 1, 2, 3, 4]}
+
+
+def test_restore_consumer_tells_positions(config: StreamsConfig) -> None:
+    restore = RestoreConsumer.open(SUPPLIER, config, "restore")
+    restore.assign({P0: 0, P1: 0})
+    positions: dict[TopicPartition, int] = {}
+    clock = SystemClock()
+    deadline = clock.monotonic() + 10
+    while positions != {P0: 5, P1: 3}:
+        assert clock.monotonic() < deadline, positions
+        positions.update(restore.fetch(0.1).positions)
+    restore.close()
+
+
+def test_ends_are_asked_for_in_one_batch(config: StreamsConfig) -> None:
+    admin = ClusterAdmin.open(SUPPLIER, config, "admin", SystemClock())
+
+    assert admin.end_offsets([P0, P1]) == {P0: 5, P1: 3}
+    assert admin.beginning_offsets([P0]) == {P0: 0}
+    assert admin.end_offsets([]) == {}
+
+
+def test_cluster_that_does_not_answer_is_waited_for_aloud_and_then_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        admin = ClusterAdmin.open(SUPPLIER, config_of(address, request_timeout_ms=1500), "admin", SystemClock())
+
+        with caplog.at_level(logging.WARNING), pytest.raises(ClusterError) as raised:
+            admin.wait_until_reachable()
+
+    assert f"no broker answers at {address}" in caplog.text
+    assert str(raised.value).startswith(f"no broker answered at {address} within 1.5 s: ")
+    assert str(raised.value).endswith("check bootstrap.servers and that the broker runs, or raise request.timeout.ms")
+
+
+def test_waiting_for_a_cluster_ends_when_the_application_is_stopped() -> None:
+    ClusterAdmin.open(SUPPLIER, config_of("127.0.0.1:1"), "admin", SystemClock()).wait_until_reachable(lambda: True)
+
+
+@pytest.mark.parametrize("code", [KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID])
+def test_commit_of_a_worker_that_was_put_out_says_so(code: int) -> None:
+    with pytest.raises(TaskMigratedError, match="because this worker is no longer in the group"):
+        GroupConsumer._not_committed(KafkaException(KafkaError(code)))
+
+
+@pytest.mark.parametrize(
+    "code", [KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION, KafkaError._TRANSPORT]
+)
+def test_commit_between_two_rebalances_is_tried_again(code: int) -> None:
+    assert GroupConsumer._not_committed(KafkaException(KafkaError(code))) is False
+
+
+def test_refusal_of_the_cluster_says_what_was_tried() -> None:
+    error = KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+
+    assert str(cluster_error("creating topic 'x'", error)) == (
+        "creating topic 'x' failed: Broker: Topic authorization failed (TOPIC_AUTHORIZATION_FAILED)"
+    )

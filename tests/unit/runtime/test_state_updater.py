@@ -1,0 +1,193 @@
+"""The state-updater thread: locks, opens, restores, hands over and closes; it waits for locks, and tells failures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pykstreams.core.clock import SystemClock
+from pykstreams.core.errors import LockError, ProcessorStateError
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.restore import Restorer, StateRestoreListener
+from pykstreams.runtime.state_updater import Corrupted, Failed, Report, Restored, StateUpdater
+from pykstreams.state.directory import StateDirectory
+from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeStore, FakeTask
+
+TASK = TaskId(0, 1)
+LOG = TopicPartition("shop-counts-changelog", 1)
+PATIENCE_S = 10.0
+
+
+def reports(updater: StateUpdater, count: int = 1) -> list[Report]:
+    """Waits for so many reports."""
+    clock = SystemClock()
+    deadline = clock.monotonic() + PATIENCE_S
+    found: list[Report] = []
+    while len(found) < count:
+        assert clock.monotonic() < deadline, found
+        found += updater.reports()
+    return found
+
+
+@pytest.fixture
+def logs() -> FakeChangelogs:
+    return FakeChangelogs()
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> StateDirectory:
+    return StateDirectory(tmp_path, "shop", clock=SystemClock())
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[StateDirectory]:
+    """The directory as another worker sees it."""
+    found = StateDirectory(tmp_path, "shop", clock=SystemClock())
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def start(logs: FakeChangelogs, directory: StateDirectory) -> Iterator[Callable[..., StateUpdater]]:
+    made: list[StateUpdater] = []
+
+    def make(task_timeout_ms: int = 60_000) -> StateUpdater:
+        updater = StateUpdater(
+            "updater",
+            restorer=lambda: (Restorer(logs, logs, StateRestoreListener()), lambda: None),
+            directory=directory,
+            clock=SystemClock(),
+            task_timeout_ms=task_timeout_ms,
+            cleanup_delay_ms=600_000,
+        )
+        updater.start()
+        made.append(updater)
+        return updater
+
+    yield make
+    for updater in made:
+        updater.stop()
+
+
+def task(store: FakeStore | None = None) -> FakeTask:
+    return FakeTask(TASK, [TopicPartition("orders", 1)], {} if store is None else {LOG: store})
+
+
+def test_task_without_stores_is_handed_over_at_once(start: Callable[..., StateUpdater]) -> None:
+    updater = start()
+    updater.open(task(), {})
+
+    assert reports(updater) == [Restored(TASK, frozenset())]
+
+
+def test_task_is_handed_over_when_it_is_restored(start: Callable[..., StateUpdater], logs: FakeChangelogs) -> None:
+    store = FakeStore()
+    logs.ends[LOG] = 2
+    logs.put(LOG, 0, 1)
+    updater = start()
+    updater.open(task(store), {})
+
+    assert reports(updater) == [Restored(TASK, frozenset({LOG}))]
+    assert store.commits == [2]
+
+
+def test_folder_is_locked_while_the_task_is_open_and_free_after(
+    start: Callable[..., StateUpdater], other: StateDirectory
+) -> None:
+    updater, opened = start(), task()
+    updater.open(opened, {})
+    reports(updater)
+    with pytest.raises(LockError):
+        other.lock(TASK)
+
+    updater.close(opened)
+    updater.stop()
+
+    other.lock(TASK)
+    assert opened.history == ["open", "close"]
+
+
+def test_task_waits_for_the_lock_of_another_worker(start: Callable[..., StateUpdater], other: StateDirectory) -> None:
+    other.lock(TASK)
+    updater, opened = start(), task()
+    updater.open(opened, {})
+    neighbour = FakeTask(TaskId(0, 2), [], {})
+    updater.open(neighbour, {})
+    first = reports(updater)
+    other.unlock(TASK)
+
+    assert first == [Restored(TaskId(0, 2), frozenset())]
+    assert reports(updater) == [Restored(TASK, frozenset())]
+
+
+def test_lock_that_is_never_let_go_is_an_error(start: Callable[..., StateUpdater], other: StateDirectory) -> None:
+    other.lock(TASK)
+    updater = start(task_timeout_ms=0)
+    updater.open(task(), {})
+
+    (failed,) = reports(updater)
+
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, LockError)
+
+
+def test_state_that_its_changelog_no_longer_covers_is_deleted(
+    start: Callable[..., StateUpdater], logs: FakeChangelogs, directory: StateDirectory
+) -> None:
+    logs.begins[LOG], logs.ends[LOG] = 5, 9
+    row = directory.task_dir(TASK) / "rocksdb"
+    row.mkdir()
+    updater = start()
+    updater.open(task(FakeStore(offset=2)), {})
+
+    assert reports(updater) == [Corrupted(TASK)]
+    assert not row.exists()
+
+
+def test_task_that_is_closed_while_it_is_restored_keeps_its_progress(
+    start: Callable[..., StateUpdater], logs: FakeChangelogs
+) -> None:
+    store = FakeStore()
+    logs.ends[LOG] = 9
+    updater, opened = start(), task(store)
+    updater.open(opened, {})
+    updater.close(opened)
+    updater.stop()
+
+    assert updater.reports() == []
+    assert store.commits == [0]
+    assert opened.history == ["open", "close"]
+
+
+def test_store_that_cannot_be_opened_ends_the_worker(start: Callable[..., StateUpdater]) -> None:
+    class Broken(FakeTask):
+        def open_stores(self) -> dict[TopicPartition, object]:
+            raise ProcessorStateError("store 'counts' cannot be opened")
+
+    updater = start()
+    broken = Broken(TASK, [], {})
+    updater.open(broken, {})
+
+    (failed,) = reports(updater)
+
+    assert isinstance(failed, Failed)
+    assert "cannot be opened" in str(failed.error)
+
+
+def test_running_task_is_closed_also_after_the_thread_has_failed(start: Callable[..., StateUpdater]) -> None:
+    class Broken(FakeTask):
+        def open_stores(self) -> dict[TopicPartition, object]:
+            raise ProcessorStateError("store 'counts' cannot be opened")
+
+    updater, running = start(), FakeTask(TaskId(0, 2), [], {})
+    updater.open(running, {})
+    reports(updater)
+    updater.open(Broken(TASK, [], {}), {})
+    reports(updater)
+    updater.stop()
+
+    updater.close(running)
+
+    assert running.history == ["open", "close"]

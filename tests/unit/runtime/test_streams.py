@@ -1,0 +1,152 @@
+"""KafkaStreams on an embedded cluster: its states, what start refuses, what becomes of failures."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from pykstreams import Consumed, Serdes, StreamsBuilder
+from pykstreams.core.clock import SystemClock
+from pykstreams.core.errors import ClusterError, ConfigError, StreamsError
+from pykstreams.core.handlers import StreamThreadExceptionResponse
+from pykstreams.core.ids import TaskId
+from pykstreams.runtime.mock_cluster import EmbeddedCluster
+from pykstreams.runtime.state import State
+from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams, TaskHealth
+
+TEXT = Serdes.string()
+LEAVE = GroupMembershipOperation.LEAVE_GROUP
+slow = pytest.mark.slow  # a classic group of the embedded cluster takes three seconds to start
+
+
+@pytest.fixture
+def make(embedded_cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[Callable[..., KafkaStreams]]:
+    made: list[KafkaStreams] = []
+
+    def build(function: Callable[[str], Any] = str, **more: Any) -> KafkaStreams:
+        builder = StreamsBuilder()
+        stream = builder.stream("orders", Consumed(key_serde=TEXT, value_serde=TEXT))
+        stream.map_values(function).foreach(lambda key, value: None)
+        config = {
+            "application.id": "shop",
+            "bootstrap.servers": embedded_cluster.bootstrap_servers,
+            "state.dir": str(tmp_path),
+            **more.pop("settings", {}),
+        }
+        made.append(KafkaStreams(builder.build(), config, embedded=True, **more))
+        return made[-1]
+
+    yield build
+    for streams in made:
+        streams.close(20_000, group_membership=LEAVE)
+
+
+def send(cluster: EmbeddedCluster, value: str) -> None:
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    producer.produce("orders", value.encode(), key=b"k", partition=0)
+    assert producer.flush(10) == 0
+
+
+@slow
+def test_states_follow_each_other_and_the_listener_hears_them(make: Callable[..., KafkaStreams]) -> None:
+    heard: list[tuple[State, State]] = []
+    streams = make(state_listener=lambda new, old: heard.append((new, old)))
+    streams.start()
+    assert streams.wait_for_state(State.RUNNING, 20_000)
+    health = streams.health()
+    assert streams.close(20_000, group_membership=LEAVE)
+
+    assert [new for new, _ in heard] == [State.REBALANCING, State.RUNNING, State.PENDING_SHUTDOWN, State.NOT_RUNNING]
+    assert (health.alive, health.ready) == (True, True)
+    assert health.tasks == {TaskId(0, number): TaskHealth(True, 0) for number in range(4)}
+
+
+@slow
+def test_failing_user_code_ends_in_error_with_its_reason(
+    make: Callable[..., KafkaStreams], embedded_cluster: EmbeddedCluster
+) -> None:
+    send(embedded_cluster, "no number")
+    streams = make(int)
+    streams.start()
+
+    assert streams.wait(20_000) is State.ERROR
+    assert "record orders-0 offset 0" in str(streams.error)
+    assert not streams.health().alive
+
+
+@slow
+def test_failed_worker_is_replaced_when_the_handler_says_so(
+    make: Callable[..., KafkaStreams], embedded_cluster: EmbeddedCluster
+) -> None:
+    calls: list[str] = []
+
+    def once(value: str) -> str:
+        calls.append(value)
+        if len(calls) == 1:
+            raise RuntimeError("the first time only")
+        return value
+
+    send(embedded_cluster, "v")
+    streams = make(once, uncaught_exception_handler=lambda error: StreamThreadExceptionResponse.REPLACE_THREAD)
+    streams.start()
+    clock = SystemClock()
+    deadline = clock.monotonic() + 20
+    while len(calls) < 2:
+        assert clock.monotonic() < deadline, streams.state
+        streams.wait(50)
+
+    assert streams.wait_for_state(State.RUNNING, 20_000)
+    assert streams.error is None
+
+
+def test_closing_before_the_start_is_the_end(make: Callable[..., KafkaStreams]) -> None:
+    streams = make()
+
+    assert streams.close()
+    assert streams.state is State.NOT_RUNNING
+    with pytest.raises(StreamsError, match=r"^the application is not_running and cannot be started; .* make a new"):
+        streams.start()
+
+
+def test_cluster_that_is_down_is_an_error_of_start(make: Callable[..., KafkaStreams]) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        streams = make(settings={"bootstrap.servers": address, "request.timeout.ms": 300})
+
+        with pytest.raises(ClusterError, match=f"no broker answered at {address} within 0.3 s"):
+            streams.start()
+
+    assert streams.state is State.ERROR
+
+
+def test_run_raises_what_start_raised(make: Callable[..., KafkaStreams]) -> None:
+    streams = make(settings={"bootstrap.servers": "127.0.0.1:1", "request.timeout.ms": 300})
+
+    with pytest.raises(ClusterError, match="no broker answered"):
+        streams.run()
+
+
+def test_embedded_cluster_refuses_exactly_once(make: Callable[..., KafkaStreams]) -> None:
+    with pytest.raises(ConfigError, match="an embedded cluster has no transactions"):
+        make(settings={"processing.guarantee": "exactly_once_v2"})
+
+
+def test_state_is_not_cleaned_up_under_a_running_application(make: Callable[..., KafkaStreams]) -> None:
+    streams = make()
+    streams._move(State.REBALANCING)
+
+    with pytest.raises(StreamsError, match=r"^the application is rebalancing; clean up before it starts"):
+        streams.clean_up()
+
+
+@pytest.mark.parametrize("state", list(State))
+def test_final_states_lead_nowhere(state: State) -> None:
+    following = [new for new in State if state.is_valid_transition(new)]
+
+    assert (following == []) == state.has_completed_shutdown
