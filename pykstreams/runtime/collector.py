@@ -92,6 +92,7 @@ class RecordCollector:
     (``on_delivery`` with ``delivery.report.only.error``): a call per record would cost more than the record.
 
     :param partition_count: gives the number of partitions of a topic, 0 for a topic that does not exist.
+    :param takes_time_zero: whether the producer sends the timestamp 0 as it is; librdkafka takes it for "now".
     """
 
     def __init__(
@@ -101,8 +102,11 @@ class RecordCollector:
         config: StreamsConfig,
         metrics: StreamsMetrics,
         partition_count: Callable[[str], int],
+        takes_time_zero: bool = True,
     ) -> None:
         self.produce = producer.produce
+        self._takes_time_zero = takes_time_zero
+        self._said_time_zero = False
         self._producer = producer
         self._handler = config.production_exception_handler
         self._metrics = metrics
@@ -119,6 +123,15 @@ class RecordCollector:
         for writers in self._writers.values():
             writers.pop(task_id, None)
 
+    def time_zero(self) -> int:
+        """What is sent in place of the timestamp 0: 1 where the producer would send the current time; says so once."""
+        if self._takes_time_zero:
+            return 0
+        if not self._said_time_zero:
+            self._said_time_zero = True
+            logger.warning("a record with timestamp 0 is sent with timestamp 1: the client takes 0 for the current time")
+        return 1
+
     def partitions_of(self, topic: str, node: str) -> int:
         """The number of partitions of a topic; ``StreamsError`` when it does not exist."""
         count = self._partition_count(topic)
@@ -134,14 +147,15 @@ class RecordCollector:
         A timestamp of ``None`` leaves the time to the producer.
         """
         self.register(task_id, store, topic, partition)
-        produce, wait = self.produce, self.produce_when_there_is_room
+        produce, wait, time_zero = self.produce, self.produce_when_there_is_room, self.time_zero
 
         def write(key: bytes, value: bytes | None, timestamp: int | None, headers: Headers) -> None:
             if timestamp is None:
                 self.send(ProducerRecord(topic, key, value, partition, None, headers))
                 return
+            time = timestamp or time_zero()
             try:
-                produce(topic, value, key, partition, None, None, timestamp, list(headers) if headers else None)
+                produce(topic, value, key, partition, None, None, time, list(headers) if headers else None)
             except BufferError:
                 wait(topic, value, key, partition, timestamp, headers)
 
@@ -169,7 +183,7 @@ class RecordCollector:
         headers: Headers,
     ) -> None:
         """Queues a record; while the queue is full, waits for deliveries. Raises an error that is kept."""
-        time = {} if timestamp is None else {"timestamp": timestamp}
+        time = {} if timestamp is None else {"timestamp": timestamp or self.time_zero()}
         while True:
             try:
                 self._producer.produce(topic, value, key, partition, headers=list(headers) if headers else None, **time)

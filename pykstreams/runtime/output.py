@@ -45,6 +45,7 @@ class WorkerOutput:
             config=self._config,
             metrics=self._metrics,
             partition_count=self._partition_count,
+            takes_time_zero=False,
         )
         self._producer.failures.handler = self.collector.delivery_failed
         steps = self._make_steps(self.collector)

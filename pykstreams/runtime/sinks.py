@@ -48,6 +48,7 @@ class Sink:
         encode_value = bind_serializer(self.value_serializer, topic)
         produce, fail = self.collector.produce, self.fail
         wait, refused = self.collector.produce_when_there_is_room, self.collector.refused
+        time_zero = self.collector.time_zero
 
         def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             try:
@@ -67,7 +68,7 @@ class Sink:
                     ANY_PARTITION,
                     None,
                     None,
-                    timestamp,
+                    timestamp or time_zero(),
                     list(headers) if headers else None,
                 )
             except BufferError:
