@@ -129,7 +129,7 @@ class RecordCollector:
             return 0
         if not self._said_time_zero:
             self._said_time_zero = True
-            logger.warning("a record with timestamp 0 is sent with timestamp 1: the client takes 0 for the current time")
+            logger.warning("a record with timestamp 0 is sent with timestamp 1: the client takes 0 for the time of day")
         return 1
 
     def partitions_of(self, topic: str, node: str) -> int:

@@ -40,5 +40,5 @@ def test_a_worker_says_once_that_it_changes_timestamp_zero(caplog):
             collector.send(ProducerRecord("out", None, b"x", 0, 0))
 
     assert caplog.messages == [
-        "a record with timestamp 0 is sent with timestamp 1: the client takes 0 for the current time"
+        "a record with timestamp 0 is sent with timestamp 1: the client takes 0 for the time of day"
     ]
