@@ -81,9 +81,7 @@ def test_dead_letter_of_a_punctuator_has_no_topic_and_one_without_text_no_messag
     ids=lambda value: type(value).__name__,
 )
 @pytest.mark.parametrize("letters", [0, 1])
-def test_logging_handlers_decide_log_and_add_a_dead_letter_if_asked(
-    handler, record, result, level, letters, caplog
-):
+def test_logging_handlers_decide_log_and_add_a_dead_letter_if_asked(handler, record, result, level, letters, caplog):
     handler.configure(WITH_DEAD_LETTERS if letters else {})
 
     response = handler.handle_error(CONTEXT, record, raised(ValueError("boom")))
@@ -99,9 +97,7 @@ def test_logging_handlers_decide_log_and_add_a_dead_letter_if_asked(
 def test_default_production_handler_retries_what_timed_out_and_fails_otherwise():
     handler = DefaultProductionExceptionHandler()
 
-    timed_out = handler.handle_error(
-        CONTEXT, OUTPUT, DeliveryError("x", name="_MSG_TIMED_OUT", retriable=True)
-    )
+    timed_out = handler.handle_error(CONTEXT, OUTPUT, DeliveryError("x", name="_MSG_TIMED_OUT", retriable=True))
     refused = handler.handle_error(CONTEXT, OUTPUT, DeliveryError("x", name="MSG_SIZE_TOO_LARGE"))
 
     assert ErrorHandlerResult.RETRY is timed_out.result

@@ -38,9 +38,7 @@ def test_a_record_keeps_the_time_it_carries(extractor):
 
 
 def test_fail_on_invalid_names_the_record_and_the_way_out():
-    with pytest.raises(
-        StreamsError, match=r"orders-2 offset 7 has the timestamp -1.*default\.timestamp\.extractor"
-    ):
+    with pytest.raises(StreamsError, match=r"orders-2 offset 7 has the timestamp -1.*default\.timestamp\.extractor"):
         FailOnInvalidTimestamp()(record(-1), 5)
 
 
