@@ -80,7 +80,7 @@ def worker(brokers: str, state_dir: str) -> Iterator[subprocess.Popen[bytes]]:
     }
     for key, value in settings.items():
         command += ["--set", f"{key}={value}"]
-    process = subprocess.Popen([*command, "--on-embedded", "--log-level", "WARNING"], env=os.environ)
+    process = subprocess.Popen([*command, "--log-level", "WARNING"], env=os.environ)
     try:
         yield process
     finally:

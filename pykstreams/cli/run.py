@@ -58,7 +58,6 @@ log = logging.getLogger(__name__)
     help="What is written to standard error.",
 )
 @click.option("--worker", type=int, hidden=True)
-@click.option("--on-embedded", is_flag=True, hidden=True)
 def run(
     topology: str,
     bootstrap_servers: str | None,
@@ -70,7 +69,6 @@ def run(
     embedded: bool,
     log_level: str,
     worker: int | None,
-    on_embedded: bool,
 ) -> None:
     """Run a topology until it is stopped by Ctrl-C or SIGTERM.
 
@@ -114,7 +112,7 @@ def run(
     if embedded:
         check_embedded(config, built)
     if worker is not None or (count == 1 and not embedded):
-        _work(built, config, supervised=worker is not None, embedded=on_embedded)
+        _work(built, config, supervised=worker is not None)
         return
     arguments = [topology, "--workers", "1", "--log-level", log_level]
     if config_file is not None:
@@ -154,14 +152,14 @@ def check_embedded(config: StreamsConfig, topology: Topology) -> None:
             )
 
 
-def _work(topology: Topology, config: StreamsConfig, *, supervised: bool, embedded: bool) -> None:
+def _work(topology: Topology, config: StreamsConfig, *, supervised: bool) -> None:
     from pykstreams.runtime.streams import KafkaStreams
 
     if supervised:
         from pykstreams.cli.worker_process import stop_with_supervisor
 
         stop_with_supervisor(sys.stdin.fileno())
-    KafkaStreams(topology, config, embedded=embedded).run()
+    KafkaStreams(topology, config).run()
 
 
 @contextmanager
@@ -172,7 +170,7 @@ def _place(embedded: bool, bootstrap_servers: str | None, state_dir: str | None)
 
         with EmbeddedCluster() as cluster, tempfile.TemporaryDirectory(prefix="pykstreams-") as folder:
             log.info("the embedded cluster is at %s until this process ends", cluster.bootstrap_servers)
-            yield ["--on-embedded", "--bootstrap-servers", cluster.bootstrap_servers, "--state-dir", folder]
+            yield ["--bootstrap-servers", cluster.bootstrap_servers, "--state-dir", folder]
         return
     options: list[str] = []
     if bootstrap_servers is not None:

@@ -133,6 +133,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
     log_summary_interval_ms = _Setting[int]("log.summary.interval.ms")
     max_task_idle_ms = _Setting[int]("max.task.idle.ms")
     max_warmup_replicas = _Setting[int]("max.warmup.replicas")
+    metadata_max_age_ms = _Setting[int]("metadata.max.age.ms")
     metrics_num_samples = _Setting[int]("metrics.num.samples")
     metrics_recording_level = _Setting[str]("metrics.recording.level")
     metrics_sample_window_ms = _Setting[int]("metrics.sample.window.ms")

@@ -14,12 +14,14 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.changelog_watch import ChangelogWatch
 from pykstreams.runtime.commit import RECOMMIT_INTERVAL_MS, CommitSteps, Deliveries
 from pykstreams.runtime.kafka import DataConsumer, GroupConsumer, KafkaClientSupplier, RestoreConsumer, WorkerProducer
 from pykstreams.runtime.kafka_admin import ClusterAdmin
 from pykstreams.runtime.membership import Offsets
 from pykstreams.runtime.membership.task_topics import TaskTopicMembership
 from pykstreams.runtime.output import WorkerOutput
+from pykstreams.runtime.partition_counts import PartitionCounts
 from pykstreams.runtime.purge import RepartitionPurge
 from pykstreams.runtime.restore import Listeners, Restorer, StateRestoreListener
 from pykstreams.runtime.restore_progress import restore_progress
@@ -71,7 +73,7 @@ def build_worker(
     output = WorkerOutput(
         config=config,
         metrics=app.metrics,
-        partition_count=lambda topic: app.admin.partition_counts().get(topic, 0),
+        partition_count=PartitionCounts(app.admin.partition_counts, clock, config.metadata_max_age_ms).of,
         make_producer=lambda: WorkerProducer.open(
             app.supplier,
             config,
@@ -79,6 +81,7 @@ def build_worker(
             transactional_id=f"{config.application_id}-{app.process_id}-{number}" if config.exactly_once else None,
         ),
         make_steps=lambda deliveries: _steps(app, deliveries, membership, purge),
+        changelogs=ChangelogWatch() if app.embedded else None,
     )
     updater = StateUpdater(
         f"{app.client_id}-StateUpdater-{number}",

@@ -22,6 +22,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import ProducerRecord
 from pykstreams.core.types import Headers
+from pykstreams.runtime.changelog_watch import ChangelogWatch
 from pykstreams.state.store import ChangelogWriter
 
 logger = logging.getLogger(__name__)
@@ -93,6 +94,7 @@ class RecordCollector:
 
     :param partition_count: gives the number of partitions of a topic, 0 for a topic that does not exist.
     :param takes_time_zero: whether the producer sends the timestamp 0 as it is; librdkafka takes it for "now".
+    :param changelogs: watches what is written to changelogs; for embedded clusters.
     """
 
     def __init__(
@@ -103,10 +105,12 @@ class RecordCollector:
         metrics: StreamsMetrics,
         partition_count: Callable[[str], int],
         takes_time_zero: bool = True,
+        changelogs: ChangelogWatch | None = None,
     ) -> None:
         self.produce = producer.produce
         self._takes_time_zero = takes_time_zero
         self._said_time_zero = False
+        self._changelogs = changelogs
         self._producer = producer
         self._handler = config.production_exception_handler
         self._metrics = metrics
@@ -159,7 +163,7 @@ class RecordCollector:
             except BufferError:
                 wait(topic, value, key, partition, timestamp, headers)
 
-        return write
+        return write if self._changelogs is None else self._changelogs.watched(topic, partition, write)
 
     def send(self, record: ProducerRecord) -> None:
         """Sends one record of raw bytes, such as a dead letter."""

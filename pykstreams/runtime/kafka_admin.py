@@ -73,6 +73,10 @@ class TopicSpec:
     config: Mapping[str, str]
 
 
+_EMBEDDED_CLUSTER = "mockCluster"
+"""How the ids of librdkafka's mock clusters start."""
+
+
 class ClusterAdmin:
     """Looks at topics and changes them; every call is one batch and waits for its answer."""
 
@@ -80,6 +84,8 @@ class ClusterAdmin:
         self, admin: AdminClient, bootstrap: str, clock: Clock, timeout_s: float, complaints: list[str]
     ) -> None:
         self.bootstrap = bootstrap
+        self.embedded = False
+        """Whether the cluster is an embedded one, which lacks most of the requests; known once it was reached."""
         self._admin = admin
         self._clock = clock
         self._timeout_s = timeout_s
@@ -105,7 +111,8 @@ class ClusterAdmin:
         while not stopped():
             left = deadline - self._clock.monotonic()
             try:
-                self._admin.list_topics(timeout=max(0.1, min(_RETRY_PAUSE_S, left)))
+                found = self._admin.list_topics(timeout=max(0.1, min(_RETRY_PAUSE_S, left)))
+                self.embedded = str(found.cluster_id).startswith(_EMBEDDED_CLUSTER)
                 return
             except KafkaException as exception:
                 self._admin.poll(0)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.changelog_watch import ChangelogWatch
 from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.commit import AtLeastOnce, Commits, CommitSteps, Deliveries, ExactlyOnce
 from pykstreams.runtime.kafka import WorkerProducer
@@ -19,6 +20,7 @@ class WorkerOutput:
 
     :param make_producer: makes a producer; a transactional one under exactly-once.
     :param make_steps: makes the steps of a commit over the collector.
+    :param changelogs: watches what is written to changelogs; for embedded clusters.
     """
 
     def __init__(
@@ -29,12 +31,14 @@ class WorkerOutput:
         partition_count: Callable[[str], int],
         make_producer: Callable[[], WorkerProducer],
         make_steps: Callable[[Deliveries], CommitSteps],
+        changelogs: ChangelogWatch | None = None,
     ) -> None:
         self._config = config
         self._metrics = metrics
         self._partition_count = partition_count
         self._make_producer = make_producer
         self._make_steps = make_steps
+        self._changelogs = changelogs
         self.renew()
 
     def renew(self) -> None:
@@ -46,6 +50,7 @@ class WorkerOutput:
             metrics=self._metrics,
             partition_count=self._partition_count,
             takes_time_zero=False,
+            changelogs=self._changelogs,
         )
         self._producer.failures.handler = self.collector.delivery_failed
         steps = self._make_steps(self.collector)

@@ -88,7 +88,6 @@ class KafkaStreams:
     :param uncaught_exception_handler: asked what to do when a worker failed; without it the application stops.
     :param state_restore_listener: hears how the restoring of stores goes.
     :param time: the clock.
-    :param embedded: whether the cluster is an embedded one, which lacks most of the administrative requests.
     :param recommit_interval: how often offsets of idle inputs are committed again; must be shorter than the brokers'
         ``offsets.retention.minutes``.
     """
@@ -103,16 +102,10 @@ class KafkaStreams:
         uncaught_exception_handler: StreamsUncaughtExceptionHandler | None = None,
         state_restore_listener: StateRestoreListener | None = None,
         time: Clock | None = None,
-        embedded: bool = False,
         recommit_interval: Duration = RECOMMIT_INTERVAL_MS,
     ) -> None:
         self._config = config if isinstance(config, StreamsConfig) else StreamsConfig(config)
         self._config.require()
-        if embedded and self._config.exactly_once:
-            raise ConfigError(
-                "processing.guarantee is 'exactly_once_v2', and an embedded cluster has no transactions; use "
-                "at_least_once, or a real cluster"
-            )
         self.state_listener = state_listener
         self.uncaught_exception_handler = uncaught_exception_handler
         self.state_restore_listener = state_restore_listener
@@ -121,7 +114,6 @@ class KafkaStreams:
         self._plan = topology.plan(self._config)
         self._supplier = client_supplier or self._config.client_supplier
         self._clock = time or SystemClock()
-        self._embedded = embedded
         self._recommit_interval_ms = duration_ms(recommit_interval, "recommit_interval")
         self._metrics = StreamsMetrics()
         self._changed = threading.Condition()
@@ -253,7 +245,15 @@ class KafkaStreams:
         process_id = directory.process_id(_new_process_id)
         client_id = config.client_id or f"{config.application_id}-{process_id}"
         admin = ClusterAdmin.open(self._supplier, config, f"{client_id}-admin", self._clock)
-        topics = TopicAdmin(admin, self._plan, replication=config.replication_factor, embedded=self._embedded)
+        admin.wait_until_reachable(lambda: self._stop_requested)
+        if self._stop_requested:
+            raise _StoppedWhileStartingError
+        if admin.embedded and config.exactly_once:
+            raise ConfigError(
+                "processing.guarantee is 'exactly_once_v2', and an embedded cluster has no transactions; use "
+                "at_least_once, or a real cluster"
+            )
+        topics = TopicAdmin(admin, self._plan, replication=config.replication_factor, embedded=admin.embedded)
         app = Application(
             self._plan,
             config,
@@ -264,12 +264,9 @@ class KafkaStreams:
             self._metrics,
             client_id,
             process_id,
-            self._embedded,
+            admin.embedded,
             self._recommit_interval_ms,
         )
-        admin.wait_until_reachable(lambda: self._stop_requested)
-        if self._stop_requested:
-            raise _StoppedWhileStartingError
         return app, topics.prepare()
 
     def _launch(self, number: int) -> None:

@@ -63,7 +63,7 @@ class Worker:
     made: list[tuple[Topology, StreamsConfig]]
     error: Exception | None = None
 
-    def __init__(self, topology: Topology, config: StreamsConfig, *, embedded: bool) -> None:
+    def __init__(self, topology: Topology, config: StreamsConfig) -> None:
         self.made.append((topology, config))
 
     def run(self) -> None:
@@ -425,7 +425,6 @@ def test_an_embedded_cluster_lives_in_the_supervisor_with_a_fresh_state_director
         folder = arguments[arguments.index("--state-dir") + 1]
         assert Path(folder).is_dir()
         assert list(Path(folder).iterdir()) == []
-        assert "--on-embedded" in arguments
         seen.extend((arguments[arguments.index("--bootstrap-servers") + 1], folder))
         return 0
 

@@ -38,7 +38,7 @@ def make(embedded_cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[Callable
             "state.dir": str(tmp_path),
             **more.pop("settings", {}),
         }
-        made.append(KafkaStreams(builder.build(), config, embedded=True, **more))
+        made.append(KafkaStreams(builder.build(), config, **more))
         return made[-1]
 
     yield build
@@ -133,8 +133,10 @@ def test_run_raises_what_start_raised(make: Callable[..., KafkaStreams]) -> None
 
 
 def test_embedded_cluster_refuses_exactly_once(make: Callable[..., KafkaStreams]) -> None:
+    streams = make(settings={"processing.guarantee": "exactly_once_v2"})
+
     with pytest.raises(ConfigError, match="an embedded cluster has no transactions"):
-        make(settings={"processing.guarantee": "exactly_once_v2"})
+        streams.start()
 
 
 def test_state_is_not_cleaned_up_under_a_running_application(make: Callable[..., KafkaStreams]) -> None:

@@ -1,0 +1,32 @@
+"""How many partitions a topic has, for partitioners: asked of the cluster once, and again when it has grown old."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pykstreams.core.clock import Clock
+
+
+class PartitionCounts:
+    """Remembers the partition counts of all topics.
+
+    A topic that is not known is asked for again at each call, since it may have been created meanwhile.
+
+    :param ask: gives the counts of all topics.
+    :param max_age_ms: how long an answer is believed (``metadata.max.age.ms``).
+    """
+
+    def __init__(self, ask: Callable[[], Mapping[str, int]], clock: Clock, max_age_ms: int) -> None:
+        self._ask = ask
+        self._clock = clock
+        self._max_age_s = max_age_ms / 1000
+        self._known: Mapping[str, int] = {}
+        self._asked_at = float("-inf")
+
+    def of(self, topic: str) -> int:
+        """The number of partitions; 0 for a topic that does not exist."""
+        now = self._clock.monotonic()
+        if topic not in self._known or now - self._asked_at > self._max_age_s:
+            self._known = self._ask()
+            self._asked_at = now
+        return self._known.get(topic, 0)

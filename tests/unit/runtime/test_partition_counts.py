@@ -1,0 +1,43 @@
+"""Partition counts are asked for once, again for unknown topics, and again when they have grown old."""
+
+from pykstreams.runtime.partition_counts import PartitionCounts
+from pykstreams.testing.clock import MockClock
+
+
+class Cluster:
+    def __init__(self):
+        self.counts = {"out": 3}
+        self.asked = 0
+
+    def ask(self):
+        self.asked += 1
+        return dict(self.counts)
+
+
+def test_a_known_topic_is_asked_for_once():
+    cluster = Cluster()
+    counts = PartitionCounts(cluster.ask, MockClock(0), 1000)
+
+    assert [counts.of("out") for _ in range(5)] == [3] * 5
+    assert cluster.asked == 1
+
+
+def test_a_topic_that_is_created_later_is_found():
+    cluster = Cluster()
+    counts = PartitionCounts(cluster.ask, MockClock(0), 1000)
+    before = counts.of("new")
+    cluster.counts["new"] = 2
+
+    assert (before, counts.of("new")) == (0, 2)
+
+
+def test_a_topic_that_grew_is_noticed_after_the_maximal_age():
+    cluster, clock = Cluster(), MockClock(0)
+    counts = PartitionCounts(cluster.ask, clock, 1000)
+    counts.of("out")
+    cluster.counts["out"] = 6
+    clock.advance(1000)
+    young = counts.of("out")
+    clock.advance(1)
+
+    assert (young, counts.of("out")) == (3, 6)
