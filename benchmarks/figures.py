@@ -46,10 +46,8 @@ def measure(points: Sequence[Point], *, whole: bool) -> tuple[float, float]:
     last = points[-1]
     first = points[0] if whole else next(point for point in points if 2 * point.records >= last.records)
     if first is last:
-        # a run of one or two commits: take what there is
+        # too short a run for halves: take what there is, start-up included
         first = next((point for point in reversed(points[:-1]) if point.records < last.records), points[0])
-    if first is last:
-        raise ValueError("the run made one commit only; take more records")
     until = last
     if not whole:
         busy = [point for point in points if point.records < last.records]

@@ -83,8 +83,8 @@ def _lines(process: subprocess.Popen[bytes], log_tail: Callable[[], str]) -> Ite
 
 
 def _point(line: str) -> Point | None:
-    word, *numbers = line.split()
-    return Point(*map(int, numbers)) if word == PROGRESS else None
+    word, _, numbers = line.partition(" ")
+    return Point(*map(int, numbers.split())) if word == PROGRESS else None
 
 
 def _peak_mb(pid: int) -> float | None:

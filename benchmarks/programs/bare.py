@@ -235,6 +235,7 @@ def run(job: Job) -> None:
     progress = Progress(job.measured)
     consumer = _consumer(job)
     consumer.subscribe(work.topics)
+    report(0)
     interval = int(job.commit_interval_ms) / 1000
     due = time.monotonic() + interval
     offsets: dict[tuple[str, int], int] = {}

@@ -1,6 +1,6 @@
 """What a program is told on its command line, and what it tells on its standard output.
 
-The protocol is the same for Python and Java: arguments are ``name=value``; after every commit, and only then, a line
+The protocol is the same for Python and Java: arguments are ``name=value``; at the start and after every commit a line
 ``progress RECORDS WALL_NS CPU_NS`` says how many records are done with, and at which time and CPU time of the
 process. State is flushed and output delivered at that moment, so the CPU time between two lines is that of the
 records between them, and nothing has to be counted per record.

@@ -79,6 +79,8 @@ def main() -> None:
         }
     )
     restores = job.workload == "restore"
+    if not restores:
+        report(0)
     KafkaStreams(
         TOPOLOGIES[job.workload](job.source, job.sink),
         config,

@@ -17,6 +17,8 @@ public final class Bench {
     KafkaStreams streams = new KafkaStreams(topology, settings(job));
     if (workload.equals("restore")) {
       streams.setGlobalStateRestoreListener(new RestoreReport());
+    } else {
+      Progress.report(0);
     }
     streams.setUncaughtExceptionHandler(
         error -> {

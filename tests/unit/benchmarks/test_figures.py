@@ -1,0 +1,52 @@
+"""How lines of progress become figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.figures import Figures, Point, measure, ratio
+
+SECOND = 1_000_000_000
+
+
+def point(records: int, seconds: float, cpu_seconds: float) -> Point:
+    return Point(records, int(seconds * SECOND), int(cpu_seconds * SECOND))
+
+
+def test_a_warm_up_in_the_first_half_does_not_count() -> None:
+    slow_start = [point(0, 0, 0), point(400_000, 10, 8), point(1_000_000, 11, 9), point(2_000_000, 13, 11)]
+
+    rate, cpu = measure(slow_start, whole=False)
+
+    assert (500_000, 2) == (rate, pytest.approx(cpu))
+
+
+def test_the_wait_for_the_last_commit_does_not_count_for_the_rate() -> None:
+    points = [point(0, 0, 0), point(500_000, 1, 1), point(900_000, 2, 2), point(1_000_000, 3, 2.25)]
+
+    rate, cpu = measure(points, whole=False)
+
+    assert (400_000, pytest.approx(2.5)) == (rate, cpu)
+
+
+def test_restoring_is_measured_from_the_first_to_the_last_record() -> None:
+    points = [point(0, 5, 1), point(500_000, 7, 2), point(2_000_000, 9, 5)]
+
+    rate, cpu = measure(points, whole=True)
+
+    assert (500_000, pytest.approx(2)) == (rate, cpu)
+
+
+def test_a_run_of_one_commit_includes_its_start() -> None:
+    points = [point(0, 0, 1), point(200_000, 2, 2)]
+
+    rate, cpu = measure(points, whole=False)
+
+    assert (100_000, pytest.approx(5)) == (rate, cpu)
+
+
+def test_the_ratio_is_the_median_of_the_rounds_and_not_that_of_the_medians() -> None:
+    def runs(*cpu: float) -> list[Figures]:
+        return [Figures(1, each, None, 1) for each in cpu]
+
+    assert pytest.approx(1.1) == ratio(runs(1.1, 9, 2), runs(1, 3, 2))
