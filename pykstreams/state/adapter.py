@@ -7,7 +7,7 @@ know (``KeyValueToTimestampedKeyValueByteStoreAdapter``, ``PlainToHeadersStoreAd
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from pykstreams.state.engine import Engine, Row, Write
 from pykstreams.state.layout import Layout
@@ -41,7 +41,7 @@ class AdaptedEngine:
         for key, packed in self._engine.scan(lower, upper, reverse):
             yield key, self._shown.pack(*self._kept.unpack(packed))
 
-    def write(self, rows: Sequence[Write]) -> None:
+    def write(self, rows: Iterable[Write]) -> None:
         self._engine.write([(key, self._to_keep(packed)) for key, packed in rows])
 
     def _to_keep(self, packed: bytes | None) -> bytes | None:

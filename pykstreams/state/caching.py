@@ -28,7 +28,7 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from pykstreams.core.processor import CurrentRecord
-from pykstreams.core.record import RecordContext
+from pykstreams.core.types import Headers
 from pykstreams.state.engine import BytesStore, Row
 from pykstreams.state.ordered import OrderedKeys, merged
 
@@ -41,8 +41,8 @@ UNSET: Final[Any] = object()
 IMMUTABLE: Final = frozenset((int, float, str, bytes, bool, Decimal, UUID, date, datetime))
 """Types of values that may be handed out as they are."""
 
-Forward: TypeAlias = Callable[[bytes, bytes | None, bytes | None, Any], None]
-"""Takes what leaves a cache: (key, new packed value, old packed value, new object or ``UNSET``)."""
+Forward: TypeAlias = Callable[[bytes, bytes | None, bytes | None, Any, int], None]
+"""Takes what leaves a cache: (key, new packed value, old packed value, new object or ``UNSET``, the object's time)."""
 
 _NODE_BYTES: Final = 24 + 1  # three references of the list node, and the dirty flag (NamedCache.LRUNode, LRUCacheEntry)
 _CLEAN_CONTEXT_BYTES: Final = 20  # offset, timestamp, partition (ProcessorRecordContext)
@@ -143,7 +143,7 @@ class CachingStore:
     def put(self, key: bytes, packed: bytes | None) -> None:
         entry = self._entry_to_write(key)
         entry.value, entry.packed = UNSET, packed
-        self._written(entry, _context_bytes(self._current.context) + (0 if packed is None else len(packed)))
+        self._written(entry, _context_bytes(self._current.raw) + (0 if packed is None else len(packed)))
 
     def finder(self) -> Callable[[bytes], CacheEntry | None]:
         """Makes the function that gives what ``entry`` gives, with less ado for keys that the cache has."""
@@ -191,7 +191,7 @@ class CachingStore:
         tick = self._next_tick()
         if self._measures or not tick % SAMPLE_EVERY:
             packed = self._encode(value, timestamp)
-            content_bytes = _context_bytes(self._current.context) + (0 if packed is None else len(packed))
+            content_bytes = _context_bytes(self._current.raw) + (0 if packed is None else len(packed))
             if self._send_old_values or packed is None:
                 value = UNSET
             self._measured += 1
@@ -303,39 +303,40 @@ class CachingStore:
             evicted.dirty = False
         entries = self._dirty_in_order()
         self._dirty.clear()  # before anything is forwarded: what is forwarded may come back here
-        if evicted is not None:
-            self._write_through(evicted)
-        for entry in entries:
-            self._write_through(entry)
+        self._write_through(entries if evicted is None else [evicted, *entries])
         for entry in entries:
             if entry.packed is None and entry.live and not entry.dirty:
                 self._remove(entry)
 
-    def _write_through(self, entry: CacheEntry) -> None:
-        """Writes an entry below and forwards it, as part of the record that put it (``putAndMaybeForward``)."""
-        key, value, packed = entry.key, entry.value, self.packed(entry)
-        entry.value = UNSET  # what is forwarded may be changed further down; the bytes stay
-        forward, below, current = self._forward, self._below, self._current
+    def _write_through(self, entries: list[CacheEntry]) -> None:
+        """Writes entries below and forwards them, each as part of the record that put it (``putAndMaybeForward``)."""
+        forward, current, encode, send_old = self._forward, self._current, self._encode, self._send_old_values
+        put, get = self._below.put, self._below.get
         saved = current.raw
-        current.raw = entry.raw
         try:
-            if forward is None:
-                below.put(key, packed)
-                return
-            old = below.get(key) if packed is None or self._send_old_values else None
-            if packed is None and old is None:
-                return
-            below.put(key, packed)
-            forward(key, packed, old if self._send_old_values else None, UNSET if packed is None else value)
+            for entry in entries:
+                key, value, packed = entry.key, entry.value, entry.packed
+                current.raw = entry.raw
+                if packed is UNSET:
+                    packed = entry.packed = encode(value, entry.timestamp)
+                entry.value = UNSET  # what is forwarded may be changed further down; the bytes stay
+                entry.raw = None  # a clean entry keeps no record alive
+                old = get(key) if send_old or (packed is None and forward is not None) else None
+                if packed is None and old is None and forward is not None:
+                    continue
+                put(key, packed)
+                if forward is not None:
+                    forward(key, packed, old if send_old else None, UNSET if packed is None else value, entry.timestamp)
         finally:
             current.raw = saved
 
 
-def _context_bytes(context: RecordContext | None) -> int:
+def _context_bytes(raw: tuple[Any, int, Headers] | None) -> int:
     """The size of a record's context in an entry (``ProcessorRecordContext.residentMemorySizeEstimate``)."""
-    if context is None:
+    if raw is None:
         return _CLEAN_CONTEXT_BYTES
-    size = _CLEAN_CONTEXT_BYTES + len(context.topic or "")
-    for name, value in context.headers:
+    message, _, headers = raw
+    size = _CLEAN_CONTEXT_BYTES if message is None else _CLEAN_CONTEXT_BYTES + len(message.topic())
+    for name, value in headers:
         size += len(name) + (0 if value is None else len(value))
     return size

@@ -9,11 +9,11 @@ delete, and a row of a store without timestamps, the time of the record being pr
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pykstreams.core.errors import ProcessorStateError
 from pykstreams.core.processor import CurrentRecord
-from pykstreams.core.record import RecordContext
+from pykstreams.core.types import Headers
 from pykstreams.state.engine import Engine
 from pykstreams.state.layout import PLAIN, TIMESTAMP, TIMESTAMPED, Layout
 from pykstreams.state.memory import LruEngine
@@ -36,7 +36,7 @@ class ChangeLogging:
             # Only plain stores tell the changelog of evicted rows: under a timestamped store Kafka Streams hides
             # the LRU map behind a marker, and its changelog keeps them.
             def evicted(key: bytes) -> None:
-                log(key, None, record_being_processed(current, store).timestamp, ())
+                log(key, None, record_being_processed(current, store)[1], ())
 
             engine.on_evict = evicted
 
@@ -46,20 +46,20 @@ def _logged(put: Put, layout: Layout, log: ChangelogWriter, current: CurrentReco
 
     def plain(key: bytes, packed: bytes | None) -> None:
         put(key, packed)
-        log(key, packed, record_being_processed(current, store).timestamp, ())
+        log(key, packed, record_being_processed(current, store)[1], ())
 
     def timestamped(key: bytes, packed: bytes | None) -> None:
         put(key, packed)
         if packed is None:
-            log(key, None, record_being_processed(current, store).timestamp, ())
+            log(key, None, record_being_processed(current, store)[1], ())
         else:
             log(key, packed[8:], stamp_of(packed)[0], ())
 
     def with_headers(key: bytes, packed: bytes | None) -> None:
         put(key, packed)
         if packed is None:
-            context = record_being_processed(current, store)
-            log(key, None, context.timestamp, context.headers)
+            _, timestamp, headers = record_being_processed(current, store)
+            log(key, None, timestamp, headers)
         else:
             log(key, *layout.unpack(packed))
 
@@ -68,12 +68,12 @@ def _logged(put: Put, layout: Layout, log: ChangelogWriter, current: CurrentReco
     return timestamped if layout is TIMESTAMPED else with_headers
 
 
-def record_being_processed(current: CurrentRecord, store: str) -> RecordContext:
-    """The context of the current record; ``ProcessorStateError`` where none is current."""
-    context = current.context
-    if context is None:
+def record_being_processed(current: CurrentRecord, store: str) -> tuple[Any, int, Headers]:
+    """The current record (message, timestamp, headers); ``ProcessorStateError`` where none is current."""
+    raw = current.raw
+    if raw is None:
         raise ProcessorStateError(
             f"store {store!r} was written while no record was being processed; its changelog needs the time of a "
             "record. Write from process() or a punctuator, not from init()"
         )
-    return context
+    return raw

@@ -6,7 +6,7 @@ Invariants: a scan shows the state of the moment it was made, writes that came l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Engine(BytesStore, Protocol):
         """Opens it for one task."""
         ...
 
-    def write(self, rows: Sequence[Write], /) -> None:
+    def write(self, rows: Iterable[Write], /) -> None:
         """Takes many rows read from a changelog, later ones over earlier ones."""
         ...
 

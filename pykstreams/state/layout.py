@@ -20,6 +20,8 @@ from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 from pykstreams.core.types import Headers
+from pykstreams.state.changelog_rows import ChangelogColumns
+from pykstreams.state.engine import Write
 
 NO_TIMESTAMP: Final = -1
 """The timestamp of a row that was kept without one."""
@@ -42,12 +44,8 @@ class Layout(ABC):
     def unpack(self, packed: bytes) -> Parts:
         """Takes a row apart; what the layout does not keep is ``NO_TIMESTAMP`` and no headers."""
 
-    def time_of(self, packed: bytes) -> int:
-        """The timestamp of a row, ``NO_TIMESTAMP`` where the layout keeps none."""
-        return self.unpack(packed)[1]
-
-    def restored(self, rows: Iterable[tuple[bytes, bytes | None, int, Headers]]) -> list[tuple[bytes, bytes | None]]:
-        """Packs changelog rows (key, value, timestamp, headers)."""
+    def restored(self, rows: ChangelogColumns) -> Iterable[Write]:
+        """Packs changelog rows."""
         pack = self.pack
         return [
             (key, None if value is None else pack(value, timestamp, headers)) for key, value, timestamp, headers in rows
@@ -61,8 +59,8 @@ class _Plain(Layout):
     def unpack(self, packed: bytes) -> Parts:
         return packed, NO_TIMESTAMP, ()
 
-    def restored(self, rows: Iterable[tuple[bytes, bytes | None, int, Headers]]) -> list[tuple[bytes, bytes | None]]:
-        return [(key, value) for key, value, _, _ in rows]
+    def restored(self, rows: ChangelogColumns) -> Iterable[Write]:
+        return zip(rows.keys, rows.values, strict=True)
 
 
 class _Timestamped(Layout):
@@ -72,12 +70,13 @@ class _Timestamped(Layout):
     def unpack(self, packed: bytes) -> Parts:
         return packed[_WIDTH:], TIMESTAMP.unpack_from(packed)[0], ()
 
-    def time_of(self, packed: bytes) -> int:
-        return int(TIMESTAMP.unpack_from(packed)[0])
-
-    def restored(self, rows: Iterable[tuple[bytes, bytes | None, int, Headers]]) -> list[tuple[bytes, bytes | None]]:
+    def restored(self, rows: ChangelogColumns) -> Iterable[Write]:
         stamp = TIMESTAMP.pack
-        return [(key, None if value is None else stamp(timestamp) + value) for key, value, timestamp, _ in rows]
+        packed = [
+            None if value is None else stamp(timestamp) + value
+            for value, timestamp in zip(rows.values, rows.timestamps(), strict=True)
+        ]
+        return zip(rows.keys, packed, strict=True)
 
 
 class _WithHeaders(Layout):

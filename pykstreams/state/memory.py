@@ -62,7 +62,7 @@ class MemoryEngine(_Memory):
             rows[key] = packed
             self._keys.add(key)
 
-    def write(self, rows: Sequence[Write]) -> None:
+    def write(self, rows: Iterable[Write]) -> None:
         kept = self._rows
         self._keys.clear()
         for key, packed in rows:
@@ -94,7 +94,7 @@ class LruEngine(_Memory):
     def put(self, key: bytes, packed: bytes | None) -> None:
         self._put(key, packed, self.on_evict)
 
-    def write(self, rows: Sequence[Write]) -> None:
+    def write(self, rows: Iterable[Write]) -> None:
         for key, packed in rows:
             self._put(key, packed, None)
 

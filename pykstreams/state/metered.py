@@ -11,6 +11,7 @@ from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.core.types import Headers
 from pykstreams.serdes.base import Serde, bind_deserializer, bind_serializer
 from pykstreams.serdes.defaults import or_default
+from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.caching import UNSET, CachingStore
 from pykstreams.state.changelogging import record_being_processed
 from pykstreams.state.engine import BytesStore, Engine, after, prefix_end
@@ -94,7 +95,7 @@ class MeteredKeyValueStore(KeyValueStore[K, V]):
         self._open = True
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
-        self._engine.write(self.layout.restored(rows))
+        self._engine.write(self.layout.restored(ChangelogColumns.of(rows)))
 
     def flush_cache(self) -> None:
         if self._cache is not None:
@@ -120,21 +121,18 @@ class MeteredKeyValueStore(KeyValueStore[K, V]):
         if self._cache is None:
             return False
         codec, current, name = self._codec, self._current, self._name
-        time_of = self.layout.time_of
         decode_key, decode_row = codec.decode_key, codec.decoder()
 
-        def forward(key: bytes, packed: bytes | None, old: bytes | None, value: Any) -> None:
-            context = record_being_processed(current, name)
+        def forward(key: bytes, packed: bytes | None, old: bytes | None, value: Any, timestamp: int) -> None:
+            _, record_time, headers = record_being_processed(current, name)
             if packed is None:
-                value, timestamp = None, context.timestamp
-            else:
-                if value is UNSET:
-                    value = decode_row(packed)[0]
-                timestamp = time_of(packed)
+                value, timestamp = None, record_time
+            elif value is UNSET:
+                value, timestamp = decode_row(packed)
                 if timestamp == NO_TIMESTAMP:
-                    timestamp = context.timestamp
+                    timestamp = record_time
             old_value = None if old is None else decode_row(old)[0]
-            listener(decode_key(key, ()), value, old_value, timestamp, context.headers)
+            listener(decode_key(key, ()), value, old_value, timestamp, headers)
 
         self._cache.on_flush(forward, send_old_values)
         return True

@@ -119,13 +119,15 @@ class RocksDbEngine:
         self._scans.add(rows)
         return rows
 
-    def load(self, rows: Sequence[Write]) -> None:
-        self._loaded_rows += len(rows)
-        if self._loaded_rows > _LOAD_FROM_ROWS and not self._loading:
+    def load(self, rows: Iterable[Write]) -> None:
+        if self._loaded_rows >= _LOAD_FROM_ROWS and not self._loading:
             self._reopen(loading=True)
-        self.write_batch(rows, None)
+        self._loaded_rows += self._write(rows, None)
 
     def write_batch(self, rows: Iterable[Write], offset: int | None) -> None:
+        self._write(rows, offset)
+
+    def _write(self, rows: Iterable[Write], offset: int | None) -> int:
         db = self._opened_db()
         batch = WriteBatch(raw_mode=True)
         put, delete = batch.put, batch.delete
@@ -136,10 +138,12 @@ class RocksDbEngine:
                 put(key, packed)
         if offset is not None:
             put(_OFFSET_KEY, encode_offset(offset), self._offsets)
+        count = len(batch)
         try:
             db.write(batch, self._without_log)
         except Exception as error:  # rocksdict raises plain Exception
             raise self._failed("write", error) from error
+        return count
 
     def committed_offset(self) -> int | None:
         self._end_load()

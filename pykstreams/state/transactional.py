@@ -7,7 +7,7 @@ an offset: what is durable then lies ahead of its offset, and reading the change
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final, Protocol
 
 from pykstreams.state.engine import Row, Write
@@ -36,7 +36,7 @@ class DurableEngine(Protocol):
         """The rows from ``lower`` up to, and without, ``upper``."""
         ...
 
-    def load(self, rows: Sequence[Write]) -> None:
+    def load(self, rows: Iterable[Write]) -> None:
         """Writes many rows; they need not be durable before the next batch is."""
         ...
 
@@ -105,7 +105,7 @@ class WriteBuffer:
         above = [(key, pending[key]) for key in self._keys.between(lower, upper, reverse)]
         return merged(above, below, reverse) if above else below
 
-    def write(self, rows: Sequence[Write]) -> None:
+    def write(self, rows: Iterable[Write]) -> None:
         if self._pending:
             self._flush(None)
         self._engine.load(rows)

@@ -12,13 +12,14 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import CurrentRecord
-from pykstreams.core.record import RecordContext
 from pykstreams.core.types import Headers
+from pykstreams.runtime.context import describe_record
 from pykstreams.serdes.json_serde import JsonSerde
 from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import Stores, ValueAndTimestamp, ValueTimestampHeaders
 from pykstreams.state.caching import RecordCache
 from pykstreams.state.spec import StoreBuilder
+from pykstreams.testing.records import RawMessage
 
 NAME = "orders"
 ROOMY = 1 << 20
@@ -37,7 +38,7 @@ class Context:
 
     def __post_init__(self) -> None:
         self.config = StreamsConfig(self.settings)
-        self.current = CurrentRecord(lambda raw: raw)
+        self.current = CurrentRecord(describe_record)
         self.cache = RecordCache(self.cache_bytes)
         self.metrics = StreamsMetrics()
 
@@ -49,7 +50,8 @@ class Context:
 
     def record(self, timestamp: int = 0, *, topic: str = "in", offset: int = 0, headers: Headers = ()) -> None:
         """Makes a record the current one."""
-        self.current.raw = RecordContext(topic, 1, offset, timestamp, headers)
+        message = RawMessage(topic, 1, offset, timestamp, None, None, headers)
+        self.current.raw = (message, timestamp, headers)
 
 
 @dataclass(frozen=True)

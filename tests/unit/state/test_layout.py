@@ -53,4 +53,4 @@ def test_restored_rows_are_packed_and_deletes_stay(layout: object) -> None:
     rows = [(b"a", b"1", 7, (("h", b"x"),)), (b"b", None, 8, ())]
     expected = [(b"a", layout.pack(b"1", 7, (("h", b"x"),))), (b"b", None)]  # type: ignore[attr-defined]
 
-    assert layout.restored(rows) == expected  # type: ignore[attr-defined]
+    assert list(layout.restored(ChangelogColumns.of(rows))) == expected  # type: ignore[attr-defined]
