@@ -44,9 +44,11 @@ class TaskKeeper(Protocol):
 
 @dataclass(slots=True)
 class Running(Commitable):
-    """A task that is being fed."""
+    """A task that is being fed, or is about to be."""
 
     task: Task
+    fed: bool = False
+    """Whether its partitions are read; not so while it starts, which may fail."""
 
 
 @dataclass(slots=True)
@@ -126,10 +128,10 @@ class TaskManager:
         """Lets go of tasks without a commit; those that are wanted are opened anew."""
         gone = [task_id for task_id in tasks if task_id in self.running or task_id in self._opening]
         stopped = [self.running.pop(task_id) for task_id in gone if task_id in self.running]
-        partitions = [place for one in stopped for place in one.inputs]
-        self._reader.unassign(partitions)
-        for place in partitions:
-            del self.by_partition[place]
+        self._reader.unassign([place for one in stopped if one.fed for place in one.inputs])
+        for one in stopped:
+            for place in one.inputs:
+                del self.by_partition[place]
         opening = [self._opening.pop(task_id) for task_id in gone if task_id in self._opening]
         for task in [*(one.task for one in stopped), *(one.task for one in opening)]:
             self._updater.close(task, wipe=wipe)
@@ -167,6 +169,7 @@ class TaskManager:
             for place in opened.inputs
         }
         self._reader.assign(positions)
+        running.fed = True
         log.info("task %s runs; it reads %s", task.id, ", ".join(map(str, sorted(opened.inputs))))
 
 

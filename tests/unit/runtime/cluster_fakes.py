@@ -53,10 +53,15 @@ class Message:
 
 
 class FakeTask:
-    """A task that counts what it is given; ``fail`` is raised when it processes."""
+    """A task that counts what it is given; ``fail`` is raised when it processes, ``start_failure`` when it starts."""
 
     def __init__(
-        self, task_id: TaskId, inputs: Collection[TopicPartition], stores: Mapping[TopicPartition, Any]
+        self,
+        task_id: TaskId,
+        inputs: Collection[TopicPartition],
+        stores: Mapping[TopicPartition, Any],
+        *,
+        start_failure: Exception | None = None,
     ) -> None:
         self.id = task_id
         self.inputs = list(inputs)
@@ -66,6 +71,7 @@ class FakeTask:
         self.history: list[Any] = []
         self.commit_requested = False
         self.fail: Exception | None = None
+        self.start_failure = start_failure
         self.hold = False
         self._dirty = False
 
@@ -79,6 +85,8 @@ class FakeTask:
 
     def start(self, committed: Offsets) -> None:
         self.history.append(("start", dict(committed)))
+        if self.start_failure is not None:
+            raise self.start_failure
 
     def add(self, partition: TopicPartition, messages: Sequence[Any]) -> None:
         self.waiting[partition] += messages

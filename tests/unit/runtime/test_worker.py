@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import ProcessingError, TaskCorruptedError, TaskMigratedError
+from pykstreams.core.errors import ConfigError, ProcessingError, TaskCorruptedError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.commit import AtLeastOnce, Commits, CommitSteps
 from pykstreams.runtime.kafka import BEGINNING, Fetched
@@ -89,6 +89,7 @@ class World:
     """A worker with everything around it faked."""
 
     settings: dict[str, object] = field(default_factory=dict)
+    start_failure: Exception | None = None
 
     def __post_init__(self) -> None:
         self.clock = FakeClock()
@@ -131,7 +132,7 @@ class World:
         self.membership.start([0], self.worker.revoked)
 
     def _make_task(self, task_id: TaskId, inputs: Collection[TopicPartition]) -> FakeTask:
-        self.made.append(FakeTask(task_id, inputs, {}))
+        self.made.append(FakeTask(task_id, inputs, {}, start_failure=self.start_failure))
         return self.made[-1]
 
     def assign(self, *tasks: TaskId) -> None:
@@ -362,6 +363,16 @@ def test_failing_worker_commits_nothing_and_closes_everything(world: World) -> N
         run(world, break_it)
 
     assert world.membership.offsets == {}
+    assert (world.updater.stopped, world.reader.closed) == (True, True)
+
+
+def test_task_that_cannot_start_ends_the_worker_with_its_own_error(world: World) -> None:
+    world.start_failure = ConfigError("no serde was given")
+
+    with pytest.raises(ConfigError, match="no serde was given"):
+        run(world, lambda: None)
+
+    assert world.updater.closed == [(ONE, False)]
     assert (world.updater.stopped, world.reader.closed) == (True, True)
 
 
