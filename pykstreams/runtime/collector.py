@@ -124,7 +124,7 @@ class RecordCollector:
 
     def forget(self, task_id: TaskId) -> None:
         """Removes what was registered for a task that closes."""
-        for writers in self._writers.values():
+        for writers in list(self._writers.values()):  # tasks close on the state updater's thread; others register
             writers.pop(task_id, None)
 
     def time_zero(self) -> int:
@@ -295,5 +295,5 @@ class RecordCollector:
         partition = ANY_PARTITION if record.partition is None else record.partition
         for place in ((record.topic, partition), (record.topic, ANY_PARTITION), (None, ANY_PARTITION)):
             if writers := self._writers.get(place):
-                return writers
+                return dict(writers)
         return {}
