@@ -10,16 +10,19 @@ Invariant: a store is committed with an offset only after every record before th
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from operator import itemgetter
 from typing import Any, Protocol
 
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.kafka import RestoreBatch
+from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.store import StateStore
 
 log = logging.getLogger(__name__)
+
+_time = itemgetter(1)
 
 _COMMIT_EVERY = 200_000
 """After how many rows a store keeps how far it is, so that a crash does not start restoring anew."""
@@ -177,7 +180,7 @@ class Restorer:
             if not messages:
                 return
             last = messages[-1].offset()
-        one.store.restore(list(_rows(messages)))
+        one.store.restore(_columns(messages))
         one.total += len(messages)
         one.uncommitted += len(messages)
         self._listener.on_batch_restored(one.place, one.store.name, last, len(messages))
@@ -189,17 +192,19 @@ class Restorer:
         self._listener.on_restore_end(one.place, one.store.name, one.total)
 
 
-def _rows(messages: Sequence[Any]) -> Iterator[tuple[Any, Any, int, Any]]:
+def _columns(messages: Sequence[Any]) -> ChangelogColumns:
     """Rows as stores take them; made column by column, which is several times faster than message by message."""
     kind = type(messages[0])
     keys = list(map(kind.key, messages))
     if None in keys:  # nothing that a changelog can hold; somebody else wrote it
         messages = [message for message, key in zip(messages, keys, strict=True) if key is not None]
         keys = [key for key in keys if key is not None]
-    times = [time for _, time in map(kind.timestamp, messages)]
-    headers: Sequence[Any] = list(map(kind.headers, messages))
-    every = [found or () for found in headers] if any(headers) else repeat((), len(keys))
-    return zip(keys, map(kind.value, messages), times, every, strict=True)
+    return ChangelogColumns(
+        keys,
+        list(map(kind.value, messages)),
+        lambda: map(_time, map(kind.timestamp, messages)),
+        lambda: map(kind.headers, messages),
+    )
 
 
 class Listeners(StateRestoreListener):

@@ -6,7 +6,7 @@ Nothing here outlives the process: there is no committed offset, and the whole c
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from pykstreams.state.engine import Row, Write
 from pykstreams.state.ordered import OrderedKeys

@@ -11,8 +11,8 @@ from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.core.types import Headers
 from pykstreams.serdes.base import Serde, bind_deserializer, bind_serializer
 from pykstreams.serdes.defaults import or_default
-from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.caching import UNSET, CachingStore
+from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.changelogging import record_being_processed
 from pykstreams.state.engine import BytesStore, Engine, after, prefix_end
 from pykstreams.state.layout import NO_TIMESTAMP, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.layout import NO_TIMESTAMP, PLAIN, TIMESTAMPED, WITH_HEADERS, pack_headers, unpack_headers
 
 
