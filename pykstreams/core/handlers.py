@@ -163,7 +163,7 @@ class LogAndFailExceptionHandler(_DeadLetterSender, DeserializationExceptionHand
     def handle_error(
         self, context: ErrorHandlerContext, record: ConsumerRecord, exception: Exception
     ) -> ErrorHandlerResponse:
-        logger.error("%s", _deserialization_text(context), exc_info=exception)
+        _log_unreadable(logging.ERROR, context, exception)
         return ErrorHandlerResponse.fail(self._dead_letters(context, exception))
 
 
@@ -173,7 +173,7 @@ class LogAndContinueExceptionHandler(_DeadLetterSender, DeserializationException
     def handle_error(
         self, context: ErrorHandlerContext, record: ConsumerRecord, exception: Exception
     ) -> ErrorHandlerResponse:
-        logger.warning("%s", _deserialization_text(context), exc_info=exception)
+        _log_unreadable(logging.WARNING, context, exception)
         return ErrorHandlerResponse.resume(self._dead_letters(context, exception))
 
 
@@ -252,10 +252,18 @@ def checked_response(handler: Any, response: object) -> ErrorHandlerResponse:
     return response
 
 
-def _deserialization_text(context: ErrorHandlerContext) -> str:
-    return (
-        f"record could not be deserialized: task {context.task_id}, {context.topic}-{context.partition} "
-        f"offset {context.offset}, source {context.processor_node_id}"
+def _log_unreadable(level: int, context: ErrorHandlerContext, exception: Exception) -> None:
+    """Logs one line a record: the exception says what is wrong, and its traceback leads through no code of users."""
+    logger.log(
+        level,
+        "record could not be deserialized: task %s, %s-%s offset %s, source %s: %s",
+        context.task_id,
+        context.topic,
+        context.partition,
+        context.offset,
+        context.processor_node_id,
+        exception,
+        exc_info=exception if logger.isEnabledFor(logging.DEBUG) else None,
     )
 
 

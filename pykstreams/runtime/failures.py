@@ -31,7 +31,7 @@ from pykstreams.core.handlers import (
 from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import ConsumerRecord, ProducerRecord, Record, RecordContext
-from pykstreams.core.types import Headers
+from pykstreams.core.types import Decoder, Headers
 from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.dropped import DroppedRecords
 from pykstreams.serdes.base import located
@@ -44,6 +44,7 @@ REPORTED = (ProcessingError, TaskCorruptedError, TaskMigratedError)
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 _OTHER_HOMES = tuple(str(Path(_PACKAGE).parent / name) for name in ("processors", "serdes"))
 _SHOWN_CHARACTERS = 120
+_CORRECT_IT = "correct it, or set processing.exception.handler to go on without such records"
 
 
 class Failures:
@@ -70,7 +71,7 @@ class Failures:
         )
         """Whether the processing handler just fails, so that nobody can tell which node it was asked about."""
 
-    def undecodable(self, source: str, message: Any, error: Exception) -> None:
+    def undecodable(self, source: str, message: Any, decode_key: Decoder, error: Exception) -> None:
         """Asks about an input record that cannot be deserialized; returns when it is to be skipped."""
         topic, partition, offset = message.topic(), message.partition(), message.offset()
         headers = message.headers() or ()
@@ -81,9 +82,10 @@ class Failures:
         if self._resumes("deserialization", self._deserialization, context, record, found):
             self._dropped.count()
             return
+        part = _unreadable_part(key, headers, decode_key)
         raise StreamsError(
-            f"{source} cannot read record {topic}-{partition} offset {offset} of task {self._task_id}: {found}; "
-            "give the source the right serde, or set deserialization.exception.handler to skip such records",
+            f"{source} (task {self._task_id}) cannot read the {part} of a record: {found}; give the source the right "
+            f"{part}_serde, or set deserialization.exception.handler to skip such records",
             task_id=self._task_id,
         ) from found
 
@@ -96,7 +98,11 @@ class Failures:
         if self._resumes("processing", self._processing, context, record, error):
             self._dropped.count()
             return
-        raise self._final(node, context, error, f"; key={_shown(key)}, value={_shown(value)}") from error
+        if isinstance(error, StreamsError) and origin_of(error) is None:
+            said = str(error)  # our own, a sink's for instance: it tells the place and the cure
+        else:
+            said = f"{self._told(node, context, error)}; key={_shown(key)}, value={_shown(value)}; {_CORRECT_IT}"
+        raise self._final(node, context, said) from error
 
     def punctuation(self, node: str, error: Exception, time: int) -> None:
         """Asks about an exception of a punctuator; returns when it is to go on."""
@@ -106,7 +112,8 @@ class Failures:
         if self._resumes("processing", self._processing, context, None, error):
             self._dropped.count()
             return
-        raise self._final(node, context, error, f"; punctuator at {time}") from error
+        said = f"{self._told(node, context, error)}; punctuator at {time}; {_CORRECT_IT}"
+        raise self._final(node, context, said) from error
 
     def unserializable(
         self, node: str, record: ProducerRecord, error: Exception, origin: SerializationExceptionOrigin
@@ -185,16 +192,27 @@ class Failures:
         self._collector.send_all(response.dead_letter_queue_records)
         return response.result is ErrorHandlerResult.RESUME
 
-    def _final(self, node: str, context: ErrorHandlerContext, error: Exception, detail: str) -> ProcessingError:
+    def _told(self, node: str, context: ErrorHandlerContext, error: Exception) -> str:
+        return f"{node} failed at {_input(context)} of task {self._task_id}: {_said(error)}"
+
+    def _final(self, node: str, context: ErrorHandlerContext, said: str) -> ProcessingError:
         return ProcessingError(
-            f"{node} failed at {_input(context)} of task {self._task_id}: {_said(error)}{detail}; "
-            "correct it, or set processing.exception.handler to go on without such records",
+            said,
             node=node,
             topic=context.topic,
             partition=context.partition,
             offset=context.offset,
             task_id=self._task_id,
         )
+
+
+def _unreadable_part(key: bytes | None, headers: Headers, decode_key: Decoder) -> str:
+    """Tries the key once more; nobody kept which of the two it was, because that would cost every record."""
+    try:
+        decode_key(key, headers)
+    except Exception:  # the same one that is being reported
+        return "key"
+    return "value"
 
 
 def origin_of(error: BaseException) -> str | None:

@@ -121,7 +121,7 @@ class RecordQueue:
                 key = self.decode_key(message.key(), headers)
                 value = self.decode_value(message.value(), headers)
             except Exception as error:
-                self._failures.undecodable(self.source, message, error)
+                self._failures.undecodable(self.source, message, self.decode_key, error)
                 skipped = message
                 continue
             timestamp = self.timestamp_of(message, key, value, headers)

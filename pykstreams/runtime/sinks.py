@@ -54,27 +54,29 @@ class Sink:
             try:
                 raw_key = encode_key(key, headers)
                 raw_value = encode_value(value, headers)
-            except Exception:  # once more, slowly, to find out which of the two it was
+            except Exception:
+                raw_key = raw_value = None  # the error is left here, or it would show as the context of the next
+            else:
                 try:
-                    write(key, value, timestamp, headers, ANY_PARTITION)
+                    produce(
+                        topic,
+                        raw_value,
+                        raw_key,
+                        ANY_PARTITION,
+                        None,
+                        None,
+                        timestamp or time_zero(),
+                        list(headers) if headers else None,
+                    )
+                except BufferError:
+                    wait(topic, raw_value, raw_key, ANY_PARTITION, timestamp, headers)
                 except Exception as error:
-                    fail(error, key, value, timestamp, headers)
+                    refused(error, ProducerRecord(topic, raw_key, raw_value, None, timestamp, headers))
                 return
-            try:
-                produce(
-                    topic,
-                    raw_value,
-                    raw_key,
-                    ANY_PARTITION,
-                    None,
-                    None,
-                    timestamp or time_zero(),
-                    list(headers) if headers else None,
-                )
-            except BufferError:
-                wait(topic, raw_value, raw_key, ANY_PARTITION, timestamp, headers)
+            try:  # once more, slowly, to find out which of the two it was
+                write(key, value, timestamp, headers, ANY_PARTITION)
             except Exception as error:
-                refused(error, ProducerRecord(topic, raw_key, raw_value, None, timestamp, headers))
+                fail(error, key, value, timestamp, headers)
 
         return send
 

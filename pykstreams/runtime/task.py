@@ -273,7 +273,7 @@ class Task:
                     key = decode_key(message.key(), headers)
                     value = decode_value(message.value(), headers)
                 except Exception as unreadable:
-                    state.failures.undecodable(queue.source, message, unreadable)
+                    state.failures.undecodable(queue.source, message, decode_key, unreadable)
                     continue
                 timestamp = message.timestamp()[1]
                 if extracts or timestamp < 0:

@@ -141,7 +141,7 @@ def test_a_record_becomes_the_head_before_the_one_taken_is_processed():
     found = bench(deserializer=not_bad)
     found.task.add(A, [message("a", 0, "good", 5), message("a", 1, "bad", 6)])
 
-    with pytest.raises(StreamsError, match="record a-0 offset 1"):
+    with pytest.raises(StreamsError, match="record a-0 at offset 1"):
         found.task.process(10)
 
     assert found.values() == []

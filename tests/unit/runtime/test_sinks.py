@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykstreams.core.errors import DeliveryError, ProcessingError, StreamsError
+from pykstreams.core.errors import DeliveryError, ProcessingError, SerdeError, StreamsError
 from pykstreams.core.handlers import (
     ErrorHandlerResponse,
     ProductionExceptionHandler,
@@ -84,6 +84,26 @@ def test_what_cannot_be_serialized_stops_the_task_and_says_where_and_what():
         StreamsError, match=r"SINK cannot write the value of a record to topic 'out': .*'v' of type str"
     ):
         bench.feed(message("in", 0, "v", 5))
+
+
+def test_what_a_sink_cannot_write_is_told_once_also_by_the_node_above_it():
+    bench = TaskBench(
+        source("SOURCE", "in", children=("NODE",)),
+        node("NODE", each(lambda key, value: value), "SINK"),
+        sink("SINK", "out", value_serializer=Serdes.long().serializer),
+    )
+
+    with pytest.raises(ProcessingError) as found:
+        bench.feed(message("in", 0, "v", 5))
+
+    assert str(found.value) == (
+        "SINK cannot write the value of a record to topic 'out': LongSerde() cannot write 'v' of type str for topic "
+        "'out': expected an int from -2**63 to 2**63 - 1; give the sink the right serde "
+        "(record in-0 offset 0, task 0_0)"
+    )
+    refused = found.value.__cause__.__cause__
+    assert isinstance(refused, SerdeError)
+    assert refused.__cause__.__context__ is None
 
 
 @pytest.mark.parametrize("origin", list(SerializationExceptionOrigin))
