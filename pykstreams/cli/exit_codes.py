@@ -54,15 +54,27 @@ def exit_code(error: Exception) -> ExitCode:
     for kind, code in _CODES:
         if isinstance(error, kind):
             return code
+    # a task that could not be made because a setting is missing; user code that raised would be a ProcessingError
+    if type(error) is StreamsError and isinstance(error.__cause__, ConfigError):
+        return ExitCode.USAGE
     return ExitCode.PROCESSING
 
 
 def error_lines(error: BaseException) -> Iterator[str]:
-    """What the user reads: the error, then each cause with the place where it was raised."""
-    yield f"{type(error).__name__}: {error}"
+    """What the user reads: the error, then each cause that says more, with the place where it was raised."""
+    said = str(error)
+    yield f"{type(error).__name__}: {said}"
     cause = error.__cause__
     while cause is not None:
-        frames = traceback.extract_tb(cause.__traceback__)
-        place = f" ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else ""
-        yield f"  caused by {type(cause).__name__}: {cause}{place}"
+        if not str(cause) or str(cause) not in said:
+            said = str(cause)
+            frames = [] if isinstance(cause, SyntaxError) else traceback.extract_tb(cause.__traceback__)
+            place = f" ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else ""
+            yield f"  caused by {_name(type(cause))}: {said}{place}"
         cause = cause.__cause__
+
+
+def _name(kind: type[BaseException]) -> str:
+    """The name as one would catch it: modules like ``struct`` call their errors just ``error``."""
+    ours = kind.__module__ == "builtins" or kind.__module__.startswith("pykstreams.")
+    return kind.__qualname__ if ours else f"{kind.__module__}.{kind.__qualname__}"

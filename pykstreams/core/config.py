@@ -329,8 +329,8 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
         if serde is None:
             part = "key" if is_key else "value"
             raise ConfigError(
-                f"a step needs a {part} serde and none is set; give {part}_serde where the step is written, "
-                f"or set {key!r}"
+                f"a step needs a {part} serde and none is set; give {part}_serde in its options (Consumed, Produced, "
+                f"Grouped, Materialized), or set {key!r}"
             )
         return serde
 

@@ -64,8 +64,9 @@ def fan_out(children: Sequence[Forward]) -> Forward:
 
 def source_decoders(source: SourceNode, topic: str, task: TaskState) -> tuple[Decoder, Decoder]:
     """Gives the decoders of key and value for one topic of a source."""
-    key = _resolved(source.key_deserializer, "key", source.name, task)
-    value = _resolved(source.value_deserializer, "value", source.name, task)
+    where = f"{source.name} (topic {topic!r})"
+    key = _resolved(source.key_deserializer, "key", where, task)
+    value = _resolved(source.value_deserializer, "value", where, task)
     return bind_deserializer(key, topic), bind_deserializer(value, topic)
 
 
@@ -112,8 +113,9 @@ def _parents_of_sinks(plan: SubtopologyPlan) -> frozenset[str]:
 
 
 def _sink(node: SinkNode, task: TaskState, *, raises: bool) -> Forward:
-    key = _resolved(node.key_serializer, "key", node.name, task)
-    value = _resolved(node.value_serializer, "value", node.name, task)
+    where = f"{node.name} (topic {node.topic!r})" if isinstance(node.topic, str) else node.name
+    key = _resolved(node.key_serializer, "key", where, task)
+    value = _resolved(node.value_serializer, "value", where, task)
 
     def fail(error: Exception, record_key: Any, record_value: Any, timestamp: int, headers: Headers) -> None:
         if raises:
@@ -149,13 +151,13 @@ def _remembered(send: Forward, current: CurrentRecord) -> Forward:
     return send_and_note
 
 
-def _resolved(given: Any, part: str, node: str, task: TaskState) -> Any:
+def _resolved(given: Any, part: str, where: str, task: TaskState) -> Any:
     """Gives a serializer, deserializer or serde: the one of the node, or the default of the configuration."""
     config = task.config
     try:
         return or_default(given, lambda: config.default_key_serde if part == "key" else config.default_value_serde)
     except ConfigError as error:
-        raise StreamsError(f"{node}: {error}", task_id=task.task_id) from error
+        raise StreamsError(f"{where}: {error}", task_id=task.task_id) from error
 
 
 def source_of(plan: SubtopologyPlan, topic: str) -> SourceNode:

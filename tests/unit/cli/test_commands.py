@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -360,6 +361,33 @@ def test_the_causes_of_an_error_are_shown(invoke: Invoke, tmp_path: Path, worker
     result = invoke("run", write(tmp_path), "--bootstrap-servers", "a:1")
 
     assert result.stderr == "ProcessingError: record failed\n  caused by ValueError: no number\n"
+
+
+def test_a_cause_that_the_error_has_told_already_is_not_repeated(
+    invoke: Invoke, tmp_path: Path, worker: type[Worker]
+) -> None:
+    told, inner = SerdeError("expected 8 bytes"), struct.error("unpack requires a buffer of 8 bytes")
+    told.__cause__ = inner
+    worker.error = StreamsError("KSTREAM-SOURCE-0000000000 cannot read nums-0: expected 8 bytes; give the right serde")
+    worker.error.__cause__ = told
+
+    result = invoke("run", write(tmp_path), "--bootstrap-servers", "a:1")
+
+    assert result.stderr == (
+        "StreamsError: KSTREAM-SOURCE-0000000000 cannot read nums-0: expected 8 bytes; give the right serde\n"
+        "  caused by struct.error: unpack requires a buffer of 8 bytes\n"
+    )
+
+
+def test_a_setting_that_a_task_misses_is_an_error_of_settings(
+    invoke: Invoke, tmp_path: Path, worker: type[Worker]
+) -> None:
+    worker.error = StreamsError("KSTREAM-SINK-0000000001: a step needs a value serde and none is set")
+    worker.error.__cause__ = ConfigError("a step needs a value serde and none is set")
+
+    result = invoke("run", write(tmp_path), "--bootstrap-servers", "a:1")
+
+    assert result.exit_code == 2
 
 
 def test_several_workers_are_supervised(

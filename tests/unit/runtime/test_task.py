@@ -292,7 +292,8 @@ def test_topic_that_no_source_reads_is_refused():
 
 
 def test_missing_default_serde_names_the_node_and_the_setting():
-    with pytest.raises(StreamsError, match=r"SOURCE: a step needs a value serde .*default\.value\.serde"):
+    named = r"^SOURCE \(topic 'in'\): a step needs a value serde .*default\.value\.serde"
+    with pytest.raises(StreamsError, match=named):
         TaskBench(source("SOURCE", "in"), config={"default.value.serde": None})
 
 
