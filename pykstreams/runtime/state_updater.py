@@ -193,11 +193,14 @@ class StateUpdater:
         task = order.task
         try:
             self._directory.lock(task.id)
-        except LockError:
+        except LockError as error:
             if self._clock.monotonic() > order.give_up_at:
-                raise
+                raise LockError(
+                    f"task {task.id} has waited {self._task_timeout_s:g} s (task.timeout.ms) for its state: {error}",
+                    task_id=task.id,
+                ) from error
             if task.id not in self._waiting:
-                log.info("task %s: its state is still in use by another worker; waiting for it", task.id)
+                log.warning("task %s waits up to %g s for its state: %s", task.id, self._task_timeout_s, error)
             self._waiting[task.id] = order
             self._retry_at = self._clock.monotonic() + _LOCK_RETRY_S
             return

@@ -206,7 +206,8 @@ class TopicAdmin:
                     f"{topic.kind} topic {topic.name!r} has {existing[topic.name]} partitions and needs "
                     f"{counts[topic.name]}: the partitions of a source topic were changed, or somebody else "
                     "created it; give the source its old number back, or stop all workers and reset the "
-                    "application, so that the topic is made anew"
+                    f"application (kafka-streams-application-reset.sh --application-id {self._plan.application_id}), "
+                    "so that the topic is made anew"
                 )
         if self._embedded or not there:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -131,6 +132,11 @@ def test_lock_that_is_never_let_go_is_an_error(start: Callable[..., StateUpdater
 
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, LockError)
+    assert str(failed.error) == (
+        f"task 0_1 has waited 0 s (task.timeout.ms) for its state: folder {str(other.task_dir(TASK))!r} of task 0_1 is "
+        f"in use by process {os.getpid()}; wait until that process has stopped, or give this worker a state.dir of its "
+        "own"
+    )
 
 
 def test_state_that_its_changelog_no_longer_covers_is_deleted(

@@ -198,11 +198,9 @@ def test_existing_internal_topic_with_other_partitions_is_refused() -> None:
         prepare(rekeyed(), FakeTopics({"orders": 3, "returns": 5, "shop-counts-changelog": 3}))
 
     assert str(raised.value) == (
-        "changelog topic 'shop-counts-changelog' has 3 partitions and needs 5: the partitions of a "
-        "source topic "
-        "were changed, or somebody else created it; give the source its old number back, or stop "
-        "all workers and "
-        "reset the application, so that the topic is made anew"
+        "changelog topic 'shop-counts-changelog' has 3 partitions and needs 5: the partitions of a source topic were "
+        "changed, or somebody else created it; give the source its old number back, or stop all workers and reset the "
+        "application (kafka-streams-application-reset.sh --application-id shop), so that the topic is made anew"
     )
 
 
