@@ -66,6 +66,8 @@ class Script:
             return found.build(config)
         if isinstance(found, Topology):
             return found
+        if found is None and place.endswith("()"):
+            raise ScriptError(f"{place} returned nothing; end it with 'return builder.build()'")
         raise ScriptError(f"{place} is {found!r}; expected a Topology, a StreamsBuilder or a function that returns one")
 
     def _found(self) -> tuple[str, object]:
@@ -93,9 +95,8 @@ def load_script(reference: str) -> Script:
     path, colon, attribute = reference.rpartition(":")
     if not colon or attribute.endswith(".py"):  # a path may have a colon of its own: C:\\shop.py
         path, attribute = reference, ""
-    if path.endswith(".py"):
-        return Script(path, _from_path(Path(path)), attribute or None)
-    return Script(path, _from_name(path), attribute or None)
+    module = _from_path(Path(path)) if path.endswith(".py") else _from_name(path)
+    return Script(path, module, attribute or None)
 
 
 def _from_path(path: Path) -> ModuleType:

@@ -159,6 +159,7 @@ HOW = "define a function build() that returns a Topology or a StreamsBuilder, or
             "",
             "{where}:build() is 5; expected a Topology, a StreamsBuilder or a function that returns one",
         ),
+        ("def build():\n    5\n", "", "{where}:build() returned nothing; end it with 'return builder.build()'"),
         (
             "def build(config, more): ...\n",
             "",
@@ -195,6 +196,15 @@ def test_a_script_that_raises_shows_the_place(tmp_path: Path) -> None:
     assert list(error_lines(caught.value))[1] == (
         f"  caused by ZeroDivisionError: division by zero ({script}:4 in build)"
     )
+
+
+def test_a_script_that_is_no_python_shows_the_line(tmp_path: Path) -> None:
+    script = write(tmp_path, "shop_script.py", "def build(:\n")
+
+    with pytest.raises(ScriptError) as caught:
+        load_script(script)
+
+    assert list(error_lines(caught.value))[1] == "  caused by SyntaxError: invalid syntax (shop_script.py, line 1)"
 
 
 def test_errors_of_pykstreams_in_a_script_pass_through(tmp_path: Path) -> None:
