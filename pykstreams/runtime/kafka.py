@@ -580,6 +580,8 @@ class GroupConsumer:
 def _by_partition(batch: Sequence[Message]) -> dict[tuple[str, int], list[Message]]:
     """Sorts messages by partition; they come in long runs, so the comparing is left to C."""
     runs: dict[Any, list[Message]] = {}
+    if not batch:
+        return runs
     topics: list[Any] = list(map(_message_topic, batch))  # typed optional, set on data
     partitions: list[Any] = list(map(_message_partition, batch))
     if topics.count(topics[0]) == partitions.count(partitions[0]) == len(batch):  # a third faster when it is one run

@@ -24,7 +24,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="case files, and folders of case files")
     parser.add_argument("--area", action="append", metavar="NAME", help="only cases of this area; may repeat")
     options = parser.parse_args(arguments)
-    logging.disable(logging.CRITICAL)  # cases that fail on purpose would fill the screen
     try:
         files = list(case_files(options.paths)) if options.paths else done_files()
     except FileNotFoundError as error:
@@ -53,4 +52,5 @@ def _area(path: Path) -> str | None:
 
 
 if __name__ == "__main__":
+    logging.disable(logging.CRITICAL)  # cases that fail on purpose would fill the screen
     sys.exit(main())

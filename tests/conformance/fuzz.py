@@ -51,7 +51,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         templates = chosen(options.template, DONE)
     except LookupError as error:
         parser.error(str(error.args[0]))
-    logging.disable(logging.CRITICAL)
     folder = options.keep or Path(tempfile.mkdtemp(prefix="conformance-fuzz-"))
     passed = failed = 0
     try:
@@ -97,4 +96,5 @@ def _run(folder: Path, batch: _Batch, records: int, *, keep: bool) -> tuple[int,
 
 
 if __name__ == "__main__":
+    logging.disable(logging.CRITICAL)  # cases that fail on purpose would fill the screen
     sys.exit(main())

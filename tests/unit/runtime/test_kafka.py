@@ -20,6 +20,7 @@ from pykstreams.runtime.kafka import (
     Fetched,
     GroupConsumer,
     RestoreConsumer,
+    _by_partition,
     cluster_error,
 )
 from pykstreams.runtime.kafka_admin import ClusterAdmin
@@ -60,6 +61,10 @@ def read(reader: DataConsumer, count: int) -> dict[tuple[str, int], list[int | N
         for place, messages in reader.fetch(0.1).runs.items():
             found.setdefault(place, []).extend(message.offset() for message in messages)
     return found
+
+
+def test_a_batch_of_events_only_has_no_records() -> None:
+    assert _by_partition([]) == {}
 
 
 def test_records_come_by_partition_and_in_order(reader: DataConsumer) -> None:
