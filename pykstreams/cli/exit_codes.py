@@ -75,6 +75,5 @@ def error_lines(error: BaseException) -> Iterator[str]:
 
 
 def _name(kind: type[BaseException]) -> str:
-    """The name as one would catch it: modules like ``struct`` call their errors just ``error``."""
-    ours = kind.__module__ == "builtins" or kind.__module__.startswith("pykstreams.")
-    return kind.__qualname__ if ours else f"{kind.__module__}.{kind.__qualname__}"
+    """The name, with its module where it says nothing alone: ``struct`` calls its error just ``error``."""
+    return f"{kind.__module__}.{kind.__name__}" if kind.__name__.islower() else kind.__name__

@@ -122,14 +122,11 @@ def _writers_sources(plan: TopologyPlan, topic: str) -> tuple[str, ...]:
 
 
 def _print_table(planned: list[PlannedTopic]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD, show_edge=False)
-    for column in ("topic", "kind", "sub-topology", "partitions", "settings"):
-        table.add_column(column, overflow="fold")
-    for topic in planned:
-        settings = "\n".join(f"{name}={value}" for name, value in sorted(topic.config.items()))
-        table.add_row(topic.name, topic.kind, str(topic.subtopology), topic.partitions_text, settings)
-    Console(markup=False, highlight=False).print(table)
+    """Prints a line for each topic, then its settings; no line is cut or folded, so that names can be copied."""
+    rows = [("topic", "kind", "sub-topology", "partitions")]
+    rows += [(topic.name, topic.kind, str(topic.subtopology), topic.partitions_text) for topic in planned]
+    name, kind, number = (max(len(row[column]) for row in rows) for column in range(3))
+    for row, settings in zip(rows, [{}, *(topic.config for topic in planned)], strict=True):
+        click.echo(f"{row[0]:{name}}  {row[1]:{kind}}  {row[2]:{number}}  {row[3]}")
+        for key, value in sorted(settings.items()):
+            click.echo(f"  {key}={value}")

@@ -219,10 +219,13 @@ def test_topic_settings_of_the_user_are_part_of_the_plan(invoke: Invoke, tmp_pat
     assert [topic["config"].get("min.insync.replicas") for topic in planned] == ["2", "2", None, None]
 
 
-def test_topics_prints_a_table(invoke: Invoke, tmp_path: Path) -> None:
-    output = invoke("topics", write(tmp_path), "--application-id", "x", env={"COLUMNS": "200"}).output
+def test_topics_prints_names_unbroken_however_narrow_the_terminal(invoke: Invoke, tmp_path: Path) -> None:
+    lines = invoke("topics", write(tmp_path), "--application-id", "x", env={"COLUMNS": "20"}).output.splitlines()
 
-    assert re.search(r"x-tasks-0 +task +0 +as in +cleanup.policy=delete", output)
+    assert lines[0].split() == ["topic", "kind", "sub-topology", "partitions"]
+    assert re.fullmatch(r"x-tasks-0 +task +0 +as in", lines[-4])
+    assert lines[-3] == "  cleanup.policy=delete"
+    assert re.fullmatch(r"x-tasks-1 +task +1 +as x-\S+-repartition", lines[-2])
 
 
 def test_a_topic_that_follows_several_names_them(invoke: Invoke, tmp_path: Path) -> None:
@@ -293,6 +296,19 @@ def test_errors_of_script_and_settings_end_with_2(
 
         assert result.exit_code == 2
         assert result.stderr.startswith(message)
+
+
+def test_two_nodes_of_one_name_end_with_2(invoke: Invoke, tmp_path: Path) -> None:
+    script = write(tmp_path, COUNT.replace(".to_stream()", '.to_stream(name="out").filter(bool, name="out")'))
+
+    for command in ("describe", "topics", "run --bootstrap-servers a:1"):
+        result = invoke(*command.split(), script)
+
+        assert result.exit_code == 2
+        assert result.stderr == (
+            "TopologyError: Invalid topology: a node named 'out' has already been added; give one of the two another "
+            "name\n"
+        )
 
 
 def test_a_script_that_defines_no_topology_says_so(invoke: Invoke, tmp_path: Path) -> None:
