@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from pykstreams.core.clock import Clock
-from pykstreams.core.errors import LockError, ProcessorStateError, TaskIdFormatError
+from pykstreams.core.errors import ConfigError, LockError, ProcessorStateError, TaskIdFormatError
 from pykstreams.core.ids import TaskId
 from pykstreams.state.file_lock import FileLock
 
@@ -126,13 +126,19 @@ class StateDirectory:
 
         ``make`` gives a new one when all are taken.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
-        if self._process is None:
-            for number in count():
-                lock = FileLock(self.path / f"worker-{number}.id")
-                if lock.take():
-                    self._process = lock
-                    break
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            if self._process is None:
+                for number in count():
+                    lock = FileLock(self.path / f"worker-{number}.id")
+                    if lock.take():
+                        self._process = lock
+                        break
+        except OSError as error:
+            raise ConfigError(
+                f"folder {str(self.path)!r} for local state cannot be made or written: {error}; give the worker the "
+                "right to write there, or set state.dir to a folder where it has"
+            ) from error
         held = self._process
         assert held is not None  # the loop ends only with a lock
         stored = held.content()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pykstreams.core.errors import LockError, ProcessorStateError
+from pykstreams.core.errors import ConfigError, LockError, ProcessorStateError
 from pykstreams.core.ids import TaskId
 from pykstreams.state.directory import StateDirectory
 
@@ -112,6 +112,15 @@ def test_process_id_is_the_same_after_a_restart(tmp_path: Path, clock: Clock) ->
     state.close()
 
     assert directory(tmp_path, clock).process_id(lambda: "never asked") == "first"
+
+
+def test_folder_that_cannot_be_written_is_an_error_of_settings(tmp_path: Path, clock: Clock) -> None:
+    (tmp_path / "shop").write_text("a file")
+
+    with pytest.raises(ConfigError, match=r"folder '.*shop' for local state cannot be made .*set state\.dir") as e:
+        directory(tmp_path, clock).process_id(lambda: "id")
+
+    assert isinstance(e.value.__cause__, FileExistsError)
 
 
 def test_workers_that_share_a_directory_have_different_process_ids(tmp_path: Path, clock: Clock) -> None:
