@@ -1,0 +1,267 @@
+"""What a user reads when something is wrong: the program as a user calls it, on a real broker.
+
+Errors that are found before the cluster is asked (settings, scripts, names) are in ``tests/unit/cli``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from confluent_kafka import Producer
+
+from pykstreams.state.file_lock import FileLock
+from tests.kafka.brokers import create_topic, free_ports
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 60.0
+
+COUNT = """
+    from pykstreams import Consumed, Grouped, Materialized, Produced, Serdes, StreamsBuilder
+
+    text = Serdes.string()
+
+    def build(config):
+        name = config.application_id
+        builder = StreamsBuilder()
+        (
+            builder.stream(f"{name}-in", Consumed(key_serde=text, value_serde=text))
+            .group_by(lambda _, word: word, Grouped(name="words", key_serde=text, value_serde=text))
+            .count(materialized=Materialized("counts"))
+            .to_stream()
+            .to(f"{name}-out", Produced(key_serde=text, value_serde=Serdes.long()))
+        )
+        return builder.build()
+"""
+
+MAP = """
+    from pykstreams import Consumed, Produced, Serdes, StreamsBuilder
+
+    def build(config):
+        name = config.application_id
+        builder = StreamsBuilder()
+        (
+            builder.stream(f"{{name}}-in", Consumed(key_serde=Serdes.string(), value_serde={value_serde}))
+            .map_values({mapper})
+            .to(f"{{name}}-out", Produced({produced}))
+        )
+        return builder.build()
+"""
+
+
+class Run(Protocol):
+    """Runs a script as an application until it ends; gives exit code and what it wrote."""
+
+    def __call__(self, script: str, name: str, *options: str) -> tuple[int, str]: ...
+
+
+BOTH = "key_serde=Serdes.string(), value_serde=Serdes.string()"
+
+
+def mapping(mapper: str, *, value_serde: str = "Serdes.string()", produced: str = BOTH) -> str:
+    return MAP.format(mapper=mapper, value_serde=value_serde, produced=produced)
+
+
+@pytest.fixture
+def run(bootstrap_servers: str, tmp_path: Path) -> Run:
+    def run(script: str, name: str, *options: str) -> tuple[int, str]:
+        (tmp_path / "job.py").write_text(textwrap.dedent(script))
+        command = [sys.executable, "-m", "pykstreams", "run", "job.py", "--application-id", name]
+        command += ["--state-dir", "state", "--log-level", "warning", *options]
+        if "--bootstrap-servers" not in options:
+            command += ["--bootstrap-servers", bootstrap_servers]
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+        return done.returncode, done.stderr
+
+    return run
+
+
+@pytest.fixture
+def make_application(bootstrap_servers: str, make_name: Callable[[str], str]) -> Callable[..., str]:
+    """Makes input and output of an application, with one record."""
+
+    def make(*, partitions: int = 1, value: bytes = b"hello") -> str:
+        name = make_name("wrong")
+        for suffix in ("in", "out"):
+            create_topic(bootstrap_servers, f"{name}-{suffix}", partitions=partitions)
+        producer = Producer({"bootstrap.servers": bootstrap_servers})
+        producer.produce(f"{name}-in", value, b"k")
+        producer.flush()
+        return name
+
+    return make
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_unknown_source_topic_is_named_with_its_reader_and_the_nearest_that_exists(
+    run: Run, make_application: Callable[..., str], bootstrap_servers: str, workers: str
+) -> None:
+    name = make_application()
+
+    code, said = run(COUNT.replace("-in", "-inn"), name, "--workers", workers)
+
+    assert code == 2, said
+    assert (
+        f"MissingSourceTopicError: topic '{name}-inn', which KSTREAM-SOURCE-0000000000 reads, does not exist on "
+        f"{bootstrap_servers} (did you mean '{name}-in'?); create it, for instance with kafka-topics.sh --create "
+        f"--topic {name}-inn --partitions 4, or correct its name in the topology\n"
+    ) in said
+
+
+def test_internal_topic_with_the_wrong_partition_count_is_named_with_the_cure(
+    run: Run, make_application: Callable[..., str], bootstrap_servers: str
+) -> None:
+    name = make_application(partitions=4)
+    create_topic(bootstrap_servers, f"{name}-words-repartition", partitions=3)
+
+    assert run(COUNT, name) == (
+        2,
+        f"MisconfiguredInternalTopicError: repartition topic '{name}-words-repartition' has 3 partitions and needs 4: "
+        "the partitions of a source topic were changed, or somebody else created it; give the source its old number "
+        "back, or stop all workers and reset the application (kafka-streams-application-reset.sh --application-id "
+        f"{name}), so that the topic is made anew\n",
+    )
+
+
+def test_bytes_that_the_serde_cannot_read_are_shown_with_their_place(
+    run: Run, make_application: Callable[..., str]
+) -> None:
+    name = make_application(value=b"hello")
+
+    code, said = run(mapping("str", value_serde="Serdes.long()"), name)
+
+    assert code == 4, said
+    assert (
+        "StreamsError: KSTREAM-SOURCE-0000000000 (task 0_0) cannot read the value of a record: LongSerde() cannot read "
+        f"5 bytes (hex 68656c6c6f) of topic '{name}-in': expected 8 bytes (record {name}-in-0 at offset 0); give the "
+        "source the right value_serde, or set deserialization.exception.handler to skip such records\n"
+    ) in said
+
+
+def test_value_that_the_serde_cannot_write_is_shown_with_its_sink(
+    run: Run, make_application: Callable[..., str]
+) -> None:
+    name = make_application(value=b"hello")
+
+    code, said = run(mapping("len"), name)
+
+    assert code == 4, said
+    assert (
+        f"ProcessingError: KSTREAM-SINK-0000000002 cannot write the value of a record to topic '{name}-out': "
+        f"StringSerde(encoding='utf-8') cannot write 5 of type int for topic '{name}-out': expected a str; give the "
+        f"sink the right serde (record {name}-in-0 offset 0, task 0_0)\n"
+    ) in said
+
+
+def test_step_without_a_serde_is_named_with_the_options_that_take_one(
+    run: Run, make_application: Callable[..., str]
+) -> None:
+    name = make_application()
+
+    code, said = run(mapping("str", produced="key_serde=Serdes.string()"), name)
+
+    assert code == 2, said
+    assert (
+        f"StreamsError: KSTREAM-SINK-0000000002 (topic '{name}-out'): a step needs a value serde and none is set; give "
+        "value_serde in its options (Consumed, Produced, Grouped, Materialized), or set 'default.value.serde'\n"
+    ) in said
+
+
+def test_lambda_that_raises_is_named_with_node_record_and_line(run: Run, make_application: Callable[..., str]) -> None:
+    name = make_application(value=b"hello")
+
+    code, said = run(mapping("lambda text: str(int(text))"), name)
+
+    assert code == 4, said
+    assert (
+        f"ProcessingError: KSTREAM-MAPVALUES-0000000001 failed at record {name}-in-0 offset 0 of task 0_0: "
+        """ValueError("invalid literal for int() with base 10: 'hello'") raised in job.build.<locals>.<lambda> """
+        "(line 9); key='k', value='hello'; correct it, or set processing.exception.handler to go on without such "
+        "records\n"
+    ) in said
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_cluster_that_is_down_is_tried_again_and_given_up_after_a_set_time(run: Run, workers: str) -> None:
+    nobody = f"127.0.0.1:{free_ports(1)[0]}"
+
+    code, said = run(
+        COUNT, "down", "--bootstrap-servers", nobody, "--set", "request.timeout.ms=2500", "--workers", workers
+    )
+
+    assert code == 3, said
+    assert re.search(rf"no broker answers at {nobody}: .*; trying again for another \d s\n", said)
+    assert re.search(
+        rf"ClusterError: no broker answered at {nobody} within 2.5 s: .*; check bootstrap.servers and that the broker "
+        r"runs, or raise request.timeout.ms\n",
+        said,
+    )
+
+
+def test_state_that_another_process_holds_is_named_with_folder_and_process(
+    run: Run, make_application: Callable[..., str], tmp_path: Path
+) -> None:
+    """Workers of one application share a state directory: only the folder of a task has one user at a time."""
+    name = make_application()
+    folder = tmp_path / "state" / name / "1_0"
+    folder.mkdir(parents=True)
+    lock = FileLock(folder / ".lock")
+    assert lock.take("12345")
+
+    code, said = run(COUNT, name, "--set", "task.timeout.ms=1000")
+
+    lock.release()
+    assert code == 5, said
+    held = (
+        f"folder 'state/{name}/1_0' of task 1_0 is in use by process 12345; wait until that process has stopped, or "
+        "give this worker a state.dir of its own\n"
+    )
+    assert f"task 1_0 waits up to 1 s for its state: {held}" in said
+    assert f"LockError: task 1_0 has waited 1 s (task.timeout.ms) for its state: {held}" in said
+
+
+def test_workers_that_share_a_state_directory_do_not_lock_each_other_out(
+    make_application: Callable[..., str], bootstrap_servers: str, tmp_path: Path
+) -> None:
+    name = make_application(partitions=4)
+    (tmp_path / "job.py").write_text(textwrap.dedent(COUNT))
+    command = [sys.executable, "-m", "pykstreams", "run", "job.py", "--application-id", name, "--state-dir", "state"]
+    command += ["--bootstrap-servers", bootstrap_servers]
+    logs = [tmp_path / "one.log", tmp_path / "two.log"]
+    workers = []
+    for log in logs:
+        with log.open("wb") as out:
+            environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+            workers.append(subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=out, stderr=out))
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        while not all("-> running" in log.read_text() for log in logs):
+            assert time.monotonic() < deadline, "".join(log.read_text() for log in logs)
+            time.sleep(0.1)
+        for worker in workers:
+            worker.send_signal(signal.SIGTERM)
+        assert [worker.wait(PATIENCE_S) for worker in workers] == [0, 0]
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+    ids = {path.read_text() for path in (tmp_path / "state" / name).glob("worker-*.id")}
+    assert len(ids) == 2
