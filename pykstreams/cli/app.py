@@ -57,7 +57,7 @@ _EPILOG = """Exit codes:
     2  usage, settings, script or topics are wrong
     3  the brokers cannot be reached
     4  a record could not be processed
-    5  the state directory is used by another worker
+    5  the state of a task is used by another process
 """
 
 
