@@ -190,6 +190,7 @@ class Restorer:
             one.store.commit(one.end)
             log.info("task %s: restored %s, %s records", one.task_id, one.place, one.total)
         self._listener.on_restore_end(one.place, one.store.name, one.total)
+        one.store.end_restore()
 
 
 def _columns(messages: Sequence[Any]) -> ChangelogColumns:

@@ -56,6 +56,10 @@ class Engine(BytesStore, Protocol):
         """Takes many rows read from a changelog, later ones over earlier ones."""
         ...
 
+    def end_restore(self) -> None:
+        """Makes ready for reads after ``write``; without it, the first read does."""
+        ...
+
     def commit(self, offset: int | None) -> None:
         """Makes every write so far durable, together with the changelog offset it stands for.
 

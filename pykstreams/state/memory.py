@@ -29,6 +29,9 @@ class _Memory:
         rows = self._rows
         return iter([(key, rows[key]) for key in self._keys.between(lower, upper, reverse)])
 
+    def end_restore(self) -> None:
+        """There is nothing to make ready."""
+
     def commit(self, offset: int | None) -> None:
         """There is nothing to keep."""
 

@@ -97,6 +97,9 @@ class MeteredKeyValueStore(KeyValueStore[K, V]):
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
         self._engine.write(self.layout.restored(ChangelogColumns.of(rows)))
 
+    def end_restore(self) -> None:
+        self._engine.end_restore()
+
     def flush_cache(self) -> None:
         if self._cache is not None:
             self._cache.flush()

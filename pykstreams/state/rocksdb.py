@@ -4,8 +4,9 @@ Invariant: rows and their offset lie in two column families, are written in one 
 (atomic flush). There is no write-ahead log: what a crash takes away is read again from the changelog, from the offset
 on that was kept.
 
-While much is restored, rows are collected unsorted and sorted when they are flushed, which takes a fifth of the time;
-the first read goes back to the usual sorted buffers.
+While much is restored, rows are collected unsorted and sorted when they are flushed, on a thread of RocksDB: writing a
+row whose key comes in no order then takes a seventh of the time (0.3 us against 2). ``end_load``, or else the first
+read, goes back to the usual sorted buffers.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _OFFSET_BUFFER_BYTES: Final = 1 << 20  # when it fills up, everything is flushed
 _ROWS: Final = "default"
 _OFFSETS: Final = "offsets"
 _OFFSET_KEY: Final = b"changelog"
-_LOAD_FROM_ROWS: Final = 50_000  # from so many restored rows on, opening twice pays
+_LOAD_FROM_ROWS: Final = 20_000  # from so many restored rows on, opening twice pays
 
 
 class RocksDBConfigSetter(ABC):
@@ -112,7 +113,7 @@ class RocksDbEngine:
             raise self._failed("read", error) from error
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
-        self._end_load()
+        self.end_load()
         start = upper if reverse else lower
         found = self._opened_db().items(backwards=reverse, from_key=cast("bytes", start))
         rows = _within(cast("Iterator[Row]", found), lower, upper, reverse)
@@ -123,6 +124,11 @@ class RocksDbEngine:
         if self._loaded_rows >= _LOAD_FROM_ROWS and not self._loading:
             self._reopen(loading=True)
         self._loaded_rows += self._write(rows, None)
+
+    def end_load(self) -> None:
+        self._loaded_rows = 0
+        if self._db is not None and self._loading:
+            self._reopen(loading=False)
 
     def write_batch(self, rows: Iterable[Write], offset: int | None) -> None:
         self._write(rows, offset)
@@ -146,7 +152,7 @@ class RocksDbEngine:
         return count
 
     def committed_offset(self) -> int | None:
-        self._end_load()
+        self.end_load()
         self._opened_db()
         record = self._offset_rows.get(_OFFSET_KEY)
         return None if record is None else decode_offset(record, self._where)
@@ -167,13 +173,8 @@ class RocksDbEngine:
         self._release()
 
     def _get_after_load(self, key: bytes) -> bytes | None:
-        self._end_load()
+        self.end_load()
         return self._get(key)
-
-    def _end_load(self) -> None:
-        self._loaded_rows = 0
-        if self._db is not None and self._loading:
-            self._reopen(loading=False)
 
     def _reopen(self, *, loading: bool) -> None:
         self._opened_db().flush()

@@ -98,8 +98,8 @@ class ValueTimestampHeaders(NamedTuple, Generic[V]):
 class StateStore(ABC):
     """A store of one task.
 
-    The order of its life: ``init``, ``restore`` any number of times, use, and for each commit ``flush_cache`` before
-    and ``commit`` after Kafka has taken the offsets; ``close``. Closing does not commit.
+    The order of its life: ``init``, ``restore`` any number of times, ``end_restore``, use, and for each commit
+    ``flush_cache`` before and ``commit`` after Kafka has taken the offsets; ``close``. Closing does not commit.
     """
 
     @property
@@ -124,6 +124,9 @@ class StateStore(ABC):
     @abstractmethod
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
         """Takes records of its changelog, in their order."""
+
+    def end_restore(self) -> None:  # noqa: B027 - most stores are ready after each record
+        """Hears that its changelog is read; what takes long before it can be used is done here."""
 
     @abstractmethod
     def flush_cache(self) -> None:

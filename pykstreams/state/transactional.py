@@ -40,6 +40,10 @@ class DurableEngine(Protocol):
         """Writes many rows; they need not be durable before the next batch is."""
         ...
 
+    def end_load(self) -> None:
+        """Makes ready for reads after ``load``; without it, the first read does."""
+        ...
+
     def write_batch(self, rows: Iterable[Write], offset: int | None) -> None:
         """Writes rows, and the offset they stand for, all or nothing."""
         ...
@@ -109,6 +113,9 @@ class WriteBuffer:
         if self._pending:
             self._flush(None)
         self._engine.load(rows)
+
+    def end_restore(self) -> None:
+        self._engine.end_load()
 
     def commit(self, offset: int | None) -> None:
         if self._pending or offset is not None:

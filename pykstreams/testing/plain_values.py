@@ -53,6 +53,9 @@ class PlainValues(KeyValueStore[K, V]):
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
         self._store.restore(rows)
 
+    def end_restore(self) -> None:
+        self._store.end_restore()
+
     def flush_cache(self) -> None:
         self._store.flush_cache()
 

@@ -243,12 +243,16 @@ class FakeStore:
     offset: int | None = None
     rows: list[Any] = field(default_factory=list)
     commits: list[int | None] = field(default_factory=list)
+    ready: bool = False
 
     def committed_offset(self) -> int | None:
         return self.offset
 
     def restore(self, rows: Sequence[Any]) -> None:
         self.rows += rows
+
+    def end_restore(self) -> None:
+        self.ready = True
 
     def commit(self, offset: int | None) -> None:
         self.commits.append(offset)

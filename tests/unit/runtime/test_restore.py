@@ -104,15 +104,17 @@ def test_hole_at_the_end_of_a_changelog_counts_as_read(restorer: Restorer, logs:
 
 
 def test_task_is_restored_when_its_last_store_is(restorer: Restorer, logs: FakeChangelogs) -> None:
+    first, second = FakeStore(), FakeStore("sums")
     logs.ends = {LOG: 1, OTHER: 1}
-    restorer.add(TASK, {LOG: FakeStore(), OTHER: FakeStore("sums")}, {})
+    restorer.add(TASK, {LOG: first, OTHER: second}, {})
     logs.put(LOG, 0)
     restorer.step(0)
-    half = restorer.is_restoring(TASK)
+    half = restorer.is_restoring(TASK), first.ready, second.ready
     logs.put(OTHER, 0)
     restorer.step(0)
 
-    assert half
+    assert half == (True, True, False)
+    assert second.ready
     assert not restorer.is_restoring(TASK)
 
 

@@ -116,6 +116,41 @@ def test_reopened_store_after_a_kill_has_rows_that_fit_its_offset(tmp_path: Path
     store.close()
 
 
+@pytest.mark.slow
+def test_store_that_was_killed_while_it_loaded_has_rows_that_fit_its_offset(tmp_path: Path) -> None:
+    """A child restores rows ``k<n % 50> = n`` and commits offset ``n`` each tenth, with small buffers."""
+    child = dedent(
+        f"""
+        from pathlib import Path
+        from pykstreams.state import rocksdb
+        from tests.unit.state import test_rocksdb as test
+        rocksdb.WRITE_BUFFER_BYTES = rocksdb._OFFSET_BUFFER_BYTES = 64 << 10
+        rocksdb._LOAD_FROM_ROWS = 100
+        store = test.buffer(Path({str(tmp_path)!r}), 1 << 30)
+        for number in range(1 << 40):
+            store.write([(b"k%d" % (number % 50), b"%d" % number * 20)])
+            if number % 10 == 0:
+                store.commit(number)
+            if number == 5_000:
+                print("far enough", flush=True)
+        """
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    with subprocess.Popen([sys.executable, "-c", child], stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"far enough\n"
+        process.send_signal(signal.SIGKILL)
+
+    store = buffer(tmp_path, 1 << 30)
+    offset = store.committed_offset()
+    assert offset is not None and offset > 100
+    last = offset + 100  # no row on disk lies further ahead
+    store.write([(b"k%d" % (number % 50), b"%d" % number * 20) for number in range(offset + 1, last)])
+    expected = {b"k%d" % (number % 50): b"%d" % number * 20 for number in range(last - 50, last)}
+    assert dict(store.scan(None, None, False)) == expected
+    store.close()
+
+
 def buffer(folder: Path, limit: int) -> WriteBuffer:
     made = WriteBuffer(RocksDbEngine("killed"), limit)
     made.open(Context(folder))
@@ -159,6 +194,25 @@ def test_store_that_is_closed_while_it_loads_keeps_what_was_committed(
 
     assert store.committed_offset() == 49
     assert len(rows(store.all())) == 50
+    store.close()
+
+
+def test_loaded_store_is_made_ready_at_the_end_of_restoring_and_not_by_its_first_read(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opens = []
+    real = rocksdb._opened
+    monkeypatch.setattr(rocksdb, "_LOAD_FROM_ROWS", 10)
+    monkeypatch.setattr(rocksdb, "_opened", lambda *arguments: opens.append(1) or real(*arguments))  # type: ignore[func-returns-value]
+    store = opened(KIND, context)
+    store.restore([(b"k%03d" % number, b"1", number, ()) for number in range(50)])
+    store.restore([(b"k%03d" % number, b"2", number, ()) for number in range(50)])
+    store.commit(100)
+    store.end_restore()
+    before = len(opens)
+
+    assert store.get_row("k001") == (2, 1)
+    assert len(opens) == before == 3
     store.close()
 
 

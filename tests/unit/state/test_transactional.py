@@ -44,6 +44,9 @@ class Disk:
                 self.rows[key] = packed
         self.offset = self.offset if offset is None else offset
 
+    def end_load(self) -> None:
+        """It is always ready."""
+
     def committed_offset(self) -> int | None:
         return self.offset
 
