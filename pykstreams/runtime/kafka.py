@@ -43,6 +43,9 @@ FETCH_SIZE = 1000
 RESTORE_SIZE = 2000
 """Messages a restore step takes at once."""
 
+RESTORE_QUEUE = 20_000
+"""Messages of a changelog that the client fetches ahead; with its own 100 000 restoring took a tenth more CPU."""
+
 _TRANSACTION_ATTEMPTS = 5
 _LIBRDKAFKA_LOG = logging.getLogger("pykstreams.librdkafka")
 
@@ -382,6 +385,7 @@ class RestoreConsumer:
         return cls(
             supplier.get_restore_consumer(
                 {
+                    "queued.min.messages": RESTORE_QUEUE,
                     **config.get_restore_consumer_configs(client_id),
                     "auto.offset.reset": "error",
                     "enable.partition.eof": True,
