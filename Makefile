@@ -19,6 +19,10 @@ help:  ## Show this list
 demo: $(VENV)/installed  ## Run the demo topology on an embedded cluster, and show its result live
 	@$(BIN)/python examples/demo.py
 
+# Where tests put stores and brokers: memory, if there is at least 2 GB of it; they need not survive a crash.
+TESTS_TMPDIR := $(shell [ -w /dev/shm ] && [ "$$(df -k --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 2000000 ] && \
+	echo /dev/shm || echo "$${TMPDIR:-/tmp}")
+
 # All checks run, also after one that failed; pytest comes last, and says how it went in its last line.
 test: $(VENV)/installed-for-tests  ## Run linters, type checks, the layer contract, and all tests this machine allows
 	@failed=(); \
@@ -28,7 +32,7 @@ test: $(VENV)/installed-for-tests  ## Run linters, type checks, the layer contra
 	check mypy; \
 	check lint-imports; \
 	for name in "$${failed[@]}"; do echo "FAILED before pytest: $$name"; done; \
-	$(BIN)/python -m pytest; status=$$?; \
+	TMPDIR=$(TESTS_TMPDIR) $(BIN)/python -m pytest; status=$$?; \
 	[ "$${#failed[@]}" = 0 ] && exit $$status || exit 1
 
 fuzz: $(VENV)/installed-for-tests  ## Record SEEDS=500 random cases with Kafka Streams (needs Java), and compare
