@@ -119,7 +119,7 @@ class Worker:
         self._exactly_once = config.exactly_once
         self._poll_s = config.poll_ms / 1000
         self._commit_s = config.commit_interval_ms / 1000
-        self._check_topics_s = int(str(config["metadata.max.age.ms"])) / 1000
+        self._check_topics_s = config.metadata_max_age_ms / 1000
         self._resume_at = config.buffered_records_per_partition
         self._pause_above = config.buffered_records_per_partition * PAUSE_FACTOR
         self._stopping = threading.Event()

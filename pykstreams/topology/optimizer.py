@@ -83,7 +83,7 @@ def _merge_repartition_topics(graph: Graph, make_repartition: Callable[[str, obj
         )
         merged.priority = changer.priority
         for repartition in repartitions:
-            child = _ancestor(repartition, lambda node, above=changer: above in node.parents)  # type: ignore[misc]
+            child = _below(changer, repartition)
             if child is None:
                 raise StreamsError(
                     f"{repartition.name} cannot be merged into one repartition topic behind {changer.name}, since both "
@@ -138,7 +138,12 @@ def _key_changer_of(repartition: RepartitionNode) -> GraphNode | None:
 
 
 def _lies_below(node: GraphNode, above: GraphNode) -> bool:
-    return _ancestor(node, lambda candidate: above in candidate.parents) is not None
+    return _below(above, node) is not None
+
+
+def _below(above: GraphNode, node: GraphNode) -> GraphNode | None:
+    """The child of ``above`` that the node hangs on, or is."""
+    return _ancestor(node, lambda candidate: above in candidate.parents)
 
 
 def _ancestor(start: GraphNode, matches: Callable[[GraphNode], bool]) -> GraphNode | None:
