@@ -56,7 +56,17 @@ from pykstreams.core.timestamps import (
     UsePartitionTimeOnInvalidTimestamp,
     WallclockTimestampExtractor,
 )
-from pykstreams.core.windows import Window, Windowed
+from pykstreams.core.windows import (
+    EmitStrategy,
+    JoinWindows,
+    SessionWindows,
+    SlidingWindows,
+    TimeWindows,
+    UnlimitedWindows,
+    Window,
+    Windowed,
+    Windows,
+)
 from pykstreams.dsl.branching import BranchedKStream
 from pykstreams.dsl.builder import StreamsBuilder
 from pykstreams.dsl.grouped import KGroupedStream
@@ -87,6 +97,7 @@ __all__ = [
     "ContextualProcessor",
     "DeserializationExceptionHandler",
     "DslStoreFormat",
+    "EmitStrategy",
     "ErrorHandlerContext",
     "ErrorHandlerResponse",
     "FailOnInvalidTimestamp",
@@ -96,6 +107,7 @@ __all__ = [
     "FixedKeyRecord",
     "Grouped",
     "InternalTopic",
+    "JoinWindows",
     "KGroupedStream",
     "KGroupedTable",
     "KStream",
@@ -126,6 +138,8 @@ __all__ = [
     "SerdeError",
     "Serdes",
     "SerializationError",
+    "SessionWindows",
+    "SlidingWindows",
     "State",
     "Stores",
     "StreamThreadExceptionResponse",
@@ -133,15 +147,18 @@ __all__ = [
     "StreamsConfig",
     "StreamsError",
     "TaskId",
+    "TimeWindows",
     "TopicPartition",
     "Topology",
     "TopologyDescription",
     "TopologyError",
+    "UnlimitedWindows",
     "UsePartitionTimeOnInvalidTimestamp",
     "ValueAndTimestamp",
     "WallclockTimestampExtractor",
     "Window",
     "Windowed",
+    "Windows",
     "__version__",
     "get_header",
     "set_header",

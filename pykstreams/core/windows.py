@@ -1,13 +1,25 @@
-"""Windows of time as values: a window, and a key inside one."""
+"""Windows of time as values: a window, a key inside one, and the definitions by which records fall into windows.
+
+Definitions are frozen and checked when they are made; lengths given as ``timedelta`` or int of milliseconds are kept
+in milliseconds, so that two definitions of the same windows are equal.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import Enum
 from typing import Generic, TypeVar
 
+from pykstreams.core.types import Duration, Timestamp, duration_ms, timestamp_ms
+
 K = TypeVar("K")
+W = TypeVar("W", bound="Window")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+END_OF_TIME = 2**63 - 1
+"""The largest timestamp, which is the end of an unlimited window."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -49,3 +61,172 @@ class Windowed(Generic[K]):
 
     def __str__(self) -> str:
         return f"[{self.key}@{self.window.start}/{self.window.end}]"
+
+
+class EmitStrategy(Enum):
+    """When a windowed aggregation hands on its results: at each update, or once, when the window is closed.
+
+    A window is closed when the operator has seen a record later than its end by the grace period.
+    """
+
+    ON_WINDOW_UPDATE = "on_window_update"
+    ON_WINDOW_CLOSE = "on_window_close"
+
+
+class Windows(ABC, Generic[W]):
+    """Windows of a fixed size; subclasses may define their own."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def windows_for(self, timestamp: int) -> dict[int, W]:
+        """Gives the windows that a record of that time falls into, by their start, in order."""
+
+    @property
+    @abstractmethod
+    def size_ms(self) -> int:
+        """The length of a window."""
+
+    @property
+    @abstractmethod
+    def grace_period_ms(self) -> int:
+        """How long after its end a window takes late records."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class TimeWindows(Windows[Window]):
+    """Windows of one size, aligned to the epoch: tumbling, or hopping by ``advance_by`` when that is given.
+
+    A window holds its start and does not hold its end. ``grace`` is how long after the end of a window late records
+    are still taken (``TimeWindows``, 4.3.1).
+
+    >>> list(TimeWindows(timedelta(minutes=1)).windows_for(90_000).values())
+    [Window(start=60000, end=120000)]
+    >>> list(TimeWindows(10, advance_by=5).windows_for(12))
+    [5, 10]
+    """
+
+    size_ms: int
+    advance_ms: int
+    grace_period_ms: int
+
+    def __init__(self, size: Duration, *, advance_by: Duration | None = None, grace: Duration = 0) -> None:
+        size_ms = duration_ms(size, "window size")
+        if size_ms == 0:
+            raise ValueError(f"window size is {size!r}; it must be at least 1 ms")
+        advance_ms = size_ms if advance_by is None else duration_ms(advance_by, "advance of windows")
+        if advance_ms == 0:
+            raise ValueError(f"advance of windows is {advance_by!r}; it must be at least 1 ms")
+        if advance_ms > size_ms:
+            raise ValueError(
+                f"advance of windows is {advance_by!r}, larger than the window size {size!r}: "
+                "records between two windows would be lost"
+            )
+        object.__setattr__(self, "size_ms", size_ms)
+        object.__setattr__(self, "advance_ms", advance_ms)
+        object.__setattr__(self, "grace_period_ms", duration_ms(grace, "grace"))
+
+    def windows_for(self, timestamp: int) -> dict[int, Window]:
+        size, advance = self.size_ms, self.advance_ms
+        first = max(0, timestamp - size + advance) // advance * advance
+        return {start: Window(start, start + size) for start in range(first, timestamp + 1, advance)}
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class UnlimitedWindows(Windows[Window]):
+    """One window without end that begins at ``start``; earlier records fall into none (``UnlimitedWindows``, 4.3.1).
+
+    >>> UnlimitedWindows(5).windows_for(4)
+    {}
+    """
+
+    start_ms: int
+
+    def __init__(self, start: Timestamp = 0) -> None:
+        start_ms = timestamp_ms(start, "start of unlimited windows")
+        if start_ms < 0:
+            raise ValueError(f"start of unlimited windows is {start!r}; it must not lie before the epoch")
+        object.__setattr__(self, "start_ms", start_ms)
+
+    def windows_for(self, timestamp: int) -> dict[int, Window]:
+        start = self.start_ms
+        return {start: Window(start, END_OF_TIME)} if timestamp >= start else {}
+
+    @property
+    def size_ms(self) -> int:
+        return END_OF_TIME
+
+    @property
+    def grace_period_ms(self) -> int:
+        return 0
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class SlidingWindows:
+    """Windows that end, or begin right after, at a record; two records share one if their times differ by at most
+    ``time_difference``. Both bounds are inclusive (``SlidingWindows``, 4.3.1).
+    """
+
+    time_difference_ms: int
+    grace_period_ms: int
+
+    def __init__(self, time_difference: Duration, *, grace: Duration = 0) -> None:
+        object.__setattr__(self, "time_difference_ms", duration_ms(time_difference, "time difference"))
+        object.__setattr__(self, "grace_period_ms", duration_ms(grace, "grace"))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class SessionWindows:
+    """Windows of activity: records of a key with gaps of at most ``inactivity_gap`` are one session
+    (``SessionWindows``, 4.3.1).
+    """
+
+    inactivity_gap_ms: int
+    grace_period_ms: int
+
+    def __init__(self, inactivity_gap: Duration, *, grace: Duration = 0) -> None:
+        object.__setattr__(self, "inactivity_gap_ms", duration_ms(inactivity_gap, "inactivity gap"))
+        object.__setattr__(self, "grace_period_ms", duration_ms(grace, "grace"))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class JoinWindows:
+    """How far apart two records may be that a stream-stream join joins: the other side's record is at most ``before``
+    earlier and at most ``after`` later than this side's (``JoinWindows``, 4.3.1).
+
+    ``time_difference`` stands for both, and a bound that is given takes its place; when there is no
+    ``time_difference``, the other bound is zero. A bound may be negative as long as the window is not empty.
+
+    >>> JoinWindows(10, before=0)
+    JoinWindows(before_ms=0, after_ms=10, grace_period_ms=0)
+    """
+
+    before_ms: int
+    after_ms: int
+    grace_period_ms: int
+
+    def __init__(
+        self,
+        time_difference: Duration | None = None,
+        *,
+        before: Duration | None = None,
+        after: Duration | None = None,
+        grace: Duration = 0,
+    ) -> None:
+        if time_difference is None and before is None and after is None:
+            raise TypeError("JoinWindows has no bounds; give time_difference, before or after")
+        both = 0 if time_difference is None else duration_ms(time_difference, "time difference")
+        before_ms = both if before is None else duration_ms(before, "before", negative=True)
+        after_ms = both if after is None else duration_ms(after, "after", negative=True)
+        if before_ms + after_ms < 0:
+            raise ValueError(
+                f"join window is empty: before is {before_ms} ms and after is {after_ms} ms; "
+                "their sum must not be negative"
+            )
+        object.__setattr__(self, "before_ms", before_ms)
+        object.__setattr__(self, "after_ms", after_ms)
+        object.__setattr__(self, "grace_period_ms", duration_ms(grace, "grace"))
+
+    @property
+    def size_ms(self) -> int:
+        return self.before_ms + self.after_ms
