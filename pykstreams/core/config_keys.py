@@ -675,6 +675,13 @@ REMOVED_KEYS: Mapping[str, str] = MappingProxyType(
 )
 """Deprecated settings of Kafka Streams 4.3.1, which are unknown here, and what to do instead."""
 
+EMIT_INTERVAL_OF_JOINS: Final = "__emit.interval.ms.kstreams.outer.join.spurious.results.fix__"
+EMIT_INTERVAL_OF_WINDOWS: Final = "__emit.interval.ms.kstreams.windowed.aggregation__"
+EMIT_INTERVAL_MS: Final = 1000
+INTERNAL_KEYS: Final = frozenset({EMIT_INTERVAL_OF_JOINS, EMIT_INTERVAL_OF_WINDOWS})
+"""How many ms of wall-clock time lie at least between two looks for closed windows, ``EMIT_INTERVAL_MS`` if not set.
+Kafka Streams keeps these settings to itself (``StreamsConfig.InternalConfig``, 4.3.1); the test driver sets 0."""
+
 TOPIC_KEYS = frozenset(
     [
         "cleanup.policy",

@@ -16,6 +16,7 @@ from pykstreams.core.config_keys import (
     CLIENT_TAG_PREFIX,
     CONSUMER_PREFIX,
     GLOBAL_CONSUMER_PREFIX,
+    INTERNAL_KEYS,
     KEYS,
     MAIN_CONSUMER_PREFIX,
     PRODUCER_PREFIX,
@@ -89,6 +90,8 @@ def parse_setting(name: str, value: object) -> object:
         return value
     if name.startswith(CLIENT_TAG_PREFIX):
         return _parse_tag(name, value)
+    if name in INTERNAL_KEYS:
+        return _parse_interval(name, value)
     if name in LIBRDKAFKA_KEYS:
         return _parse_client_value(name, name, value)
     for prefix in CLIENT_PREFIXES:
@@ -105,7 +108,7 @@ def is_known(name: str) -> bool:
     >>> is_known("poll.ms"), is_known("producer.poll.ms")
     (True, False)
     """
-    return name in _known_names() or name.startswith((APP_PREFIX, CLIENT_TAG_PREFIX))
+    return name in _known_names() or name in INTERNAL_KEYS or name.startswith((APP_PREFIX, CLIENT_TAG_PREFIX))
 
 
 def unknown_setting(name: str) -> ConfigError:
@@ -226,6 +229,13 @@ def _parse_topic_value(name: str, value: object) -> str:
         return _as_client_text(value)
     except TypeError as error:
         raise ConfigError(_wrong(name, value, "expected text, a number, or true or false")) from error
+
+
+def _parse_interval(name: str, value: object) -> int:
+    try:
+        return as_whole_number(value, duration=True)
+    except ValueError as error:
+        raise ConfigError(_wrong(name, value, str(error))) from error
 
 
 def _parse_tag(name: str, value: object) -> str:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
+from pykstreams.core.config_keys import INTERNAL_KEYS
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.types import Decoder, Duration, Encoder, Headers, Timestamp
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 _DEFAULTS: Mapping[str, object] = {
     "application.id": "topology-test-driver",
     "bootstrap.servers": "topology-test-driver:0",
+    **dict.fromkeys(INTERNAL_KEYS, 0),
 }
 
 

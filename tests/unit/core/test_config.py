@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pykstreams.core.config import GroupProtocol, StreamsConfig
-from pykstreams.core.config_keys import KEYS, REMOVED_KEYS
+from pykstreams.core.config_keys import EMIT_INTERVAL_OF_JOINS, KEYS, REMOVED_KEYS
 from pykstreams.core.config_names import ConfigNames
 from pykstreams.core.config_parsing import dotted_name, is_known, parse_setting
 from pykstreams.core.config_types import REQUIRED, ConfigKey
@@ -252,3 +252,12 @@ def test_a_warning_says_that_standby_copies_are_not_kept(caplog: pytest.LogCaptu
     StreamsConfig(num_standby_replicas=1)
 
     assert "num.standby.replicas=1 has no effect" in caplog.text
+
+
+def test_the_interval_between_looks_for_closed_windows_may_be_set_by_its_internal_name() -> None:
+    config = StreamsConfig({EMIT_INTERVAL_OF_JOINS: "250"})
+
+    assert config[EMIT_INTERVAL_OF_JOINS] == 250
+    assert EMIT_INTERVAL_OF_JOINS not in StreamsConfig()
+    with pytest.raises(ConfigError, match=r"joins?.spurious.*'soon'"):
+        StreamsConfig({EMIT_INTERVAL_OF_JOINS: "soon"})
