@@ -23,6 +23,7 @@ from pykstreams.processors.stateless import (
 from pykstreams.processors.stream_aggregate import StreamAggregate, StreamCount, StreamReduce
 from pykstreams.processors.table import TableFilter, TableMapValues, TableSource, TableToStream
 from pykstreams.processors.table_aggregate import TableAggregate, TableReduce, TableRepartitionMap
+from pykstreams.processors.table_view import StoredView, TableView
 from pykstreams.processors.user import UserFixedKeyProcessor, UserProcessor
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Peek",
     "Print",
     "SelectKey",
+    "StoredView",
     "StreamAggregate",
     "StreamCount",
     "StreamReduce",
@@ -47,6 +49,7 @@ __all__ = [
     "TableRepartitionMap",
     "TableSource",
     "TableToStream",
+    "TableView",
     "UserFixedKeyProcessor",
     "UserProcessor",
 ]

@@ -16,6 +16,7 @@ from typing import Any
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, Predicate
 from pykstreams.processors.table_forwarding import forwarder
+from pykstreams.processors.table_view import Compute, ComputedView, TableView
 
 logger = logging.getLogger(__name__)
 
@@ -56,12 +57,19 @@ class TableFilter:
     send_old_values: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
+        return _derived_table(self._compute(), self.store, self.send_old_values, context, skip_nothing=True)
+
+    def view(self, parent: TableView) -> TableView:
+        """The filtered table as it is read where it has no store."""
+        return ComputedView(parent, self._compute())
+
+    def _compute(self) -> Compute:
         predicate, negate = self.predicate, self.negate
 
         def compute(key: Any, value: Any) -> Any:
             return value if value is not None and bool(predicate(key, value)) is not negate else None
 
-        return _derived_table(compute, self.store, self.send_old_values, context, skip_nothing=True)
+        return compute
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +86,13 @@ class TableMapValues:
     send_old_values: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
+        return _derived_table(self._compute(), self.store, self.send_old_values, context, skip_nothing=False)
+
+    def view(self, parent: TableView) -> TableView:
+        """The mapped table as it is read where it has no store."""
+        return ComputedView(parent, self._compute())
+
+    def _compute(self) -> Compute:
         mapper = self.mapper
 
         def by_value(key: Any, value: Any) -> Any:
@@ -86,8 +101,7 @@ class TableMapValues:
         def by_key_and_value(key: Any, value: Any) -> Any:
             return None if value is None else mapper(key, value)
 
-        compute = by_key_and_value if self.with_key else by_value
-        return _derived_table(compute, self.store, self.send_old_values, context, skip_nothing=False)
+        return by_key_and_value if self.with_key else by_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +192,7 @@ def _warn_out_of_order(store: str, context: OperatorContext, timestamp: int, sto
 
 
 def _derived_table(
-    compute: Callable[[Any, Any], Any],
+    compute: Compute,
     store_name: str | None,
     send_old_values: bool,
     context: OperatorContext,
@@ -214,7 +228,7 @@ def _derived_table(
 
 
 def _stored(
-    compute: Callable[[Any, Any], Any],
+    compute: Compute,
     name: str,
     send_old_values: bool,
     context: OperatorContext,

@@ -1,17 +1,19 @@
 """What a ``KTable`` is made of before anything runs: its operator, its store if it has one, and its parent.
 
 Two things about a table are decided by what comes after it: whether it sends old values beside new ones, and whether
-a table read from a topic keeps a store at all. ``send_old_values`` asks for the first and may bring the second about.
+a table read from a topic keeps a store at all. ``send_old_values`` asks for the first and may bring the second about;
+``view`` does so always, since somebody wants to read the table.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Protocol
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.dsl.materialization import TableStore
-from pykstreams.processors import TableSource
+from pykstreams.processors import StoredView, TableSource, TableView
 from pykstreams.topology.stores import StoreFactory
 
 
@@ -35,6 +37,10 @@ class TableLogic(ABC):
     def stores(self) -> tuple[StoreFactory, ...]:
         """The stores that the operator brings."""
 
+    @abstractmethod
+    def view(self) -> TableView:
+        """How others read the table; what they need is stored from now on (``KTableImpl.valueGetterSupplier``)."""
+
 
 class SourceTable(TableLogic):
     """A table read from records; keeps a store only if the user named one or something needs it."""
@@ -53,6 +59,10 @@ class SourceTable(TableLogic):
 
     def stores(self) -> tuple[StoreFactory, ...]:
         return (self._store,) if self._stored else ()
+
+    def view(self) -> TableView:
+        self._stored = True
+        return StoredView(self._store.name)
 
 
 class AggregatedTable(TableLogic):
@@ -75,9 +85,20 @@ class AggregatedTable(TableLogic):
     def stores(self) -> tuple[StoreFactory, ...]:
         return (self._store,)
 
+    def view(self) -> TableView:
+        return StoredView(self._store.name)
+
+
+class DerivedOperator(OperatorSupplier, Protocol):
+    """An operator that computes its table row by row, and so can be read through its parent's view."""
+
+    def view(self, parent: TableView) -> TableView:
+        """The table as it is read where it has no store."""
+        ...
+
 
 class DerivedTable(TableLogic):
-    """A filtered or mapped table; without a store of its own it computes old values from its parent's.
+    """A filtered or mapped table; without a store of its own it computes old values and views from its parent's.
 
     ``make(store name or None, sends old values)`` gives the operator.
     """
@@ -86,7 +107,7 @@ class DerivedTable(TableLogic):
         self,
         parent: TableLogic,
         store: TableStore | None,
-        make: Callable[[str | None, bool], OperatorSupplier],
+        make: Callable[[str | None, bool], DerivedOperator],
     ) -> None:
         self._parent = parent
         self._store = store
@@ -106,3 +127,8 @@ class DerivedTable(TableLogic):
 
     def stores(self) -> tuple[StoreFactory, ...]:
         return () if self._store is None else (self._store,)
+
+    def view(self) -> TableView:
+        if self._store is not None:
+            return StoredView(self._store.name)
+        return self._make(None, False).view(self._parent.view())

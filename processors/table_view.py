@@ -1,0 +1,73 @@
+"""Views: how an operator reads a table that is not its own, row by row.
+
+A view knows which stores must be connected to the operator that reads, and ``build`` gives, once per task, what reads
+a row by its key: ``(value, timestamp)``, or ``None`` where the table has no row. The value of a row is never ``None``.
+A table without a store is computed on the way, from the rows it is made of and with their timestamps; errors of the
+functions that compute it are those of the operator that reads (``KTableValueGetterSupplier``, 4.3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from pykstreams.core.processor import OperatorContext
+
+ReadRow: TypeAlias = Callable[[Any], tuple[Any, int] | None]
+"""key -> (value, timestamp in ms), ``None`` where there is no row"""
+
+Compute: TypeAlias = Callable[[Any, Any], Any]
+"""(key, value of the parent, which may be ``None``) -> value, ``None`` for no row"""
+
+
+class TableView(Protocol):
+    """A readable table."""
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        """The stores to be connected to the operator that reads."""
+        ...
+
+    def build(self, context: OperatorContext) -> ReadRow:
+        """Gives what reads a row, for the operator whose context this is."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StoredView:
+    """A table that is kept in a key-value store (``KTableMaterializedValueGetterSupplier``, 4.3.1)."""
+
+    store: str
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return (self.store,)
+
+    def build(self, context: OperatorContext) -> ReadRow:
+        read: ReadRow = context.store(self.store).get_row
+        return read
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedView:
+    """A table whose rows are computed one by one from its parent's (``KTableMapValuesValueGetter``, 4.3.1)."""
+
+    parent: TableView
+    compute: Compute
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return self.parent.stores
+
+    def build(self, context: OperatorContext) -> ReadRow:
+        read_parent, compute = self.parent.build(context), self.compute
+
+        def read(key: Any) -> tuple[Any, int] | None:
+            row = read_parent(key)
+            if row is None:
+                return None
+            value = compute(key, row[0])
+            return None if value is None else (value, row[1])
+
+        return read
