@@ -30,6 +30,7 @@ class GraphNode:
         self.changes_key = changes_key
         self.changes_value = changes_value
         self.merges = merges
+        self.grace_ms: int | None = None
         self.priority = 0
         self.parents: list[GraphNode] = []
         self.children: list[GraphNode] = []
@@ -106,7 +107,10 @@ class TableSourceNode(GraphNode):
 
 
 class OperatorNode(GraphNode):
-    """Runs an operator; adds the stores that it brings and connects those that it names."""
+    """Runs an operator; adds the stores that it brings and connects those that it names.
+
+    ``grace_ms`` is how long after its end a window of this aggregation may change; ``None`` where there are no windows.
+    """
 
     def __init__(
         self,
@@ -118,8 +122,10 @@ class OperatorNode(GraphNode):
         changes_key: bool = False,
         changes_value: bool = False,
         merges: bool = False,
+        grace_ms: int | None = None,
     ) -> None:
         super().__init__(name, changes_key=changes_key, changes_value=changes_value, merges=merges)
+        self.grace_ms = grace_ms
         self.operator = operator
         self.stores = stores
         self.connect = connect
