@@ -7,15 +7,14 @@ from typing import Any, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
+from pykstreams.dsl.aggregation import GroupedRecords
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.options import Grouped, Materialized
-from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stream import Place
 from pykstreams.dsl.tables import AggregatedTable
 from pykstreams.processors import StreamAggregate, StreamCount, StreamReduce
 from pykstreams.serdes.primitives import LongSerde
-from pykstreams.topology.graph import GraphNode, OperatorNode, RepartitionNode
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -36,7 +35,7 @@ class KGroupedStream(Generic[K, V]):
     def __init__(self, place: Place, options: Grouped[K, V]) -> None:
         self._place = place
         self._options = options
-        self._repartition: RepartitionNode | None = None
+        self._records = GroupedRecords(place, options)
 
     def count(
         self, *, materialized: Materialized[K, int] | str | None = None, name: str | None = None
@@ -86,29 +85,5 @@ class KGroupedStream(Generic[K, V]):
         store: TableStore,
         make: Callable[[str, bool], OperatorSupplier],
     ) -> KTable[K, Any]:
-        place = self._place
-        logic = AggregatedTable(store, make)
-        node = OperatorNode(place.graph.namer.named(name, prefix), logic.operator, stores=logic.stores)
-        parent: GraphNode = place.node
-        sources = place.sources
-        if place.rekeyed:
-            parent = self._repartitioned(store)
-            sources = frozenset({parent.name})
-        place.graph.add(node, parent)
-        table = Place(place.graph, node, node.name, store.key_serde, store.value_serde, sources)
-        return KTable(table, logic, store.name if store.queryable else None)
-
-    def _repartitioned(self, store: TableStore) -> RepartitionNode:
-        """The repartition node before an aggregation; a named topic serves all aggregations of this group."""
-        options, place = self._options, self._place
-        made = repartition_node(
-            place.graph,
-            store.name if options.name is None else options.name,
-            options.key_serde,
-            options.value_serde,
-            named=options.name is not None or store.queryable,
-        )
-        if self._repartition is None or options.name is None:
-            self._repartition = made
-        place.graph.add(self._repartition, place.node)
-        return self._repartition
+        node = self._place.graph.namer.named(name, prefix)
+        return self._records.aggregated(node, store, AggregatedTable(store, make), store.key_serde)

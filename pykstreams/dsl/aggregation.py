@@ -1,0 +1,72 @@
+"""What all aggregations of one grouped stream share: the repartition topic before them, and how their tables are made.
+
+A repartition topic that the user named serves every aggregation of the grouped stream; one that is named after a store
+serves that store's aggregation only (``GroupedStreamAggregateBuilder``, 4.3.1).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from pykstreams.dsl.ktable import KTable
+from pykstreams.dsl.options import Grouped
+from pykstreams.dsl.repartitioning import repartition_node
+from pykstreams.dsl.stream import Place
+from pykstreams.dsl.tables import TableLogic
+from pykstreams.serdes.base import Serde
+from pykstreams.topology.graph import GraphNode, OperatorNode, RepartitionNode
+
+
+class AggregateStore(Protocol):
+    """What is asked of the store of an aggregation here; ``queryable`` says that the user named it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def queryable(self) -> bool: ...
+    @property
+    def value_serde(self) -> Serde[Any] | None: ...
+
+
+class GroupedRecords:
+    """The records of a grouped stream, before any aggregation."""
+
+    def __init__(self, place: Place, options: Grouped[Any, Any]) -> None:
+        self.place = place
+        self.options = options
+        self._repartition: RepartitionNode | None = None
+
+    def aggregated(
+        self,
+        name: str,
+        store: AggregateStore,
+        logic: TableLogic,
+        key_serde: Serde[Any] | None,
+        *,
+        grace_ms: int | None = None,
+    ) -> KTable[Any, Any]:
+        """Adds an aggregation of that name over that store, behind a repartition topic where one is needed."""
+        graph, sources = self.place.graph, self.place.sources
+        parent: GraphNode = self.place.node
+        node = OperatorNode(name, logic.operator, stores=logic.stores, grace_ms=grace_ms)
+        if self.place.rekeyed:
+            parent = self.repartitioned(store)
+            sources = frozenset({parent.name})
+        graph.add(node, parent)
+        table = Place(graph, node, name, key_serde, store.value_serde, sources)
+        return KTable(table, logic, store.name if store.queryable else None)
+
+    def repartitioned(self, store: AggregateStore) -> RepartitionNode:
+        """The repartition node before an aggregation over that store, added to the graph."""
+        options, place = self.options, self.place
+        made = repartition_node(
+            place.graph,
+            store.name if options.name is None else options.name,
+            options.key_serde,
+            options.value_serde,
+            named=options.name is not None or store.queryable,
+        )
+        if self._repartition is None or options.name is None:
+            self._repartition = made
+        place.graph.add(self._repartition, place.node)
+        return self._repartition
