@@ -23,6 +23,7 @@ from pykstreams.processors.stateless import (
 from pykstreams.processors.stream_aggregate import StreamAggregate, StreamCount, StreamReduce
 from pykstreams.processors.table import TableFilter, TableMapValues, TableSource, TableToStream
 from pykstreams.processors.table_aggregate import TableAggregate, TableReduce, TableRepartitionMap
+from pykstreams.processors.table_table_join import JoinedView, TableTableJoin, TableTableJoinMerger
 from pykstreams.processors.table_view import StoredView, TableView
 from pykstreams.processors.user import UserFixedKeyProcessor, UserProcessor
 
@@ -32,6 +33,7 @@ __all__ = [
     "FlatMap",
     "FlatMapValues",
     "ForEach",
+    "JoinedView",
     "Map",
     "MapValues",
     "PassThrough",
@@ -48,6 +50,8 @@ __all__ = [
     "TableReduce",
     "TableRepartitionMap",
     "TableSource",
+    "TableTableJoin",
+    "TableTableJoinMerger",
     "TableToStream",
     "TableView",
     "UserFixedKeyProcessor",

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from pykstreams.core.processor import OperatorSupplier
-from pykstreams.core.types import KeyValueMapper, Predicate
+from pykstreams.core.types import KeyValueMapper, Predicate, ValueJoiner
 from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.materialization import TableStore, named_table_store, options_of
 from pykstreams.dsl.options import Grouped, Materialized
 from pykstreams.dsl.stream import Place
+from pykstreams.dsl.table_table_join import join_tables
 from pykstreams.dsl.tables import DerivedTable, TableLogic
 from pykstreams.processors import TableFilter, TableMapValues, TableRepartitionMap, TableToStream
 from pykstreams.topology.graph import OperatorNode
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 V = TypeVar("V")
 KR = TypeVar("KR")
+VO = TypeVar("VO")
 VR = TypeVar("VR")
 
 
@@ -129,6 +131,66 @@ class KTable(Generic[K, V]):
             place.graph, node, node.name, options.key_serde, options.value_serde, place.sources, rekeyed=True
         )
         return KGroupedTable(selected, options.name)
+
+    def join(
+        self,
+        other: KTable[K, VO],
+        joiner: ValueJoiner[V, VO, VR],
+        *,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, VR]:
+        """Joins the rows that both tables have by ``joiner(value, other value)``; ``None`` from it is no row.
+
+        A change of either table gives a change of the join, with the larger timestamp of the two rows. Both tables get
+        a store if they have none to be read from, and their topics must have equal partition counts.
+        """
+        return self._join(other, joiner, materialized, name, left_is_optional=False, right_is_optional=False)
+
+    def left_join(
+        self,
+        other: KTable[K, VO],
+        joiner: Callable[[V, VO | None], VR],
+        *,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, VR]:
+        """Joins each row of this table by ``joiner(value, other value or None)``; see ``join``."""
+        return self._join(other, joiner, materialized, name, left_is_optional=False, right_is_optional=True)
+
+    def outer_join(
+        self,
+        other: KTable[K, VO],
+        joiner: Callable[[V | None, VO | None], VR],
+        *,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, VR]:
+        """Joins the rows that either table has by ``joiner(value or None, other value or None)``; see ``join``."""
+        return self._join(other, joiner, materialized, name, left_is_optional=True, right_is_optional=True)
+
+    def _join(
+        self,
+        other: KTable[K, VO],
+        joiner: Callable[[Any, Any], VR],
+        materialized: Materialized[K, VR] | str | None,
+        name: str | None,
+        *,
+        left_is_optional: bool,
+        right_is_optional: bool,
+    ) -> KTable[K, VR]:
+        if not isinstance(other, KTable):
+            raise TypeError(f"a table is joined with {other!r}; expected a KTable (KStream.to_table makes one)")
+        joined = join_tables(
+            (self._place, self._logic),
+            (other._place, other._logic),
+            joiner,
+            materialized,
+            name,
+            left_is_optional=left_is_optional,
+            right_is_optional=right_is_optional,
+        )
+        return KTable(*joined)
 
     def _filter(
         self,
