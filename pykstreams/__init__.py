@@ -73,7 +73,17 @@ from pykstreams.dsl.grouped import KGroupedStream
 from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.kstream import KStream
 from pykstreams.dsl.ktable import KTable
-from pykstreams.dsl.options import Branched, Consumed, Grouped, Materialized, Produced, Repartitioned
+from pykstreams.dsl.options import (
+    Branched,
+    Consumed,
+    Grouped,
+    Joined,
+    Materialized,
+    Produced,
+    Repartitioned,
+    StreamJoined,
+    TableJoined,
+)
 from pykstreams.runtime.state import State
 from pykstreams.runtime.streams import KafkaStreams
 from pykstreams.serdes import Serdes
@@ -108,6 +118,7 @@ __all__ = [
     "Grouped",
     "InternalTopic",
     "JoinWindows",
+    "Joined",
     "KGroupedStream",
     "KGroupedTable",
     "KStream",
@@ -142,10 +153,12 @@ __all__ = [
     "SlidingWindows",
     "State",
     "Stores",
+    "StreamJoined",
     "StreamThreadExceptionResponse",
     "StreamsBuilder",
     "StreamsConfig",
     "StreamsError",
+    "TableJoined",
     "TaskId",
     "TimeWindows",
     "TopicPartition",

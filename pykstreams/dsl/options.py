@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from pykstreams.core.names import valid_name
-from pykstreams.core.types import Duration, StreamPartitioner, TimestampExtractor
+from pykstreams.core.types import Duration, StreamPartitioner, TimestampExtractor, duration_ms
 from pykstreams.serdes.base import Serde
 from pykstreams.state.suppliers import DslStoreSuppliers, StoreSupplier
 from pykstreams.topology.offset_reset import AutoOffsetReset
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 V = TypeVar("V")
+KO = TypeVar("KO")
+VO = TypeVar("VO")
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,64 @@ class Grouped(_NamedOptions, Generic[K, V]):
 
     key_serde: Serde[K] | None = None
     value_serde: Serde[V] | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamJoined(_NamedOptions, Generic[K, V, VO]):
+    """How two streams are joined; ``value_serde`` is that of the left side, ``other_value_serde`` of the right one.
+
+    ``name`` names the steps and the repartition topics, ``store_name`` the stores and so their changelogs. The window
+    stores can be given by ``this_store_supplier`` and ``other_store_supplier``, which must retain duplicates and have
+    the window size and retention of the join; these have a changelog of default settings, whatever ``logging`` and
+    ``topic_config`` say (``KStreamImplJoin.joinWindowStoreBuilderFromSupplier``, 4.3.1).
+    """
+
+    key_serde: Serde[K] | None = None
+    value_serde: Serde[V] | None = None
+    other_value_serde: Serde[VO] | None = None
+    name: str | None = None
+    store_name: str | None = None
+    this_store_supplier: StoreSupplier[Any] | None = None
+    other_store_supplier: StoreSupplier[Any] | None = None
+    dsl_store_suppliers: DslStoreSuppliers | None = None
+    logging: bool = True
+    topic_config: Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.store_name is not None:
+            valid_name(self.store_name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joined(_NamedOptions, Generic[K, V, VO]):
+    """How a stream is joined with a table; ``name`` also names the repartition topic, if there is one.
+
+    With ``grace_period`` a stream record waits that long for the table to catch up; the table must be versioned.
+    """
+
+    key_serde: Serde[K] | None = None
+    value_serde: Serde[V] | None = None
+    other_value_serde: Serde[VO] | None = None
+    name: str | None = None
+    grace_period: Duration | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.grace_period is not None:
+            duration_ms(self.grace_period, "grace period of a join")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableJoined(_NamedOptions, Generic[K, KO]):
+    """How a foreign-key join of tables sends its messages: partitioners of the left and the right table's topics.
+
+    A partitioner is needed where the rows of a table are not partitioned by the default one.
+    """
+
+    partitioner: StreamPartitioner[K, None] | None = None
+    other_partitioner: StreamPartitioner[KO, None] | None = None
     name: str | None = None
 
 
