@@ -21,6 +21,7 @@ class AdaptedEngine:
         self._kept, self._shown = kept, shown
         self.persistent = engine.persistent
         self.open = engine.open
+        self.drop = engine.drop
         self.end_restore = engine.end_restore
         self.commit = engine.commit
         self.committed_offset = engine.committed_offset

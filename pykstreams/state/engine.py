@@ -56,6 +56,13 @@ class Engine(BytesStore, Protocol):
         """Takes many rows read from a changelog, later ones over earlier ones."""
         ...
 
+    def drop(self, lower: bytes, upper: bytes, /) -> None:
+        """Deletes the rows from ``lower`` up to, and without, ``upper``, at the latest with the next commit.
+
+        Until then they may still be seen: who drops a range reads and writes it no more.
+        """
+        ...
+
     def end_restore(self) -> None:
         """Makes ready for reads after ``write``; without it, the first read does."""
         ...

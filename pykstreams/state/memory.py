@@ -29,6 +29,12 @@ class _Memory:
         rows = self._rows
         return iter([(key, rows[key]) for key in self._keys.between(lower, upper, reverse)])
 
+    def drop(self, lower: bytes, upper: bytes) -> None:
+        rows, discard = self._rows, self._keys.discard
+        for key in self._keys.between(lower, upper, False):
+            del rows[key]
+            discard(key)
+
     def end_restore(self) -> None:
         """There is nothing to make ready."""
 

@@ -34,6 +34,7 @@ from pykstreams.core.errors import InvalidStateStoreError, ProcessorStateError
 from pykstreams.state.checkpoint import decode_offset, encode_offset
 from pykstreams.state.engine import Row, Write
 from pykstreams.state.store import StoreContext
+from pykstreams.state.transactional import Range
 
 BLOCK_CACHE_BYTES: Final = 50 << 20
 WRITE_BUFFER_BYTES: Final = 16 << 20
@@ -130,13 +131,15 @@ class RocksDbEngine:
         if self._db is not None and self._loading:
             self._reopen(loading=False)
 
-    def write_batch(self, rows: Iterable[Write], offset: int | None) -> None:
-        self._write(rows, offset)
+    def write_batch(self, rows: Iterable[Write], offset: int | None, dropped: Iterable[Range] = ()) -> None:
+        self._write(rows, offset, dropped)
 
-    def _write(self, rows: Iterable[Write], offset: int | None) -> int:
+    def _write(self, rows: Iterable[Write], offset: int | None, dropped: Iterable[Range] = ()) -> int:
         db = self._opened_db()
         batch = WriteBatch(raw_mode=True)
         put, delete = batch.put, batch.delete
+        for lower, upper in dropped:
+            batch.delete_range(lower, upper)
         for key, packed in rows:
             if packed is None:
                 delete(key)

@@ -8,7 +8,7 @@ an offset: what is durable then lies ahead of its offset, and reading the change
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from pykstreams.state.engine import Row, Write
 from pykstreams.state.ordered import OrderedKeys, merged
@@ -19,6 +19,10 @@ UNCOMMITTED_LIMIT_BYTES: Final = 64 << 20
 
 _ROW_BYTES: Final = 64
 """What a waiting row costs besides its key and value, about."""
+
+
+Range: TypeAlias = tuple[bytes, bytes]
+"""The keys from the first up to, and without, the second."""
 
 
 class DurableEngine(Protocol):
@@ -44,8 +48,8 @@ class DurableEngine(Protocol):
         """Makes ready for reads after ``load``; without it, the first read does."""
         ...
 
-    def write_batch(self, rows: Iterable[Write], offset: int | None) -> None:
-        """Writes rows, and the offset they stand for, all or nothing."""
+    def write_batch(self, rows: Iterable[Write], offset: int | None, dropped: Iterable[Range] = ()) -> None:
+        """Drops ranges, then writes rows, and the offset they stand for, all or nothing."""
         ...
 
     def committed_offset(self) -> int | None:
@@ -72,6 +76,7 @@ class WriteBuffer:
         self._writes_early = True
         self._pending: dict[bytes, bytes | None] = {}
         self._keys = OrderedKeys(self._pending)
+        self._dropped: list[Range] = []
         self.uncommitted_bytes = 0
 
     def open(self, context: StoreContext) -> None:
@@ -114,11 +119,20 @@ class WriteBuffer:
             self._flush(None)
         self._engine.load(rows)
 
+    def drop(self, lower: bytes, upper: bytes) -> None:
+        pending = self._pending
+        if pending:
+            for key in self._keys.between(lower, upper, False):
+                packed = pending.pop(key)
+                self._keys.discard(key)
+                self.uncommitted_bytes -= len(key) + _ROW_BYTES + (0 if packed is None else len(packed))
+        self._dropped.append((lower, upper))
+
     def end_restore(self) -> None:
         self._engine.end_load()
 
     def commit(self, offset: int | None) -> None:
-        if self._pending or offset is not None:
+        if self._pending or self._dropped or offset is not None:
             self._flush(offset)
 
     def committed_offset(self) -> int | None:
@@ -129,13 +143,15 @@ class WriteBuffer:
         return self._engine.approximate_num_entries() + waiting
 
     def close(self) -> None:
+        self._dropped.clear()
         self._pending.clear()
         self._keys.clear()
         self.uncommitted_bytes = 0
         self._engine.close()
 
     def _flush(self, offset: int | None) -> None:
-        self._engine.write_batch(self._pending.items(), offset)
+        self._engine.write_batch(self._pending.items(), offset, self._dropped)
+        self._dropped.clear()
         self._pending.clear()
         self._keys.clear()
         self.uncommitted_bytes = 0

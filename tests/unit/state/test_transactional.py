@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from pykstreams.state.engine import Row, Write
 from pykstreams.state.store import StoreContext
-from pykstreams.state.transactional import WriteBuffer
+from pykstreams.state.transactional import Range, WriteBuffer
 from tests.unit.state.support import Context
 
 
@@ -31,12 +31,15 @@ class Disk:
         keys = sorted(key for key in self.rows if (lower is None or lower <= key) and (upper is None or key < upper))
         return iter([(key, self.rows[key]) for key in (reversed(keys) if reverse else keys)])
 
-    def load(self, rows: Sequence[Write]) -> None:
+    def load(self, rows: Iterable[Write]) -> None:
         self.write_batch(rows, None)
 
-    def write_batch(self, rows: Iterable[Write], offset: int | None) -> None:
+    def write_batch(self, rows: Iterable[Write], offset: int | None, dropped: Iterable[Range] = ()) -> None:
         batch = list(rows)
         self.batches.append((batch, offset))
+        for lower, upper in dropped:
+            for key in [key for key in self.rows if lower <= key < upper]:
+                del self.rows[key]
         for key, packed in batch:
             if packed is None:
                 self.rows.pop(key, None)

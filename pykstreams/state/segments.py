@@ -1,0 +1,177 @@
+"""Retention: an engine over an engine that forgets what has become too old.
+
+Observed stream time is the highest time that was put. What is older than it by the retention is hidden from every
+read; in segments it is refused only when its whole segment is, and segments go as a whole (``AbstractSegments``,
+``AbstractRocksDBSegmentedBytesStore``), while ``exact`` engines refuse what they hide (``InMemoryWindowStore``,
+``InMemorySessionStore``, 4.3.1). What is dropped goes as one range with the next commit.
+
+Observed stream time is not kept: after reopening it starts anew, from what is restored and put, as in Kafka Streams.
+
+Invariant: no read shows a row that was dropped, committed or not.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from typing import Final
+
+from pykstreams.core.metrics import Counter
+from pykstreams.state.composed_keys import KeySchema, number_of, prefix_of
+from pykstreams.state.engine import Engine, Row, Write
+from pykstreams.state.store import StoreContext
+
+logger = logging.getLogger(__name__)
+
+NO_TIME: Final = -1
+"""Observed stream time before the first row."""
+
+_key_of = itemgetter(0)
+
+
+class SegmentedEngine:
+    """Rows with composed keys, for a time.
+
+    :param retention_ms: how long after its time a row can be read.
+    :param interval_ms: how long a segment is.
+    :param exact: whether rows are refused as soon as they cannot be read.
+    """
+
+    def __init__(
+        self, engine: Engine, schema: KeySchema, retention_ms: int, interval_ms: int, name: str, *, exact: bool
+    ) -> None:
+        self._engine = engine
+        self._schema = schema
+        self._time_of = schema.time_of
+        self._retention = retention_ms
+        self._interval = interval_ms
+        self._exact = exact
+        self._name = name
+        self._get, self._put = engine.get, engine.put
+        self._dropped_at_once = retention_ms // 8 + 1 if exact else 1
+        self.persistent = engine.persistent
+        self.end_restore = engine.end_restore
+        self.commit = engine.commit
+        self.committed_offset = engine.committed_offset
+        self.approximate_num_entries = engine.approximate_num_entries
+        self.close = engine.close
+        self._forget()
+
+    def _forget(self) -> None:
+        self.observed_time = NO_TIME
+        self.shown_from = NO_TIME - self._retention + 1
+        self._taken_from = 0
+        self._dropped_before = 0
+        self._kept: tuple[int, int] | None = None
+
+    @property
+    def uncommitted_bytes(self) -> int:
+        return self._engine.uncommitted_bytes
+
+    @property
+    def first_number(self) -> int:
+        """The lowest prefix that a row may have."""
+        first = max(self._taken_from, 0) // self._schema.prefix_ms
+        return first if self._kept is None else max(first, self._kept[0])
+
+    @property
+    def last_number(self) -> int:
+        """The highest prefix that a row may have; -1 when there is none."""
+        last = self.observed_time // self._schema.prefix_ms
+        return last if self._kept is None else max(last, self._kept[1])
+
+    def open(self, context: StoreContext) -> None:
+        self._engine.open(context)
+        self._get, self._put = self._engine.get, self._engine.put
+        self._forget()
+        self._refused: Counter = context.metrics.counter(
+            "dropped-records-total", "stream-task-metrics", task_id=str(context.task_id)
+        )
+        self._warned = False
+        self._task_id = context.task_id
+        if self.persistent:
+            self._kept = self._find_kept()
+
+    def _find_kept(self) -> tuple[int, int] | None:
+        """Looks between which prefixes the rows lie that were kept before."""
+        oldest, newest = (next(self._engine.scan(None, None, reverse), None) for reverse in (False, True))
+        if oldest is None or newest is None:
+            return None
+        return number_of(oldest[0]), number_of(newest[0])
+
+    def get(self, key: bytes) -> bytes | None:
+        if self._time_of(key) < self.shown_from:
+            return None
+        return self._get(key)
+
+    def put(self, key: bytes, packed: bytes | None) -> None:
+        time = self._time_of(key)
+        if time > self.observed_time:
+            self._advance(time)
+        if time < self._taken_from:
+            self._refuse(time)
+            return
+        self._put(key, packed)
+
+    def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
+        shown_from = self.shown_from
+        if shown_from <= 0:
+            return self._engine.scan(lower, upper, reverse)
+        width = self._schema.prefix_ms
+        first = prefix_of(shown_from // width)
+        if lower is None or lower < first:
+            lower = first
+        found = self._engine.scan(lower, upper, reverse)
+        if width == 1 or number_of(lower) > shown_from // width:
+            return found
+        time_of = self._time_of
+        return (row for row in found if time_of(row[0]) >= shown_from)
+
+    def write(self, rows: Iterable[Write]) -> None:
+        """Takes restored rows: the newest of all decides which are too old."""
+        found = list(rows)
+        if not found:
+            return
+        time_of = self._time_of
+        times = [time_of(key) for key in map(_key_of, found)]
+        newest = max(times)
+        if newest > self.observed_time:
+            self._advance(newest)
+        taken_from = self._taken_from
+        if min(times) < taken_from:
+            found = [row for row, time in zip(found, times, strict=True) if time >= taken_from]
+        self._engine.write(found)
+
+    def drop(self, lower: bytes, upper: bytes) -> None:
+        self._engine.drop(lower, upper)
+
+    def _advance(self, time: int) -> None:
+        is_empty = self.observed_time == NO_TIME and self._kept is None
+        self.observed_time = time
+        self.shown_from = time - self._retention + 1
+        if self._exact:
+            self._taken_from = self.shown_from
+        else:
+            self._taken_from = max(self._taken_from, (time - self._retention) // self._interval * self._interval)
+        if is_empty:
+            self._dropped_before = max(self._taken_from, 0)
+        elif self._taken_from - self._dropped_before >= self._dropped_at_once:
+            width = self._schema.prefix_ms
+            self._engine.drop(prefix_of(self._dropped_before // width), prefix_of(self._taken_from // width))
+            self._dropped_before = self._taken_from
+
+    def _refuse(self, time: int) -> None:
+        self._refused.add()
+        if self._warned:
+            return
+        self._warned = True
+        logger.warning(
+            "store %r of task %s drops rows that are older than its retention of %d ms: the first has the time %d, "
+            "when the newest has %d. Give the store a longer retention if such rows matter",
+            self._name,
+            self._task_id,
+            self._retention,
+            time,
+            self.observed_time,
+        )
