@@ -6,17 +6,16 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
-from pykstreams.core.errors import ConfigError, InvalidStateStoreError
+from pykstreams.core.errors import InvalidStateStoreError
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.core.types import Headers
-from pykstreams.serdes.base import Serde, bind_deserializer, bind_serializer
-from pykstreams.serdes.defaults import or_default
+from pykstreams.serdes.base import bind_serializer
 from pykstreams.state.caching import UNSET, CachingStore
 from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.changelogging import record_being_processed
 from pykstreams.state.engine import BytesStore, Engine, after, prefix_end
 from pykstreams.state.layout import NO_TIMESTAMP, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
-from pykstreams.state.rows import KeyEncoder, RowCodec, Rows, null_key, rows_of_bytes, rows_of_objects
+from pykstreams.state.rows import RowCodec, Rows, null_key, rows_of_bytes, rows_of_objects
 from pykstreams.state.store import (
     ChangelogRow,
     FlushListener,
@@ -28,6 +27,7 @@ from pykstreams.state.store import (
     TimestampedKeyValueStoreWithHeaders,
     ValueTimestampHeaders,
 )
+from pykstreams.state.store_serdes import bound_codec
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -82,7 +82,7 @@ class MeteredKeyValueStore(KeyValueStore[K, V]):
         return self._engine.uncommitted_bytes
 
     def init(self, context: StoreContext) -> None:
-        codec = self._bind_serdes(context)
+        codec = bound_codec(self._name, *self._serdes, self.layout, context)
         layers = self._open_layers(context, codec)
         self._codec = codec
         self._current = context.current
@@ -248,30 +248,6 @@ class MeteredKeyValueStore(KeyValueStore[K, V]):
             f"store {self._name!r} is not open: it belongs to a task that was closed, moved, or not yet started; "
             "ask the context for the store again"
         )
-
-    def _bind_serdes(self, context: StoreContext) -> RowCodec:
-        topic = context.changelog_topic(self._name)
-        key_serde = self._serde(self._serdes[0], context, "key")
-        value_serde = self._serde(self._serdes[1], context, "value")
-        return RowCodec(
-            self.layout,
-            cast("KeyEncoder", bind_serializer(key_serde.serializer, topic)),
-            bind_deserializer(key_serde.deserializer, topic),
-            bind_serializer(value_serde.serializer, topic),
-            bind_deserializer(value_serde.deserializer, topic),
-        )
-
-    def _serde(self, given: Any, context: StoreContext, side: str) -> Any:
-        def default() -> Serde[Any]:
-            return cast("Serde[Any]", getattr(context.config, f"default_{side}_serde"))
-
-        try:
-            return or_default(given, default)
-        except ConfigError as error:
-            raise ConfigError(
-                f"store {self._name!r} of task {context.task_id} has no {side} serde ({error}); give it one where "
-                f"it is made ({side}_serde=...), or set default.{side}.serde"
-            ) from error
 
 
 class MeteredTimestampedKeyValueStore(MeteredKeyValueStore[K, ValueAndTimestamp[V]], TimestampedKeyValueStore[K, V]):
