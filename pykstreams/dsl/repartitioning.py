@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from pykstreams.core.types import StreamPartitioner
-from pykstreams.processors import Filter
+from pykstreams.processors import Filter, PassThrough
 from pykstreams.serdes.base import Serde
 from pykstreams.topology.graph import Graph, RepartitionNode, RepartitionSettings
 from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
@@ -38,7 +38,7 @@ def repartition_node(
     if not _GENERATED.fullmatch(prefix):
         sink, null_keys, source = f"{topic}-sink", f"{topic}-filter", f"{topic}-source"
     settings = RepartitionSettings(topic, sink, source, key_serde, value_serde, partitioner, num_partitions)
-    return RepartitionNode(settings, null_keys, Filter(_has_key), optimizable=optimizable)
+    return RepartitionNode(settings, null_keys, Filter(_has_key), PassThrough(), optimizable=optimizable)
 
 
 def _has_key(key: Any, value: Any) -> bool:

@@ -21,7 +21,10 @@ from pykstreams.topology.topology import Topology
 
 
 class GraphNode:
-    """A logical node. Subclasses say in ``write`` what it becomes."""
+    """A logical node. Subclasses say in ``write`` what it becomes.
+
+    ``joins_null_keys`` marks joins that give results for records without key: repartition topics above keep these.
+    """
 
     def __init__(
         self, name: str, *, changes_key: bool = False, changes_value: bool = False, merges: bool = False
@@ -31,6 +34,7 @@ class GraphNode:
         self.changes_value = changes_value
         self.merges = merges
         self.grace_ms: int | None = None
+        self.joins_null_keys = False
         self.priority = 0
         self.parents: list[GraphNode] = []
         self.children: list[GraphNode] = []
@@ -123,9 +127,11 @@ class OperatorNode(GraphNode):
         changes_value: bool = False,
         merges: bool = False,
         grace_ms: int | None = None,
+        joins_null_keys: bool = False,
     ) -> None:
         super().__init__(name, changes_key=changes_key, changes_value=changes_value, merges=merges)
         self.grace_ms = grace_ms
+        self.joins_null_keys = joins_null_keys
         self.operator = operator
         self.stores = stores
         self.connect = connect
@@ -154,22 +160,31 @@ class RepartitionSettings:
 class RepartitionNode(GraphNode):
     """Sends records through a topic of the application's own, so that they come back partitioned by their key.
 
-    ``filter_operator`` drops what must not be sent (records without key, unless a join further down wants them).
-    The optimizer may replace one that is ``optimizable``.
+    ``filter_operator`` drops records without key; where ``keeps_null_keys`` says that a join further down wants them
+    ``pass_operator`` stands in its place. The optimizer may replace one that is ``optimizable``.
     """
 
     def __init__(
-        self, settings: RepartitionSettings, filter_name: str, filter_operator: Supplier, *, optimizable: bool
+        self,
+        settings: RepartitionSettings,
+        filter_name: str,
+        filter_operator: Supplier,
+        pass_operator: Supplier,
+        *,
+        optimizable: bool,
     ) -> None:
         super().__init__(settings.source_name)
         self.settings = settings
         self.filter_name = filter_name
         self.filter_operator = filter_operator
+        self.pass_operator = pass_operator
         self.optimizable = optimizable
+        self.keeps_null_keys = False
 
     def write(self, topology: Topology) -> None:
         topology.add_internal_topic(self.settings.topic, self.settings.num_partitions)
-        topology.add_processor(self.filter_name, self.filter_operator, *self.parent_names)
+        operator = self.pass_operator if self.keeps_null_keys else self.filter_operator
+        topology.add_processor(self.filter_name, operator, *self.parent_names)
         _add_topic_between(topology, self.settings, (self.filter_name,))
 
 
@@ -183,6 +198,56 @@ class GroupedTableRepartitionNode(GraphNode):
     def write(self, topology: Topology) -> None:
         topology.add_internal_topic(self.settings.topic, self.settings.num_partitions)
         _add_topic_between(topology, self.settings, self.parent_names)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinStep:
+    """One processor of a stream-stream join, with the stores that it brings."""
+
+    name: str
+    operator: Supplier
+    stores: tuple[StoreFactory, ...] = ()
+
+    def write(self, topology: Topology, *parents: str) -> None:
+        topology.add_processor(self.name, self.operator, *parents)
+        for store in self.stores:
+            topology.add_state_store(store, self.name)
+
+
+class StreamStreamJoinNode(GraphNode):
+    """Joins two streams behind the nodes that keep the records of each side, and merges the results of both sides.
+
+    The optimizer makes a stream that is joined with itself a ``self_join``: one step, one store, and the node that
+    keeps the right side is gone (``StreamStreamJoinNode``, 4.3.1).
+    """
+
+    def __init__(
+        self,
+        *,
+        this_windowed: str,
+        other_windowed: str,
+        this_join: JoinStep,
+        other_join: JoinStep,
+        merge: JoinStep,
+        self_join: JoinStep,
+        joins_null_keys: bool,
+    ) -> None:
+        super().__init__(merge.name)
+        self.this_windowed = this_windowed
+        self.other_windowed = other_windowed
+        self.joins_null_keys = joins_null_keys
+        self.joins_itself = False
+        self._steps = this_join, other_join, merge
+        self._self_join = self_join
+
+    def write(self, topology: Topology) -> None:
+        if self.joins_itself:
+            self._self_join.write(topology, self.this_windowed)
+            return
+        this_join, other_join, merge = self._steps
+        this_join.write(topology, self.this_windowed)
+        other_join.write(topology, self.other_windowed)
+        merge.write(topology, this_join.name, other_join.name)
 
 
 class SinkNode(GraphNode):
@@ -232,6 +297,8 @@ class Graph:
         self.namer = NodeNamer()
         self.copartitioned: list[set[str]] = []
         self.implicit_names = ImplicitNames()
+        self.join_repartitions: dict[object, RepartitionNode] = {}
+        """The node by which a stream was repartitioned for a join, by the place of the stream."""
         self._next_priority = 0
 
     def add(self, node: GraphNode, *parents: GraphNode) -> None:

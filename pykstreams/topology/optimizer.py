@@ -1,6 +1,6 @@
-"""Rewrites of the logical graph: duplicate sources always, the rest as ``topology.optimization`` says.
+"""Rewrites of the logical graph: duplicate sources and null keys always, the rest as ``topology.optimization`` says.
 
-Source: ``InternalStreamsBuilder.buildAndOptimizeTopology``, 4.3.1 (KIP-295, KIP-312).
+Source: ``InternalStreamsBuilder.buildAndOptimizeTopology``, 4.3.1 (KIP-295, KIP-312, KIP-862, KIP-962).
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from pykstreams.topology.graph import (
     GraphNode,
     RepartitionNode,
     StreamSourceNode,
+    StreamStreamJoinNode,
     TableSourceNode,
 )
 
 _REUSE_SOURCE_TOPICS = "reuse.ktable.source.topics"
 _MERGE_REPARTITION_TOPICS = "merge.repartition.topics"
+_SINGLE_STORE_SELF_JOIN = "single.store.self.join"
 
 
 def optimize(
@@ -34,6 +36,26 @@ def optimize(
                 node.reuses_topic = True
     if _MERGE_REPARTITION_TOPICS in wanted:
         _merge_repartition_topics(graph, make_repartition)
+    if _SINGLE_STORE_SELF_JOIN in wanted:
+        _simplify_self_joins(graph)
+    _keep_null_keys_for_joins(graph)
+
+
+def _keep_null_keys_for_joins(graph: Graph) -> None:
+    """Lets repartition topics take records without key where a join further down gives a result for them (KIP-962).
+
+    Source: ``NodesWithRelaxedNullKeyJoinDownstream.find``, 4.3.1.
+    """
+    waiting = [node for node in graph.nodes() if node.joins_null_keys]
+    above: set[GraphNode] = set()
+    while waiting:
+        for parent in waiting.pop().parents:
+            if parent not in above:
+                above.add(parent)
+                waiting.append(parent)
+    for node in above:
+        if isinstance(node, RepartitionNode):
+            node.keeps_null_keys = True
 
 
 def _merge_duplicate_sources(graph: Graph) -> None:
@@ -157,3 +179,17 @@ def _ancestor(start: GraphNode, matches: Callable[[GraphNode], bool]) -> GraphNo
         if found is not None:
             return found
     return None
+
+
+def _simplify_self_joins(graph: Graph) -> None:
+    """Gives one store to a stream that is joined with itself, whatever the kind of the join.
+
+    That is where both sides come to the join from the same node (``rewriteSingleStoreSelfJoin``, 4.3.1).
+    """
+    for node in graph.nodes():
+        if isinstance(node, StreamStreamJoinNode) and len(node.parents) == 1:
+            parent = node.parents[0]
+            for child in list(parent.children):
+                if child.name == node.other_windowed:
+                    parent.remove_child(child)
+            node.joins_itself = True
