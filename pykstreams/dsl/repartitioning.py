@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from pykstreams.core.types import StreamPartitioner
+from pykstreams.dsl.stream import Place
 from pykstreams.processors import Filter, PassThrough
 from pykstreams.serdes.base import Serde
 from pykstreams.topology.graph import Graph, RepartitionNode, RepartitionSettings
@@ -39,6 +40,26 @@ def repartition_node(
         sink, null_keys, source = f"{topic}-sink", f"{topic}-filter", f"{topic}-source"
     settings = RepartitionSettings(topic, sink, source, key_serde, value_serde, partitioner, num_partitions)
     return RepartitionNode(settings, null_keys, Filter(_has_key), PassThrough(), optimizable=optimizable)
+
+
+def repartitioned_for_join(
+    place: Place, name: str | None, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
+) -> Place:
+    """The place to join a stream at: itself, or behind a repartition topic where its keys may have changed.
+
+    Without a name the topic is named after the stream, and made once for all joins of that stream
+    (``KStreamImpl.repartitionForJoin``, 4.3.1). Serdes that are not given are those of the stream.
+    """
+    if not place.rekeyed:
+        return place
+    graph, prefix = place.graph, name or place.name
+    key_serde, value_serde = key_serde or place.key_serde, value_serde or place.value_serde
+    made = repartition_node(graph, prefix, key_serde, value_serde, named=name is not None)
+    node = graph.join_repartitions.get(place)
+    if node is None or prefix != place.name:
+        node = graph.join_repartitions[place] = made
+        graph.add(node, place.node)
+    return Place(graph, node, node.name, key_serde, value_serde, frozenset({node.name}))
 
 
 def _has_key(key: Any, value: Any) -> bool:
