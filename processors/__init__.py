@@ -21,6 +21,8 @@ from pykstreams.processors.stateless import (
     SelectKey,
 )
 from pykstreams.processors.stream_aggregate import StreamAggregate, StreamCount, StreamReduce
+from pykstreams.processors.stream_table_join import StreamTableJoin
+from pykstreams.processors.suppress import SuppressedView, TableSuppress
 from pykstreams.processors.table import TableFilter, TableMapValues, TableSource, TableToStream
 from pykstreams.processors.table_aggregate import TableAggregate, TableReduce, TableRepartitionMap
 from pykstreams.processors.table_table_join import JoinedView, TableTableJoin, TableTableJoinMerger
@@ -44,12 +46,15 @@ __all__ = [
     "StreamAggregate",
     "StreamCount",
     "StreamReduce",
+    "StreamTableJoin",
+    "SuppressedView",
     "TableAggregate",
     "TableFilter",
     "TableMapValues",
     "TableReduce",
     "TableRepartitionMap",
     "TableSource",
+    "TableSuppress",
     "TableTableJoin",
     "TableTableJoinMerger",
     "TableToStream",
