@@ -1,4 +1,4 @@
-"""Joins of a stream with a table: what ``KStream.join`` and ``left_join`` put into the graph when they are given one."""
+"""Joins of a stream with a table: what ``KStream.join`` and ``left_join`` put into the graph for a table."""
 
 from __future__ import annotations
 
@@ -66,7 +66,6 @@ def join_stream_with_global_table(
 
 
 def _added(stream: Place, name: str, operator: StreamTableJoin, stores: tuple[str, ...]) -> OperatorNode:
-    node = OperatorNode(name, lambda: operator, connect=stores)
-    node.joins_null_keys = operator.left
+    node = OperatorNode(name, lambda: operator, connect=stores, joins_null_keys=operator.left)
     stream.graph.add(node, stream.node)
     return node
