@@ -84,6 +84,7 @@ from pykstreams.dsl.options import (
     StreamJoined,
     TableJoined,
 )
+from pykstreams.dsl.suppression import BufferConfig, BufferFullStrategy, Suppressed
 from pykstreams.runtime.state import State
 from pykstreams.runtime.streams import KafkaStreams
 from pykstreams.serdes import Serdes
@@ -97,6 +98,8 @@ __all__ = [
     "AutoOffsetReset",
     "Branched",
     "BranchedKStream",
+    "BufferConfig",
+    "BufferFullStrategy",
     "BuiltInDslStoreSuppliers",
     "Cancellable",
     "ClusterError",
@@ -158,6 +161,7 @@ __all__ = [
     "StreamsBuilder",
     "StreamsConfig",
     "StreamsError",
+    "Suppressed",
     "TableJoined",
     "TaskId",
     "TimeWindows",

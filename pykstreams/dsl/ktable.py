@@ -11,6 +11,7 @@ from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.materialization import TableStore, named_table_store, options_of
 from pykstreams.dsl.options import Grouped, Materialized
 from pykstreams.dsl.stream import Place
+from pykstreams.dsl.suppression import Suppressed, suppress
 from pykstreams.dsl.table_table_join import join_tables
 from pykstreams.dsl.tables import DerivedTable, TableLogic
 from pykstreams.processors import TableFilter, TableMapValues, TableRepartitionMap, TableToStream
@@ -113,6 +114,15 @@ class KTable(Generic[K, V]):
             Place(place.graph, node, node.name, place.key_serde, place.value_serde, place.sources)
         )
         return stream if key_mapper is None else stream.select_key(key_mapper)
+
+    def suppress(self, suppressed: Suppressed) -> KTable[K, V]:
+        """Holds changes back until a window closes, or for a time; see ``Suppressed``.
+
+        What waits is kept in a store in memory with a changelog; a table read from a topic is kept, too, since others
+        read the old value of a row whose change waits.
+        """
+        place, logic = suppress(self._place, self._logic, suppressed)
+        return KTable(place, logic, None)
 
     def group_by(
         self,

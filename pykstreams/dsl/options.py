@@ -27,14 +27,16 @@ VO = TypeVar("VO")
 
 
 @dataclass(frozen=True)
-class _Options:
+class Options:
+    """What all option objects have in common."""
+
     def replace(self, **changes: Any) -> Self:
         """Gives a copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
 
 @dataclass(frozen=True)
-class _NamedOptions(_Options):
+class _NamedOptions(Options):
     def __post_init__(self) -> None:
         name = getattr(self, "name", None)
         if name is not None:
@@ -146,7 +148,7 @@ class Repartitioned(_NamedOptions, Generic[K, V]):
 
 
 @dataclass(frozen=True)
-class Branched(_Options, Generic[K, V]):
+class Branched(Options, Generic[K, V]):
     """A branch: its name, and what is done with its stream.
 
     With ``function`` the stream that it returns is the one in the result of the split (``None``: the branch is not in
@@ -165,7 +167,7 @@ class Branched(_Options, Generic[K, V]):
 
 
 @dataclass(frozen=True)
-class Materialized(_Options, Generic[K, V]):
+class Materialized(Options, Generic[K, V]):
     """How a table keeps its rows.
 
     The one positional argument is the name of the store, or a supplier of it; a named store can be queried. ``caching``

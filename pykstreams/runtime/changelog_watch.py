@@ -28,7 +28,7 @@ class ChangelogWatch:
         """Gives the writer with a count of its bytes."""
         written = 0
 
-        def write_and_count(key: bytes, value: bytes | None, timestamp: int, headers: Headers) -> None:
+        def write_and_count(key: bytes, value: bytes | None, timestamp: int | None, headers: Headers) -> None:
             nonlocal written
             write(key, value, timestamp, headers)
             written += len(key) + len(value or b"") + _RECORD_BYTES

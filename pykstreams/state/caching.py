@@ -28,9 +28,9 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from pykstreams.core.processor import CurrentRecord
-from pykstreams.core.types import Headers
 from pykstreams.state.engine import BytesStore, Row
 from pykstreams.state.ordered import OrderedKeys, merged
+from pykstreams.state.record_context import context_bytes
 
 MEASURED_PUTS: Final = 1000
 SAMPLE_EVERY: Final = 64
@@ -45,7 +45,7 @@ Forward: TypeAlias = Callable[[bytes, bytes | None, bytes | None, Any, int], Non
 """Takes what leaves a cache: (key, new packed value, old packed value, new object or ``UNSET``, the object's time)."""
 
 _NODE_BYTES: Final = 24 + 1  # three references of the list node, and the dirty flag (NamedCache.LRUNode, LRUCacheEntry)
-_CLEAN_CONTEXT_BYTES: Final = 20  # offset, timestamp, partition (ProcessorRecordContext)
+_CLEAN_CONTEXT_BYTES: Final = context_bytes(None)
 
 
 class RecordCache:
@@ -143,7 +143,7 @@ class CachingStore:
     def put(self, key: bytes, packed: bytes | None) -> None:
         entry = self._entry_to_write(key)
         entry.value, entry.packed = UNSET, packed
-        self._written(entry, _context_bytes(self._current.raw) + (0 if packed is None else len(packed)))
+        self._written(entry, context_bytes(self._current.raw) + (0 if packed is None else len(packed)))
 
     def finder(self) -> Callable[[bytes], CacheEntry | None]:
         """Makes the function that gives what ``entry`` gives, with less ado for keys that the cache has."""
@@ -191,7 +191,7 @@ class CachingStore:
         tick = self._next_tick()
         if self._measures or not tick % SAMPLE_EVERY:
             packed = self._encode(value, timestamp)
-            content_bytes = _context_bytes(self._current.raw) + (0 if packed is None else len(packed))
+            content_bytes = context_bytes(self._current.raw) + (0 if packed is None else len(packed))
             if self._send_old_values or packed is None:
                 value = UNSET
             self._measured += 1
@@ -329,14 +329,3 @@ class CachingStore:
                     forward(key, packed, old if send_old else None, UNSET if packed is None else value, entry.timestamp)
         finally:
             current.raw = saved
-
-
-def _context_bytes(raw: tuple[Any, int, Headers] | None) -> int:
-    """The size of a record's context in an entry (``ProcessorRecordContext.residentMemorySizeEstimate``)."""
-    if raw is None:
-        return _CLEAN_CONTEXT_BYTES
-    message, _, headers = raw
-    size = _CLEAN_CONTEXT_BYTES if message is None else _CLEAN_CONTEXT_BYTES + len(message.topic())
-    for name, value in headers:
-        size += len(name) + (0 if value is None else len(value))
-    return size

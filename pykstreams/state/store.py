@@ -30,8 +30,8 @@ KContra = TypeVar("KContra", contravariant=True)
 ChangelogRow: TypeAlias = tuple[bytes, bytes | None, int, Headers]
 """A record of a changelog: key, value, timestamp in ms, headers."""
 
-ChangelogWriter: TypeAlias = Callable[[bytes, bytes | None, int, Headers], object]
-"""Sends one changelog record: (key, value, timestamp in ms, headers)."""
+ChangelogWriter: TypeAlias = Callable[[bytes, bytes | None, int | None, Headers], object]
+"""Sends one changelog record: (key, value, timestamp in ms, headers); ``None`` leaves the time to the producer."""
 
 FlushListener: TypeAlias = Callable[[Any, Any, Any, int, Headers], None]
 """Takes what leaves a cache: (key, new value, old value, timestamp in ms, headers)."""

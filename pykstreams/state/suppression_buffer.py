@@ -1,0 +1,247 @@
+"""The buffer of a suppression: the last change of each key, to be taken out by time and, at one time, by key.
+
+A key keeps its place when it changes again before it is taken out. The buffer lives in memory; its changelog gets, at
+each commit, one row for every key that has changed since: its value, or a tombstone where it was taken out
+(``InMemoryTimeOrderedKeyValueChangeBuffer``, 4.3.1). Values are kept as bytes, so that nobody further up or down can
+change them while they wait.
+
+Invariant: the heap holds (time, key) of exactly the keys in the index, except while a changelog is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from typing import Any, Final, TypeAlias, cast
+
+from pykstreams.core.errors import ConfigError, InvalidStateStoreError, ProcessorStateError
+from pykstreams.core.processor import CurrentRecord
+from pykstreams.core.types import Change, Headers
+from pykstreams.serdes.base import Serde, bind_deserializer, bind_serializer
+from pykstreams.serdes.defaults import or_default
+from pykstreams.state.buffer_values import HEADERS, BufferValue, pack, read
+from pykstreams.state.dirty_keys import DirtyKeys
+from pykstreams.state.record_context import Origin, RawContext
+from pykstreams.state.spec import StoreBuilder, StoreSupplier
+from pykstreams.state.store import ChangelogRow, ChangelogWriter, StateStore, StoreContext
+
+NEVER: Final = 2**63 - 1
+"""The time of an empty buffer."""
+
+NOT_BUFFERED: Final[Any] = object()
+"""Stands for the prior value of a key that is not in the buffer."""
+
+Emit: TypeAlias = Callable[[Any, Change[Any], RawContext], None]
+"""Takes what leaves the buffer: key, change, and the record that brought the change."""
+
+
+class SuppressionBuffer(StateStore):
+    """A store that only a suppression writes; made by ``suppression_buffer``."""
+
+    def __init__(self, name: str, key_serde: Any, value_serde: Any) -> None:
+        self._name = name
+        self._serdes = key_serde, value_serde
+        self._index: dict[bytes, tuple[int, BufferValue]] = {}
+        self._heap: list[tuple[int, bytes]] = []
+        self._dirty = DirtyKeys()
+        self._log: ChangelogWriter | None = None
+        self._open = False
+        self.min_time = NEVER
+        """The smallest time in the buffer."""
+        self.size_bytes = 0
+        """The size of keys and values, as Kafka Streams counts it."""
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def persistent(self) -> bool:
+        return False
+
+    @property
+    def is_open(self) -> bool:
+        return self._open
+
+    @property
+    def uncommitted_bytes(self) -> int:
+        """Nothing waits for a commit."""
+        return 0
+
+    @property
+    def record_count(self) -> int:
+        """The number of keys that wait."""
+        return len(self._index)
+
+    def init(self, context: StoreContext) -> None:
+        topic = context.changelog_topic(self._name)
+        key_serde, value_serde = (self._serde(side, context) for side in ("key", "value"))
+        self._encode_key = bind_serializer(key_serde.serializer, topic)
+        self._decode_key = bind_deserializer(key_serde.deserializer, topic)
+        self._encode = bind_serializer(value_serde.serializer, topic)
+        self._decode = bind_deserializer(value_serde.deserializer, topic)
+        self._current = context.current
+        self._changelog = Origin(topic, context.task_id.partition, -1)
+        self._log = context.changelog(self._name)
+        self._open = True
+
+    def put(self, time: int, key: Any, change: Change[Any], raw: RawContext) -> None:
+        """Keeps a change that ``raw`` brought; ``time`` is the place of a key that does not wait yet."""
+        headers = raw[2]
+        packed_key = self._packed_key(key, headers)
+        new_value, old_value, _ = change
+        old = None if old_value is None else self._encode(old_value, headers)
+        new = None if new_value is None else self._encode(new_value, headers)
+        known = self._index.get(packed_key)
+        value = BufferValue(old if known is None else known[1].prior, old, new, raw)
+        self._place(time, packed_key, value, known)
+        if known is None:
+            heappush(self._heap, (time, packed_key))
+            if time < self.min_time:
+                self.min_time = time
+        if self._log is not None:
+            self._dirty.add(packed_key)
+
+    def evict_until(self, time: int, emit: Emit) -> None:
+        """Takes out everything of that time or before."""
+        while self._heap and self.min_time <= time:
+            self.evict_first(emit)
+
+    def evict_first(self, emit: Emit) -> None:
+        """Takes out the first; it stays when ``emit`` raises, and can be seen while ``emit`` runs."""
+        heap, headers = self._heap, _headers_of(self._current)
+        packed_key = heap[0][1]
+        value = self._index[packed_key][1]
+        new, old = value.new, value.old
+        change = (
+            None if new is None else self._decode(new, headers),
+            None if old is None else self._decode(old, headers),
+            True,
+        )
+        emit(self._decode_key(packed_key, headers), change, value.raw)
+        heappop(heap)
+        del self._index[packed_key]
+        if self._log is not None:
+            self._dirty.add(packed_key)
+        self.size_bytes -= 8 + len(packed_key) + value.size
+        self.min_time = heap[0][0] if heap else NEVER
+
+    def prior_value(self, key: Any) -> Any:
+        """What the table had for a key before it began to wait; ``NOT_BUFFERED`` where it does not wait."""
+        headers = _headers_of(self._current)
+        known = self._index.get(self._packed_key(key, headers))
+        if known is None:
+            return NOT_BUFFERED
+        prior = known[1].prior
+        return None if prior is None else self._decode(prior, headers)
+
+    def restore(self, rows: Sequence[ChangelogRow]) -> None:
+        index = self._index
+        for key, data, timestamp, headers in rows:
+            known = index.get(key)
+            if data is None:
+                if known is not None:
+                    del index[key]
+                    self.size_bytes -= 8 + len(key) + known[1].size
+                continue
+            prior = None if known is None else known[1].prior
+            try:
+                time, value = read(data, headers, timestamp, prior, self._changelog)
+            except ValueError as error:
+                raise ProcessorStateError(
+                    f"store {self._name!r} cannot be restored: the row of key {key!r} in its changelog "
+                    f"{self._changelog.topic()!r} is no row of a suppression buffer: {error}. Was the changelog "
+                    "written by something else? Reset the application, or give the suppression another name"
+                ) from error
+            # As in Kafka Streams: a key that is known keeps its place, also where the changelog had a later one.
+            self._place(time, key, value, known)
+
+    def end_restore(self) -> None:
+        self._heap = [(time, key) for key, (time, _) in self._index.items()]
+        heapify(self._heap)
+        self.min_time = self._heap[0][0] if self._heap else NEVER
+
+    def flush_cache(self) -> None:
+        """Writes the changelog of what has changed since the last commit."""
+        log = self._log
+        if log is None or not self._dirty:
+            return
+        for key in self._dirty.in_order():
+            known = self._index.get(key)
+            if known is None:
+                log(key, None, None, ())
+            else:
+                log(key, pack(*known), None, HEADERS)
+        self._dirty.clear()
+
+    def commit(self, changelog_offset: int | None) -> None:
+        """There is nothing to keep."""
+
+    def committed_offset(self) -> int | None:
+        return None
+
+    def close(self) -> None:
+        self._open = False
+        self._index.clear()
+        self._heap.clear()
+        self._dirty.clear()
+        self.min_time, self.size_bytes = NEVER, 0
+
+    def _place(self, time: int, key: bytes, value: BufferValue, known: tuple[int, BufferValue] | None) -> None:
+        if known is None:
+            self._index[key] = (time, value)
+            self.size_bytes += 8 + len(key) + value.size
+        else:
+            self._index[key] = (known[0], value)
+            self.size_bytes += value.size - known[1].size
+
+    def _packed_key(self, key: Any, headers: Headers) -> bytes:
+        if not self._open:
+            raise InvalidStateStoreError(f"store {self._name!r} is not open: its task was closed or not yet started")
+        return cast("bytes", self._encode_key(key, headers))
+
+    def _serde(self, side: str, context: StoreContext) -> Any:
+        def default() -> Serde[Any]:
+            return cast("Serde[Any]", getattr(context.config, f"default_{side}_serde"))
+
+        try:
+            return or_default(self._serdes[side == "value"], default)
+        except ConfigError as error:
+            raise ConfigError(
+                f"store {self._name!r} of a suppression in task {context.task_id} has no {side} serde ({error}); give "
+                f"the table before it one (Materialized(..., {side}_serde=...)), or set default.{side}.serde"
+            ) from error
+
+
+class _BufferSupplier(StoreSupplier[SuppressionBuffer]):
+    """Makes buffers; there are no layers over them."""
+
+    metrics_scope = "in-memory-suppression"
+
+    def __init__(self, name: str, key_serde: Any, value_serde: Any) -> None:
+        self.name = name
+        self._serdes = key_serde, value_serde
+
+    def get(self) -> SuppressionBuffer:
+        return SuppressionBuffer(self.name, *self._serdes)
+
+
+def suppression_buffer(
+    name: str,
+    key_serde: Any = None,
+    value_serde: Any = None,
+    *,
+    logging: bool = True,
+    topic_config: Mapping[str, str] | None = None,
+) -> StoreBuilder[SuppressionBuffer]:
+    """A buffer; serdes that are ``None`` are the defaults of the configuration."""
+    supplier = _BufferSupplier(name, key_serde, value_serde)
+
+    def make(builder: StoreBuilder[SuppressionBuffer]) -> SuppressionBuffer:
+        return supplier.get()
+
+    return StoreBuilder(supplier, make, key_serde, value_serde, False, logging, dict(topic_config or {}))
+
+
+def _headers_of(current: CurrentRecord) -> Headers:
+    return () if current.raw is None else current.raw[2]
