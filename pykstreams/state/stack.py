@@ -14,11 +14,11 @@ from pykstreams.state.changelogging import ChangeLogging
 from pykstreams.state.engine import BytesStore, Engine
 from pykstreams.state.layout import Layout
 from pykstreams.state.metered import (
-    Layers,
     MeteredKeyValueStore,
     MeteredTimestampedKeyValueStore,
     MeteredTimestampedKeyValueStoreWithHeaders,
 )
+from pykstreams.state.metered_store import Layers
 from pykstreams.state.rows import RowCodec
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.store import (

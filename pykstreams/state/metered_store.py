@@ -1,0 +1,172 @@
+"""What the outermost layers of all kinds of stores have in common: serdes, the stack below, commits, flushes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn, cast
+
+from pykstreams.core.errors import ConfigError, InvalidStateStoreError
+from pykstreams.serdes.base import Serde, bind_deserializer, bind_serializer
+from pykstreams.serdes.defaults import or_default
+from pykstreams.state.caching import UNSET, CachingStore
+from pykstreams.state.changelog_rows import ChangelogColumns
+from pykstreams.state.changelogging import record_being_processed
+from pykstreams.state.engine import BytesStore, Engine
+from pykstreams.state.layout import NO_TIMESTAMP, PLAIN, Layout
+from pykstreams.state.public_values import public_values
+from pykstreams.state.rows import KeyEncoder, RowCodec, null_key
+from pykstreams.state.store import ChangelogRow, FlushListener, StateStore, StoreContext
+
+
+class Layers(NamedTuple):
+    """What opening a stack gives: its highest layer below the metered one, and the cache, which is that layer."""
+
+    top: BytesStore
+    cache: CachingStore | None
+
+
+class MeteredStore(StateStore):
+    """A store as it is handed out; ``open_layers`` opens what lies below it."""
+
+    layout: Layout = PLAIN
+
+    def __init__(
+        self,
+        name: str,
+        key_serde: Any,
+        value_serde: Any,
+        engine: Engine,
+        open_layers: Callable[[StoreContext, RowCodec], Layers],
+    ) -> None:
+        self._name = name
+        self._serdes = key_serde, value_serde
+        self._engine = engine
+        self._open_layers = open_layers
+        self._open = False
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def persistent(self) -> bool:
+        return self._engine.persistent
+
+    @property
+    def is_open(self) -> bool:
+        return self._open
+
+    @property
+    def uncommitted_bytes(self) -> int:
+        """About how many bytes wait for the next commit, those in the cache apart."""
+        return self._engine.uncommitted_bytes
+
+    def init(self, context: StoreContext) -> None:
+        codec = self._bind_serdes(context)
+        layers = self._open_layers(context, codec)
+        self._codec = codec
+        self._current = context.current
+        self._top, self._cache = layers.top, layers.cache
+        self._shown, self._packed = public_values(codec, self._name)
+        self._make_closures()
+        self._open = True
+
+    def restore(self, rows: Sequence[ChangelogRow]) -> None:
+        self._engine.write(self.layout.restored(ChangelogColumns.of(rows)))
+
+    def end_restore(self) -> None:
+        self._engine.end_restore()
+
+    def flush_cache(self) -> None:
+        if self._cache is not None:
+            self._cache.flush()
+
+    def commit(self, changelog_offset: int | None) -> None:
+        self._engine.commit(changelog_offset)
+
+    def committed_offset(self) -> int | None:
+        return self._engine.committed_offset()
+
+    def close(self) -> None:
+        if not self._open:
+            return
+        self._open = False
+        self._close_closures()
+        if self._cache is not None:
+            self._cache.close()
+        self._engine.close()
+
+    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
+        """Tells whether the store has a cache; then the listener is called for what leaves it."""
+        if self._cache is None:
+            return False
+        current, name = self._current, self._name
+        decode_key, decode_row = self._flushed_key(), self._codec.decoder()
+
+        def forward(key: bytes, packed: bytes | None, old: bytes | None, value: Any, timestamp: int) -> None:
+            _, record_time, headers = record_being_processed(current, name)
+            if packed is None:
+                value, timestamp = None, record_time
+            elif value is UNSET:
+                value, timestamp = decode_row(packed)
+                if timestamp == NO_TIMESTAMP:
+                    timestamp = record_time
+            old_value = None if old is None else decode_row(old)[0]
+            listener(decode_key(key), value, old_value, timestamp, headers)
+
+        self._cache.on_flush(forward, send_old_values)
+        return True
+
+    @abstractmethod
+    def _make_closures(self) -> None:
+        """Makes what operators call, over the layers just opened."""
+
+    @abstractmethod
+    def _close_closures(self) -> None:
+        """Replaces what operators call by ``_closed``."""
+
+    @abstractmethod
+    def _flushed_key(self) -> Callable[[bytes], Any]:
+        """Makes the function from a key of the cache to what the listener of a flush gets."""
+
+    def _raw_key(self, key: Any) -> bytes:
+        if not self._open:
+            self._closed()
+        if key is None:
+            raise null_key(self._name)
+        return self._codec.encode_key(key, ())
+
+    def _check_open(self) -> None:
+        if not self._open:
+            self._closed()
+
+    def _closed(self, *_: Any) -> NoReturn:
+        raise InvalidStateStoreError(
+            f"store {self._name!r} is not open: it belongs to a task that was closed, moved, or not yet started; "
+            "ask the context for the store again"
+        )
+
+    def _bind_serdes(self, context: StoreContext) -> RowCodec:
+        topic = context.changelog_topic(self._name)
+        key_serde = self._serde(self._serdes[0], context, "key")
+        value_serde = self._serde(self._serdes[1], context, "value")
+        return RowCodec(
+            self.layout,
+            cast("KeyEncoder", bind_serializer(key_serde.serializer, topic)),
+            bind_deserializer(key_serde.deserializer, topic),
+            bind_serializer(value_serde.serializer, topic),
+            bind_deserializer(value_serde.deserializer, topic),
+        )
+
+    def _serde(self, given: Any, context: StoreContext, side: str) -> Any:
+        def default() -> Serde[Any]:
+            return cast("Serde[Any]", getattr(context.config, f"default_{side}_serde"))
+
+        try:
+            return or_default(given, default)
+        except ConfigError as error:
+            raise ConfigError(
+                f"store {self._name!r} of task {context.task_id} has no {side} serde ({error}); give it one where "
+                f"it is made ({side}_serde=...), or set default.{side}.serde"
+            ) from error

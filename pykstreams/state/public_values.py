@@ -1,0 +1,76 @@
+"""Values as users put and get them, by layout: alone, with their timestamp, or with timestamp and headers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from pykstreams.core.record import ValueAndTimestamp
+from pykstreams.core.types import Headers
+from pykstreams.state.layout import NO_TIMESTAMP, PLAIN, TIMESTAMPED
+from pykstreams.state.rows import RowCodec
+from pykstreams.state.store import ValueTimestampHeaders
+
+
+class PublicValues(NamedTuple):
+    """Two closures made for one open store."""
+
+    shown: Callable[[bytes], Any]
+    """What a user gets for a packed value."""
+
+    packed: Callable[[Any], bytes | None]
+    """The packed value for what a user puts; ``None`` where that, or the value in it, is ``None``."""
+
+
+def public_values(codec: RowCodec, store: str) -> PublicValues:
+    """Makes the closures for the layout of the codec."""
+    decode, encode, layout = codec.decode_value, codec.encode_value, codec.layout
+    pack, unpack = layout.pack, layout.unpack
+
+    def plain(packed: bytes) -> Any:
+        return decode(packed, ())
+
+    def with_time(packed: bytes) -> Any:
+        value, timestamp, _ = unpack(packed)
+        return ValueAndTimestamp(decode(value, ()), timestamp)
+
+    def with_headers(packed: bytes) -> Any:
+        value, timestamp, headers = unpack(packed)
+        return ValueTimestampHeaders(decode(value, headers), timestamp, headers)
+
+    def packed_with(parts: Callable[[Any, str], tuple[Any, int, Headers]]) -> Callable[[Any], bytes | None]:
+        def packed(value: Any) -> bytes | None:
+            if value is None:
+                return None
+            inner, timestamp, headers = parts(value, store)
+            data = None if inner is None else encode(inner, headers)
+            return None if data is None else pack(data, timestamp, headers)
+
+        return packed
+
+    if layout is PLAIN:
+        return PublicValues(plain, packed_with(_value_alone))
+    if layout is TIMESTAMPED:
+        return PublicValues(with_time, packed_with(_value_and_time))
+    return PublicValues(with_headers, packed_with(_value_time_and_headers))
+
+
+def _value_alone(value: Any, store: str) -> tuple[Any, int, Headers]:
+    return value, NO_TIMESTAMP, ()
+
+
+def _value_and_time(value: Any, store: str) -> tuple[Any, int, Headers]:
+    if not (isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], int)):
+        raise TypeError(
+            f"store {store!r} keeps timestamps and was given {value!r}; put ValueAndTimestamp(value, timestamp in ms)"
+        )
+    return value[0], value[1], ()
+
+
+def _value_time_and_headers(value: Any, store: str) -> tuple[Any, int, Headers]:
+    if not (isinstance(value, ValueTimestampHeaders) and isinstance(value.timestamp, int)):
+        raise TypeError(
+            f"store {store!r} keeps timestamps and headers and was given {value!r}; put "
+            "ValueTimestampHeaders(value, timestamp in ms, headers)"
+        )
+    return value
