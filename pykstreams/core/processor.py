@@ -226,6 +226,18 @@ class CurrentRecord:
         return forward_in_scope
 
 
+class CommittedNumbers(Protocol):
+    """Numbers of a task that are committed beside its offsets and are there again after a restart."""
+
+    def get(self, key: str) -> int | None:
+        """Gives a number, ``None`` if nobody has put it; those of the last commit are there from ``on_init`` on."""
+        ...
+
+    def put(self, key: str, value: int) -> None:
+        """Keeps a number; the next commit includes it."""
+        ...
+
+
 class OperatorContext(Protocol):
     """What an operator gets while its position in a task is compiled. One per node and task."""
 
@@ -257,6 +269,11 @@ class OperatorContext(Protocol):
     @property
     def failures_are_final(self) -> bool:
         """Whether an exception of this node always ends the task, so that nobody sees what it left half done."""
+        ...
+
+    @property
+    def metadata(self) -> CommittedNumbers:
+        """Numbers that outlive a restart, by names that are unique in the task, such as those of stores."""
         ...
 
     def store(self, name: str) -> Any:
