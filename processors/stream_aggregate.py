@@ -33,7 +33,7 @@ class StreamAggregate:
 
     def build(self, context: OperatorContext) -> Forward:
         store = context.store(self.store)
-        get_row, put_row = _owned_rows(store, context, self.send_old_values)
+        get_row, put_row = owned_rows(store, context, self.send_old_values)
         emit = forwarder(store, context, self.send_old_values)
         initializer, aggregator = self.initializer, self.aggregator
         fail, drop = context.fail, context.drop
@@ -73,7 +73,7 @@ class StreamReduce:
 
     def build(self, context: OperatorContext) -> Forward:
         store = context.store(self.store)
-        get_row, put_row = _owned_rows(store, context, self.send_old_values)
+        get_row, put_row = owned_rows(store, context, self.send_old_values)
         emit = forwarder(store, context, self.send_old_values)
         reducer, fail, drop = self.reducer, context.fail, context.drop
 
@@ -139,7 +139,7 @@ class StreamCount:
         return process
 
 
-def _owned_rows(store: Any, context: OperatorContext, send_old_values: bool) -> tuple[Any, Any]:
+def owned_rows(store: Any, context: OperatorContext, send_old_values: bool) -> tuple[Any, Any]:
     """How an operator reads and writes rows whose values nobody else sees: a cache may keep the objects as they are.
 
     Not where the old value is wanted, nor where the task could go on after an aggregate was left half changed.

@@ -11,18 +11,21 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Headers
+from pykstreams.core.types import Forward, Headers
 
 Emit: TypeAlias = Callable[[Any, Any, Any, int, Headers, bool], None]
 """(key, new value, old value, timestamp, headers, is the newest version of its key)"""
 
 
-def forwarder(store: Any, context: OperatorContext, send_old_values: bool) -> Emit | None:
+def forwarder(
+    store: Any, context: OperatorContext, send_old_values: bool, children: Forward | None = None
+) -> Emit | None:
     """Gives what hands on a change of this store's table, ``None`` where the store's cache does it.
 
-    Called once, while the operator is built. Without ``send_old_values`` the old value is left out.
+    Called once, while the operator is built. Without ``send_old_values`` the old value is left out. ``children`` takes
+    the changes where not all children are to see them.
     """
-    forward = context.current.following(context.forward)
+    forward = context.current.following(context.forward if children is None else children)
 
     def flush_both(key: Any, new: Any, old: Any, timestamp: int, headers: Headers) -> None:
         forward(key, (new, old, True), timestamp, headers)

@@ -1,0 +1,66 @@
+"""Emits the results of windows once, when they are closed (``EmitStrategy.ON_WINDOW_CLOSE``).
+
+A look for closed windows is taken after a record, at most once in an interval of wall-clock time. The close time up
+to which was emitted is kept beside the committed offsets under the name of the store, so that a restarted task goes
+on from there and emits nothing twice (``AbstractKStreamTimeWindowAggregateProcessor.maybeForwardFinalResult``, 4.3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias, cast
+
+from pykstreams.core.config_keys import EMIT_INTERVAL_MS, EMIT_INTERVAL_OF_WINDOWS
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import Forward, Headers
+
+Closed: TypeAlias = Callable[[int | None, int], tuple[int, int] | None]
+"""(close time of the last emission, close time now) -> first and last time to read, ``None`` if nothing closed"""
+
+ReadClosed: TypeAlias = Callable[[int, int], Iterable[tuple[Any, Any, int]]]
+"""(first time, last time) -> windowed key, value and timestamp of each row"""
+
+EmitClosed: TypeAlias = Callable[[int, Any, Any, int, Headers], None]
+"""(close time now, then key, value, timestamp and headers of the record behind which to look)"""
+
+
+def emitter_of_closed(
+    context: OperatorContext, store: str, forward: Forward, closed: Closed, read: ReadClosed
+) -> EmitClosed:
+    """Gives what hands on the results of closed windows; called once, while the operator is built.
+
+    Results carry the time of their row and the headers of the record that closed them.
+    """
+    metadata, fail = context.metadata, context.fail
+    now_ms = context.processing.current_system_time_ms
+    interval = cast("int", context.processing.app_configs.get(EMIT_INTERVAL_OF_WINDOWS, EMIT_INTERVAL_MS))
+    forward = context.current.following(forward)
+    next_look = 0
+    last: int | None = None
+
+    def take_up() -> None:
+        nonlocal last
+        last = metadata.get(store)
+
+    def emit(close_time: int, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        nonlocal next_look, last
+        now = now_ms()
+        if now < next_look:
+            return
+        next_look = now + interval
+        if last is not None and last >= close_time:
+            return
+        span = closed(last, close_time)
+        if span is None:
+            return
+        try:
+            for windowed, result, time in read(*span):
+                forward(windowed, (result, None, True), time, headers)
+        except Exception as error:
+            fail(error, key, value, timestamp, headers)
+            return
+        last = close_time
+        metadata.put(store, close_time)
+
+    context.on_init(take_up)
+    return emit
