@@ -8,6 +8,7 @@ if __name__ != "pykstreams.processors":  # this folder has one name
     raise ImportError(f"{__name__!r} is not importable; import pykstreams.processors instead")
 
 from pykstreams.processors.printing import Print
+from pykstreams.processors.sliding_aggregate import SlidingAggregate
 from pykstreams.processors.stateless import (
     Branch,
     Filter,
@@ -28,8 +29,11 @@ from pykstreams.processors.table_aggregate import TableAggregate, TableReduce, T
 from pykstreams.processors.table_table_join import JoinedView, TableTableJoin, TableTableJoinMerger
 from pykstreams.processors.table_view import StoredView, TableView
 from pykstreams.processors.user import UserFixedKeyProcessor, UserProcessor
+from pykstreams.processors.window_aggregate import COUNT, Aggregation, WindowAggregate, WindowedView, reducing
 
 __all__ = [
+    "COUNT",
+    "Aggregation",
     "Branch",
     "Filter",
     "FlatMap",
@@ -42,6 +46,7 @@ __all__ = [
     "Peek",
     "Print",
     "SelectKey",
+    "SlidingAggregate",
     "StoredView",
     "StreamAggregate",
     "StreamCount",
@@ -61,4 +66,7 @@ __all__ = [
     "TableView",
     "UserFixedKeyProcessor",
     "UserProcessor",
+    "WindowAggregate",
+    "WindowedView",
+    "reducing",
 ]
