@@ -1,0 +1,247 @@
+"""Join of two streams inside a window of time: each record is joined with those of the other side that came before it.
+
+``KeepForJoin`` writes the records of one side to that side's window store, which keeps several records of a key and
+time apart; ``StreamStreamJoin`` reads the store of the other side. In left and outer joins a record without a partner
+waits in a store that both sides share, ordered by time, until its window is closed: no result is ever taken back
+(KAFKA-10847). Records of either side look for windows that have closed, at most once in an interval of wall-clock time.
+
+Invariant: a record waits, or has had a result, never both; it waits only while its window may still get a partner.
+
+Source: ``KStreamJoinWindow``, ``KStreamKStreamJoin`` and its two sides, ``KStreamKStreamSelfJoin``, 4.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pykstreams.core.config_keys import EMIT_INTERVAL_MS, EMIT_INTERVAL_OF_JOINS
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import Forward, Headers
+from pykstreams.state.waiting import JoinProgress
+
+Joiner: TypeAlias = Callable[[Any, Any, Any], Any]
+"""(key, value of this side, value of the other side) -> the result."""
+
+_NULL = "the key or the value of a record to join is null"
+
+
+@dataclass(frozen=True, slots=True)
+class KeepForJoin:
+    """Hands each record on to the join, then keeps it for later records of the other side; not those without key."""
+
+    store: str
+
+    def build(self, context: OperatorContext) -> Forward:
+        put_row = context.store(self.store).put_row
+        forward, fail = context.forward, context.fail
+
+        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            forward(key, value, timestamp, headers)
+            if key is None:
+                return
+            try:
+                put_row(key, timestamp, value, timestamp, headers)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+
+        return process
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStreamJoin:
+    """One side of the join: gives the joiner's result for each record of the other side inside the window.
+
+    A result has the headers of the record that brought it about and the larger of both timestamps. Records without
+    value are dropped, and so are those without key, unless this side is ``outer``: they are joined with ``None`` at
+    once.
+
+    :param other_store: keeps the records of the other side.
+    :param waiting_store: keeps what waits for a partner, in left and outer joins, for both sides.
+    :param left: whether this is the left side.
+    :param outer: whether records of this side have a result without a partner.
+    :param before_ms, after_ms: how much earlier and later than a record of the left side one of the right side may be.
+    :param with_key: the joiner gets (key, left, right) instead of (left, right).
+    """
+
+    other_store: str
+    waiting_store: str | None
+    joiner: Callable[..., Any]
+    left: bool
+    outer: bool
+    before_ms: int
+    after_ms: int
+    grace_ms: int
+    with_key: bool = False
+
+    def build(self, context: OperatorContext) -> Forward:
+        if self.waiting_store is None:
+            return self._inner(context)
+        return self._with_waiting(context, context.store(self.waiting_store))
+
+    def _bounds(self) -> tuple[int, int]:
+        """How far the other side's records may lie before and after a record of this side."""
+        return (self.before_ms, self.after_ms) if self.left else (self.after_ms, self.before_ms)
+
+    def _inner(self, context: OperatorContext) -> Forward:
+        rows = context.store(self.other_store).rows
+        join = _this_side_first(self.joiner, self.with_key, self.left)
+        before, after = self._bounds()
+        forward = context.current.following(context.forward)
+        fail, drop = context.fail, context.drop
+
+        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            if key is None or value is None:
+                drop(_NULL)
+                return
+            try:
+                for time, other, _ in rows(key, max(0, timestamp - before), max(0, timestamp + after)):
+                    result = join(key, value, other)
+                    forward(key, result, timestamp if timestamp > time else time, headers)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+
+        return process
+
+    def _with_waiting(self, context: OperatorContext, waiting: Any) -> Forward:
+        rows = context.store(self.other_store).rows
+        left, outer = self.left, self.outer
+        join = _this_side_first(self.joiner, self.with_key, left)
+        before, after = self._bounds()
+        progress: JoinProgress = waiting.progress
+        add, discard = waiting.add, waiting.discard
+        emit_closed = self._closed_windows(context, waiting, join)
+        forward = context.current.following(context.forward)
+        fail, drop = context.fail, context.drop
+
+        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            if timestamp > progress.stream_time:
+                progress.stream_time = timestamp
+            try:
+                if value is None or (key is None and not outer):
+                    drop(_NULL)
+                    return
+                if key is None:
+                    forward(key, join(key, value, None), timestamp, headers)
+                    return
+                if timestamp == progress.stream_time:
+                    emit_closed(headers)
+                last = max(0, timestamp + after)
+                alone = outer
+                for time, other, _ in rows(key, max(0, timestamp - before), last):
+                    alone = False
+                    discard(key, time, not left)
+                    result = join(key, value, other)
+                    forward(key, result, timestamp if timestamp > time else time, headers)
+                if not alone:
+                    return
+                if last < progress.stream_time:  # late, so that nothing can come any more: it need not wait
+                    forward(key, join(key, value, None), timestamp, headers)
+                    return
+                progress.note(timestamp)
+                add(key, timestamp, left, value)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+
+        return process
+
+    def _closed_windows(self, context: OperatorContext, waiting: Any, join: Joiner) -> Callable[[Headers], None]:
+        """Makes what gives the results of records whose window has closed without a partner."""
+        left, grace = self.left, self.grace_ms
+        progress: JoinProgress = waiting.progress
+        look_ahead = self._bounds()[1] + grace
+        closes_after = {True: self.after_ms + grace, False: self.before_ms + grace}
+        interval = _emit_interval(context)
+        now_ms = context.processing.current_system_time_ms
+        scan, remove = waiting.scan, waiting.remove
+        forward = context.current.following(context.forward)
+
+        def emit_closed(headers: Headers) -> None:
+            stream_time = progress.stream_time
+            if not progress.may_have_closed(look_ahead):
+                return
+            now = now_ms()
+            if now < progress.next_look:
+                return
+            progress.next_look = now + interval
+            progress.earliest = None
+            last: bytes | None = None
+            open_sides: set[bool] = set()
+            for raw, time, of_left, key, value in scan():
+                progress.earliest = time
+                if len(open_sides) == 2:
+                    break
+                if time + closes_after[of_left] >= stream_time:
+                    open_sides.add(of_left)
+                    continue
+                result = join(key, value, None) if of_left == left else join(key, None, value)
+                forward(key, result, time, headers)
+                # only when all records of a key and time are out: removing takes all of them
+                if last is not None and last != raw:
+                    remove(last)
+                last = raw
+            if last is not None:
+                remove(last)
+
+        return emit_closed
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSelfJoin:
+    """Joins a stream with itself over one store; results and their order are those of an inner join.
+
+    A record older than ``retention_ms`` is not joined with itself (``KStreamKStreamSelfJoin``, 4.3.1).
+    """
+
+    store: str
+    joiner: Callable[..., Any]
+    before_ms: int
+    after_ms: int
+    retention_ms: int
+    with_key: bool = False
+
+    def build(self, context: OperatorContext) -> Forward:
+        rows = context.store(self.store).rows
+        join = _this_side_first(self.joiner, self.with_key, True)
+        before, after, retention = self.before_ms, self.after_ms, self.retention_ms
+        forward = context.current.following(context.forward)
+        fail, drop = context.fail, context.drop
+        stream_time = -1
+
+        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            nonlocal stream_time
+            if key is None or value is None:
+                drop(_NULL)
+                return
+            try:
+                with_itself = join(key, value, value)
+                stream_time = max(stream_time, timestamp)
+                itself_is_due = timestamp > stream_time - retention + 1
+                for time, other, _ in rows(key, max(0, timestamp - before), max(0, timestamp + after)):
+                    forward(key, join(key, value, other), max(timestamp, time), headers)
+                for time, other, _ in rows(key, max(0, timestamp - after), max(0, timestamp + before)):
+                    if time > timestamp and itself_is_due:
+                        itself_is_due = False
+                        forward(key, with_itself, timestamp, headers)
+                    forward(key, join(key, other, value), max(timestamp, time), headers)
+                if itself_is_due:
+                    forward(key, with_itself, timestamp, headers)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+
+        return process
+
+
+def _this_side_first(joiner: Callable[..., Any], with_key: bool, left: bool) -> Joiner:
+    """The user's joiner, called with the key, this side's value and the other side's."""
+    if with_key:
+        return joiner if left else lambda key, this, other: joiner(key, other, this)
+    if left:
+        return lambda key, this, other: joiner(this, other)
+    return lambda key, this, other: joiner(other, this)
+
+
+def _emit_interval(context: OperatorContext) -> int:
+    interval = context.processing.app_configs.get(EMIT_INTERVAL_OF_JOINS, EMIT_INTERVAL_MS)
+    return interval if isinstance(interval, int) else EMIT_INTERVAL_MS
