@@ -44,7 +44,7 @@ class UserProcessor:
     supplier: Callable[[], Processor[Any, Any, Any, Any]]
 
     def __post_init__(self) -> None:
-        _check_supplier(self.supplier, Processor)
+        check_supplier(self.supplier, Processor)
 
     def build(self, context: OperatorContext) -> Forward:
         processor = self.supplier()
@@ -69,7 +69,7 @@ class UserFixedKeyProcessor:
     supplier: Callable[[], FixedKeyProcessor[Any, Any, Any]]
 
     def __post_init__(self) -> None:
-        _check_supplier(self.supplier, FixedKeyProcessor)
+        check_supplier(self.supplier, FixedKeyProcessor)
 
     def build(self, context: OperatorContext) -> Forward:
         processor = self.supplier()
@@ -87,7 +87,8 @@ class UserFixedKeyProcessor:
         return process
 
 
-def _check_supplier(supplier: Callable[[], object], expected: type) -> None:
+def check_supplier(supplier: Callable[[], object], expected: type) -> None:
+    """Calls the supplier twice; ``TypeError`` if it is no supplier, ``ValueError`` if it gives one object twice."""
     if not callable(supplier):
         raise TypeError(
             f"{supplier!r} is no supplier; give a class derived from {expected.__name__}, "
@@ -103,7 +104,7 @@ def _check_supplier(supplier: Callable[[], object], expected: type) -> None:
         )
 
 
-class _Delegating(ProcessingContext):
+class DelegatingContext(ProcessingContext):
     """Hands every question on to the runtime's context, and records to the children of one node."""
 
     __slots__ = ("_children", "_forward", "_node", "_processing")
@@ -183,7 +184,7 @@ class _Delegating(ProcessingContext):
         return self._processing.current_stream_time_ms()
 
 
-class _Context(_Delegating, ProcessorContext[Any, Any]):
+class _Context(DelegatingContext, ProcessorContext[Any, Any]):
     __slots__ = ()
 
     def forward(self, record: Record[Any, Any], child_name: str | None = None) -> None:
@@ -191,7 +192,7 @@ class _Context(_Delegating, ProcessorContext[Any, Any]):
         child(record.key, record.value, record.timestamp, record.headers)
 
 
-class _FixedKeyContext(_Delegating, FixedKeyProcessorContext[Any, Any]):
+class _FixedKeyContext(DelegatingContext, FixedKeyProcessorContext[Any, Any]):
     __slots__ = ()
 
     def forward(self, record: FixedKeyRecord[Any, Any], child_name: str | None = None) -> None:

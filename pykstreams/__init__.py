@@ -56,6 +56,11 @@ from pykstreams.core.timestamps import (
     UsePartitionTimeOnInvalidTimestamp,
     WallclockTimestampExtractor,
 )
+from pykstreams.core.value_transformer import (
+    ValueTransformerContext,
+    ValueTransformerWithKey,
+    ValueTransformerWithKeySupplier,
+)
 from pykstreams.core.windows import (
     EmitStrategy,
     JoinWindows,
@@ -172,6 +177,9 @@ __all__ = [
     "UnlimitedWindows",
     "UsePartitionTimeOnInvalidTimestamp",
     "ValueAndTimestamp",
+    "ValueTransformerContext",
+    "ValueTransformerWithKey",
+    "ValueTransformerWithKeySupplier",
     "WallclockTimestampExtractor",
     "Window",
     "Windowed",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KeyValueMapper, Predicate, ValueJoiner
+from pykstreams.core.value_transformer import ValueTransformerWithKey, ValueTransformerWithKeySupplier
 from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.materialization import TableStore, named_table_store, options_of
 from pykstreams.dsl.options import Grouped, Materialized
@@ -14,8 +15,17 @@ from pykstreams.dsl.stream import Place
 from pykstreams.dsl.suppression import Suppressed, suppress
 from pykstreams.dsl.table_table_join import join_tables
 from pykstreams.dsl.tables import DerivedTable, TableLogic
-from pykstreams.processors import TableFilter, TableMapValues, TableRepartitionMap, TableToStream
+from pykstreams.dsl.user_suppliers import provided_stores
+from pykstreams.processors import (
+    TableFilter,
+    TableMapValues,
+    TableRepartitionMap,
+    TableToStream,
+    TableTransformValues,
+)
+from pykstreams.processors.user import check_supplier
 from pykstreams.topology.graph import OperatorNode
+from pykstreams.topology.stores import StoreFactory
 
 if TYPE_CHECKING:
     from pykstreams.dsl.kstream import KStream
@@ -97,6 +107,33 @@ class KTable(Generic[K, V]):
         store = self._named_store("KTABLE-MAPVALUES-", materialized)
         logic = DerivedTable(self._logic, store, lambda kept, old: TableMapValues(mapper, with_key, kept, old))
         return self._derived("KTABLE-MAPVALUES-", name, logic, materialized, store, keeps_values=False)
+
+    def transform_values(
+        self,
+        supplier: ValueTransformerWithKeySupplier[K, V, VR],
+        *state_store_names: str,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, VR]:
+        """Maps the values of rows, deletions included, by a ``ValueTransformerWithKey``, which may use stores.
+
+        ``supplier`` is any callable without arguments that gives a new transformer; connected are the named stores and
+        those of ``supplier.stores()``. Joins that read a table without a store have transformers of their own, and
+        only the stores that they are connected to: materialize the table if its transformer keeps state.
+        """
+        check_supplier(supplier, ValueTransformerWithKey)
+        store = None if materialized is None else named_table_store(options_of(materialized))
+        logic = DerivedTable(self._logic, store, lambda kept, old: TableTransformValues(supplier, kept, old))
+        return self._derived(
+            "KTABLE-TRANSFORMVALUES-",
+            name,
+            logic,
+            materialized,
+            store,
+            keeps_values=False,
+            brought=provided_stores(supplier),
+            connect=state_store_names,
+        )
 
     @overload
     def to_stream(self, key_mapper: None = None, *, name: str | None = None) -> KStream[K, V]: ...
@@ -232,9 +269,16 @@ class KTable(Generic[K, V]):
         store: TableStore | None,
         *,
         keeps_values: bool,
+        brought: tuple[StoreFactory, ...] = (),
+        connect: tuple[str, ...] = (),
     ) -> KTable[K, Any]:
         place, options = self._place, options_of(materialized)
-        node = OperatorNode(place.graph.namer.named(name, prefix), logic.operator, stores=logic.stores)
+        node = OperatorNode(
+            place.graph.namer.named(name, prefix),
+            logic.operator,
+            stores=lambda: (*logic.stores(), *brought),
+            connect=connect,
+        )
         place.graph.add(node, place.node)
         derived = Place(
             place.graph,

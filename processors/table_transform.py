@@ -1,0 +1,146 @@
+"""Tables whose values a user's ``ValueTransformerWithKey`` makes, with access to stores.
+
+Unlike mappers, a transformer is shown null values, too: those of deletions, and of rows that are not there
+(``KTableTransformValues``, 4.3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.core.errors import StreamsError
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.record import Record
+from pykstreams.core.types import Forward, Headers
+from pykstreams.core.value_transformer import ValueTransformerContext, ValueTransformerWithKey
+from pykstreams.processors.table_forwarding import forwarder
+from pykstreams.processors.table_view import ReadRow, TableView
+from pykstreams.processors.user import DelegatingContext
+
+_UNKNOWN = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TableTransformValues:
+    """Transforms the value of each row; without a store an old value is the transformer's for the parent's old value.
+
+    ``supplier`` gives each task a transformer, and each operator that reads the table another one.
+    """
+
+    supplier: Callable[[], ValueTransformerWithKey[Any, Any, Any]]
+    store: str | None = None
+    send_old_values: bool = False
+
+    def build(self, context: OperatorContext) -> Forward:
+        transform = _transformer(self.supplier, context)
+        if self.store is not None:
+            return _stored(transform, self.store, self.send_old_values, context)
+        send_old_values = self.send_old_values
+        forward, fail = context.forward, context.fail
+
+        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                new = transform(key, change[0])
+                old = transform(key, change[1]) if send_old_values else None
+            except Exception as error:
+                fail(error, key, change, timestamp, headers)
+                return
+            forward(key, (new, old, change[2]), timestamp, headers)
+
+        return process
+
+    def view(self, parent: TableView) -> TableView:
+        """The transformed table as it is read where it has no store."""
+        return TransformedView(parent, self.supplier)
+
+
+@dataclass(frozen=True, slots=True)
+class TransformedView:
+    """A transformed table without a store, which each read transforms anew.
+
+    Meanwhile the current record is the row that is read: it has the row's time, no headers and no position. The
+    transformer may use the stores of the operator that reads (``KTableTransformValuesGetter``, 4.3.1).
+    """
+
+    parent: TableView
+    supplier: Callable[[], ValueTransformerWithKey[Any, Any, Any]]
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return self.parent.stores
+
+    def build(self, context: OperatorContext) -> ReadRow:
+        read_parent = self.parent.build(context)
+        transform, current = _transformer(self.supplier, context), context.current
+
+        def read(key: Any) -> tuple[Any, int] | None:
+            value, timestamp = read_parent(key) or (None, _UNKNOWN)
+            raw = current.raw
+            current.raw = (None, timestamp, ())
+            try:
+                transformed = transform(key, value)
+            finally:
+                current.raw = raw
+            return None if transformed is None else (transformed, timestamp)
+
+        return read
+
+
+def _stored(
+    transform: Callable[[Any, Any], Any], name: str, send_old_values: bool, context: OperatorContext
+) -> Forward:
+    store = context.store(name)
+    get_row, put_row, emit = store.get_row, store.put_row, forwarder(store, context, send_old_values)
+    fail = context.fail
+
+    def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        old = None
+        try:
+            new = transform(key, change[0])
+            if send_old_values:
+                row = get_row(key)
+                old = None if row is None else row[0]
+            newest = put_row(key, new, timestamp)
+        except Exception as error:
+            fail(error, key, change, timestamp, headers)
+            return
+        if emit is not None:
+            emit(key, new, old, timestamp, headers, newest)
+
+    return process
+
+
+def _transformer(
+    supplier: Callable[[], ValueTransformerWithKey[Any, Any, Any]], context: OperatorContext
+) -> Callable[[Any, Any], Any]:
+    transformer = supplier()
+    facade = _Context(context)
+    context.on_init(lambda: transformer.init(facade))
+    context.on_close(transformer.close)
+    return transformer.transform
+
+
+class _Context(DelegatingContext, ValueTransformerContext):
+    __slots__ = ("_current",)
+
+    def __init__(self, context: OperatorContext) -> None:
+        super().__init__(context)
+        self._current = context.current
+
+    @property
+    def timestamp(self) -> int:
+        raw = self._current.raw
+        return _UNKNOWN if raw is None else raw[1]
+
+    @property
+    def headers(self) -> Headers:
+        raw = self._current.raw
+        return () if raw is None else raw[2]
+
+    def forward(self, record: Record[Any, Any], child_name: str | None = None) -> None:
+        raise StreamsError(
+            f"{self._node} forwards {record!r}, but a ValueTransformerWithKey cannot forward; return the value, or use "
+            "to_stream().process()"
+        )

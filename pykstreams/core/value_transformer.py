@@ -1,0 +1,55 @@
+"""What a user writes for ``KTable.transform_values``: an object per task that maps the values of a table."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from pykstreams.core.processor import ProcessorContext
+from pykstreams.core.types import Headers
+
+K = TypeVar("K")
+V = TypeVar("V")
+VR = TypeVar("VR")
+
+
+class ValueTransformerContext(ProcessorContext[Any, Any]):
+    """The context of a ``ValueTransformerWithKey``: time and headers are asked for here.
+
+    ``forward`` raises ``StreamsError``: a transformer gives exactly one value for each value.
+    """
+
+    @property
+    @abstractmethod
+    def timestamp(self) -> int:
+        """The time of the row in ms; where the table is only read, -1 for a row that is not there."""
+
+    @property
+    @abstractmethod
+    def headers(self) -> Headers:
+        """The headers of the record that changed the row; none where the table is only read."""
+
+
+class ValueTransformerWithKey(ABC, Generic[K, V, VR]):
+    """Maps the values of a table, with stores if it needs any; one object per task.
+
+    It is also called for old values and for deletions (``None``), and by joins that read a table without a store: the
+    same value may come several times. ``self.context`` is there after ``init``.
+    """
+
+    context: ValueTransformerContext
+
+    def init(self, context: ValueTransformerContext) -> None:
+        """Called once, before the first value; keeps the context."""
+        self.context = context
+
+    @abstractmethod
+    def transform(self, key: K, value: V) -> VR:
+        """Gives the new value; ``None`` deletes the row."""
+
+    def close(self) -> None:
+        """Called once at the end."""
+
+
+ValueTransformerWithKeySupplier: TypeAlias = Callable[[], ValueTransformerWithKey[K, V, VR]]
