@@ -28,7 +28,6 @@ from pykstreams.processors.suppress import SuppressedView, TableSuppress
 from pykstreams.processors.table import TableFilter, TableMapValues, TableSource, TableToStream
 from pykstreams.processors.table_aggregate import TableAggregate, TableReduce, TableRepartitionMap
 from pykstreams.processors.table_table_join import JoinedView, TableTableJoin, TableTableJoinMerger
-from pykstreams.processors.table_transform import TableTransformValues
 from pykstreams.processors.table_view import StoredView, TableView
 from pykstreams.processors.user import UserFixedKeyProcessor, UserProcessor
 from pykstreams.processors.window_aggregate import COUNT, Aggregation, WindowAggregate, WindowedView, reducing
@@ -66,7 +65,6 @@ __all__ = [
     "TableTableJoin",
     "TableTableJoinMerger",
     "TableToStream",
-    "TableTransformValues",
     "TableView",
     "UserFixedKeyProcessor",
     "UserProcessor",

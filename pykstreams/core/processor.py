@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from pykstreams.core.ids import TaskId
+from pykstreams.core.in_flight import FinishesLater
 from pykstreams.core.record import FixedKeyRecord, Record, RecordContext, RecordMetadata
 from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
 
@@ -294,6 +295,13 @@ class OperatorContext(Protocol):
 
     def stream_time(self) -> int:
         """Stream time of the task in ms, -1 before the first record."""
+        ...
+
+    def finishes_later(self, work: FinishesLater) -> Callable[[], None]:
+        """Announces, while it is built, an operator that hands records on later.
+
+        Gives what to call, from any thread, whenever something has finished, so that it is handed on soon.
+        """
         ...
 
     def on_init(self, callback: Callable[[], None]) -> None:

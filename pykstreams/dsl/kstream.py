@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Generic, Literal, TextIO, TypeVar, overload
 
 from pykstreams.core.names import valid_name
 from pykstreams.core.processor import FixedKeyProcessorSupplier, OperatorSupplier, ProcessorSupplier
-from pykstreams.core.types import ForeachAction, KeyValueMapper, Predicate, TopicNameExtractor
+from pykstreams.core.types import Duration, ForeachAction, KeyValueMapper, Predicate, TopicNameExtractor, duration_ms
 from pykstreams.dsl.branching import BranchedKStream
 from pykstreams.dsl.grouped import KGroupedStream
 from pykstreams.dsl.ktable import KTable
@@ -24,6 +24,7 @@ from pykstreams.processors import (
     ForEach,
     Map,
     MapValues,
+    MapValuesAsync,
     PassThrough,
     Peek,
     Print,
@@ -82,6 +83,52 @@ class KStream(Generic[K, V]):
         """Maps each value by ``mapper(value)``, or ``mapper(key, value)`` with ``with_key``; keys stay."""
         operator = MapValues(mapper, with_key)
         return self._with_new_values("KSTREAM-MAPVALUES-", name, operator)
+
+    @overload
+    def map_values_async(
+        self,
+        fn: Callable[[V], Awaitable[VR]],
+        *,
+        with_key: Literal[False] = False,
+        max_in_flight: int = 100,
+        timeout: Duration | None = None,
+        retries: int = 0,
+        name: str | None = None,
+    ) -> KStream[K, VR]: ...
+    @overload
+    def map_values_async(
+        self,
+        fn: Callable[[K, V], Awaitable[VR]],
+        *,
+        with_key: Literal[True],
+        max_in_flight: int = 100,
+        timeout: Duration | None = None,
+        retries: int = 0,
+        name: str | None = None,
+    ) -> KStream[K, VR]: ...
+    def map_values_async(
+        self,
+        fn: Callable[..., Awaitable[VR]],
+        *,
+        with_key: bool = False,
+        max_in_flight: int = 100,
+        timeout: Duration | None = None,
+        retries: int = 0,
+        name: str | None = None,
+    ) -> KStream[K, VR]:
+        """Maps each value by ``await fn(value)``, or ``fn(key, value)``, many at a time; keys stay.
+
+        Records of one key leave in the order in which they came, and offsets are committed only when nothing is in
+        flight. Beyond Kafka Streams; see docs/asynchronous-enrichment.md.
+
+        :param max_in_flight: how many calls run at a time in each task; the task takes no more records meanwhile.
+        :param timeout: of one call; ``None`` waits for ever, and commits wait with it.
+        :param retries: how often a call that raised or timed out is repeated, ``retry.backoff.ms`` apart; then the
+            processing exception handler is asked.
+        """
+        timeout_ms = None if timeout is None else duration_ms(timeout, "timeout")
+        operator = MapValuesAsync(fn, with_key, max_in_flight, timeout_ms, retries)
+        return self._with_new_values("KSTREAM-MAPVALUESASYNC-", name, operator)
 
     def flat_map(
         self, mapper: KeyValueMapper[K, V, Iterable[tuple[KR, VR]]], *, name: str | None = None

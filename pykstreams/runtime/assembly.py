@@ -7,6 +7,7 @@ own and adds ``-membership``.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
@@ -94,6 +95,7 @@ def build_worker(
     start_offsets = StartOffsets(plan, _reset_policy(config), app.admin.offsets_at, clock)
     cache = RecordCache(config.statestore_cache_max_bytes // max(1, config.num_stream_threads))
     parts = {part.id: part for part in plan.subtopologies}
+    woken = threading.Event()
 
     def make_task(task_id: TaskId, inputs: frozenset[TopicPartition]) -> Task:
         return Task(
@@ -107,6 +109,7 @@ def build_worker(
             directory=directory.task_dir(task_id),
             metrics=app.metrics,
             lag=reader.lag,
+            wake=woken.set,
         )
 
     tasks = TaskManager(
@@ -120,7 +123,7 @@ def build_worker(
     )
     return Worker(
         name,
-        WorkerParts(membership, reader, updater, output, tasks, purge, start_offsets, app.topics.prepare),
+        WorkerParts(membership, reader, updater, output, tasks, purge, start_offsets, app.topics.prepare, woken),
         subtopologies=list(parts),
         config=config,
         clock=clock,

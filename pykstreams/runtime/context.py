@@ -15,6 +15,7 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
+from pykstreams.core.in_flight import FinishesLater
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import Cancellable, CurrentRecord, ProcessingContext, PunctuationType
 from pykstreams.core.record import RecordContext, RecordMetadata
@@ -30,6 +31,7 @@ from pykstreams.core.types import (
 from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.dropped import DroppedRecords
 from pykstreams.runtime.failures import Failures
+from pykstreams.runtime.in_flight import InFlight
 from pykstreams.runtime.offset_metadata import UNKNOWN_TIME, ProcessorMetadata
 from pykstreams.runtime.punctuation import PunctuationQueue, Schedule
 from pykstreams.state.caching import RecordCache
@@ -73,6 +75,7 @@ class TaskState:
     failures: Failures
     stream_schedules: PunctuationQueue
     wall_clock_schedules: PunctuationQueue
+    in_flight: InFlight = field(default_factory=lambda: InFlight(lambda: None))
     stores: dict[str, Any] = field(default_factory=dict)
     metadata: ProcessorMetadata = field(default_factory=ProcessorMetadata)
     stream_time: list[int] = field(default_factory=lambda: [UNKNOWN_TIME])
@@ -220,6 +223,11 @@ class NodeContext:
     def stream_time(self) -> int:
         """Stream time of the task in ms, -1 before the first record."""
         return self._task.stream_time[0]
+
+    def finishes_later(self, work: FinishesLater) -> Callable[[], None]:
+        """Announces an operator that hands records on later; gives what to call when something has finished."""
+        self._task.in_flight.add(work)
+        return self._task.in_flight.wake
 
     def on_init(self, callback: Callable[[], None]) -> None:
         """Runs the callback when every node is built."""

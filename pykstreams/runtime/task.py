@@ -1,10 +1,11 @@
 """One task: the plan of a sub-topology, compiled over open stores, fed with the records of its partitions.
 
 The worker and the test driver run this same class. The order of its life: ``open_stores``, restoring the stores from
-outside, ``start``, then ``add``, ``process``, ``punctuate`` and for each commit ``prepare_commit`` and
+outside, ``start``, then ``add``, ``process``, ``punctuate`` and for each commit ``settle``, ``prepare_commit`` and
 ``post_commit``, at last ``close``. Everything but ``open_stores`` and restoring happens on one thread.
 
-Invariant: what ``prepare_commit`` gives is exactly what was processed; records that are queued are not in it.
+Invariant: what ``prepare_commit`` gives is exactly what was processed; records that are queued are not in it, and none
+is in flight.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from pykstreams.runtime.compiled import compile_plan, source_decoders, source_of
 from pykstreams.runtime.context import TaskState, TaskStoreContext, describe_record
 from pykstreams.runtime.dropped import DroppedRecords
 from pykstreams.runtime.failures import Failures
+from pykstreams.runtime.in_flight import InFlight
 from pykstreams.runtime.offset_metadata import ProcessorMetadata, decode, encode
 from pykstreams.runtime.partition_group import LagProvider, PartitionGroup, RecordQueue
 from pykstreams.runtime.punctuation import PunctuationQueue
@@ -43,6 +45,7 @@ class Task:
     :param input_partitions: the partitions that it reads.
     :param directory: the folder for its stores.
     :param lag: tells how many records of a partition are still on the brokers (for ``max.task.idle.ms``).
+    :param wake: called from any thread when something that was in flight has finished, so that ``process`` is due.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Task:
         directory: Path,
         metrics: StreamsMetrics,
         lag: LagProvider | None = None,
+        wake: Callable[[], None] = lambda: None,
     ) -> None:
         self.id = task_id
         self.input_partitions = tuple(input_partitions)
@@ -87,6 +91,7 @@ class Task:
             failures,
             PunctuationQueue(self._punctuate),
             PunctuationQueue(self._punctuate),
+            InFlight(wake),
         )
         self._queues: dict[TopicPartition, RecordQueue] = {}
         self._group: PartitionGroup | None = None
@@ -125,6 +130,16 @@ class Task:
     def buffered(self) -> int:
         """The number of records that wait."""
         return sum(len(queue) for queue in self._queues.values()) + len(self._waiting)
+
+    @property
+    def unfinished(self) -> int:
+        """The number of records in flight: taken by an operator that hands them on later."""
+        return self._state.in_flight.unfinished
+
+    @property
+    def running(self) -> int:
+        """The number of records in flight that are still being worked on elsewhere."""
+        return self._state.in_flight.running
 
     def buffered_of(self, partition: TopicPartition) -> int:
         """The number of records of one partition that wait."""
@@ -170,13 +185,27 @@ class Task:
             self._group.add(self._queues[partition], messages)
 
     def is_ready(self) -> bool:
-        """Whether ``process`` would do anything: there is a record, and no other input must be waited for."""
+        """Whether ``process`` would do anything: there is a record, and no other input must be waited for.
+
+        With operators that finish later: something can be handed on, or they have room for a record that is there.
+        """
+        in_flight = self._state.in_flight
+        if in_flight and (in_flight.has_news or in_flight.room <= 0):
+            return in_flight.has_news
         if self._group is None:
             return bool(self._waiting)
         return self._group.is_ready(self._clock.now_ms())
 
     def process(self, max_records: int) -> int:
-        """Processes up to so many records; gives how many were taken, those that had to be skipped included."""
+        """Processes up to so many records; gives how many were taken, those that had to be skipped included.
+
+        What was in flight and has finished is handed on first.
+        """
+        if self._state.in_flight:
+            self._hand_on()
+            max_records = min(max_records, self._state.in_flight.room)
+            if max_records <= 0:
+                return 0
         count = self._process_one_partition(max_records) if self._group is None else self._process_group(max_records)
         if count:
             self._commit_needed = True
@@ -192,6 +221,22 @@ class Task:
         self._commit_needed |= ran
         return ran
 
+    def settle(self) -> bool:
+        """Gets ready for a commit; true when nothing is in flight and caches are flushed, and so ``prepare_commit`` may
+        be called.
+
+        From the first call until ``post_commit`` no record is taken; call it again when something has finished. At once
+        true without operators that finish later, or when there is nothing to commit.
+        """
+        in_flight = self._state.in_flight
+        if not in_flight or not self.commit_needed:
+            return True
+        in_flight.held = True
+        self._hand_on()
+        if not in_flight.unfinished:
+            self._flush_caches()  # may send records to operators that finish later
+        return not in_flight.unfinished
+
     def prepare_commit(self) -> dict[TopicPartition, tuple[int, str]]:
         """Flushes the caches and gives the offsets to commit, with their metadata.
 
@@ -200,6 +245,11 @@ class Task:
         if not self.commit_needed:
             return {}
         self._flush_caches()
+        if self._state.in_flight and self.unfinished:
+            raise StreamsError(
+                f"task {self.id} has {self.unfinished} records in flight; before a commit call settle until it is true",
+                task_id=self.id,
+            )
         everywhere = self._state.metadata.needs_commit
         partitions = self.input_partitions if everywhere else tuple(self._consumed)
         return {
@@ -222,6 +272,7 @@ class Task:
             store.commit(offset)
         self._known.update((partition, offset + 1) for partition, offset in self._consumed.items())
         self._commit_needed = False
+        self._state.in_flight.held = False
         self._state.commit_requested = False
         self._state.metadata.needs_commit = False
 
@@ -248,6 +299,16 @@ class Task:
             logger.error("task %s: closing went wrong once more", self.id, exc_info=further)
         if errors:
             raise errors[0]
+
+    def _hand_on(self) -> None:
+        """Hands on what was in flight and has finished; counts as work to commit even if no record is taken."""
+        if not self._state.in_flight.has_news:
+            return
+        self._commit_needed = True
+        try:
+            self._state.in_flight.hand_on()
+        except Exception as error:
+            raise self._as_streams_error(error) from _cause(error)
 
     def _process_one_partition(self, max_records: int) -> int:
         """The hot loop: one partition, no record object, no look-up per record."""

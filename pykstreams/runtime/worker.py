@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pykstreams.core.clock import Clock
@@ -38,6 +38,7 @@ _TOO_SLOW_S = 0.5
 _QUICK_S = 0.1
 _SOON_S = 0.01
 _LAST_COMMIT_S = 10.0
+_COMPLAIN_S = 60.0
 
 
 class Reader(Protocol):
@@ -95,6 +96,8 @@ class WorkerParts:
     purge: RepartitionPurge | None
     start_offsets: StartOffsets
     prepare_topics: Callable[[], TopicLayout]
+    woken: threading.Event = field(default_factory=threading.Event)
+    """Set, from any thread, when something that was in flight has finished."""
 
 
 class Worker:
@@ -130,6 +133,7 @@ class Worker:
         self._paused: set[TopicPartition] = set()
         now = clock.monotonic()
         self._commit_at = now + self._commit_s
+        self._complain_at = self._commit_at + _COMPLAIN_S
         self._check_topics_at = now + self._check_topics_s
 
     @property
@@ -179,7 +183,7 @@ class Worker:
             # one transaction holds the work of all tasks
             committing = self._tasks.running.values() if self._exactly_once else going
             try:
-                if not self._parts.output.commits.commit(committing):
+                if not self._parts.output.commits.commit(self._settled(committing)):
                     log.warning("tasks that leave could not be committed; their last records are processed again")
             except (TaskMigratedError, TaskCorruptedError) as error:
                 log.warning("tasks that leave could not be committed: %s", error)
@@ -200,8 +204,7 @@ class Worker:
             parts.membership.ack(change)
         tasks.poll()
         self._tell()
-        busy = any(one.task.is_ready() for one in tasks.running.values())
-        self._add(parts.reader.fetch(0 if busy else self._patience()))
+        self._add(self._fetch())
         parts.output.commits.before_processing()
         self._process()
         now_ms = self._clock.now_ms()
@@ -211,12 +214,24 @@ class Worker:
             requested |= one.task.commit_requested
         parts.output.poll()
         self._resume()
-        if requested or self._clock.monotonic() >= self._commit_at:
+        if (requested or self._clock.monotonic() >= self._commit_at) and self._all_settled():
             self._commit()
         if parts.purge is not None:
             parts.purge.poll()
         if self._clock.monotonic() >= self._check_topics_at:
             self._check_topics()
+
+    def _fetch(self) -> Fetched:
+        """Reads on; waits for records while there is nothing else to do, and not past a result that is awaited."""
+        reader, tasks = self._parts.reader, [one.task for one in self._tasks.running.values()]
+        self._parts.woken.clear()
+        if any(task.is_ready() for task in tasks):
+            return reader.fetch(0)
+        if any(task.unfinished for task in tasks):
+            # results come from another thread, which cannot wake the consumer
+            self._parts.woken.wait(min(_SOON_S, self._poll_s))
+            return reader.fetch(0)
+        return reader.fetch(self._patience())
 
     def _patience(self) -> float:
         """How long to wait for records: not long while something else is about to happen."""
@@ -272,11 +287,25 @@ class Worker:
         self._paused.difference_update(room)
         self._parts.reader.resume([place for place in room if place in self._tasks.by_partition])
 
+    def _all_settled(self) -> bool:
+        """Whether nothing is in flight any more, so that the commit that is due can be made."""
+        late = [one.task for one in self._tasks.running.values() if not one.task.settle()]
+        if late and self._clock.monotonic() >= self._complain_at:
+            self._complain_at = self._clock.monotonic() + _COMPLAIN_S
+            log.warning(
+                "the commit waits for %d records in flight in tasks %s; if a function of map_values_async may hang, "
+                "give it a timeout",
+                sum(task.unfinished for task in late),
+                ", ".join(str(task.id) for task in late),
+            )
+        return not late
+
     def _commit(self) -> None:
         if self._parts.output.commits.commit_all(self._tasks.running.values()):
             self._commit_at = self._clock.monotonic() + self._commit_s
         else:
             self._commit_at = self._clock.monotonic() + min(self._poll_s, self._commit_s)
+        self._complain_at = self._commit_at + _COMPLAIN_S
 
     def _check_topics(self) -> None:
         """Looks for new topics that match patterns, and for partitions that were added."""
@@ -289,8 +318,29 @@ class Worker:
         changed = self._tasks.update_inputs(layout.inputs)
         if changed:
             log.info("tasks %s read other partitions from now on", ", ".join(map(str, sorted(changed))))
-            self._commit()
+            self._parts.output.commits.commit(self._settled(self._tasks.running.values()))
             self._drop(changed)
+
+    def _settled(self, tasks: Collection[Running]) -> list[Running]:
+        """Waits for what these tasks have in flight; gives those that may be committed after all the time there is.
+
+        Under exactly-once one task that may not be committed holds back the transaction: ``TaskMigratedError``.
+        """
+        deadline = self._clock.monotonic() + _LAST_COMMIT_S
+        while True:
+            self._parts.woken.clear()
+            settled = [one for one in tasks if one.task.settle()]
+            late = len(tasks) - len(settled)
+            if not late:
+                return settled
+            if self._clock.monotonic() > deadline:
+                break
+            self._parts.woken.wait(_SOON_S)
+        text = f"records of {late} tasks were still in flight after {_LAST_COMMIT_S:g} s"
+        if self._exactly_once:
+            raise TaskMigratedError(f"{text}, so nothing was committed")
+        log.warning("%s; these tasks are not committed, and their last records are processed again", text)
+        return settled
 
     def _start_over(self, tasks: Collection[TaskId] | None) -> None:
         """Gives up what was not committed; the tasks that are still wanted begin again at their last commit."""
@@ -312,7 +362,7 @@ class Worker:
         """Commits before the tasks close; keeps the group going while it has other things to do."""
         deadline = self._clock.monotonic() + _LAST_COMMIT_S
         try:
-            while not self._parts.output.commits.commit_all(self._tasks.running.values()):
+            while not self._parts.output.commits.commit_all(self._settled(self._tasks.running.values())):
                 if self._clock.monotonic() > deadline:
                     log.warning("the last commit did not succeed in time; some records will be processed again")
                     return

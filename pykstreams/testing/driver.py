@@ -5,12 +5,13 @@ driver, and records are taken in its order (``TopologyTestDriver``, 4.3.1); with
 sub-topology and partition, as in a worker.
 
 Invariant: when a call returns, everything that it set off has happened: records that went through internal topics are
-processed, caches are flushed.
+processed, coroutines have ended, caches are flushed.
 """
 
 from __future__ import annotations
 
 import tempfile
+import threading
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.config_keys import INTERNAL_KEYS
+from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.types import Decoder, Duration, Encoder, Headers, Timestamp
@@ -50,6 +52,8 @@ _DEFAULTS: Mapping[str, object] = {
     "bootstrap.servers": "topology-test-driver:0",
     **dict.fromkeys(INTERNAL_KEYS, 0),
 }
+
+_PATIENCE_S = 60.0
 
 
 class TopologyTestDriver:
@@ -94,6 +98,7 @@ class TopologyTestDriver:
         self._produced: list[ProducedRecord] = []
         self._sent_to: set[str] = set()
         self._folder = self._make_folder()
+        self._woken = threading.Event()
         self._tasks: list[Task] = []
         self._readers: dict[TopicPartition, Task] = {}
         try:
@@ -268,6 +273,7 @@ class TopologyTestDriver:
             cache=self._cache,
             directory=Path(self._folder.name) / str(task_id),
             metrics=self._metrics,
+            wake=self._woken.set,
         )
         self._tasks.append(task)
         self._readers.update(dict.fromkeys(partitions, task))
@@ -316,9 +322,25 @@ class TopologyTestDriver:
             raise
 
     def _commit(self, task: Task) -> None:
+        while not task.settle():
+            self._finish(task)
         task.prepare_commit()
         self._collector.check()
         task.post_commit({})
+
+    def _finish(self, task: Task) -> None:
+        """Waits until nothing of a task is worked on elsewhere; all of it, so that the order of results is fixed."""
+        while True:
+            self._woken.clear()
+            running = task.running
+            if not running:
+                return
+            if not self._woken.wait(_PATIENCE_S):
+                raise StreamsError(
+                    f"{running} records of task {task.id} have been in flight for {_PATIENCE_S:g} s, and none has "
+                    "finished; a function that waits for this thread never ends, give map_values_async a timeout",
+                    task_id=task.id,
+                )
 
     def _capture(self) -> None:
         """Notes what was sent, and queues what the topology itself reads."""

@@ -109,6 +109,7 @@ class FakeOperatorContext:
         self.children: dict[str, Forward] = {name: self._child(name) for name in children}
         self.failed: list[tuple[Any, ...]] = []
         self.dropped: list[str] = []
+        self.later: list[Any] = []
         self.child_error: Exception | None = None
         self.failures_are_final = failing
         self._failing = failing
@@ -157,6 +158,10 @@ class FakeOperatorContext:
 
     def stream_time(self) -> int:
         return -1
+
+    def finishes_later(self, work: Any) -> Callable[[], None]:
+        self.later.append(work)
+        return lambda: None
 
     def on_init(self, callback: Callable[[], None]) -> None:
         self._init.append(callback)

@@ -73,6 +73,8 @@ class FakeTask:
         self.fail: Exception | None = None
         self.start_failure = start_failure
         self.hold = False
+        self.unfinished = 0
+        self.when_settling: Callable[[], None] = lambda: None
         self._dirty = False
 
     @property
@@ -114,6 +116,10 @@ class FakeTask:
 
     def punctuate(self, now_ms: int) -> bool:
         return False
+
+    def settle(self) -> bool:
+        self.when_settling()
+        return not self.unfinished
 
     def prepare_commit(self) -> dict[TopicPartition, tuple[int, str]]:
         self.history.append("prepare")
