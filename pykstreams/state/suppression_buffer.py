@@ -12,18 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
-from pykstreams.core.errors import ConfigError, InvalidStateStoreError, ProcessorStateError
+from pykstreams.core.errors import InvalidStateStoreError, ProcessorStateError
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.types import Change, Headers
-from pykstreams.serdes.base import Serde, bind_deserializer, bind_serializer
-from pykstreams.serdes.defaults import or_default
 from pykstreams.state.buffer_values import HEADERS, BufferValue, pack, read
 from pykstreams.state.dirty_keys import DirtyKeys
+from pykstreams.state.layout import PLAIN
 from pykstreams.state.record_context import Origin, RawContext
 from pykstreams.state.spec import StoreBuilder, StoreSupplier
 from pykstreams.state.store import ChangelogRow, ChangelogWriter, StateStore, StoreContext
+from pykstreams.state.store_serdes import bound_codec
 
 NEVER: Final = 2**63 - 1
 """The time of an empty buffer."""
@@ -74,14 +74,11 @@ class SuppressionBuffer(StateStore):
         return len(self._index)
 
     def init(self, context: StoreContext) -> None:
-        topic = context.changelog_topic(self._name)
-        key_serde, value_serde = (self._serde(side, context) for side in ("key", "value"))
-        self._encode_key = bind_serializer(key_serde.serializer, topic)
-        self._decode_key = bind_deserializer(key_serde.deserializer, topic)
-        self._encode = bind_serializer(value_serde.serializer, topic)
-        self._decode = bind_deserializer(value_serde.deserializer, topic)
+        codec = bound_codec(self._name, *self._serdes, PLAIN, context)
+        self._encode_key, self._decode_key = codec.encode_key, codec.decode_key
+        self._encode, self._decode = codec.encode_value, codec.decode_value
         self._current = context.current
-        self._changelog = Origin(topic, context.task_id.partition, -1)
+        self._changelog = Origin(context.changelog_topic(self._name), context.task_id.partition, -1)
         self._log = context.changelog(self._name)
         self._open = True
 
@@ -198,19 +195,7 @@ class SuppressionBuffer(StateStore):
     def _packed_key(self, key: Any, headers: Headers) -> bytes:
         if not self._open:
             raise InvalidStateStoreError(f"store {self._name!r} is not open: its task was closed or not yet started")
-        return cast("bytes", self._encode_key(key, headers))
-
-    def _serde(self, side: str, context: StoreContext) -> Any:
-        def default() -> Serde[Any]:
-            return cast("Serde[Any]", getattr(context.config, f"default_{side}_serde"))
-
-        try:
-            return or_default(self._serdes[side == "value"], default)
-        except ConfigError as error:
-            raise ConfigError(
-                f"store {self._name!r} of a suppression in task {context.task_id} has no {side} serde ({error}); give "
-                f"the table before it one (Materialized(..., {side}_serde=...)), or set default.{side}.serde"
-            ) from error
+        return self._encode_key(key, headers)
 
 
 class _BufferSupplier(StoreSupplier[SuppressionBuffer]):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from tests.conformance.templates import joins, processors, programs, tables, windows
+from tests.conformance.templates import joins, processors, programs, suppression, tables, windows
 from tests.conformance.templates.scenario import Template
 
 TEMPLATES: dict[str, Template] = {
     **tables.TEMPLATES,
     **programs.TEMPLATES,
     **windows.TEMPLATES,
+    **suppression.TEMPLATES,
     **joins.TEMPLATES,
     **processors.TEMPLATES,
 }
