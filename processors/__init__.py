@@ -8,6 +8,7 @@ if __name__ != "pykstreams.processors":  # this folder has one name
     raise ImportError(f"{__name__!r} is not importable; import pykstreams.processors instead")
 
 from pykstreams.processors.map_values_async import MapValuesAsync
+from pykstreams.processors.map_values_async import MapValuesAsync
 from pykstreams.processors.printing import Print
 from pykstreams.processors.sliding_aggregate import SlidingAggregate
 from pykstreams.processors.stateless import (
@@ -43,6 +44,7 @@ __all__ = [
     "JoinedView",
     "Map",
     "MapValues",
+    "MapValuesAsync",
     "MapValuesAsync",
     "PassThrough",
     "Peek",
