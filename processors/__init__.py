@@ -8,7 +8,6 @@ if __name__ != "pykstreams.processors":  # this folder has one name
     raise ImportError(f"{__name__!r} is not importable; import pykstreams.processors instead")
 
 from pykstreams.processors.map_values_async import MapValuesAsync
-from pykstreams.processors.map_values_async import MapValuesAsync
 from pykstreams.processors.printing import Print
 from pykstreams.processors.sliding_aggregate import SlidingAggregate
 from pykstreams.processors.stateless import (
@@ -29,6 +28,7 @@ from pykstreams.processors.suppress import SuppressedView, TableSuppress
 from pykstreams.processors.table import TableFilter, TableMapValues, TableSource, TableToStream
 from pykstreams.processors.table_aggregate import TableAggregate, TableReduce, TableRepartitionMap
 from pykstreams.processors.table_table_join import JoinedView, TableTableJoin, TableTableJoinMerger
+from pykstreams.processors.table_transform import TableTransformValues
 from pykstreams.processors.table_view import StoredView, TableView
 from pykstreams.processors.user import UserFixedKeyProcessor, UserProcessor
 from pykstreams.processors.window_aggregate import COUNT, Aggregation, WindowAggregate, WindowedView, reducing
@@ -44,7 +44,6 @@ __all__ = [
     "JoinedView",
     "Map",
     "MapValues",
-    "MapValuesAsync",
     "MapValuesAsync",
     "PassThrough",
     "Peek",
@@ -67,6 +66,7 @@ __all__ = [
     "TableTableJoin",
     "TableTableJoinMerger",
     "TableToStream",
+    "TableTransformValues",
     "TableView",
     "UserFixedKeyProcessor",
     "UserProcessor",
