@@ -23,6 +23,7 @@ from pykstreams.processors.stateless import (
     SelectKey,
 )
 from pykstreams.processors.stream_aggregate import StreamAggregate, StreamCount, StreamReduce
+from pykstreams.processors.stream_stream_join import KeepForJoin, StreamSelfJoin, StreamStreamJoin
 from pykstreams.processors.stream_table_join import StreamTableJoin
 from pykstreams.processors.suppress import SuppressedView, TableSuppress
 from pykstreams.processors.table import TableFilter, TableMapValues, TableSource, TableToStream
@@ -42,6 +43,7 @@ __all__ = [
     "FlatMapValues",
     "ForEach",
     "JoinedView",
+    "KeepForJoin",
     "Map",
     "MapValues",
     "MapValuesAsync",
@@ -54,6 +56,8 @@ __all__ = [
     "StreamAggregate",
     "StreamCount",
     "StreamReduce",
+    "StreamSelfJoin",
+    "StreamStreamJoin",
     "StreamTableJoin",
     "SuppressedView",
     "TableAggregate",
