@@ -1,0 +1,39 @@
+"""Finds the serdes of a store, its own or the defaults of the configuration, and binds them to its changelog topic."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from pykstreams.core.errors import ConfigError
+from pykstreams.serdes.base import Serde, bind_deserializer, bind_serializer
+from pykstreams.serdes.defaults import or_default
+from pykstreams.state.layout import Layout
+from pykstreams.state.rows import KeyEncoder, RowCodec
+from pykstreams.state.store import StoreContext
+
+
+def bound_codec(name: str, key_serde: Any, value_serde: Any, layout: Layout, context: StoreContext) -> RowCodec:
+    """Makes the codec of a store that is being opened."""
+    topic = context.changelog_topic(name)
+    keys = _serde(key_serde, name, context, "key")
+    values = _serde(value_serde, name, context, "value")
+    return RowCodec(
+        layout,
+        cast("KeyEncoder", bind_serializer(keys.serializer, topic)),
+        bind_deserializer(keys.deserializer, topic),
+        bind_serializer(values.serializer, topic),
+        bind_deserializer(values.deserializer, topic),
+    )
+
+
+def _serde(given: Any, name: str, context: StoreContext, side: str) -> Any:
+    def default() -> Serde[Any]:
+        return cast("Serde[Any]", getattr(context.config, f"default_{side}_serde"))
+
+    try:
+        return or_default(given, default)
+    except ConfigError as error:
+        raise ConfigError(
+            f"store {name!r} of task {context.task_id} has no {side} serde ({error}); give it one where "
+            f"it is made ({side}_serde=...), or set default.{side}.serde"
+        ) from error
