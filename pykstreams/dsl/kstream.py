@@ -13,10 +13,12 @@ from pykstreams.dsl.branching import BranchedKStream
 from pykstreams.dsl.grouped import KGroupedStream
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.materialization import options_of, table_store
-from pykstreams.dsl.options import Grouped, Materialized, Produced, Repartitioned
+from pykstreams.dsl.options import Grouped, Joined, Materialized, Produced, Repartitioned
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stream import Place
+from pykstreams.dsl.stream_table_join import join_stream_with_table
 from pykstreams.dsl.tables import SourceTable
+from pykstreams.dsl.user_suppliers import provided_stores
 from pykstreams.processors import (
     Filter,
     FlatMap,
@@ -34,12 +36,12 @@ from pykstreams.processors import (
 )
 from pykstreams.serdes.base import Serde
 from pykstreams.topology.graph import GraphNode, OperatorNode, SinkNode
-from pykstreams.topology.stores import GivenStore
 
 K = TypeVar("K")
 V = TypeVar("V")
 KR = TypeVar("KR")
 VR = TypeVar("VR")
+VO = TypeVar("VO")
 
 
 class KStream(Generic[K, V]):
@@ -272,6 +274,68 @@ class KStream(Generic[K, V]):
         )
         return KGroupedStream(selected._place, options)
 
+    @overload
+    def join(
+        self,
+        other: KTable[K, VO],
+        joiner: Callable[[V, VO], VR],
+        *,
+        with_key: Literal[False] = False,
+        joined: Joined[K, V, VO] | None = None,
+    ) -> KStream[K, VR]: ...
+    @overload
+    def join(
+        self,
+        other: KTable[K, VO],
+        joiner: Callable[[K, V, VO], VR],
+        *,
+        with_key: Literal[True],
+        joined: Joined[K, V, VO] | None = None,
+    ) -> KStream[K, VR]: ...
+    def join(
+        self,
+        other: KTable[K, Any],
+        joiner: Callable[..., VR],
+        *,
+        with_key: bool = False,
+        joined: Joined[K, V, Any] | None = None,
+    ) -> KStream[K, VR]:
+        """Joins each record with the row that the table has for its key at that moment; without one there is no result.
+
+        The joiner gets (value, other value), or (key, value, other value) with ``with_key``. Records without key or
+        value are dropped.
+        """
+        return self._joined_with_table(other, joiner, joined, left=False, with_key=with_key)
+
+    @overload
+    def left_join(
+        self,
+        other: KTable[K, VO],
+        joiner: Callable[[V, VO | None], VR],
+        *,
+        with_key: Literal[False] = False,
+        joined: Joined[K, V, VO] | None = None,
+    ) -> KStream[K, VR]: ...
+    @overload
+    def left_join(
+        self,
+        other: KTable[K, VO],
+        joiner: Callable[[K, V, VO | None], VR],
+        *,
+        with_key: Literal[True],
+        joined: Joined[K, V, VO] | None = None,
+    ) -> KStream[K, VR]: ...
+    def left_join(
+        self,
+        other: KTable[K, Any],
+        joiner: Callable[..., VR],
+        *,
+        with_key: bool = False,
+        joined: Joined[K, V, Any] | None = None,
+    ) -> KStream[K, VR]:
+        """As ``join``, but without a row the joiner gets ``None``; records without key have such a result, too."""
+        return self._joined_with_table(other, joiner, joined, left=True, with_key=with_key)
+
     def process(
         self, supplier: ProcessorSupplier[K, V, KR, VR], *state_store_names: str, name: str | None = None
     ) -> KStream[KR, VR]:
@@ -305,11 +369,22 @@ class KStream(Generic[K, V]):
             raise TypeError(f"supplier is {supplier!r}; expected a callable without arguments, such as a class")
         graph = self._place.graph
         node_name = graph.namer.node(prefix) if name is None else valid_name(name)
-        provided = getattr(supplier, "stores", None)
-        brought = tuple(GivenStore(builder) for builder in (provided() or ())) if callable(provided) else ()
+        brought = provided_stores(supplier)
         node = OperatorNode(node_name, lambda: operator, stores=lambda: brought, connect=stores)
         graph.add(node, self._place.node)
         return node
+
+    def _joined_with_table(
+        self,
+        table: KTable[K, Any],
+        joiner: Callable[..., Any],
+        joined: Joined[K, V, Any] | None,
+        *,
+        left: bool,
+        with_key: bool,
+    ) -> KStream[K, Any]:
+        place = (table._place, table._logic)
+        return KStream(join_stream_with_table(self._place, place, joiner, joined, left=left, with_key=with_key))
 
     def _keeping(self, prefix: str, name: str | None, operator: OperatorSupplier) -> KStream[K, V]:
         place, node = self._place, self._add(prefix, name, operator)
