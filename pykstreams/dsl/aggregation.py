@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from pykstreams.dsl.ktable import KTable
+from pykstreams.dsl.late_records import LateRecordsTo, add_late_child, late_child_of
 from pykstreams.dsl.options import Grouped
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stream import Place
@@ -44,8 +45,12 @@ class GroupedRecords:
         key_serde: Serde[Any] | None,
         *,
         grace_ms: int | None = None,
+        late_records_to: LateRecordsTo[Any, Any] | None = None,
     ) -> KTable[Any, Any]:
-        """Adds an aggregation of that name over that store, behind a repartition topic where one is needed."""
+        """Adds an aggregation of that name over that store, behind a repartition topic where one is needed.
+
+        An operator that is to give ``late_records_to`` something knows its child by ``late_child_of``.
+        """
         graph, sources = self.place.graph, self.place.sources
         parent: GraphNode = self.place.node
         node = OperatorNode(name, logic.operator, stores=logic.stores, grace_ms=grace_ms)
@@ -53,6 +58,12 @@ class GroupedRecords:
             parent = self.repartitioned(store)
             sources = frozenset({parent.name})
         graph.add(node, parent)
+        late_child = late_child_of(name, late_records_to)
+        if late_records_to is not None and late_child is not None:
+            given = self.options
+            add_late_child(
+                Place(graph, node, name, given.key_serde, given.value_serde, sources), late_child, late_records_to
+            )
         table = Place(graph, node, name, key_serde, store.value_serde, sources)
         return KTable(table, logic, store.name if store.queryable else None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +16,14 @@ from pykstreams.state.suppliers import (
     DslStoreSuppliers,
     KeyValueBytesStoreSupplier,
     Stores,
+    StoreSupplier,
 )
 from pykstreams.topology.graph import Graph
 
 
 @dataclass(frozen=True, slots=True)
-class TableStore:
-    """The store of a table: a ``StoreFactory`` with a name, which may be generated.
+class DslStore:
+    """What the stores of the DSL have in common: each is a ``StoreFactory`` with a name, which may be generated.
 
     ``queryable`` says that the user named it; others exist only where an operator needs them.
     """
@@ -31,24 +32,16 @@ class TableStore:
     queryable: bool
     key_serde: Serde[Any] | None
     value_serde: Serde[Any] | None
-    supplier: KeyValueBytesStoreSupplier | None
+    supplier: StoreSupplier[Any] | None
     store_type: DslStoreSuppliers | None
     caching: bool
     logging: bool
     topic_config: Mapping[str, str]
 
-    def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
-        supplier = self.supplier
-        if supplier is None:
-            headers = config.dsl_store_format.upper() == DslStoreFormat.HEADERS.value.upper()
-            store_format = DslStoreFormat.HEADERS if headers else DslStoreFormat.TIMESTAMPED
-            suppliers: DslStoreSuppliers = self.store_type or config.dsl_store_suppliers
-            supplier = suppliers.key_value_store(DslKeyValueParams(self.name, store_format))
-        make = (
-            Stores.timestamped_key_value_store_with_headers_builder
-            if supplier.with_headers
-            else Stores.timestamped_key_value_store_builder
-        )
+    def _suppliers(self, config: StreamsConfig) -> DslStoreSuppliers:
+        return self.store_type or config.dsl_store_suppliers
+
+    def _builder(self, make: Callable[..., StoreBuilder[Any]], supplier: StoreSupplier[Any]) -> StoreBuilder[Any]:
         return make(
             supplier,
             self.key_serde,
@@ -57,6 +50,25 @@ class TableStore:
             logging=self.logging,
             topic_config=self.topic_config,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class TableStore(DslStore):
+    """The store of a table."""
+
+    def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
+        supplier: Any = self.supplier
+        if supplier is None:
+            supplier = self._suppliers(config).key_value_store(DslKeyValueParams(self.name, store_format(config)))
+        if supplier.with_headers:
+            return self._builder(Stores.timestamped_key_value_store_with_headers_builder, supplier)
+        return self._builder(Stores.timestamped_key_value_store_builder, supplier)
+
+
+def store_format(config: StreamsConfig) -> DslStoreFormat:
+    """What the stores of tables keep: timestamps, and headers if the configuration says so."""
+    headers = config.dsl_store_format.upper() == DslStoreFormat.HEADERS.value.upper()
+    return DslStoreFormat.HEADERS if headers else DslStoreFormat.TIMESTAMPED
 
 
 def options_of(materialized: Materialized[Any, Any] | str | None) -> Materialized[Any, Any]:
@@ -84,14 +96,20 @@ def table_store(
     value_serde: Serde[Any] | None,
 ) -> TableStore:
     """The store that the user named, or one with a generated name; the serdes are those to fall back on."""
+    name, queryable = named_or_generated(graph, options, prefix)
+    return _table_store(name, options, queryable, key_serde, value_serde)
+
+
+def named_or_generated(graph: Graph, options: Materialized[Any, Any], prefix: str) -> tuple[str, bool]:
+    """The name of a store, and whether the user gave it (``MaterializedInternal``, 4.3.1)."""
     name = options.store_name
     if name is not None:
-        return _table_store(name, options, True, key_serde, value_serde)
+        return name, True
     name = graph.namer.store(prefix)
     graph.implicit_names.stores.append(name)
     if options.logging:
         graph.implicit_names.changelogs.append(f"{name}-changelog")
-    return _table_store(name, options, False, key_serde, value_serde)
+    return name, False
 
 
 def _table_store(

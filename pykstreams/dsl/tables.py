@@ -68,12 +68,18 @@ class SourceTable(TableLogic):
 class AggregatedTable(TableLogic):
     """The table of an aggregation, which always has a store.
 
-    ``make(store name, sends old values)`` gives the operator.
+    ``make(store name, sends old values)`` gives the operator, ``view(store name)`` how the store is read.
     """
 
-    def __init__(self, store: TableStore, make: Callable[[str, bool], OperatorSupplier]) -> None:
+    def __init__(
+        self,
+        store: StoreFactory,
+        make: Callable[[str, bool], OperatorSupplier],
+        view: Callable[[str], TableView] = StoredView,
+    ) -> None:
         self._store = store
         self._make = make
+        self._view = view
 
     def send_old_values(self, *, force: bool) -> bool:
         self.sends_old_values = True
@@ -86,7 +92,7 @@ class AggregatedTable(TableLogic):
         return (self._store,)
 
     def view(self) -> TableView:
-        return StoredView(self._store.name)
+        return self._view(self._store.name)
 
 
 class DerivedOperator(OperatorSupplier, Protocol):
