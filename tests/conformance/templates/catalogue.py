@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.templates import joins, processors, programs, suppression, tables, windows
+from tests.conformance.templates import joins, processors, programs, stream_joins, suppression, tables, windows
 from tests.conformance.templates.scenario import Template
 
 TEMPLATES: dict[str, Template] = {
@@ -11,6 +11,7 @@ TEMPLATES: dict[str, Template] = {
     **windows.TEMPLATES,
     **suppression.TEMPLATES,
     **joins.TEMPLATES,
+    **stream_joins.TEMPLATES,
     **processors.TEMPLATES,
 }
 
