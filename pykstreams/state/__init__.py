@@ -2,6 +2,13 @@
 
 from pykstreams.core.record import ValueAndTimestamp
 from pykstreams.state.rocksdb import RocksDBConfigSetter
+from pykstreams.state.session_suppliers import SessionBytesStoreSupplier
+from pykstreams.state.sessions import (
+    AggregationWithHeaders,
+    ReadOnlySessionStore,
+    SessionStore,
+    SessionStoreWithHeaders,
+)
 from pykstreams.state.spec import StoreBuilder, StoreSupplier
 from pykstreams.state.store import (
     ChangelogWriter,
@@ -17,27 +24,45 @@ from pykstreams.state.store import (
 from pykstreams.state.suppliers import (
     BuiltInDslStoreSuppliers,
     DslKeyValueParams,
+    DslSessionParams,
     DslStoreFormat,
     DslStoreSuppliers,
+    DslWindowParams,
     InMemoryDslStoreSuppliers,
     KeyValueBytesStoreSupplier,
     RocksDBDslStoreSuppliers,
     Stores,
 )
+from pykstreams.state.window_suppliers import WindowBytesStoreSupplier
+from pykstreams.state.windows import (
+    ReadOnlyWindowStore,
+    TimestampedWindowStore,
+    TimestampedWindowStoreWithHeaders,
+    WindowStore,
+    WindowStoreIterator,
+)
 
 __all__ = [
+    "AggregationWithHeaders",
     "BuiltInDslStoreSuppliers",
     "ChangelogWriter",
     "DslKeyValueParams",
+    "DslSessionParams",
     "DslStoreFormat",
     "DslStoreSuppliers",
+    "DslWindowParams",
     "InMemoryDslStoreSuppliers",
     "KeyValueBytesStoreSupplier",
     "KeyValueIterator",
     "KeyValueStore",
     "ReadOnlyKeyValueStore",
+    "ReadOnlySessionStore",
+    "ReadOnlyWindowStore",
     "RocksDBConfigSetter",
     "RocksDBDslStoreSuppliers",
+    "SessionBytesStoreSupplier",
+    "SessionStore",
+    "SessionStoreWithHeaders",
     "StateStore",
     "StoreBuilder",
     "StoreContext",
@@ -45,6 +70,11 @@ __all__ = [
     "Stores",
     "TimestampedKeyValueStore",
     "TimestampedKeyValueStoreWithHeaders",
+    "TimestampedWindowStore",
+    "TimestampedWindowStoreWithHeaders",
     "ValueAndTimestamp",
     "ValueTimestampHeaders",
+    "WindowBytesStoreSupplier",
+    "WindowStore",
+    "WindowStoreIterator",
 ]

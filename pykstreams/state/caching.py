@@ -19,7 +19,7 @@ by ``take``, or gets copies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, KeysView
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import count
@@ -28,7 +28,7 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from pykstreams.core.processor import CurrentRecord
-from pykstreams.state.engine import BytesStore, Row
+from pykstreams.state.engine import BytesStore, Row, prefix_end
 from pykstreams.state.ordered import OrderedKeys, merged
 from pykstreams.state.record_context import context_bytes
 
@@ -76,7 +76,12 @@ class CacheEntry:
 
 
 class CachingStore:
-    """The cache of one store, above its other layers."""
+    """The cache of one store, above its other layers.
+
+    :param keeps_reads: whether it takes in what it reads from below; caches of windows and sessions do not
+        (``CachingWindowStore.fetch``, ``CachingSessionStore.fetchSession``, 4.3.1).
+    :param extra_bytes: what an entry takes in Kafka Streams beyond its key, value and context.
+    """
 
     def __init__(
         self,
@@ -84,11 +89,16 @@ class CachingStore:
         cache: RecordCache,
         current: CurrentRecord,
         encode: Callable[[Any, int], bytes | None],
+        *,
+        keeps_reads: bool = True,
+        extra_bytes: int = 0,
     ) -> None:
-        self._below = below
+        self.below = below
         self._cache = cache
         self._current = current
         self._encode = encode
+        self._keeps_reads = keeps_reads
+        self._node_bytes = _NODE_BYTES + extra_bytes
         self._forward: Forward | None = None
         self._send_old_values = False
         self._entries: dict[bytes, CacheEntry] = {}
@@ -114,24 +124,41 @@ class CachingStore:
         return self._size
 
     def entry(self, key: bytes) -> CacheEntry | None:
-        """The entry of a key, which is read from below where the cache has none."""
+        """The entry of a key, which is read from below where the cache has none and keeps what it reads."""
         found = self._entries.get(key)
         if found is not None:
             found.tick = self._next_tick()
             return found
-        packed = self._below.get(key)
+        if not self._keeps_reads:
+            return None
+        packed = self.below.get(key)
         if packed is None:
             return None
         found = CacheEntry(key)
         found.packed = packed
-        found.size = len(key) + _NODE_BYTES + _CLEAN_CONTEXT_BYTES + len(packed)
+        found.size = len(key) + self._node_bytes + _CLEAN_CONTEXT_BYTES + len(packed)
         self._insert(found)
         self._settle_size()
         return found
 
     def get(self, key: bytes) -> bytes | None:
         found = self.entry(key)
-        return None if found is None else self.packed(found)
+        if found is not None:
+            return self.packed(found)
+        return None if self._keeps_reads else self.below.get(key)
+
+    def read(self, key: bytes) -> bytes | None:
+        """What ``get`` gives, without keeping what had to be read from below."""
+        found = self._entries.get(key)
+        if found is None:
+            return self.below.get(key)
+        found.tick = self._next_tick()
+        return self.packed(found)
+
+    @property
+    def keys(self) -> KeysView[bytes]:
+        """The keys of all entries, those of deletes too."""
+        return self._entries.keys()
 
     def packed(self, entry: CacheEntry) -> bytes | None:
         """The bytes of an entry, which are made when they are first asked for."""
@@ -202,13 +229,24 @@ class CachingStore:
         self._written(entry, content_bytes)
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
-        below = self._below.scan(lower, upper, reverse)
+        below = self.below.scan(lower, upper, reverse)
         above: list[tuple[bytes, bytes | None]] = []
         for key in self._keys.between(lower, upper, reverse):
             entry = self._entries[key]
             entry.tick = self._next_tick()
             above.append((key, self.packed(entry)))
         return merged(above, below, reverse) if above else below
+
+    def prefixes(self, lower: bytes, upper: bytes | None) -> list[bytes]:
+        """The beginnings of the keys from ``lower`` up to, and without, ``upper``: so many bytes as ``lower`` has."""
+        found: list[bytes] = []
+        key = self._keys.first_from(lower)
+        while key is not None and (upper is None or key < upper):
+            prefix = key[: len(lower)]
+            found.append(prefix)
+            end = prefix_end(prefix)
+            key = None if end is None else self._keys.first_from(end)
+        return found
 
     def flush(self) -> None:
         """Writes and forwards every dirty entry; they stay in the cache."""
@@ -230,7 +268,7 @@ class CachingStore:
 
     def _written(self, entry: CacheEntry, content_bytes: int) -> None:
         self._size -= entry.size
-        entry.size = len(entry.key) + _NODE_BYTES + content_bytes
+        entry.size = len(entry.key) + self._node_bytes + content_bytes
         entry.raw = self._current.raw
         entry.dirty = True
         self._dirty.append(entry)
@@ -311,7 +349,7 @@ class CachingStore:
     def _write_through(self, entries: list[CacheEntry]) -> None:
         """Writes entries below and forwards them, each as part of the record that put it (``putAndMaybeForward``)."""
         forward, current, encode, send_old = self._forward, self._current, self._encode, self._send_old_values
-        put, get = self._below.put, self._below.get
+        put, get = self.below.put, self.below.get
         saved = current.raw
         try:
             for entry in entries:

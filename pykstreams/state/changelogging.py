@@ -3,7 +3,8 @@
 A changelog row carries the value without the local timestamp, and the row's own timestamp as that of the record; a
 delete, and a row of a store without timestamps, the time of the record being processed. Headers are those of the row
 (of the record, for deletes) where the store keeps headers, else none (``ChangeLoggingKeyValueBytesStore``,
-``ChangeLoggingTimestampedKeyValueBytesStore``, ``ChangeLoggingTimestampedKeyValueBytesStoreWithHeaders``, 4.3.1).
+``ChangeLoggingTimestampedKeyValueBytesStore``, ``ChangeLoggingTimestampedKeyValueBytesStoreWithHeaders``,
+``ChangeLoggingSessionBytesStoreWithHeaders``, 4.3.1).
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any, TypeAlias
 from pykstreams.core.errors import ProcessorStateError
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.types import Headers
-from pykstreams.state.engine import Engine
-from pykstreams.state.layout import PLAIN, TIMESTAMP, TIMESTAMPED, Layout
+from pykstreams.state.engine import BytesStore
+from pykstreams.state.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMP, TIMESTAMPED, Layout
 from pykstreams.state.memory import LruEngine
 from pykstreams.state.store import ChangelogWriter
 
@@ -27,7 +28,7 @@ class ChangeLogging:
     """An engine whose writes are logged."""
 
     def __init__(
-        self, engine: Engine, layout: Layout, log: ChangelogWriter, current: CurrentRecord, store: str
+        self, engine: BytesStore, layout: Layout, log: ChangelogWriter, current: CurrentRecord, store: str
     ) -> None:
         self.get = engine.get
         self.scan = engine.scan
@@ -63,8 +64,19 @@ def _logged(put: Put, layout: Layout, log: ChangelogWriter, current: CurrentReco
         else:
             log(key, *layout.unpack(packed))
 
+    def headers_and_value(key: bytes, packed: bytes | None) -> None:
+        put(key, packed)
+        _, timestamp, headers = record_being_processed(current, store)
+        if packed is None:
+            log(key, None, timestamp, headers)
+        else:
+            value, _, headers = layout.unpack(packed)
+            log(key, value, timestamp, headers)
+
     if layout is PLAIN:
         return plain
+    if layout is HEADERS_AND_VALUE:
+        return headers_and_value
     return timestamped if layout is TIMESTAMPED else with_headers
 
 

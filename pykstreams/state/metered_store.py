@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn
 
-from pykstreams.core.errors import ConfigError, InvalidStateStoreError
-from pykstreams.serdes.base import Serde, bind_deserializer, bind_serializer
-from pykstreams.serdes.defaults import or_default
+from pykstreams.core.errors import InvalidStateStoreError
 from pykstreams.state.caching import UNSET, CachingStore
 from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.changelogging import record_being_processed
 from pykstreams.state.engine import BytesStore, Engine
 from pykstreams.state.layout import NO_TIMESTAMP, PLAIN, Layout
 from pykstreams.state.public_values import public_values
-from pykstreams.state.rows import KeyEncoder, RowCodec, null_key
+from pykstreams.state.rows import RowCodec, null_key
 from pykstreams.state.store import ChangelogRow, FlushListener, StateStore, StoreContext
+from pykstreams.state.store_serdes import bound_codec
 
 
 class Layers(NamedTuple):
@@ -63,7 +62,7 @@ class MeteredStore(StateStore):
         return self._engine.uncommitted_bytes
 
     def init(self, context: StoreContext) -> None:
-        codec = self._bind_serdes(context)
+        codec = bound_codec(self._name, *self._serdes, self.layout, context)
         layers = self._open_layers(context, codec)
         self._codec = codec
         self._current = context.current
@@ -146,27 +145,3 @@ class MeteredStore(StateStore):
             f"store {self._name!r} is not open: it belongs to a task that was closed, moved, or not yet started; "
             "ask the context for the store again"
         )
-
-    def _bind_serdes(self, context: StoreContext) -> RowCodec:
-        topic = context.changelog_topic(self._name)
-        key_serde = self._serde(self._serdes[0], context, "key")
-        value_serde = self._serde(self._serdes[1], context, "value")
-        return RowCodec(
-            self.layout,
-            cast("KeyEncoder", bind_serializer(key_serde.serializer, topic)),
-            bind_deserializer(key_serde.deserializer, topic),
-            bind_serializer(value_serde.serializer, topic),
-            bind_deserializer(value_serde.deserializer, topic),
-        )
-
-    def _serde(self, given: Any, context: StoreContext, side: str) -> Any:
-        def default() -> Serde[Any]:
-            return cast("Serde[Any]", getattr(context.config, f"default_{side}_serde"))
-
-        try:
-            return or_default(given, default)
-        except ConfigError as error:
-            raise ConfigError(
-                f"store {self._name!r} of task {context.task_id} has no {side} serde ({error}); give it one where "
-                f"it is made ({side}_serde=...), or set default.{side}.serde"
-            ) from error

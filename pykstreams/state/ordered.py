@@ -65,12 +65,7 @@ class OrderedKeys:
 
     def between(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> list[bytes]:
         """The keys from ``lower`` up to, and without, ``upper``, as a list of their own."""
-        if not self.awake:
-            keys = sorted(self._mapping)
-            self._chunks = [keys[at : at + _CHUNK] for at in range(0, len(keys), _CHUNK)]
-            self._firsts = [chunk[0] for chunk in self._chunks]
-            self.awake = True
-        self._added = 0
+        self._wake()
         found: list[bytes] = []
         start = 0 if lower is None else max(bisect_right(self._firsts, lower) - 1, 0)
         for chunk in self._chunks[start:]:
@@ -82,6 +77,23 @@ class OrderedKeys:
         if reverse:
             found.reverse()
         return found
+
+    def first_from(self, lower: bytes) -> bytes | None:
+        """The first key that is not lower; ``None`` when there is none."""
+        self._wake()
+        for chunk in self._chunks[max(bisect_right(self._firsts, lower) - 1, 0) :]:
+            at = bisect_left(chunk, lower)
+            if at < len(chunk):
+                return chunk[at]
+        return None
+
+    def _wake(self) -> None:
+        if not self.awake:
+            keys = sorted(self._mapping)
+            self._chunks = [keys[at : at + _CHUNK] for at in range(0, len(keys), _CHUNK)]
+            self._firsts = [chunk[0] for chunk in self._chunks]
+            self.awake = True
+        self._added = 0
 
 
 def merged(above: Iterable[Write], below: Iterator[Row], reverse: bool) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Values as users put and get them, by layout: alone, with their timestamp, or with timestamp and headers."""
+"""Values as users put and get them, by layout: alone, with their timestamp, with their headers, or with both."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from pykstreams.core.record import ValueAndTimestamp
 from pykstreams.core.types import Headers
-from pykstreams.state.layout import NO_TIMESTAMP, PLAIN, TIMESTAMPED
+from pykstreams.state.layout import HEADERS_AND_VALUE, NO_TIMESTAMP, PLAIN, TIMESTAMPED
 from pykstreams.state.rows import RowCodec
+from pykstreams.state.sessions import AggregationWithHeaders
 from pykstreams.state.store import ValueTimestampHeaders
 
 
@@ -38,6 +39,10 @@ def public_values(codec: RowCodec, store: str) -> PublicValues:
         value, timestamp, headers = unpack(packed)
         return ValueTimestampHeaders(decode(value, headers), timestamp, headers)
 
+    def aggregation(packed: bytes) -> Any:
+        value, _, headers = unpack(packed)
+        return AggregationWithHeaders(decode(value, headers), headers)
+
     def packed_with(parts: Callable[[Any, str], tuple[Any, int, Headers]]) -> Callable[[Any], bytes | None]:
         def packed(value: Any) -> bytes | None:
             if value is None:
@@ -52,6 +57,8 @@ def public_values(codec: RowCodec, store: str) -> PublicValues:
         return PublicValues(plain, packed_with(_value_alone))
     if layout is TIMESTAMPED:
         return PublicValues(with_time, packed_with(_value_and_time))
+    if layout is HEADERS_AND_VALUE:
+        return PublicValues(aggregation, packed_with(_aggregation_and_headers))
     return PublicValues(with_headers, packed_with(_value_time_and_headers))
 
 
@@ -74,3 +81,9 @@ def _value_time_and_headers(value: Any, store: str) -> tuple[Any, int, Headers]:
             "ValueTimestampHeaders(value, timestamp in ms, headers)"
         )
     return value
+
+
+def _aggregation_and_headers(value: Any, store: str) -> tuple[Any, int, Headers]:
+    if not isinstance(value, AggregationWithHeaders):
+        raise TypeError(f"store {store!r} keeps headers and was given {value!r}; put AggregationWithHeaders(value)")
+    return value.aggregation, NO_TIMESTAMP, value.headers

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 
+from pykstreams.core.types import Duration, duration_ms
+from pykstreams.core.windows import EmitStrategy
 from pykstreams.state.engine import Engine
-from pykstreams.state.layout import PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
+from pykstreams.state.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
 from pykstreams.state.memory import LruEngine, MemoryEngine
 from pykstreams.state.rocksdb import RocksDbEngine
+from pykstreams.state.session_stack import session_store, session_store_with_headers
+from pykstreams.state.session_suppliers import (
+    InMemorySessionSupplier,
+    PersistentSessionSupplier,
+    SessionBytesStoreSupplier,
+)
+from pykstreams.state.sessions import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.spec import StoreSupplier as StoreSupplier
 from pykstreams.state.stack import (
     key_value_store,
     timestamped_key_value_store,
     timestamped_key_value_store_with_headers,
+    timestamped_window_store,
+    timestamped_window_store_with_headers,
+    window_store,
 )
 from pykstreams.state.store import (
     KeyValueStore,
@@ -26,10 +39,21 @@ from pykstreams.state.store import (
     TimestampedKeyValueStoreWithHeaders,
 )
 from pykstreams.state.transactional import WriteBuffer
+from pykstreams.state.window_suppliers import (
+    InMemoryWindowSupplier,
+    PersistentWindowSupplier,
+    TimeOrderedWindowSupplier,
+    WindowBytesStoreSupplier,
+    checked_window_supplier,
+    window_lengths,
+)
+from pykstreams.state.windows import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
 
 K = TypeVar("K")
 V = TypeVar("V")
 S = TypeVar("S", bound=StateStore)
+
+logger = logging.getLogger(__name__)
 
 
 class DslStoreFormat(StrEnum):
@@ -198,12 +222,169 @@ class Stores:
             dict(topic_config or {}),
         )
 
+    @staticmethod
+    def persistent_session_store(name: str, retention_period: Duration) -> SessionBytesStoreSupplier:
+        """A store of sessions in RocksDB that keeps them for that time after their end."""
+        return PersistentSessionSupplier(_checked(name), _retention(retention_period))
+
+    @staticmethod
+    def persistent_session_store_with_headers(name: str, retention_period: Duration) -> SessionBytesStoreSupplier:
+        """A store of sessions and their headers in RocksDB that keeps them for that time after their end."""
+        return PersistentSessionSupplier(_checked(name), _retention(retention_period), HEADERS_AND_VALUE)
+
+    @staticmethod
+    def in_memory_session_store(name: str, retention_period: Duration) -> SessionBytesStoreSupplier:
+        """A store of sessions in memory that keeps them for that time after their end."""
+        return InMemorySessionSupplier(_checked(name), _retention(retention_period))
+
+    @staticmethod
+    def session_store_builder(
+        supplier: SessionBytesStoreSupplier,
+        key_serde: Any = None,
+        value_serde: Any = None,
+        *,
+        caching: bool = False,
+        logging: bool = True,
+        topic_config: Mapping[str, str] | None = None,
+    ) -> StoreBuilder[SessionStore[Any, Any]]:
+        """A store of aggregates by session."""
+        return StoreBuilder(
+            _session(supplier), session_store, key_serde, value_serde, caching, logging, dict(topic_config or {})
+        )
+
+    @staticmethod
+    def session_store_with_headers_builder(
+        supplier: SessionBytesStoreSupplier,
+        key_serde: Any = None,
+        value_serde: Any = None,
+        *,
+        caching: bool = False,
+        logging: bool = True,
+        topic_config: Mapping[str, str] | None = None,
+    ) -> StoreBuilder[SessionStoreWithHeaders[Any, Any]]:
+        """A store of ``AggregationWithHeaders`` by session; a persistent supplier without headers loses them."""
+        return StoreBuilder(
+            _session(supplier),
+            session_store_with_headers,
+            key_serde,
+            value_serde,
+            caching,
+            logging,
+            dict(topic_config or {}),
+        )
+
+    @staticmethod
+    def persistent_window_store(
+        name: str, retention_period: Duration, window_size: Duration, retain_duplicates: bool = False
+    ) -> WindowBytesStoreSupplier:
+        """A window store in RocksDB that keeps values only.
+
+        :param retention_period: how long a window can be read after its start, by the starts of the windows put.
+        :param window_size: the length of the windows, for the keys that are handed out.
+        :param retain_duplicates: whether each value that is put is kept; there is no cache then.
+        """
+        return _persistent_window(name, retention_period, window_size, retain_duplicates, DslStoreFormat.PLAIN)
+
+    @staticmethod
+    def persistent_timestamped_window_store(
+        name: str, retention_period: Duration, window_size: Duration, retain_duplicates: bool = False
+    ) -> WindowBytesStoreSupplier:
+        """A window store in RocksDB that keeps values and timestamps."""
+        return _persistent_window(name, retention_period, window_size, retain_duplicates, DslStoreFormat.TIMESTAMPED)
+
+    @staticmethod
+    def persistent_timestamped_window_store_with_headers(
+        name: str, retention_period: Duration, window_size: Duration, retain_duplicates: bool = False
+    ) -> WindowBytesStoreSupplier:
+        """A window store in RocksDB that keeps values, timestamps and headers."""
+        return _persistent_window(name, retention_period, window_size, retain_duplicates, DslStoreFormat.HEADERS)
+
+    @staticmethod
+    def in_memory_window_store(
+        name: str, retention_period: Duration, window_size: Duration, retain_duplicates: bool = False
+    ) -> WindowBytesStoreSupplier:
+        """A window store in memory; it is read from its changelog at each start."""
+        lengths = window_lengths(_checked(name), retention_period, window_size)
+        return InMemoryWindowSupplier(name, *lengths, retain_duplicates)
+
+    @staticmethod
+    def window_store_builder(
+        supplier: WindowBytesStoreSupplier,
+        key_serde: Any = None,
+        value_serde: Any = None,
+        *,
+        caching: bool = False,
+        logging: bool = True,
+        topic_config: Mapping[str, str] | None = None,
+    ) -> StoreBuilder[WindowStore[Any, Any]]:
+        """A window store of values; serdes that are ``None`` are the defaults of the configuration.
+
+        The changelog of one that retains duplicates is not compacted.
+        """
+        duplicates = checked_window_supplier(supplier).retain_duplicates
+        settings = {"cleanup.policy": "delete"} if duplicates and logging else {}
+        settings.update(topic_config or {})
+        return _window_builder(supplier, window_store, key_serde, value_serde, caching, logging, settings)
+
+    @staticmethod
+    def timestamped_window_store_builder(
+        supplier: WindowBytesStoreSupplier,
+        key_serde: Any = None,
+        value_serde: Any = None,
+        *,
+        caching: bool = False,
+        logging: bool = True,
+        topic_config: Mapping[str, str] | None = None,
+    ) -> StoreBuilder[TimestampedWindowStore[Any, Any]]:
+        """A window store of ``ValueAndTimestamp``; over a persistent supplier without timestamps they are lost."""
+        return _window_builder(
+            supplier, timestamped_window_store, key_serde, value_serde, caching, logging, topic_config
+        )
+
+    @staticmethod
+    def timestamped_window_store_with_headers_builder(
+        supplier: WindowBytesStoreSupplier,
+        key_serde: Any = None,
+        value_serde: Any = None,
+        *,
+        caching: bool = False,
+        logging: bool = True,
+        topic_config: Mapping[str, str] | None = None,
+    ) -> StoreBuilder[TimestampedWindowStoreWithHeaders[Any, Any]]:
+        """A window store of ``ValueTimestampHeaders``; over a persistent supplier without headers they are lost."""
+        return _window_builder(
+            supplier, timestamped_window_store_with_headers, key_serde, value_serde, caching, logging, topic_config
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class DslKeyValueParams:
     """The key-value store that the DSL asks for."""
 
     name: str
+    store_format: DslStoreFormat = DslStoreFormat.TIMESTAMPED
+
+
+@dataclass(frozen=True, slots=True)
+class DslSessionParams:
+    """The session store that the DSL asks for; the retention is in ms."""
+
+    name: str
+    retention_period: int
+    emit_strategy: EmitStrategy = EmitStrategy.ON_WINDOW_UPDATE
+    store_format: DslStoreFormat = DslStoreFormat.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class DslWindowParams:
+    """The window store that the DSL asks for; lengths are in ms."""
+
+    name: str
+    retention_period: int
+    window_size: int
+    retain_duplicates: bool
+    emit_strategy: EmitStrategy
+    is_sliding_window: bool
     store_format: DslStoreFormat = DslStoreFormat.TIMESTAMPED
 
 
@@ -217,6 +398,14 @@ class DslStoreSuppliers(ABC):
     def key_value_store(self, params: DslKeyValueParams) -> KeyValueBytesStoreSupplier:
         """The supplier of a key-value store."""
 
+    @abstractmethod
+    def window_store(self, params: DslWindowParams) -> WindowBytesStoreSupplier:
+        """The supplier of a window store."""
+
+    @abstractmethod
+    def session_store(self, params: DslSessionParams) -> SessionBytesStoreSupplier:
+        """The supplier of a session store."""
+
 
 class RocksDBDslStoreSuppliers(DslStoreSuppliers):
     """Every store in RocksDB."""
@@ -224,12 +413,40 @@ class RocksDBDslStoreSuppliers(DslStoreSuppliers):
     def key_value_store(self, params: DslKeyValueParams) -> KeyValueBytesStoreSupplier:
         return PersistentKeyValueSupplier(_checked(params.name), params.store_format)
 
+    def window_store(self, params: DslWindowParams) -> WindowBytesStoreSupplier:
+        if params.emit_strategy is EmitStrategy.ON_WINDOW_UPDATE:
+            return _persistent_window(
+                params.name,
+                params.retention_period,
+                params.window_size,
+                params.retain_duplicates,
+                params.store_format,
+            )
+        lengths = window_lengths(_checked(params.name), params.retention_period, params.window_size)
+        kept = params.store_format if params.store_format is DslStoreFormat.HEADERS else DslStoreFormat.TIMESTAMPED
+        return TimeOrderedWindowSupplier(
+            params.name, *lengths, params.retain_duplicates, _LAYOUTS[kept], params.is_sliding_window
+        )
+
+    def session_store(self, params: DslSessionParams) -> SessionBytesStoreSupplier:
+        layout = HEADERS_AND_VALUE if params.store_format is DslStoreFormat.HEADERS else PLAIN
+        on_close = params.emit_strategy is EmitStrategy.ON_WINDOW_CLOSE
+        return PersistentSessionSupplier(_checked(params.name), _retention(params.retention_period), layout, on_close)
+
 
 class InMemoryDslStoreSuppliers(DslStoreSuppliers):
     """Every store in memory."""
 
     def key_value_store(self, params: DslKeyValueParams) -> KeyValueBytesStoreSupplier:
         return InMemoryKeyValueSupplier(_checked(params.name))
+
+    def window_store(self, params: DslWindowParams) -> WindowBytesStoreSupplier:
+        return Stores.in_memory_window_store(
+            params.name, params.retention_period, params.window_size, params.retain_duplicates
+        )
+
+    def session_store(self, params: DslSessionParams) -> SessionBytesStoreSupplier:
+        return Stores.in_memory_session_store(params.name, params.retention_period)
 
 
 class BuiltInDslStoreSuppliers:
@@ -245,6 +462,19 @@ def _checked(name: Any) -> str:
     return name
 
 
+def _retention(period: Duration) -> int:
+    return duration_ms(period, "retention period")
+
+
+def _session(supplier: Any) -> SessionBytesStoreSupplier:
+    if not isinstance(supplier, SessionBytesStoreSupplier):
+        raise TypeError(
+            f"supplier of a session store is {supplier!r}; expected one such as "
+            "Stores.persistent_session_store(name, retention)"
+        )
+    return supplier
+
+
 def _key_value(supplier: Any) -> KeyValueBytesStoreSupplier:
     if not isinstance(supplier, KeyValueBytesStoreSupplier):
         raise TypeError(
@@ -252,3 +482,30 @@ def _key_value(supplier: Any) -> KeyValueBytesStoreSupplier:
             "Stores.persistent_key_value_store(name)"
         )
     return supplier
+
+
+def _persistent_window(
+    name: str,
+    retention_period: Duration,
+    window_size: Duration,
+    retain_duplicates: bool,
+    store_format: DslStoreFormat,
+) -> WindowBytesStoreSupplier:
+    lengths = window_lengths(_checked(name), retention_period, window_size)
+    return PersistentWindowSupplier(name, *lengths, retain_duplicates, _LAYOUTS[store_format])
+
+
+def _window_builder(
+    supplier: Any,
+    make: Callable[[StoreBuilder[S]], S],
+    key_serde: Any,
+    value_serde: Any,
+    caching: bool,
+    logging: bool,
+    topic_config: Mapping[str, str] | None,
+) -> StoreBuilder[S]:
+    checked = checked_window_supplier(supplier)
+    if caching and checked.retain_duplicates:
+        logger.warning("store %r has no cache, since it retains duplicates; leave out caching=True", checked.name)
+        caching = False
+    return StoreBuilder(checked, make, key_serde, value_serde, caching, logging, dict(topic_config or {}))

@@ -1,0 +1,54 @@
+"""Window stores that retain duplicates: every value that is put gets a key of its own, by a sequence number.
+
+The store and its changelog count by themselves, and the changelog also counts ``None``, of which the store does not
+hear; both start at 0 when the store is opened (``RocksDBWindowStore``, ``ChangeLoggingWindowBytesStore``, 4.3.1).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+from pykstreams.core.types import Headers
+from pykstreams.state.composed_keys import LAST_SEQUENCE
+from pykstreams.state.engine import BytesStore, Row
+from pykstreams.state.store import ChangelogWriter
+
+_SEQUENCE: Final = struct.Struct(">i")
+_WIDTH: Final = _SEQUENCE.size
+
+
+class RetainedDuplicates:
+    """Gives each row of a window store the next sequence number.
+
+    :param finds_last: whether ``get`` finds a key and window that the last put was for; otherwise it finds nothing.
+    """
+
+    def __init__(self, below: BytesStore, *, finds_last: bool) -> None:
+        self._below = below
+        self._finds_last = finds_last
+        self._sequence = 0
+
+    def get(self, key: bytes) -> bytes | None:
+        return self._below.get(key[:-_WIDTH] + _SEQUENCE.pack(self._sequence)) if self._finds_last else None
+
+    def put(self, key: bytes, packed: bytes | None) -> None:
+        if packed is not None:
+            self._sequence = self._sequence + 1 & LAST_SEQUENCE
+            self._below.put(key[:-_WIDTH] + _SEQUENCE.pack(self._sequence), packed)
+
+    def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
+        return self._below.scan(lower, upper, reverse)
+
+
+def sequenced(log: ChangelogWriter) -> ChangelogWriter:
+    """Gives each changelog record of a window store the next sequence number."""
+    sequence = 0
+
+    def write(key: bytes, value: bytes | None, timestamp: int | None, headers: Headers) -> None:
+        nonlocal sequence
+        sequence = sequence + 1 & LAST_SEQUENCE
+        log(key[:-_WIDTH] + _SEQUENCE.pack(sequence), value, timestamp, headers)
+
+    return write

@@ -1,0 +1,181 @@
+"""The outermost layer of a window store: what users and operators call, with values instead of bytes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar, cast
+
+from pykstreams.core.record import KeyValue, ValueAndTimestamp
+from pykstreams.core.types import Timestamp, timestamp_ms
+from pykstreams.core.windows import Windowed
+from pykstreams.state.changelog_rows import ChangelogColumns
+from pykstreams.state.composed_keys import LAST_TIME, WindowKeySchema
+from pykstreams.state.engine import Row
+from pykstreams.state.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
+from pykstreams.state.metered_store import MeteredStore
+from pykstreams.state.segments import SegmentedEngine
+from pykstreams.state.store import ChangelogRow, KeyValueIterator, ValueTimestampHeaders
+from pykstreams.state.window_reads import WindowReads
+from pykstreams.state.window_rows import (
+    negative_start,
+    rows_between,
+    rows_of_bytes,
+    rows_of_key,
+    rows_of_objects,
+    windowed_key,
+)
+from pykstreams.state.windows import (
+    RawWindowRow,
+    TimestampedWindowStore,
+    TimestampedWindowStoreWithHeaders,
+    WindowStore,
+    WindowStoreIterator,
+)
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+logger = logging.getLogger(__name__)
+
+
+class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
+    """A window store as it is handed out.
+
+    :param size_ms: the length of its windows, for the keys that are handed out.
+    :param by_key_ms: see ``WindowReads``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        key_serde: Any,
+        value_serde: Any,
+        engine: SegmentedEngine,
+        open_layers: Callable[..., Any],
+        schema: WindowKeySchema,
+        size_ms: int,
+        by_key_ms: int | None = None,
+    ) -> None:
+        super().__init__(name, key_serde, value_serde, engine, open_layers)
+        self._segments = engine
+        self._schema = schema
+        self._size_ms = size_ms
+        self._by_key_ms = by_key_ms
+
+    def restore(self, rows: Sequence[ChangelogRow]) -> None:
+        columns = ChangelogColumns.of(rows)
+        keys = self._schema.composed(columns.keys)
+        composed = ChangelogColumns(keys, columns.values, columns.timestamps, columns.headers)
+        self._engine.write(self.layout.restored(composed))
+
+    def _make_closures(self) -> None:
+        codec, schema, name = self._codec, self._schema, self._name
+        self._reads = WindowReads(self._top, self._cache, self._segments, schema, self._by_key_ms)
+        self._windowed = windowed_key(codec, schema, self._size_ms)
+        if self._cache is not None and self.layout is TIMESTAMPED:
+            rows = rows_of_objects(self._cache, self._cache.below, codec, schema, name)
+        else:
+            rows = rows_of_bytes(self._top, codec, schema, name)
+        self.get_row, self.put_row, self.take_row, self.keep_row = rows
+        self.rows = rows_of_key(self._reads, codec, schema, name)
+        self.rows_between = rows_between(self._reads, codec, self._windowed)
+
+    def _close_closures(self) -> None:
+        closed: Any = self._closed
+        self.get_row = self.put_row = self.take_row = self.keep_row = closed
+        self.rows = self.rows_between = closed
+
+    def _flushed_key(self) -> Callable[[bytes], Any]:
+        return self._windowed
+
+    def raw_rows(self) -> Iterator[RawWindowRow]:
+        """Every row as it is kept, without what only the cache knows until it is flushed."""
+        self._check_open()
+        unpack, unpack_key, keeps_time = self.layout.unpack, self._schema.unpack, self.layout is not PLAIN
+        for composed, packed in self._engine.scan(None, None, False):
+            key, start, _ = unpack_key(composed)
+            value, timestamp, headers = unpack(packed)
+            yield RawWindowRow(key, start, value, timestamp if keeps_time else None, headers)
+
+    def put(self, key: K, value: V | None, window_start: Timestamp) -> None:
+        raw = self._raw_key(key)
+        start = timestamp_ms(window_start, "window start")
+        if start < 0:
+            raise negative_start(self._name, start)
+        self._top.put(self._schema.pack(raw, start), self._packed(value))
+
+    def fetch_one(self, key: K, window_start: Timestamp) -> V | None:
+        raw = self._raw_key(key)
+        packed = self._top.get(self._schema.pack(raw, timestamp_ms(window_start, "window start")))
+        return None if packed is None else cast("V", self._shown(packed))
+
+    def fetch(
+        self, key: K, time_from: Timestamp, time_to: Timestamp, *, reverse: bool = False
+    ) -> WindowStoreIterator[V]:
+        raw = self._raw_key(key)
+        found = self._reads.of_key(raw, *_span(time_from, time_to), reverse)
+        time_of, shown = self._schema.time_of, self._shown
+
+        def row(composed: bytes, packed: bytes) -> KeyValue[int, V]:
+            return KeyValue(time_of(composed), shown(packed))
+
+        return WindowStoreIterator(found, row, self._name)
+
+    def fetch_range(
+        self,
+        key_from: K | None,
+        key_to: K | None,
+        time_from: Timestamp,
+        time_to: Timestamp,
+        *,
+        reverse: bool = False,
+    ) -> KeyValueIterator[Windowed[K], V]:
+        first = None if key_from is None else self._raw_key(key_from)
+        last = None if key_to is None else self._raw_key(key_to)
+        span = _span(time_from, time_to)
+        if first is not None and last is not None and first > last:
+            logger.warning(
+                "fetch_range of store %r from %r to %r is empty: the first key is greater as serialized bytes; swap "
+                "them, or use a serde that keeps the order (built-in numbers do not for negative ones)",
+                self._name,
+                key_from,
+                key_to,
+            )
+            return self._iterator(iter(()))
+        self._check_open()
+        return self._iterator(self._reads.between(first, last, *span, reverse))
+
+    def fetch_all(
+        self, time_from: Timestamp, time_to: Timestamp, *, reverse: bool = False
+    ) -> KeyValueIterator[Windowed[K], V]:
+        return self.fetch_range(None, None, time_from, time_to, reverse=reverse)
+
+    def all(self, *, reverse: bool = False) -> KeyValueIterator[Windowed[K], V]:
+        return self.fetch_range(None, None, 0, LAST_TIME, reverse=reverse)
+
+    def _iterator(self, rows: Iterator[Row]) -> KeyValueIterator[Windowed[K], V]:
+        windowed, shown = self._windowed, self._shown
+
+        def row(composed: bytes, packed: bytes) -> KeyValue[Windowed[K], V]:
+            return KeyValue(windowed(composed), shown(packed))
+
+        return KeyValueIterator(rows, row, self._name)
+
+
+class MeteredTimestampedWindowStore(MeteredWindowStore[K, ValueAndTimestamp[V]], TimestampedWindowStore[K, V]):
+    """A window store with timestamps."""
+
+    layout = TIMESTAMPED
+
+
+class MeteredTimestampedWindowStoreWithHeaders(
+    MeteredWindowStore[K, ValueTimestampHeaders[V]], TimestampedWindowStoreWithHeaders[K, V]
+):
+    """A window store with timestamps and headers."""
+
+    layout = WITH_HEADERS
+
+
+def _span(time_from: Timestamp, time_to: Timestamp) -> tuple[int, int]:
+    return timestamp_ms(time_from, "time_from"), timestamp_ms(time_to, "time_to")

@@ -1,0 +1,175 @@
+"""What operators call on a window store, as closures made when it is opened; see ``state/rows.py`` for the forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from pykstreams.core.types import Headers
+from pykstreams.core.windows import Window, Windowed
+from pykstreams.state.caching import IMMUTABLE, UNSET, CacheEntry, CachingStore
+from pykstreams.state.composed_keys import LAST_TIME, WindowKeySchema
+from pykstreams.state.engine import BytesStore
+from pykstreams.state.rows import RowCodec, null_key
+from pykstreams.state.window_reads import WindowReads
+from pykstreams.state.windows import GetWindowRow, PutWindowRow, WindowRowsBetween, WindowRowsOfKey
+
+
+class WindowRows(NamedTuple):
+    """The closures of one open store."""
+
+    get_row: GetWindowRow
+    put_row: PutWindowRow
+    take_row: GetWindowRow
+    keep_row: PutWindowRow
+
+
+def rows_of_bytes(store: BytesStore, codec: RowCodec, schema: WindowKeySchema, name: str) -> WindowRows:
+    """Makes the closures over a layer that takes bytes."""
+    compose, decode_row = composer(codec, schema, name), codec.decoder()
+    encode, pack_row = codec.encode_value, codec.layout.pack
+    encode_row = codec.encoder()
+    get, put = store.get, store.put
+
+    def get_row(key: Any, start: int) -> tuple[Any, int] | None:
+        packed = get(compose(key, start))
+        return None if packed is None else decode_row(packed)
+
+    def put_row(key: Any, start: int, value: Any, timestamp: int, headers: Headers = (), /) -> None:
+        if start < 0:
+            raise negative_start(name, start)
+        composed = compose(key, start)
+        if not headers:
+            put(composed, encode_row(value, timestamp))
+            return
+        data = None if value is None else encode(value, headers)
+        put(composed, None if data is None else pack_row(data, timestamp, headers))
+
+    return WindowRows(get_row, put_row, get_row, put_row)
+
+
+def rows_of_objects(
+    cache: CachingStore, below: BytesStore, codec: RowCodec, schema: WindowKeySchema, name: str
+) -> WindowRows:
+    """Makes the closures over a cache that may hold objects, and the layer that it is on."""
+    compose, encode_row, decode_row = composer(codec, schema, name), codec.encoder(), codec.decoder()
+    find, cached, keep_in, keep_new = cache.finder(), cache.cached, cache.keeper(), cache.keep
+    put, packed_of, get_below = cache.put, cache.packed, below.get
+    immutable = IMMUTABLE
+
+    def get_row(key: Any, start: int) -> tuple[Any, int] | None:
+        composed = compose(key, start)
+        entry = find(composed)
+        if entry is None:
+            packed = get_below(composed)
+            return None if packed is None else decode_row(packed)
+        value = entry.value
+        if value is not UNSET:
+            if value.__class__ not in immutable:
+                packed_of(entry)
+                entry.value = UNSET
+            return value, entry.timestamp
+        packed = entry.packed
+        return None if packed is None else decode_row(packed)
+
+    def take_row(key: Any, start: int) -> tuple[Any, int] | None:
+        composed = compose(key, start)
+        entry = find(composed)
+        if entry is None:
+            packed = get_below(composed)
+            return None if packed is None else decode_row(packed)
+        value = entry.value
+        if value is not UNSET:
+            if entry.packed is not UNSET:
+                entry.value = UNSET
+            return value, entry.timestamp
+        packed = entry.packed
+        return None if packed is None else decode_row(packed)
+
+    def put_row(key: Any, start: int, value: Any, timestamp: int, headers: Headers = (), /) -> None:
+        if value.__class__ in immutable:
+            keep_row(key, start, value, timestamp)
+            return
+        if start < 0:
+            raise negative_start(name, start)
+        put(compose(key, start), encode_row(value, timestamp))
+
+    def keep_row(key: Any, start: int, value: Any, timestamp: int, headers: Headers = (), /) -> None:
+        if start < 0:
+            raise negative_start(name, start)
+        composed = compose(key, start)
+        if value is None:
+            put(composed, None)
+            return
+        entry: CacheEntry | None = cached(composed)
+        if entry is None:
+            keep_new(composed, value, timestamp)
+        else:
+            keep_in(entry, value, timestamp)
+
+    return WindowRows(get_row, put_row, take_row, keep_row)
+
+
+def rows_of_key(reads: WindowReads, codec: RowCodec, schema: WindowKeySchema, name: str) -> WindowRowsOfKey:
+    """Makes the function that reads the windows of a key."""
+    encode_key, decode_row, time_of = codec.encode_key, codec.decoder(), schema.time_of
+    of_key = reads.of_key
+
+    def rows(key: Any, time_from: int, time_to: int, reverse: bool = False) -> Iterator[tuple[int, Any, int]]:
+        if key is None:
+            raise null_key(name)
+        found = of_key(encode_key(key, ()), time_from, time_to, reverse)
+        return ((time_of(composed), *decode_row(packed)) for composed, packed in found)
+
+    return rows
+
+
+def rows_between(reads: WindowReads, codec: RowCodec, windowed: Callable[[bytes], Windowed[Any]]) -> WindowRowsBetween:
+    """Makes the function that reads the windows of all keys."""
+    decode_row = codec.decoder()
+
+    def rows(time_from: int, time_to: int) -> Iterator[tuple[Windowed[Any], Any, int]]:
+        for composed, packed in reads.between(None, None, time_from, time_to, False):
+            value, timestamp = decode_row(packed)
+            yield windowed(composed), value, timestamp
+
+    return rows
+
+
+def windowed_key(codec: RowCodec, schema: WindowKeySchema, size_ms: int) -> Callable[[bytes], Windowed[Any]]:
+    """Makes the function from composed keys to keys in windows of a size; no window ends after the last time."""
+    decode_key, unpack = codec.decode_key, schema.unpack
+
+    def windowed(composed: bytes) -> Windowed[Any]:
+        key, start, _ = unpack(composed)
+        return Windowed(decode_key(key, ()), Window(start, min(start + size_ms, LAST_TIME)))
+
+    return windowed
+
+
+def composer(codec: RowCodec, schema: WindowKeySchema, name: str) -> Callable[[Any, int], bytes]:
+    """Makes the function from key and window start to composed key.
+
+    The one composed last is kept at hand: what is put next mostly has the very key object and start that were read.
+    """
+    encode_key, compose_raw = codec.encode_key, schema.packer()
+    last_key: Any = UNSET
+    last_start = -1
+    last = b""
+
+    def compose(key: Any, start: int) -> bytes:
+        nonlocal last_key, last_start, last
+        if key is last_key and start == last_start:
+            return last
+        if key is None:
+            raise null_key(name)
+        last = compose_raw(encode_key(key, ()), start)
+        last_key, last_start = key, start
+        return last
+
+    return compose
+
+
+def negative_start(store: str, start: int) -> ValueError:
+    """The error for a window that starts before time does."""
+    return ValueError(f"the window start for store {store!r} is {start}; it must not be negative")

@@ -1,0 +1,129 @@
+"""Suppliers of window stores: in RocksDB by segment, in RocksDB by time, in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pykstreams.core.types import Duration, duration_ms
+from pykstreams.state.engine import Engine
+from pykstreams.state.layout import PLAIN, WITH_HEADERS, Layout
+from pykstreams.state.memory import MemoryEngine
+from pykstreams.state.rocksdb import RocksDbEngine
+from pykstreams.state.spec import StoreSupplier
+from pykstreams.state.transactional import WriteBuffer
+
+MIN_SEGMENT_INTERVAL_MS: Final = 60_000
+
+
+class WindowBytesStoreSupplier(StoreSupplier[Engine]):
+    """Makes engines of window stores; the window store itself is put over them."""
+
+    layout: Layout
+    """How rows are kept by an engine on disk; one in memory keeps what the store above gives it."""
+
+    window_size_ms: int
+    retention_period_ms: int
+    retain_duplicates: bool
+    in_order_of_time: bool = False
+    """Whether rows of several keys are read by time and then by key, instead of by segment and then by key."""
+
+    reads_keys_by_segment: bool = False
+    """Whether a store in order of time still reads ranges of keys by segment and then by key."""
+
+    @property
+    def segment_interval_ms(self) -> int:
+        """For how long rows are kept together, and go together."""
+        return segment_interval(self.retention_period_ms)
+
+    @property
+    def retention_ms(self) -> int:  # type: ignore[override]
+        return self.retention_period_ms
+
+    @property
+    def with_headers(self) -> bool:
+        """Whether rows keep their headers."""
+        return self.layout is WITH_HEADERS
+
+
+@dataclass(frozen=True)
+class PersistentWindowSupplier(WindowBytesStoreSupplier):
+    """Window stores in RocksDB."""
+
+    name: str
+    retention_period_ms: int
+    window_size_ms: int
+    retain_duplicates: bool
+    layout: Layout
+    metrics_scope = "rocksdb-window"
+
+    def get(self) -> Engine:
+        return WriteBuffer(RocksDbEngine(self.name))
+
+
+@dataclass(frozen=True)
+class TimeOrderedWindowSupplier(WindowBytesStoreSupplier):
+    """Window stores in RocksDB that are read by time, for results that are handed on when windows close.
+
+    ``reads_keys_by_segment`` gives the order of the stores that Kafka Streams keeps with an index
+    (``RocksDbIndexedTimeOrderedWindowBytesStoreSupplier``, 4.3.1).
+    """
+
+    name: str
+    retention_period_ms: int
+    window_size_ms: int
+    retain_duplicates: bool
+    layout: Layout
+    reads_keys_by_segment: bool
+    in_order_of_time = True
+    metrics_scope = "rocksdb-window"
+
+    def get(self) -> Engine:
+        return WriteBuffer(RocksDbEngine(self.name))
+
+
+@dataclass(frozen=True)
+class InMemoryWindowSupplier(WindowBytesStoreSupplier):
+    """Window stores in memory."""
+
+    name: str
+    retention_period_ms: int
+    window_size_ms: int
+    retain_duplicates: bool
+    layout = PLAIN
+    in_order_of_time = True
+    metrics_scope = "in-memory-window"
+
+    @property
+    def segment_interval_ms(self) -> int:
+        return 1
+
+    def get(self) -> Engine:
+        return MemoryEngine()
+
+
+def segment_interval(retention_ms: int) -> int:
+    """How long the segments of a store are."""
+    return max(retention_ms // 2, MIN_SEGMENT_INTERVAL_MS)
+
+
+def window_lengths(name: str, retention_period: Duration, window_size: Duration) -> tuple[int, int]:
+    """Gives retention and window size in ms; ``ValueError`` if the store would forget windows before they end."""
+    retention_ms = duration_ms(retention_period, f"retention period of store {name!r}")
+    size_ms = duration_ms(window_size, f"window size of store {name!r}")
+    if size_ms > retention_ms:
+        raise ValueError(
+            f"the retention period of store {name!r} is {retention_ms} ms and its windows are {size_ms} ms long; the "
+            "retention must be at least the window size (and, for an aggregation, the grace period more)"
+        )
+    return retention_ms, size_ms
+
+
+def checked_window_supplier(supplier: Any) -> WindowBytesStoreSupplier:
+    """Gives what can make a window store; ``TypeError`` for anything else."""
+    if not isinstance(supplier, WindowBytesStoreSupplier):
+        raise TypeError(
+            f"supplier of a window store is {supplier!r}; expected one such as "
+            "Stores.persistent_window_store(name, retention_period, window_size)"
+        )
+    return supplier
