@@ -1,10 +1,11 @@
 """How a value, its timestamp and its headers become the bytes of one row, and how such rows are told in a changelog.
 
-Three layouts, big-endian::
+Four layouts, big-endian::
 
     plain          value
     timestamped    timestamp (8 bytes, signed) | value                           ValueAndTimestampSerializer, 4.3.1
     with headers   size of headers (varint) | headers | timestamp (8) | value    ValueTimestampHeadersSerializer, 4.3.1
+    of sessions    size of headers (varint) | headers | value                    AggregationWithHeadersSerializer, 4.3.1
 
     headers        nothing when there are none, else: count (varint), then for each
                    length of key (varint) | key (UTF-8) | length of value (varint, -1 for null) | value
@@ -91,9 +92,21 @@ class _WithHeaders(Layout):
         return packed[end + _WIDTH :], TIMESTAMP.unpack_from(packed, end)[0], headers
 
 
+class _HeadersAndValue(Layout):
+    def pack(self, value: bytes, timestamp: int, headers: Headers) -> bytes:
+        raw = pack_headers(headers)
+        return b"".join((_varint(len(raw)), raw, value))
+
+    def unpack(self, packed: bytes) -> Parts:
+        size, start = _read_varint(packed, 0)
+        end = start + size
+        return packed[end:], NO_TIMESTAMP, unpack_headers(packed[start:end])
+
+
 PLAIN: Final[Layout] = _Plain()
 TIMESTAMPED: Final[Layout] = _Timestamped()
 WITH_HEADERS: Final[Layout] = _WithHeaders()
+HEADERS_AND_VALUE: Final[Layout] = _HeadersAndValue()
 
 
 def pack_headers(headers: Headers) -> bytes:

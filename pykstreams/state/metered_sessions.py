@@ -1,0 +1,246 @@
+"""The outermost layer of a session store: what users and operators call, with values instead of bytes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar, cast
+
+from pykstreams.core.record import KeyValue
+from pykstreams.core.types import Headers, Timestamp, timestamp_ms
+from pykstreams.core.windows import Window, Windowed
+from pykstreams.state.caching import UNSET
+from pykstreams.state.changelog_rows import ChangelogColumns
+from pykstreams.state.changelogging import record_being_processed
+from pykstreams.state.composed_keys import LAST_TIME, SessionKeySchema
+from pykstreams.state.engine import Row
+from pykstreams.state.layout import HEADERS_AND_VALUE
+from pykstreams.state.metered_store import Layers, MeteredStore
+from pykstreams.state.rows import RowCodec, null_key
+from pykstreams.state.segments import SegmentedEngine
+from pykstreams.state.session_index import EndIndex
+from pykstreams.state.session_order import SegmentOrder, SessionOrder, TimeOrder
+from pykstreams.state.sessions import AggregationWithHeaders, RawSession, Session, SessionStore, SessionStoreWithHeaders
+from pykstreams.state.store import ChangelogRow, FlushListener, KeyValueIterator, StoreContext
+
+K = TypeVar("K")
+AGG = TypeVar("AGG")
+
+logger = logging.getLogger(__name__)
+
+
+class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
+    """A session store as it is handed out.
+
+    :param index: the sessions by their end, where the store keeps such an index.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        key_serde: Any,
+        value_serde: Any,
+        engine: SegmentedEngine,
+        open_layers: Callable[[StoreContext, RowCodec], Layers],
+        schema: SessionKeySchema,
+        index: EndIndex | None,
+    ) -> None:
+        super().__init__(name, key_serde, value_serde, engine, open_layers)
+        self._segments = engine
+        self._schema = schema
+        self._index = index
+
+    def restore(self, rows: Sequence[ChangelogRow]) -> None:
+        logged = ChangelogColumns.of(rows)
+        keys = self._schema.composed(logged.keys)
+        self._engine.write(
+            self.layout.restored(ChangelogColumns(keys, logged.values, logged.timestamps, logged.headers))
+        )
+        if not self.persistent:
+            unpack, noted = self._schema.unpack, self._order.noted
+            for key, value in zip(keys, logged.values, strict=True):
+                noted(*unpack(key), value is None)
+
+    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
+        if self._cache is None:
+            return False
+        current, name, decode_row = self._current, self._name, self._codec.decoder()
+        unpack, decode_key, headers_of = self._schema.unpack, self._codec.decode_key, self._headers_of
+
+        def forward(composed: bytes, packed: bytes | None, old: bytes | None, value: Any, timestamp: int) -> None:
+            _, _, headers = record_being_processed(current, name)
+            raw, start, end = unpack(composed)
+            if value is UNSET:
+                value = None if packed is None else decode_row(packed)[0]
+            old_value = None if old is None else decode_row(old)[0]
+            windowed = Windowed(decode_key(raw, ()), Window(start, end))
+            listener(windowed, value, old_value, end, headers_of(packed, headers))
+
+        self._cache.on_flush(forward, send_old_values)
+        return True
+
+    def sessions_ended(self, earliest_end: int, latest_end: int) -> Iterator[tuple[Windowed[Any], Any, int]]:
+        self._check_open()
+        decode_row = self._codec.decoder()
+        for composed, packed in self._order.ended(earliest_end, latest_end):
+            windowed = self._windowed(composed)
+            yield windowed, decode_row(packed)[0], windowed.window.end
+
+    def raw_rows(self) -> Iterator[RawSession]:
+        """Every session as it is kept, without what only the cache knows until it is flushed."""
+        self._check_open()
+        unpack = self.layout.unpack
+        for composed, packed in self._engine.scan(None, None, False):
+            yield RawSession(*self._schema.unpack(composed), unpack(packed)[0])
+
+    def put(self, session_key: Windowed[K], aggregate: AGG | None) -> None:
+        self._put(session_key, None if aggregate is None else self._packed(aggregate))
+
+    def remove(self, session_key: Windowed[K]) -> None:
+        self._put(session_key, None)
+
+    def find_sessions(
+        self, key: K, earliest_session_end: Timestamp, latest_session_start: Timestamp, *, reverse: bool = False
+    ) -> KeyValueIterator[Windowed[K], AGG]:
+        earliest, latest = _bounds(earliest_session_end, latest_session_start)
+        return self._iterator(self._order_of_open().of_key(self._raw_key(key), earliest, latest, reverse))
+
+    def find_sessions_range(
+        self,
+        key_from: K | None,
+        key_to: K | None,
+        earliest_session_end: Timestamp,
+        latest_session_start: Timestamp,
+        *,
+        reverse: bool = False,
+    ) -> KeyValueIterator[Windowed[K], AGG]:
+        earliest, latest = _bounds(earliest_session_end, latest_session_start)
+        order = self._order_of_open()
+        lower = None if key_from is None else self._raw_key(key_from)
+        upper = None if key_to is None else self._raw_key(key_to)
+        if lower is not None and upper is not None and lower > upper:
+            logger.warning(
+                "range of store %r from %r to %r is empty: the first key is greater as serialized bytes; swap them, "
+                "or use a serde that keeps the order (built-in numbers do not for negative ones)",
+                self._name,
+                key_from,
+                key_to,
+            )
+            return self._iterator(iter(()))
+        return self._iterator(order.of_keys(lower, upper, earliest, latest, reverse))
+
+    def find_sessions_by_end(
+        self, earliest_session_end: Timestamp, latest_session_end: Timestamp
+    ) -> KeyValueIterator[Windowed[K], AGG]:
+        earliest = timestamp_ms(earliest_session_end, "earliest session end")
+        latest = timestamp_ms(latest_session_end, "latest session end")
+        return self._iterator(self._order_of_open().ended(earliest, latest))
+
+    def fetch_session(self, key: K, session_start: Timestamp, session_end: Timestamp) -> AGG | None:
+        start = timestamp_ms(session_start, "session start")
+        end = timestamp_ms(session_end, "session end")
+        packed = self._get(self._schema.pack(self._raw_key(key), start, end))
+        return None if packed is None else cast("AGG", self._shown(packed))
+
+    def fetch(self, key: K, *, reverse: bool = False) -> KeyValueIterator[Windowed[K], AGG]:
+        return self.find_sessions(key, 0, LAST_TIME, reverse=reverse)
+
+    def fetch_range(
+        self, key_from: K | None, key_to: K | None, *, reverse: bool = False
+    ) -> KeyValueIterator[Windowed[K], AGG]:
+        return self.find_sessions_range(key_from, key_to, 0, LAST_TIME, reverse=reverse)
+
+    def _make_closures(self) -> None:
+        top, cache = self._top, self._cache
+        self._order: SessionOrder
+        if self.persistent:
+            index = self._index if cache is None else None
+            self._order = SegmentOrder(self._segments, top, cache, self._schema, index)
+        else:
+            self._order = TimeOrder(self._segments, top, cache, self._schema)
+        self._get = top.get if cache is None else cache.read
+        pack, name = self._schema.pack, self._name
+        encode_key, decode_row = self._codec.encode_key, self._codec.decoder()
+        encode_row = self._codec.encoder()
+        of_key, noted, get, put = self._order.of_key, self._order.noted, self._get, top.put
+        unpack_times = self._schema.unpack
+        last_key: Any = UNSET
+        last_raw = b""
+
+        def raw_of(key: Any) -> bytes:
+            """Serializes a key; an operator comes several times with the very same object."""
+            nonlocal last_key, last_raw
+            if key is not last_key:
+                if key is None:
+                    raise null_key(name)
+                last_raw = encode_key(key, ())
+                last_key = key
+            return last_raw
+
+        def sessions(key: Any, earliest_end: int, latest_start: int) -> list[Session]:
+            found: list[Session] = []
+            for composed, packed in of_key(raw_of(key), earliest_end, latest_start, False):
+                _, start, end = unpack_times(composed)
+                found.append((start, end, decode_row(packed)[0]))
+            return found
+
+        def get_row(windowed: Any) -> tuple[Any, int] | None:
+            window = windowed.window
+            packed = get(pack(raw_of(windowed.key), window.start, window.end))
+            return None if packed is None else (decode_row(packed)[0], window.end)
+
+        def put_row(key: Any, start: int, end: int, value: Any) -> None:
+            raw = raw_of(key)
+            packed = encode_row(value, end)
+            put(pack(raw, start, end), packed)
+            noted(raw, start, end, packed is None)
+
+        self.sessions, self.get_row, self.put_row = sessions, get_row, put_row
+
+    def _close_closures(self) -> None:
+        self.sessions = self.get_row = self.put_row = self._closed
+
+    def _flushed_key(self) -> Callable[[bytes], Any]:
+        return self._windowed
+
+    def _headers_of(self, packed: bytes | None, of_record: Headers) -> Headers:
+        """The headers with which a session leaves the cache."""
+        return of_record
+
+    def _windowed(self, composed: bytes) -> Windowed[Any]:
+        raw, start, end = self._schema.unpack(composed)
+        return Windowed(self._codec.decode_key(raw, ()), Window(start, end))
+
+    def _put(self, session_key: Windowed[K], packed: bytes | None) -> None:
+        if not isinstance(session_key, Windowed):
+            raise TypeError(f"store {self._name!r} keeps sessions and was given {session_key!r}; put a Windowed key")
+        raw, window = self._raw_key(session_key.key), session_key.window
+        self._top.put(self._schema.pack(raw, window.start, window.end), packed)
+        self._order.noted(raw, window.start, window.end, packed is None)
+
+    def _order_of_open(self) -> SessionOrder:
+        self._check_open()
+        return self._order
+
+    def _iterator(self, rows: Iterator[Row]) -> KeyValueIterator[Windowed[K], AGG]:
+        windowed, shown = self._windowed, self._shown
+
+        def row(composed: bytes, packed: bytes) -> KeyValue[Windowed[K], AGG]:
+            return KeyValue(windowed(composed), shown(packed))
+
+        return KeyValueIterator(rows, row, self._name)
+
+
+class MeteredSessionStoreWithHeaders(
+    MeteredSessionStore[K, AggregationWithHeaders[AGG]], SessionStoreWithHeaders[K, AGG]
+):
+    """A session store with headers."""
+
+    layout = HEADERS_AND_VALUE
+
+    def _headers_of(self, packed: bytes | None, of_record: Headers) -> Headers:
+        return () if packed is None else self.layout.unpack(packed)[2]
+
+
+def _bounds(earliest_end: Timestamp, latest_start: Timestamp) -> tuple[int, int]:
+    return timestamp_ms(earliest_end, "earliest session end"), timestamp_ms(latest_start, "latest session start")

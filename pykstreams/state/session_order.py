@@ -1,0 +1,260 @@
+"""How sessions are found, and in which order: one class for stores on disk, one for stores in memory.
+
+On disk rows lie by segment, then by key, then by end and start (``RocksDBSessionStore``, 4.3.1). In memory they lie by
+end, then by key, then by start with the latest first (``InMemorySessionStore``, 4.3.1), where an index of the sessions
+of each key spares reading those of all others.
+
+The rows of both come from ``top``, the highest layer of bytes, so that they show what a cache holds.
+"""
+
+from __future__ import annotations
+
+import struct
+from abc import ABC, abstractmethod
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from typing import Final
+
+from pykstreams.state.caching import MEASURED_PUTS, CachingStore
+from pykstreams.state.composed_keys import LAST_TIME, SessionKeySchema, number_of, prefix_of
+from pykstreams.state.engine import BytesStore, Engine, Row, after
+from pykstreams.state.segments import SegmentedEngine
+from pykstreams.state.session_index import EndIndex
+
+_TIMES: Final = struct.Struct(">qq")
+_LAST_TIMES: Final = _TIMES.pack(LAST_TIME, LAST_TIME)
+_SUFFIX: Final = _TIMES.size
+_FEW_SEGMENTS: Final = 8
+_STALE: Final = 1024
+
+
+class SessionOrder(ABC):
+    """Finds the rows of a session store."""
+
+    def __init__(
+        self, engine: SegmentedEngine, top: BytesStore, cache: CachingStore | None, schema: SessionKeySchema
+    ) -> None:
+        self._engine = engine
+        self._scan = top.scan
+        self._cache = cache
+        self._schema = schema
+
+    @abstractmethod
+    def noted(self, key: bytes, start: int, end: int, removed: bool) -> None:
+        """Hears of each session that is put or removed."""
+
+    @abstractmethod
+    def of_key(self, key: bytes, earliest_end: int, latest_start: int, reverse: bool) -> Iterator[Row]:
+        """The sessions of a key that end and start no earlier and no later than this."""
+
+    @abstractmethod
+    def of_keys(
+        self, lower: bytes | None, upper: bytes | None, earliest_end: int, latest_start: int, reverse: bool
+    ) -> Iterator[Row]:
+        """The same for all keys between two, both inclusive."""
+
+    @abstractmethod
+    def ended(self, earliest_end: int, latest_end: int) -> Iterator[Row]:
+        """The sessions that end between two times, both inclusive."""
+
+
+class SegmentOrder(SessionOrder):
+    """Sessions on disk.
+
+    :param index: the sessions by their end, where the store keeps such an index.
+    """
+
+    def __init__(
+        self,
+        engine: SegmentedEngine,
+        top: BytesStore,
+        cache: CachingStore | None,
+        schema: SessionKeySchema,
+        index: EndIndex | None,
+    ) -> None:
+        super().__init__(engine, top, cache, schema)
+        self._index = index
+        self._last_put = -1
+
+    def noted(self, key: bytes, start: int, end: int, removed: bool) -> None:
+        if end > self._last_put:
+            self._last_put = end
+
+    def of_key(self, key: bytes, earliest_end: int, latest_start: int, reverse: bool) -> Iterator[Row]:
+        lower = key + _TIMES.pack(max(earliest_end, 0), 0)
+        upper = after(key + _LAST_TIMES)
+        width = len(key) + 8 + _SUFFIX
+        for number in self._numbers(earliest_end, reverse):
+            prefix = prefix_of(number)
+            for row in self._scan(prefix + lower, prefix + upper, reverse):
+                composed = row[0]
+                if len(composed) == width and _TIMES.unpack_from(composed, width - _SUFFIX)[1] <= latest_start:
+                    yield row
+
+    def of_keys(
+        self, lower: bytes | None, upper: bytes | None, earliest_end: int, latest_start: int, reverse: bool
+    ) -> Iterator[Row]:
+        for number in self._numbers(earliest_end, reverse):
+            first = prefix_of(number) + (lower or b"")
+            for row in self._scan(first, prefix_of(number + 1), reverse):
+                if _is_between(row[0], lower, upper, earliest_end, latest_start):
+                    yield row
+
+    def ended(self, earliest_end: int, latest_end: int) -> Iterator[Row]:
+        # As in Kafka Streams, what is hidden from other reads is found here until its segment is dropped: windows are
+        # emitted when they are closed, which may be just when they are old enough to be forgotten.
+        if self._index is not None:
+            first = self._engine.first_number * self._schema.prefix_ms
+            yield from self._index.ended(max(earliest_end, first), latest_end)
+            return
+        found: list[Row] = []
+        for number in self._numbers(earliest_end, False):
+            for row in self._scan(prefix_of(number), prefix_of(number + 1), False):
+                if earliest_end <= self._schema.time_of(row[0]) <= latest_end:
+                    found.append(row)
+        found.sort(key=lambda row: (row[0][-_SUFFIX:], row[0]))
+        yield from found
+
+    def _numbers(self, earliest_end: int, reverse: bool) -> range | list[int]:
+        """The segments that may hold sessions with such an end."""
+        width = self._schema.prefix_ms
+        first = max(earliest_end, 0) // width
+        last = max(self._last_put // width, self._engine.last_number)
+        kept_from = self._engine.first_number
+        numbers: range | list[int]
+        if self._cache is None:
+            numbers = range(max(first, kept_from), last + 1)
+        elif last - first < _FEW_SEGMENTS:
+            numbers = range(first, last + 1)
+        else:  # a cache may still know sessions that the engine has forgotten
+            cached = {number_of(key) for key in self._cache.keys}
+            numbers = sorted(number for number in cached.union(range(kept_from, last + 1)) if number >= first)
+        return numbers[::-1] if reverse else numbers
+
+
+class TimeOrder(SessionOrder):
+    """Sessions in memory.
+
+    A small cache is read as Kafka Streams reads it, all of it from the earliest end on, so that the same entries
+    count as used; a large one by the index only.
+    """
+
+    def __init__(
+        self, engine: SegmentedEngine, top: BytesStore, cache: CachingStore | None, schema: SessionKeySchema
+    ) -> None:
+        super().__init__(engine, top, cache, schema)
+        self._by_key: dict[bytes, list[tuple[int, int]]] = {}
+        self._count = 0
+        self._sweep_at = _STALE
+        self._get = top.get if cache is None else cache.read
+
+    def noted(self, key: bytes, start: int, end: int, removed: bool) -> None:
+        session = end, -start
+        known = self._by_key.get(key)
+        if removed:
+            if known is not None and _holds(known, session):
+                self._forget(key, known, session)
+        elif known is None:
+            self._by_key[key] = [session]
+            self._added()
+        elif not _holds(known, session):
+            insort(known, session)
+            self._added()
+
+    def of_key(self, key: bytes, earliest_end: int, latest_start: int, reverse: bool) -> Iterator[Row]:
+        cache = self._cache
+        if cache is not None and len(cache.keys) <= MEASURED_PUTS:
+            first = self._schema.pack(key, 0, max(earliest_end, 0))
+            yield from self._found(first, key, key, earliest_end, latest_start, reverse)
+            return
+        known = self._by_key.get(key)
+        if known is None:
+            return
+        wanted = [session for session in known[bisect_left(known, (earliest_end,)) :] if -session[1] <= latest_start]
+        for end, minus_start in reversed(wanted) if reverse else wanted:
+            composed = self._schema.pack(key, -minus_start, end)
+            packed = self._get(composed)
+            if packed is not None:
+                yield composed, packed
+
+    def of_keys(
+        self, lower: bytes | None, upper: bytes | None, earliest_end: int, latest_start: int, reverse: bool
+    ) -> Iterator[Row]:
+        first = prefix_of(max(earliest_end, 0))
+        return self._found(first, lower, upper, earliest_end, latest_start, reverse)
+
+    def ended(self, earliest_end: int, latest_end: int) -> Iterator[Row]:
+        return self._scan(prefix_of(max(earliest_end, 0)), prefix_of(min(latest_end, LAST_TIME - 1) + 1), False)
+
+    def _found(
+        self,
+        first: bytes,
+        lower: bytes | None,
+        upper: bytes | None,
+        earliest_end: int,
+        latest_start: int,
+        reverse: bool,
+    ) -> Iterator[Row]:
+        for row in self._scan(first, None, reverse):
+            if _is_between(row[0], lower, upper, earliest_end, latest_start):
+                yield row
+
+    def _added(self) -> None:
+        self._count += 1
+        if self._count > self._sweep_at:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Forgets the sessions that nobody can read any more."""
+        shown_from, pack = self._engine.shown_from, self._schema.pack
+        cached = frozenset[bytes]() if self._cache is None else self._cache.keys
+        for key, known in list(self._by_key.items()):
+            for session in known[: bisect_left(known, (shown_from,))]:
+                if pack(key, -session[1], session[0]) not in cached:
+                    self._forget(key, known, session)
+        self._sweep_at = 2 * self._count + _STALE
+
+    def _forget(self, key: bytes, known: list[tuple[int, int]], session: tuple[int, int]) -> None:
+        del known[bisect_left(known, session)]
+        self._count -= 1
+        if not known:
+            del self._by_key[key]
+
+
+class LatestStartFirst:
+    """An engine in memory whose sessions of the same key and end come with the latest start first.
+
+    Removing what is not there does not move its stream time on (``InMemorySessionStore.remove``, 4.3.1).
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.get = engine.get
+
+    def put(self, key: bytes, packed: bytes | None) -> None:
+        if packed is not None or self._engine.get(key) is not None:
+            self._engine.put(key, packed)
+
+    def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
+        same: list[Row] = []
+        for row in self._engine.scan(lower, upper, reverse):
+            if same and same[0][0][:-8] != row[0][:-8]:
+                yield from reversed(same)
+                same.clear()
+            same.append(row)
+        yield from reversed(same)
+
+
+def _is_between(
+    composed: bytes, lower: bytes | None, upper: bytes | None, earliest_end: int, latest_start: int
+) -> bool:
+    key = composed[8:-_SUFFIX]
+    if (lower is not None and key < lower) or (upper is not None and key > upper):
+        return False
+    end, start = _TIMES.unpack(composed[-_SUFFIX:])
+    return bool(end >= earliest_end and start <= latest_start)
+
+
+def _holds(known: list[tuple[int, int]], session: tuple[int, int]) -> bool:
+    at = bisect_left(known, session)
+    return at < len(known) and known[at] == session

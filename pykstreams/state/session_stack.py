@@ -1,0 +1,76 @@
+"""Puts the layers of a session store on each other: ``metered(caching(changelogging(segmented(engine))))``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from pykstreams.state.adapter import AdaptedEngine
+from pykstreams.state.caching import CachingStore
+from pykstreams.state.changelogging import ChangeLogging
+from pykstreams.state.composed_keys import PREFIX_BYTES, SessionKeySchema
+from pykstreams.state.engine import BytesStore, Engine
+from pykstreams.state.layout import Layout
+from pykstreams.state.metered_sessions import MeteredSessionStore, MeteredSessionStoreWithHeaders
+from pykstreams.state.metered_store import Layers
+from pykstreams.state.rows import RowCodec
+from pykstreams.state.segments import SegmentedEngine
+from pykstreams.state.session_index import EndIndex
+from pykstreams.state.session_order import LatestStartFirst
+from pykstreams.state.session_suppliers import SessionBytesStoreSupplier
+from pykstreams.state.sessions import SessionStore, SessionStoreWithHeaders
+from pykstreams.state.spec import StoreBuilder
+from pykstreams.state.store import ChangelogWriter, StoreContext
+
+
+def session_store(builder: StoreBuilder[SessionStore[Any, Any]]) -> SessionStore[Any, Any]:
+    """Builds a store of aggregates."""
+    return MeteredSessionStore(*_parts(builder, MeteredSessionStore.layout))
+
+
+def session_store_with_headers(
+    builder: StoreBuilder[SessionStoreWithHeaders[Any, Any]],
+) -> SessionStoreWithHeaders[Any, Any]:
+    """Builds a store of aggregates with headers."""
+    return MeteredSessionStoreWithHeaders(*_parts(builder, MeteredSessionStoreWithHeaders.layout))
+
+
+def _parts(
+    builder: StoreBuilder[Any], layout: Layout
+) -> tuple[
+    str,
+    Any,
+    Any,
+    SegmentedEngine,
+    Callable[[StoreContext, RowCodec], Layers],
+    SessionKeySchema,
+    EndIndex | None,
+]:
+    supplier, name = cast("SessionBytesStoreSupplier", builder.supplier), builder.name
+    schema = SessionKeySchema(supplier.segment_interval_ms)
+    kept: Engine = supplier.get()
+    index = None
+    if kept.persistent and supplier.layout is not layout:
+        kept = AdaptedEngine(kept, supplier.layout, layout)
+    elif supplier.time_ordered:
+        kept = index = EndIndex(kept, schema.prefix_ms)
+    engine = SegmentedEngine(
+        kept, schema, supplier.retention_period_ms, schema.prefix_ms, name, exact=not kept.persistent
+    )
+
+    def open_layers(context: StoreContext, codec: RowCodec) -> Layers:
+        engine.open(context)
+        top: BytesStore = engine if engine.persistent else LatestStartFirst(engine)
+        log = context.changelog(name) if builder.logging else None
+        if log is not None:
+            top = ChangeLogging(top, layout, _without_prefix(log), context.current, name)
+        if not builder.caching:
+            return Layers(top, None)
+        cache = CachingStore(top, context.cache, context.current, codec.encoder())
+        return Layers(cache, cache)
+
+    return name, builder.key_serde, builder.value_serde, engine, open_layers, schema, index
+
+
+def _without_prefix(log: ChangelogWriter) -> ChangelogWriter:
+    return lambda key, value, timestamp, headers: log(key[PREFIX_BYTES:], value, timestamp, headers)
