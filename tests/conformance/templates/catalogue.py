@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from tests.conformance.templates import joins, processors, programs, stream_joins, suppression, tables, windows
+from tests.conformance.templates import (
+    joins,
+    processors,
+    program_joins,
+    programs,
+    stream_joins,
+    suppression,
+    tables,
+    windows,
+)
 from tests.conformance.templates.scenario import Template
 
 TEMPLATES: dict[str, Template] = {
     **tables.TEMPLATES,
     **programs.TEMPLATES,
+    **program_joins.TEMPLATES,
     **windows.TEMPLATES,
     **suppression.TEMPLATES,
     **joins.TEMPLATES,

@@ -47,7 +47,9 @@ class Profile:
 
 
 @dataclass(slots=True)
-class _Program:
+class Program:
+    """A program as far as it has been drawn."""
+
     rng: Random
     profile: Profile
     steps: list[Step] = field(default_factory=list)
@@ -490,11 +492,11 @@ class _Program:
                 self.sink(on, shape)
 
 
-def program(profile: Profile) -> Callable[[Random], Scenario]:
+def program(profile: Profile, kind: type[Program] = Program) -> Callable[[Random], Scenario]:
     """Gives a maker of random programs of that profile."""
 
     def make(rng: Random) -> Scenario:
-        made = _Program(rng, profile)
+        made = kind(rng, profile)
         for _ in range(rng.randint(*profile.sources)):
             made.source()
         if not made.streams:
