@@ -38,11 +38,12 @@ def main() -> int:
         filled: set[str] = set()
         for name in arguments.workloads:
             workload = WORKLOADS[name]
-            if workload.source not in filled:
-                console.print(f"filling {workload.source}", highlight=False)
-                topics.create(workload.source)
-                topics.fill(workload.source, workload.events(arguments.records) if workload.events else ())
-                filled.add(workload.source)
+            for topic, payloads in workload.inputs(arguments.records).items():
+                if topic not in filled:
+                    console.print(f"filling {topic}", highlight=False)
+                    topics.create(topic)
+                    topics.fill(topic, payloads)
+                    filled.add(topic)
             by_program = results[name] = {program: [] for program in commands}
             for number in range(1, arguments.runs + 1):
                 for program, command in commands.items():

@@ -6,12 +6,12 @@ A new one is a row here, and a program of the same name in ``programs/bare.py``,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from benchmarks.settings import CACHE_BYTES, DEFAULT_CACHE_BYTES
 from benchmarks.topics.fill import Topics
-from benchmarks.topics.payloads import Payload, json_events, string_events, totals
+from benchmarks.topics.payloads import Payload, customers, json_events, string_events, totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,8 @@ class Workload:
     title: str
     events: Callable[[int], Iterator[Payload]] | None
     """The records of the input, which all programs share; ``None`` when it is empty."""
+    table: Callable[[], Iterator[Payload]] | None = None
+    """The rows of a table that is read besides, from the topic ``<source>-table``."""
     through: tuple[str, ...] = ()
     """Internal topics that each record passes through once, without the application's prefix."""
     cache_bytes: int = CACHE_BYTES
@@ -36,6 +38,13 @@ class Workload:
     def source(self) -> str:
         """The topic that a program reads."""
         return f"bench-input-{self.events.__name__.replace('_', '-') if self.events else 'empty'}"
+
+    def inputs(self, records: int) -> dict[str, Iterable[Payload]]:
+        """What the programs read, by topic."""
+        found: dict[str, Iterable[Payload]] = {self.source: self.events(records) if self.events else ()}
+        if self.table is not None:
+            found[f"{self.source}-table"] = self.table()
+        return found
 
     def prepare(self, topics: Topics, application_id: str, records: int) -> None:
         """Makes what one run needs besides the input."""
@@ -55,6 +64,7 @@ WORKLOADS = {
         Workload("w2-evicting", "w2 with Kafka's default cache", json_events, cache_bytes=DEFAULT_CACHE_BYTES),
         Workload("w2-uncached", "w2 without a cache", json_events, cache_bytes=0, same_output=True),
         Workload("w3", "re-key through a repartition topic and count", json_events, through=("by-user-repartition",)),
+        Workload("w5", "join a stream with a table: RocksDB", json_events, table=customers, same_output=True),
         Workload("restore", "restore a store from its changelog", None, changelog="totals", restores=True),
     )
 }

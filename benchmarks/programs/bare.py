@@ -218,6 +218,28 @@ class CountByUser:
             entry[2] = message.timestamp()[1]
 
 
+class JoinTable:
+    """w5: the table is read to its end first, into RocksDB; its topic is also its changelog."""
+
+    def __init__(self, job: Job, send: Sender) -> None:
+        self.topics = [job.source]
+        self._store = open_store(job, "customers")
+        load(job, f"{job.source}-table", self._store)
+        self._sink, self._send = job.sink, send
+
+    def process(self, messages: Messages) -> None:
+        get, send, sink = self._store.get, self._send, self._sink
+        for message in messages:
+            key, value = message.key(), loads(message.value())
+            customer = get(key)
+            if customer is not None:
+                value["note"] = loads(customer)["name"]
+                send(sink, key, dumps(value), message.timestamp()[1])
+
+    def flush(self) -> None:
+        """Keeps nothing back."""
+
+
 WORK: dict[str, Callable[[Job, Sender], Work]] = {
     "w1-json": FilterMapJson,
     "w1-string": FilterMapString,
@@ -225,6 +247,7 @@ WORK: dict[str, Callable[[Job, Sender], Work]] = {
     "w2-evicting": Aggregate,
     "w2-uncached": AggregateUncached,
     "w3": CountByUser,
+    "w5": JoinTable,
 }
 
 
@@ -258,22 +281,27 @@ def run(job: Job) -> None:
 
 def restore(job: Job) -> None:
     """Reads a changelog into RocksDB, a write batch for each fetch."""
-    changelog = f"{job.application_id}-totals-changelog"
     store = open_store(job, "totals")
+    report(load(job, f"{job.application_id}-totals-changelog", store, started=lambda: report(0)))
+
+
+def load(job: Job, topic: str, store: Rdict, *, started: Callable[[], None] = lambda: None) -> int:
+    """Reads a topic from its beginning to its end into a store; gives the number of records."""
     consumer = _consumer(job)
-    wanted = sum(consumer.get_watermark_offsets(TopicPartition(changelog, number))[1] for number in range(PARTITIONS))
-    consumer.assign([TopicPartition(changelog, number, 0) for number in range(PARTITIONS)])
-    restored = 0
-    report(0)
-    while restored < wanted:
+    wanted = sum(consumer.get_watermark_offsets(TopicPartition(topic, number))[1] for number in range(PARTITIONS))
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+    loaded = 0
+    started()
+    while loaded < wanted:
         batch = WriteBatch(raw_mode=True)
         messages: Messages = consumer.consume(FETCH_SIZE, 0.1)
         for message in messages:
             if message.error() is None:
                 batch.put(message.key(), message.value())
-                restored += 1
+                loaded += 1
         store.write(batch)
-    report(restored)
+    consumer.close()
+    return loaded
 
 
 def open_store(job: Job, name: str) -> Rdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pykstreams import Consumed, Grouped, Materialized, Produced, Serdes, StreamsBuilder, Topology
+from pykstreams import Consumed, Grouped, Joined, Materialized, Produced, Serdes, StreamsBuilder, Topology
 from pykstreams.serdes import JsonSerde
 
 Event = dict[str, Any]
@@ -79,6 +79,25 @@ def count_by_user(source: str, sink: str) -> Topology:
     return builder.build()
 
 
+def join_table(source: str, sink: str) -> Topology:
+    """w5."""
+
+    def name(event: Event, customer: Event) -> Event:
+        event["note"] = customer["name"]
+        return event
+
+    builder = StreamsBuilder()
+    customers = builder.table(
+        f"{source}-table", Consumed(key_serde=text, value_serde=json), materialized=Materialized("customers")
+    )
+    (
+        builder.stream(source, Consumed(key_serde=text, value_serde=json))
+        .join(customers, name, joined=Joined(key_serde=text, value_serde=json))
+        .to(sink, Produced(key_serde=text, value_serde=json))
+    )
+    return builder.build()
+
+
 TOPOLOGIES: dict[str, Callable[[str, str], Topology]] = {
     "w1-json": filter_map_json,
     "w1-string": filter_map_string,
@@ -86,5 +105,6 @@ TOPOLOGIES: dict[str, Callable[[str, str], Topology]] = {
     "w2-evicting": aggregate,
     "w2-uncached": aggregate,
     "w3": count_by_user,
+    "w5": join_table,
     "restore": aggregate,
 }

@@ -36,6 +36,13 @@ def totals(count: int) -> Iterator[Payload]:
         yield customer(key), b'{"count":%d,"sum":%d}' % (key % 50 + 1, key % 10_007), now
 
 
+def customers() -> Iterator[Payload]:
+    """Rows of the table of customers: each key of the events once, earlier than all of them."""
+    before = int(time.time() * 1000) - 3 * SPAN_MS
+    for key in range(KEYS):
+        yield customer(key), b'{"name":"name-%08d","tier":%d}' % (key, key % 7), before
+
+
 def customer(number: int) -> bytes:
     """The key of a customer."""
     return b"customer-%011d" % number

@@ -6,6 +6,8 @@ import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
+import org.apache.kafka.streams.kstream.Joined;
+import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.state.KeyValueStore;
@@ -29,6 +31,11 @@ final class Workloads {
     public long sum;
   }
 
+  static final class Customer {
+    public String name;
+    public long tier;
+  }
+
   static Topology build(String workload, String source, String sink) {
     StreamsBuilder builder = new StreamsBuilder();
     switch (workload) {
@@ -36,6 +43,7 @@ final class Workloads {
       case "w1-string" -> filterMapString(builder, source, sink);
       case "w2", "w2-evicting", "w2-uncached", "restore" -> aggregate(builder, source, sink);
       case "w3" -> countByUser(builder, source, sink);
+      case "w5" -> joinTable(builder, source, sink);
       default -> throw new IllegalArgumentException("no such workload: " + workload);
     }
     return builder.build();
@@ -89,6 +97,24 @@ final class Workloads {
                 .withValueSerde(NUMBER))
         .toStream()
         .to(sink, Produced.with(TEXT, NUMBER));
+  }
+
+  private static void joinTable(StreamsBuilder builder, String source, String sink) {
+    Serde<Event> events = JsonSerde.of(Event.class);
+    KTable<String, Customer> customers =
+        builder.table(
+            source + "-table",
+            Consumed.with(TEXT, JsonSerde.of(Customer.class)),
+            Materialized.<String, Customer, KeyValueStore<Bytes, byte[]>>as("customers"));
+    builder.stream(source, Consumed.with(TEXT, events))
+        .join(
+            customers,
+            (event, customer) -> {
+              event.note = customer.name;
+              return event;
+            },
+            Joined.with(TEXT, events, null))
+        .to(sink, Produced.with(TEXT, events));
   }
 
   private Workloads() {}
