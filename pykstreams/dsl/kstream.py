@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Generic, Literal, TextIO, TypeVar, overload
+from typing import Any, Generic, Literal, NamedTuple, TextIO, TypeVar, overload
 
 from pykstreams.core.names import valid_name
 from pykstreams.core.processor import FixedKeyProcessorSupplier, OperatorSupplier, ProcessorSupplier
 from pykstreams.core.types import Duration, ForeachAction, KeyValueMapper, Predicate, TopicNameExtractor, duration_ms
+from pykstreams.core.windows import JoinWindows
 from pykstreams.dsl.branching import BranchedKStream
 from pykstreams.dsl.grouped import KGroupedStream
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.materialization import options_of, table_store
-from pykstreams.dsl.options import Grouped, Joined, Materialized, Produced, Repartitioned
+from pykstreams.dsl.options import Grouped, Joined, Materialized, Produced, Repartitioned, StreamJoined
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stream import Place
+from pykstreams.dsl.stream_stream_join import join_streams
 from pykstreams.dsl.stream_table_join import join_stream_with_table
 from pykstreams.dsl.tables import SourceTable
 from pykstreams.dsl.user_suppliers import provided_stores
@@ -277,6 +279,26 @@ class KStream(Generic[K, V]):
     @overload
     def join(
         self,
+        other: KStream[K, VO],
+        joiner: Callable[[V, VO], VR],
+        *,
+        with_key: Literal[False] = False,
+        windows: JoinWindows,
+        stream_joined: StreamJoined[K, V, VO] | None = None,
+    ) -> KStream[K, VR]: ...
+    @overload
+    def join(
+        self,
+        other: KStream[K, VO],
+        joiner: Callable[[K, V, VO], VR],
+        *,
+        with_key: Literal[True],
+        windows: JoinWindows,
+        stream_joined: StreamJoined[K, V, VO] | None = None,
+    ) -> KStream[K, VR]: ...
+    @overload
+    def join(
+        self,
         other: KTable[K, VO],
         joiner: Callable[[V, VO], VR],
         *,
@@ -294,19 +316,46 @@ class KStream(Generic[K, V]):
     ) -> KStream[K, VR]: ...
     def join(
         self,
-        other: KTable[K, Any],
+        other: KStream[K, Any] | KTable[K, Any],
         joiner: Callable[..., VR],
         *,
         with_key: bool = False,
+        windows: JoinWindows | None = None,
+        stream_joined: StreamJoined[K, V, Any] | None = None,
         joined: Joined[K, V, Any] | None = None,
     ) -> KStream[K, VR]:
-        """Joins each record with the row that the table has for its key at that moment; without one there is no result.
+        """Joins each record with its partners on the other side; without one there is no result.
 
-        The joiner gets (value, other value), or (key, value, other value) with ``with_key``. Records without key or
-        value are dropped.
+        The partners are the records of another stream with the same key inside ``windows``, whichever side comes first;
+        or the row that a table has for the key at that moment. The joiner gets (value, other value), or (key, value,
+        other value) with ``with_key``; a result has the larger of both timestamps if the other side is a stream.
+
+        Records without key or value are dropped. Both sides need equal partition counts; where keys may have changed
+        they go through a repartition topic, named after ``stream_joined.name`` or ``joined.name``.
         """
-        return self._joined_with_table(other, joiner, joined, left=False, with_key=with_key)
+        options = _JoinOptions(joiner, with_key, windows, stream_joined, joined)
+        return self._joined(other, options, left_outer=False, right_outer=False)
 
+    @overload
+    def left_join(
+        self,
+        other: KStream[K, VO],
+        joiner: Callable[[V, VO | None], VR],
+        *,
+        with_key: Literal[False] = False,
+        windows: JoinWindows,
+        stream_joined: StreamJoined[K, V, VO] | None = None,
+    ) -> KStream[K, VR]: ...
+    @overload
+    def left_join(
+        self,
+        other: KStream[K, VO],
+        joiner: Callable[[K, V, VO | None], VR],
+        *,
+        with_key: Literal[True],
+        windows: JoinWindows,
+        stream_joined: StreamJoined[K, V, VO] | None = None,
+    ) -> KStream[K, VR]: ...
     @overload
     def left_join(
         self,
@@ -327,14 +376,56 @@ class KStream(Generic[K, V]):
     ) -> KStream[K, VR]: ...
     def left_join(
         self,
-        other: KTable[K, Any],
+        other: KStream[K, Any] | KTable[K, Any],
         joiner: Callable[..., VR],
         *,
         with_key: bool = False,
+        windows: JoinWindows | None = None,
+        stream_joined: StreamJoined[K, V, Any] | None = None,
         joined: Joined[K, V, Any] | None = None,
     ) -> KStream[K, VR]:
-        """As ``join``, but without a row the joiner gets ``None``; records without key have such a result, too."""
-        return self._joined_with_table(other, joiner, joined, left=True, with_key=with_key)
+        """As ``join``, and a record of this stream that has no partner is joined with ``None``.
+
+        With another stream that is known, and so the result is given, when the window and its grace period have passed.
+        Records without key are joined with ``None`` at once.
+        """
+        options = _JoinOptions(joiner, with_key, windows, stream_joined, joined)
+        return self._joined(other, options, left_outer=True, right_outer=False)
+
+    @overload
+    def outer_join(
+        self,
+        other: KStream[K, VO],
+        joiner: Callable[[V | None, VO | None], VR],
+        *,
+        with_key: Literal[False] = False,
+        windows: JoinWindows,
+        stream_joined: StreamJoined[K, V, VO] | None = None,
+    ) -> KStream[K, VR]: ...
+    @overload
+    def outer_join(
+        self,
+        other: KStream[K, VO],
+        joiner: Callable[[K, V | None, VO | None], VR],
+        *,
+        with_key: Literal[True],
+        windows: JoinWindows,
+        stream_joined: StreamJoined[K, V, VO] | None = None,
+    ) -> KStream[K, VR]: ...
+    def outer_join(
+        self,
+        other: KStream[K, Any],
+        joiner: Callable[..., VR],
+        *,
+        with_key: bool = False,
+        windows: JoinWindows | None = None,
+        stream_joined: StreamJoined[K, V, Any] | None = None,
+    ) -> KStream[K, VR]:
+        """As ``left_join`` with a stream, and so are records of the other stream; tables cannot be joined so."""
+        if not isinstance(other, KStream):
+            raise TypeError(f"the other side of an outer join is {other!r}; expected a KStream")
+        options = _JoinOptions(joiner, with_key, windows, stream_joined, None)
+        return self._joined(other, options, left_outer=True, right_outer=True)
 
     def process(
         self, supplier: ProcessorSupplier[K, V, KR, VR], *state_store_names: str, name: str | None = None
@@ -374,17 +465,33 @@ class KStream(Generic[K, V]):
         graph.add(node, self._place.node)
         return node
 
-    def _joined_with_table(
-        self,
-        table: KTable[K, Any],
-        joiner: Callable[..., Any],
-        joined: Joined[K, V, Any] | None,
-        *,
-        left: bool,
-        with_key: bool,
-    ) -> KStream[K, Any]:
-        place = (table._place, table._logic)
-        return KStream(join_stream_with_table(self._place, place, joiner, joined, left=left, with_key=with_key))
+    def _joined(self, other: Any, options: _JoinOptions, *, left_outer: bool, right_outer: bool) -> KStream[K, Any]:
+        joiner, with_key = options.joiner, options.with_key
+        if isinstance(other, KStream):
+            options.refuse("a stream", joined=options.joined)
+            if options.windows is None:
+                raise TypeError(
+                    "a join of two streams needs windows, such as windows=JoinWindows(timedelta(minutes=5))"
+                )
+            return KStream(
+                join_streams(
+                    self._place,
+                    other._place,
+                    joiner,
+                    options.windows,
+                    options.stream_joined,
+                    left_outer=left_outer,
+                    right_outer=right_outer,
+                    with_key=with_key,
+                )
+            )
+        if isinstance(other, KTable):
+            options.refuse("a table", windows=options.windows, stream_joined=options.stream_joined)
+            table = (other._place, other._logic)
+            return KStream(
+                join_stream_with_table(self._place, table, joiner, options.joined, left=left_outer, with_key=with_key)
+            )
+        raise TypeError(f"the other side of a join is {other!r}; expected a KStream or a KTable")
 
     def _keeping(self, prefix: str, name: str | None, operator: OperatorSupplier) -> KStream[K, V]:
         place, node = self._place, self._add(prefix, name, operator)
@@ -419,3 +526,21 @@ class KStream(Generic[K, V]):
         )
         graph.add(node, self._place.node)
         return node
+
+
+class _JoinOptions(NamedTuple):
+    """What was said about a join besides its sides."""
+
+    joiner: Callable[..., Any]
+    with_key: bool
+    windows: JoinWindows | None
+    stream_joined: StreamJoined[Any, Any, Any] | None
+    joined: Joined[Any, Any, Any] | None
+
+    def refuse(self, other_side: str, **options: object) -> None:
+        """Raises ``TypeError`` for an option that was given and says nothing about joins with such a side."""
+        for name, value in options.items():
+            if value is not None:
+                raise TypeError(
+                    f"{name}={value!r} is given, and the other side of the join is {other_side}; leave it out"
+                )
