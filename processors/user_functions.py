@@ -16,13 +16,16 @@ def describe_function(function: Callable[..., Any]) -> str:
 
     >>> describe_function(len)
     'builtins.len'
+    >>> describe_function(str.upper)
+    'str.upper'
     """
     if isinstance(function, partial):
         return f"partial of {describe_function(function.func)}"
     name = getattr(function, "__qualname__", None)
     if name is None:
         return repr(function)
-    place = f"{function.__module__}.{name}"
+    home = getattr(function, "__module__", None)  # methods of built-in types have none
+    place = name if home is None else f"{home}.{name}"
     code = getattr(inspect.unwrap(function), "__code__", None)
     return place if code is None else f"{place} (line {code.co_firstlineno})"
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +25,8 @@ from pykstreams.testing.clock import MockClock
 from pykstreams.testing.records import ProducedRecord, RawMessage
 from pykstreams.topology.plan import Node, ProcessorNode, SinkNode, SourceNode
 from tests.unit.runtime import plans
+
+PATIENCE_S = 20.0
 
 
 class FakeKafkaError:
@@ -66,6 +72,23 @@ def each(function: Callable[[Any, Any], Any]) -> Operator:
         return run
 
     return Operator(build)
+
+
+class Gates:
+    """A coroutine function whose calls end when a test says so: ``gates[value].set_result(...)``, before or after."""
+
+    def __init__(self) -> None:
+        self.called: list[Any] = []
+        self.open: defaultdict[Any, Future[Any]] = defaultdict(Future)
+        self._lock = threading.Lock()
+
+    def __getitem__(self, value: Any) -> Future[Any]:
+        with self._lock:
+            return self.open[value]
+
+    async def __call__(self, value: Any) -> Any:
+        self.called.append(value)
+        return await asyncio.wrap_future(self[value])
 
 
 def source(name: str, *topics: str, children: Iterable[str] = (), **changes: Any) -> SourceNode:
@@ -125,6 +148,7 @@ class TaskBench:
             metrics=self.metrics,
             partition_count=lambda topic: partition_count,
         )
+        self.woken = threading.Event()
         self.partitions = tuple(TopicPartition(topic, 0) for topic in topics)
         self.task = Task(
             TaskId(0, 0),
@@ -137,6 +161,7 @@ class TaskBench:
             directory=directory or Path("unused"),
             metrics=self.metrics,
             lag=lag,
+            wake=self.woken.set,
         )
         self.changelogs = self.task.open_stores()
         self.task.start(committed or {})
@@ -145,6 +170,21 @@ class TaskBench:
         for found in messages:
             self.task.add(TopicPartition(found.topic(), found.partition()), [found])
         return self.task.process(limit)
+
+    def wait_for(self, running: int) -> None:
+        """Waits until so many records in flight are still being worked on."""
+        while True:
+            self.woken.clear()
+            if self.task.running == running:
+                return
+            assert self.woken.wait(PATIENCE_S), f"{self.task.running} records run, {running} were expected"
+
+    def commit(self) -> dict[TopicPartition, tuple[int, str]]:
+        """Commits as a worker does, when nothing is in flight any more."""
+        assert self.task.settle()
+        offsets = self.task.prepare_commit()
+        self.task.post_commit({})
+        return offsets
 
     def sent(self) -> list[ProducedRecord]:
         return self.producer.take()
