@@ -23,24 +23,27 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.config_keys import INTERNAL_KEYS
 from pykstreams.core.errors import StreamsError
+from pykstreams.core.handlers import LogAndContinueExceptionHandler
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.types import Decoder, Duration, Encoder, Headers, Timestamp
 from pykstreams.runtime.collector import RecordCollector
+from pykstreams.runtime.global_state import GlobalState
 from pykstreams.runtime.task import Task
 from pykstreams.serdes.base import bind_deserializer, bind_serializer
 from pykstreams.state.caching import RecordCache
 from pykstreams.state.store import (
     KeyValueStore,
-    RawRow,
     TimestampedKeyValueStore,
     TimestampedKeyValueStoreWithHeaders,
 )
+from pykstreams.state.windows import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
 from pykstreams.testing.input_topic import TestInputTopic
 from pykstreams.testing.output_topic import TestOutputTopic
 from pykstreams.testing.plain_values import PlainValues
+from pykstreams.testing.plain_windows import PlainWindows, TimestampedWindows
 from pykstreams.testing.records import ProducedRecord, RawMessage
 from pykstreams.testing.topics import DriverTopics
 
@@ -99,9 +102,12 @@ class TopologyTestDriver:
         self._sent_to: set[str] = set()
         self._folder = self._make_folder()
         self._woken = threading.Event()
+        self._global = self._global_state()
         self._tasks: list[Task] = []
         self._readers: dict[TopicPartition, Task] = {}
         try:
+            if self._global is not None:
+                self._global.open()
             self._start_tasks()
         except BaseException:
             self.close()
@@ -181,12 +187,12 @@ class TopologyTestDriver:
         for task in self._tasks:
             for name, store in task.stores.items():
                 found.setdefault(name, store)
-        return found
+        return {**found, **self._global_stores}
 
     def get_state_store(self, name: str, partition: int = 0) -> Any:
         """A store of any kind; ``None`` if there is none of that name."""
         stores = [task.stores[name] for task in self._tasks if name in task.stores and self._has(task, partition)]
-        return stores[0] if stores else None
+        return stores[0] if stores else self._global_stores.get(name)
 
     def get_key_value_store(self, name: str) -> KeyValueStore[Any, Any] | None:
         """A key-value store, without the timestamps it may keep; ``ValueError`` for a store of another kind."""
@@ -207,12 +213,37 @@ class TopologyTestDriver:
         found = self._store(name, TimestampedKeyValueStoreWithHeaders)
         return cast("TimestampedKeyValueStoreWithHeaders[Any, Any] | None", found)
 
-    def raw_store(self, name: str) -> Iterator[RawRow]:
-        """The serialized rows of a store, in the order of their keys; with several partitions one after another.
+    def get_window_store(self, name: str) -> WindowStore[Any, Any] | None:
+        """A window store, without the timestamps it may keep; ``ValueError`` for a store of another kind."""
+        found = self._store(name, WindowStore)
+        if isinstance(found, TimestampedWindowStore | TimestampedWindowStoreWithHeaders):
+            return PlainWindows(found)
+        return cast("WindowStore[Any, Any] | None", found)
+
+    def get_timestamped_window_store(self, name: str) -> WindowStore[Any, Any] | None:
+        """A window store whose values carry timestamps; ``ValueError`` for a store of another kind."""
+        found = self.get_state_store(name)
+        if isinstance(found, TimestampedWindowStoreWithHeaders):
+            return TimestampedWindows(found)
+        return cast("WindowStore[Any, Any] | None", self._store(name, TimestampedWindowStore))
+
+    def get_timestamped_window_store_with_headers(
+        self, name: str
+    ) -> TimestampedWindowStoreWithHeaders[Any, Any] | None:
+        """A window store whose values carry timestamps and headers; ``ValueError`` for another kind."""
+        found = self._store(name, TimestampedWindowStoreWithHeaders)
+        return cast("TimestampedWindowStoreWithHeaders[Any, Any] | None", found)
+
+    def raw_store(self, name: str) -> Iterator[Any]:
+        """The serialized rows of a store, in its order; with several partitions one after another.
+
+        Those of key-value stores are tuples (key, value, timestamp, headers), those of window and session stores have
+        the attributes ``key``, ``start``, ``value``, ``timestamp`` and, sessions, ``end``.
 
         ``LookupError`` if there is none of that name.
         """
         stores = [task.stores[name] for task in self._tasks if name in task.stores]
+        stores += [self._global_stores[name]] if name in self._global_stores else []
         if not stores:
             raise LookupError(f"no store is named {name!r}; there are {sorted(self.get_all_state_stores())}")
         return (row for store in stores for row in store.raw_rows())
@@ -225,13 +256,15 @@ class TopologyTestDriver:
 
     def close(self) -> None:
         """Closes processors and stores and removes the state; closing again does nothing."""
-        tasks, self._tasks = self._tasks, []
-        self._readers = {}
+        closing: list[Task | GlobalState] = [*self._tasks]
+        if self._global is not None:
+            closing.append(self._global)
+        self._tasks, self._global, self._readers = [], None, {}
         errors: list[Exception] = []
         try:
-            for task in tasks:
+            for one in closing:
                 try:
-                    task.close()
+                    one.close()
                 except Exception as error:
                     errors.append(error)
         finally:
@@ -245,6 +278,23 @@ class TopologyTestDriver:
         if parent is not None:
             parent.mkdir(parents=True, exist_ok=True)
         return tempfile.TemporaryDirectory(prefix="topology-test-driver-", dir=parent, ignore_cleanup_errors=True)
+
+    def _global_state(self) -> GlobalState | None:
+        """The global stores, if there are any; what they cannot read they pass over, as in Kafka's driver."""
+        if not self._plan.global_stores:
+            return None
+        handler = {"deserialization.exception.handler": LogAndContinueExceptionHandler()}
+        return GlobalState(
+            self._plan.global_stores,
+            config=StreamsConfig({**self._config.originals, **handler}),
+            clock=self._clock,
+            metrics=self._metrics,
+            directory=Path(self._folder.name) / "global",
+        )
+
+    @property
+    def _global_stores(self) -> Mapping[str, Any]:
+        return {} if self._global is None else self._global.stores
 
     def _start_tasks(self) -> None:
         if self._topics.partitions == 1:
@@ -281,12 +331,22 @@ class TopologyTestDriver:
         task.start({})
 
     def _pipe(self, topic: str, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers) -> None:
-        if not self._enqueue(ProducedRecord(topic, None, key, value, timestamp, headers)):
+        record = ProducedRecord(topic, None, key, value, timestamp, headers)
+        if self._enqueue(record):
+            self._run()
+        elif topic not in self._topics.feeding_global_stores:
             raise ValueError(f"topic {topic!r} is unknown; the topology reads {self._known_topics()}")
-        self._run()
+        self._feed_global_store(record)
 
     def _known_topics(self) -> Collection[str]:
-        return sorted((*self._topics.names, *self._topics.patterns))
+        return sorted((*self._topics.names, *self._topics.patterns, *self._topics.feeding_global_stores))
+
+    def _feed_global_store(self, record: ProducedRecord) -> None:
+        """Puts a record into the global store that its topic feeds, if it feeds one."""
+        if self._global is None or record.topic not in self._topics.feeding_global_stores:
+            return
+        number = self._topics.partition_of(record.topic, record.topic, record.key, record.partition)
+        self._global.update([self._message(record, TopicPartition(record.topic, number))])
 
     def _enqueue(self, record: ProducedRecord) -> bool:
         """Puts a record where it is read; tells whether anybody reads it."""
@@ -295,11 +355,14 @@ class TopologyTestDriver:
             return False
         number = self._topics.partition_of(record.topic, source, record.key, record.partition)
         partition = TopicPartition(source, number)
-        time = self._clock.now_ms() if record.timestamp is None else record.timestamp
-        offset = self._topics.next_offset(partition)
-        message = RawMessage(record.topic, number, offset, time, record.key, record.value, record.headers)
-        self._readers[partition].add(partition, [message])
+        self._readers[partition].add(partition, [self._message(record, partition)])
         return True
+
+    def _message(self, record: ProducedRecord, place: TopicPartition) -> RawMessage:
+        """The record as a consumer gives it; ``place`` counts its offset, and is that of the pattern for a pattern."""
+        time = self._clock.now_ms() if record.timestamp is None else record.timestamp
+        offset = self._topics.next_offset(place)
+        return RawMessage(record.topic, place.partition, offset, time, record.key, record.value, record.headers)
 
     def _run(self) -> None:
         """Processes until nothing is left that may be processed now, with a commit after each record."""
@@ -349,6 +412,7 @@ class TopologyTestDriver:
             self._sent_to.add(record.topic)
             self._output.setdefault(record.topic, deque()).append(record)
             self._enqueue(record)
+            self._feed_global_store(record)
 
     def _encoder(self, topic: str, serializer: Any, part: str) -> Encoder:
         chosen = serializer if serializer is not None else self._default(part).serializer

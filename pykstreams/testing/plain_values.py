@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, TypeVar, cast
 
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.state.store import (
-    ChangelogRow,
-    FlushListener,
     KeyValueIterator,
     KeyValueStore,
-    StoreContext,
     TimestampedKeyValueStore,
     TimestampedKeyValueStoreWithHeaders,
     ValueTimestampHeaders,
 )
+from pykstreams.testing.store_view import StoreView
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -24,52 +22,16 @@ NO_TIMESTAMP = -1
 """The timestamp of a value that a test puts without one."""
 
 
-class PlainValues(KeyValueStore[K, V]):
+class PlainValues(StoreView, KeyValueStore[K, V]):
     """The store below without timestamps and headers (``KeyValueStoreFacade``, 4.3.1)."""
 
     def __init__(self, store: TimestampedKeyValueStore[K, V] | TimestampedKeyValueStoreWithHeaders[K, V]) -> None:
-        self._store: KeyValueStore[K, Any] = store
+        super().__init__(store)
         self._headers = isinstance(store, TimestampedKeyValueStoreWithHeaders)
         self.get_row = store.get_row
         self.put_row = store.put_row
         self.take_row = store.take_row
         self.keep_row = store.keep_row
-
-    @property
-    def name(self) -> str:
-        return self._store.name
-
-    @property
-    def persistent(self) -> bool:
-        return self._store.persistent
-
-    @property
-    def is_open(self) -> bool:
-        return self._store.is_open
-
-    def init(self, context: StoreContext) -> None:
-        self._store.init(context)
-
-    def restore(self, rows: Sequence[ChangelogRow]) -> None:
-        self._store.restore(rows)
-
-    def end_restore(self) -> None:
-        self._store.end_restore()
-
-    def flush_cache(self) -> None:
-        self._store.flush_cache()
-
-    def commit(self, changelog_offset: int | None) -> None:
-        self._store.commit(changelog_offset)
-
-    def committed_offset(self) -> int | None:
-        return self._store.committed_offset()
-
-    def close(self) -> None:
-        self._store.close()
-
-    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
-        return self._store.on_flush(listener, send_old_values)
 
     def get(self, key: K, default: Any = None) -> Any:
         found = self._store.get(key)
@@ -97,7 +59,7 @@ class PlainValues(KeyValueStore[K, V]):
         return self._plain(self._store.prefix_scan(prefix, prefix_serializer))
 
     def approximate_num_entries(self) -> int:
-        return self._store.approximate_num_entries()
+        return int(self._store.approximate_num_entries())
 
     def _stamped(self, value: V | None) -> Any:
         if value is None:

@@ -11,6 +11,7 @@ from pykstreams.topology.plan import InternalTopic
 REPARTITION_SUFFIX = "-repartition"
 CHANGELOG_SUFFIX = "-changelog"
 
+_LAST_LONG = 2**63 - 1
 _CREATE_TIME = {"message.timestamp.type": "CreateTime"}
 
 
@@ -27,9 +28,17 @@ def repartition_topic(name: str, partitions: int | None, config: StreamsConfig) 
 
 
 def changelog_topic(name: str, store: StoreBuilder[Any], config: StreamsConfig) -> InternalTopic:
-    """The changelog topic of a key-value store: compacted; the user's settings win, then those under ``topic.``.
+    """The changelog topic of a store: compacted; the user's settings win, then those under ``topic.``.
 
-    Source: ``UnwindowedUnversionedChangelogTopicConfig``, 4.3.1.
+    Those of windows and sessions are also deleted in time: after the retention of the store and as much more as
+    ``windowstore.changelog.additional.retention.ms`` says, unless the store has a ``retention.ms`` of its own.
+
+    Sources: ``UnwindowedUnversionedChangelogTopicConfig``, ``WindowedChangelogTopicConfig``, 4.3.1.
     """
-    settings = {**_CREATE_TIME, "cleanup.policy": "compact", **config.topic_settings, **store.topic_config}
+    retention_ms = store.retention_ms
+    policy = "compact" if retention_ms is None else "compact,delete"
+    settings = {**_CREATE_TIME, "cleanup.policy": policy, **config.topic_settings, **store.topic_config}
+    if retention_ms is not None and "retention.ms" not in store.topic_config:
+        additional = config.windowstore_changelog_additional_retention_ms
+        settings["retention.ms"] = str(min(retention_ms + additional, _LAST_LONG))
     return InternalTopic(name, "changelog", None, settings)

@@ -1,0 +1,52 @@
+"""A store seen in another way: its life is that of the store below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pykstreams.state.store import ChangelogRow, FlushListener, StoreContext
+
+
+class StoreView:
+    """What every kind of view hands through unchanged."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    @property
+    def name(self) -> str:
+        return str(self._store.name)
+
+    @property
+    def persistent(self) -> bool:
+        return bool(self._store.persistent)
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._store.is_open)
+
+    def init(self, context: StoreContext) -> None:
+        self._store.init(context)
+
+    def restore(self, rows: Sequence[ChangelogRow]) -> None:
+        self._store.restore(rows)
+
+    def end_restore(self) -> None:
+        self._store.end_restore()
+
+    def flush_cache(self) -> None:
+        self._store.flush_cache()
+
+    def commit(self, changelog_offset: int | None) -> None:
+        self._store.commit(changelog_offset)
+
+    def committed_offset(self) -> int | None:
+        offset: int | None = self._store.committed_offset()
+        return offset
+
+    def close(self) -> None:
+        self._store.close()
+
+    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
+        return bool(self._store.on_flush(listener, send_old_values))
