@@ -12,6 +12,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import CurrentRecord, OperatorSupplier
 from pykstreams.core.record import RecordMetadata
 from pykstreams.core.types import Forward, Headers
+from pykstreams.runtime.offset_metadata import ProcessorMetadata
 
 
 class FakeStore:
@@ -69,9 +70,10 @@ class FakeProcessing:
     value_serde = "value serde"
     state_dir = Path("state")
     metrics = SimpleNamespace(name="metrics")
-    app_configs = {"app.color": "red"}  # noqa: RUF012 - a fake
 
     def __init__(self) -> None:
+        self.app_configs: dict[str, object] = {"app.color": "red"}
+        self.now_ms = 11
         self.calls: list[tuple[Any, ...]] = []
 
     def get_state_store(self, name: str) -> Any:
@@ -88,7 +90,7 @@ class FakeProcessing:
         return {"color": "red", "prefix": prefix}
 
     def current_system_time_ms(self) -> int:
-        return 11
+        return self.now_ms
 
     def current_stream_time_ms(self) -> int:
         return 12
@@ -101,7 +103,7 @@ class FakeOperatorContext:
     does. An error of a child passes through it as it is.
     """
 
-    def __init__(self, *, children: Iterable[str] = ("child",), failing: bool = False, **stores: FakeStore) -> None:
+    def __init__(self, *, children: Iterable[str] = ("child",), failing: bool = False, **stores: Any) -> None:
         self.node = "NODE"
         self.processing = FakeProcessing()
         self.current = CurrentRecord(lambda raw: raw)
@@ -109,6 +111,7 @@ class FakeOperatorContext:
         self.children: dict[str, Forward] = {name: self._child(name) for name in children}
         self.failed: list[tuple[Any, ...]] = []
         self.dropped: list[str] = []
+        self.metadata = ProcessorMetadata()
         self.later: list[Any] = []
         self.child_error: Exception | None = None
         self.failures_are_final = failing
@@ -143,7 +146,7 @@ class FakeOperatorContext:
 
         return forward
 
-    def store(self, name: str) -> FakeStore:
+    def store(self, name: str) -> Any:
         return self._stores[name]
 
     def fail(self, error: Exception, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
