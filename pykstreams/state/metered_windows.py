@@ -44,6 +44,7 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
 
     :param size_ms: the length of its windows, for the keys that are handed out.
     :param by_key_ms: see ``WindowReads``.
+    :param duplicates: whether it retains them; ``raw_rows`` shows no timestamps then, since joins keep them as starts.
     """
 
     def __init__(
@@ -56,12 +57,14 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
         schema: WindowKeySchema,
         size_ms: int,
         by_key_ms: int | None = None,
+        duplicates: bool = False,
     ) -> None:
         super().__init__(name, key_serde, value_serde, engine, open_layers)
         self._segments = engine
         self._schema = schema
         self._size_ms = size_ms
         self._by_key_ms = by_key_ms
+        self._duplicates = duplicates
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
         columns = ChangelogColumns.of(rows)
@@ -92,7 +95,8 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
     def raw_rows(self) -> Iterator[RawWindowRow]:
         """Every row as it is kept, without what only the cache knows until it is flushed."""
         self._check_open()
-        unpack, unpack_key, keeps_time = self.layout.unpack, self._schema.unpack, self.layout is not PLAIN
+        unpack, unpack_key = self.layout.unpack, self._schema.unpack
+        keeps_time = self.layout is not PLAIN and not self._duplicates
         for composed, packed in self._engine.scan(None, None, False):
             key, start, _ = unpack_key(composed)
             value, timestamp, headers = unpack(packed)

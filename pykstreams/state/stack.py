@@ -144,6 +144,7 @@ def _window_parts(builder: StoreBuilder[Any], layout: Layout) -> tuple[Any, ...]
         schema,
         supplier.window_size_ms,
         interval if by_index else None,
+        duplicates,
     )
 
 
