@@ -25,5 +25,5 @@ def enrichment(customers: KStream[str, int], client: Client) -> None:
         customers.map_values_async(with_key, with_key=True, timeout=timedelta(seconds=2), retries=3),
         KStream[str, tuple[str, int]],
     )
-    customers.map_values_async(blocking)  # type: ignore[call-overload]
-    customers.map_values_async(with_key)  # type: ignore[call-overload]
+    customers.map_values_async(blocking)  # type: ignore[arg-type]
+    customers.map_values_async(with_key)  # type: ignore[arg-type]
