@@ -9,6 +9,12 @@ if __name__ != "pykstreams.processors":  # this folder has one name
 
 from pykstreams.processors.map_values_async import MapValuesAsync
 from pykstreams.processors.printing import Print
+from pykstreams.processors.session_aggregate import (
+    COUNT_OF_SESSION,
+    SessionAggregate,
+    SessionAggregation,
+    reducing_sessions,
+)
 from pykstreams.processors.sliding_aggregate import SlidingAggregate
 from pykstreams.processors.stateless import (
     Branch,
@@ -36,6 +42,7 @@ from pykstreams.processors.window_aggregate import COUNT, Aggregation, WindowAgg
 
 __all__ = [
     "COUNT",
+    "COUNT_OF_SESSION",
     "Aggregation",
     "Branch",
     "Filter",
@@ -51,6 +58,8 @@ __all__ = [
     "Peek",
     "Print",
     "SelectKey",
+    "SessionAggregate",
+    "SessionAggregation",
     "SlidingAggregate",
     "StoredView",
     "StreamAggregate",
@@ -77,4 +86,5 @@ __all__ = [
     "WindowAggregate",
     "WindowedView",
     "reducing",
+    "reducing_sessions",
 ]

@@ -1,0 +1,126 @@
+"""``SessionWindowedKStream``: records under the keys by which they are grouped, and their windows of activity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from pykstreams.core.processor import OperatorSupplier
+from pykstreams.core.types import Aggregator, Initializer, Reducer
+from pykstreams.core.windows import EmitStrategy, SessionWindows, Windowed
+from pykstreams.dsl.aggregation import GroupedRecords
+from pykstreams.dsl.ktable import KTable
+from pykstreams.dsl.late_records import LateRecordsTo, late_child_of
+from pykstreams.dsl.materialization import options_of
+from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.session_materialization import session_table_store
+from pykstreams.dsl.tables import AggregatedTable
+from pykstreams.processors import COUNT_OF_SESSION, SessionAggregate, SessionAggregation, reducing_sessions
+from pykstreams.serdes.base import Serde
+from pykstreams.serdes.primitives import LongSerde
+from pykstreams.serdes.windowed import SessionWindowedSerde
+
+K = TypeVar("K")
+V = TypeVar("V")
+VR = TypeVar("VR")
+
+_AGGREGATE = "KSTREAM-AGGREGATE-"
+_REDUCE = "KSTREAM-REDUCE-"
+
+
+class SessionWindowedKStream(Generic[K, V]):
+    """A grouped stream with session windows; an aggregation gives a table with one row a key and session.
+
+    A record joins the sessions of its key that lie within the inactivity gap of it, and these become one: the table
+    loses the old ones and has the new one. Records with null key are dropped. A record is late, and counts as dropped,
+    if its session ended longer ago than the gap plus the grace period.
+
+    ``late_records_to`` of an aggregation takes the late records, with their timestamps and headers: the name of a
+    topic, or a function that is called with the stream of them. Nothing in Kafka Streams corresponds to it; the rest
+    is ``SessionWindowedKStream``, 4.3.1.
+    """
+
+    def __init__(self, records: GroupedRecords, windows: SessionWindows) -> None:
+        self._records = records
+        self._windows = windows
+        self._emit_strategy = EmitStrategy.ON_WINDOW_UPDATE
+
+    def emit_strategy(self, strategy: EmitStrategy) -> SessionWindowedKStream[K, V]:
+        """Says when results are handed on, of the aggregations that follow; gives this stream back."""
+        if not isinstance(strategy, EmitStrategy):
+            raise TypeError(f"emit strategy is {strategy!r}; expected a member of EmitStrategy")
+        self._emit_strategy = strategy
+        return self
+
+    def count(
+        self,
+        *,
+        materialized: Materialized[K, int] | str | None = None,
+        name: str | None = None,
+        late_records_to: LateRecordsTo[K, V] | None = None,
+    ) -> KTable[Windowed[K], int]:
+        """Counts the records of each key and session, as 8-byte longs unless a value serde is given."""
+        options = options_of(materialized)
+        if materialized is not None and options.store_name is None:
+            self._records.place.graph.namer.store(_AGGREGATE)
+        return self._aggregated(_AGGREGATE, name, options, LongSerde(), COUNT_OF_SESSION, late_records_to)
+
+    def reduce(
+        self,
+        reducer: Reducer[V],
+        *,
+        materialized: Materialized[K, V] | str | None = None,
+        name: str | None = None,
+        late_records_to: LateRecordsTo[K, V] | None = None,
+    ) -> KTable[Windowed[K], V]:
+        """Combines the values of each key and session by ``reducer(aggregate, new)``; the first value starts it.
+
+        Sessions that merge are combined in the same way, in order of time.
+        """
+        value_serde, options = self._records.options.value_serde, options_of(materialized)
+        return self._aggregated(_REDUCE, name, options, value_serde, reducing_sessions(reducer), late_records_to)
+
+    def aggregate(
+        self,
+        initializer: Initializer[VR],
+        aggregator: Aggregator[K, V, VR],
+        session_merger: Callable[[K, VR, VR], VR],
+        *,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
+        late_records_to: LateRecordsTo[K, V] | None = None,
+    ) -> KTable[Windowed[K], VR]:
+        """Aggregates each key and session from ``initializer()`` by ``aggregator(key, value, aggregate)``.
+
+        Before, ``session_merger(key, aggregate, other)`` adds the sessions that merge, one by one in order of time, to
+        what ``initializer()`` gave. ``None`` deletes.
+        """
+        aggregation = SessionAggregation(initializer, aggregator, session_merger)
+        return self._aggregated(_AGGREGATE, name, options_of(materialized), None, aggregation, late_records_to)
+
+    def _aggregated(
+        self,
+        prefix: str,
+        name: str | None,
+        options: Materialized[Any, Any],
+        value_serde: Serde[Any] | None,
+        aggregation: SessionAggregation,
+        late_records_to: LateRecordsTo[K, V] | None,
+    ) -> KTable[Windowed[K], Any]:
+        records, windows, strategy = self._records, self._windows, self._emit_strategy
+        graph, key_serde = records.place.graph, records.options.key_serde
+        store = session_table_store(graph, options, prefix, key_serde, value_serde, windows, strategy)
+        node = graph.namer.named(name, prefix)
+        late_child = late_child_of(node, late_records_to)
+
+        def operator(kept: str, old: bool) -> OperatorSupplier:
+            return SessionAggregate(kept, windows, aggregation, old, strategy, late_child)
+
+        return records.aggregated(
+            node,
+            store,
+            AggregatedTable(store, operator),
+            None if store.key_serde is None else SessionWindowedSerde(store.key_serde),
+            grace_ms=windows.grace_period_ms + windows.inactivity_gap_ms,
+            late_records_to=late_records_to,
+        )
