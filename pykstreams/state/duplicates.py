@@ -22,21 +22,24 @@ _WIDTH: Final = _SEQUENCE.size
 class RetainedDuplicates:
     """Gives each row of a window store the next sequence number.
 
-    :param finds_last: whether ``get`` finds a key and window that the last put was for; otherwise it finds nothing.
+    :param persistent: ``get`` finds a key and window that the last put was for in a store on disk, and nothing in
+        memory, where on the other hand putting ``None`` moves the time of the store on, too.
     """
 
-    def __init__(self, below: BytesStore, *, finds_last: bool) -> None:
+    def __init__(self, below: BytesStore, *, persistent: bool) -> None:
         self._below = below
-        self._finds_last = finds_last
+        self._persistent = persistent
         self._sequence = 0
 
     def get(self, key: bytes) -> bytes | None:
-        return self._below.get(key[:-_WIDTH] + _SEQUENCE.pack(self._sequence)) if self._finds_last else None
+        return self._below.get(key[:-_WIDTH] + _SEQUENCE.pack(self._sequence)) if self._persistent else None
 
     def put(self, key: bytes, packed: bytes | None) -> None:
         if packed is not None:
             self._sequence = self._sequence + 1 & LAST_SEQUENCE
             self._below.put(key[:-_WIDTH] + _SEQUENCE.pack(self._sequence), packed)
+        elif not self._persistent:
+            self._below.put(key[:-_WIDTH] + _SEQUENCE.pack(self._sequence + 1 & LAST_SEQUENCE), None)
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
         return self._below.scan(lower, upper, reverse)

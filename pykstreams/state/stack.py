@@ -124,7 +124,7 @@ def _window_parts(builder: StoreBuilder[Any], layout: Layout) -> tuple[Any, ...]
 
     def open_layers(context: StoreContext, codec: RowCodec) -> Layers:
         engine.open(context)
-        top: BytesStore = RetainedDuplicates(engine, finds_last=engine.persistent) if duplicates else engine
+        top: BytesStore = RetainedDuplicates(engine, persistent=engine.persistent) if duplicates else engine
         log = context.changelog(name) if builder.logging else None
         if log is not None:
             written = without_prefix(sequenced(log) if duplicates else log)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from pykstreams.state.layout import pack_headers
 from tests.conformance.api import public
 from tests.conformance.errors import FormatError
 from tests.conformance.serdes import serde
@@ -156,11 +157,17 @@ def _raw_pair(raw: Any) -> Row:
 
 
 def _raw_window(raw: Any) -> Row:
-    """A row of a window or session store; only sessions have an end of their own."""
+    """A row of a window or session store; only sessions have an end of their own.
+
+    Headers, which only stores of joins in memory and stores in the format ``HEADERS`` keep, are shown as they are
+    packed in the row (``headers_bytes``).
+    """
     row = {"key": raw.key.hex(), "start": raw.start}
     if getattr(raw, "end", None) is not None:
         row["end"] = raw.end
     row["value"] = raw.value.hex()
+    if getattr(raw, "headers", ()):
+        row["headers_bytes"] = pack_headers(raw.headers).hex()
     return row if getattr(raw, "timestamp", None) is None else row | {"ts": raw.timestamp}
 
 
