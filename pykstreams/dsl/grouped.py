@@ -7,12 +7,14 @@ from typing import Any, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
+from pykstreams.core.windows import SlidingWindows, Windows
 from pykstreams.dsl.aggregation import GroupedRecords
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.options import Grouped, Materialized
 from pykstreams.dsl.stream import Place
 from pykstreams.dsl.tables import AggregatedTable
+from pykstreams.dsl.windowed import TimeWindowedKStream
 from pykstreams.processors import StreamAggregate, StreamCount, StreamReduce
 from pykstreams.serdes.primitives import LongSerde
 
@@ -76,6 +78,15 @@ class KGroupedStream(Generic[K, V]):
         store = table_store(self._place.graph, options_of(materialized), _AGGREGATE, self._options.key_serde, None)
         return self._aggregated(
             _AGGREGATE, name, store, lambda kept, old: StreamAggregate(kept, initializer, aggregator, old)
+        )
+
+    def windowed_by(self, windows: Windows[Any] | SlidingWindows) -> TimeWindowedKStream[K, V]:
+        """Divides the records of each group into windows of time."""
+        if isinstance(windows, Windows | SlidingWindows):
+            return TimeWindowedKStream(self._records, windows)
+        raise TypeError(
+            f"windows are {windows!r}; expected TimeWindows, SlidingWindows, SessionWindows, UnlimitedWindows or a "
+            "Windows of your own"
         )
 
     def _aggregated(

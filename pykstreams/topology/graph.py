@@ -18,6 +18,7 @@ from pykstreams.topology.definition import Supplier
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.stores import StoreFactory
 from pykstreams.topology.topology import Topology
+from pykstreams.topology.windowed_partitioner import windowed_partitioner
 
 
 class GraphNode:
@@ -108,6 +109,38 @@ class TableSourceNode(GraphNode):
             topology.add_state_store(store, self.name)
             if self.reuses_topic:
                 topology.reuse_topic_as_changelog(store.name, self.topic)
+
+
+class GlobalStoreNode(GraphNode):
+    """Reads a topic into a store that every worker keeps whole; ``supplier`` writes it."""
+
+    def __init__(
+        self,
+        name: str,
+        source_name: str,
+        topic: str,
+        settings: SourceSettings,
+        supplier: Supplier,
+        store: StoreFactory,
+    ) -> None:
+        super().__init__(name)
+        self.source_name = source_name
+        self.topic = topic
+        self.settings = settings
+        self.supplier = supplier
+        self.store = store
+
+    def write(self, topology: Topology) -> None:
+        topology.add_global_store(
+            self.store,
+            self.source_name,
+            self.topic,
+            self.name,
+            self.supplier,
+            timestamp_extractor=self.settings.timestamp_extractor,
+            key_deserializer=self.settings.key_deserializer,
+            value_deserializer=self.settings.value_deserializer,
+        )
 
 
 class OperatorNode(GraphNode):
@@ -274,7 +307,7 @@ class SinkNode(GraphNode):
             *self.parent_names,
             key_serializer=self.key_serializer,
             value_serializer=self.value_serializer,
-            partitioner=self.partitioner,
+            partitioner=self.partitioner or windowed_partitioner(self.key_serializer),
         )
 
 

@@ -1,0 +1,138 @@
+"""``TimeWindowedKStream``: records under the keys by which they are grouped, and the windows of time they fall into."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from pykstreams.core.processor import OperatorSupplier
+from pykstreams.core.types import Aggregator, Initializer, Reducer
+from pykstreams.core.windows import EmitStrategy, SlidingWindows, TimeWindows, UnlimitedWindows, Windowed, Windows
+from pykstreams.dsl.aggregation import GroupedRecords
+from pykstreams.dsl.ktable import KTable
+from pykstreams.dsl.late_records import LateRecordsTo, late_child_of
+from pykstreams.dsl.materialization import options_of
+from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.tables import AggregatedTable
+from pykstreams.dsl.window_materialization import window_table_store
+from pykstreams.processors import COUNT, Aggregation, SlidingAggregate, WindowAggregate, WindowedView, reducing
+from pykstreams.serdes.base import Serde
+from pykstreams.serdes.primitives import LongSerde
+from pykstreams.serdes.windowed import TimeWindowedSerde
+
+K = TypeVar("K")
+V = TypeVar("V")
+VR = TypeVar("VR")
+
+_AGGREGATE = "KSTREAM-AGGREGATE-"
+_REDUCE = "KSTREAM-REDUCE-"
+
+
+class TimeWindowedKStream(Generic[K, V]):
+    """A grouped stream with time or sliding windows; an aggregation gives a table with one row a key and window.
+
+    Records with null key are dropped, with sliding windows also those with null value. A record that comes after a
+    window was closed, which is when the operator has seen a time later than its end by the grace period, does not get
+    into that window and counts as dropped.
+
+    ``late_records_to`` of an aggregation takes the records that got into none of their windows, with their
+    timestamps and headers: the name of a topic, or a function that is called with the stream of them. Nothing in Kafka
+    Streams corresponds to it; the rest is ``TimeWindowedKStream``, 4.3.1.
+    """
+
+    def __init__(self, records: GroupedRecords, windows: Windows[Any] | SlidingWindows) -> None:
+        if isinstance(windows, SlidingWindows) and windows.time_difference_ms == 0:
+            raise ValueError(f"sliding windows are {windows!r}; give them a time difference of at least 1 ms")
+        self._records = records
+        self._windows = windows
+        self._emit_strategy = EmitStrategy.ON_WINDOW_UPDATE
+
+    def emit_strategy(self, strategy: EmitStrategy) -> TimeWindowedKStream[K, V]:
+        """Says when results are handed on, of the aggregations that follow; gives this stream back.
+
+        ``ON_WINDOW_CLOSE`` needs windows that end: ``TimeWindows`` or ``SlidingWindows``.
+        """
+        if not isinstance(strategy, EmitStrategy):
+            raise TypeError(f"emit strategy is {strategy!r}; expected a member of EmitStrategy")
+        if strategy is EmitStrategy.ON_WINDOW_CLOSE and isinstance(self._windows, UnlimitedWindows):
+            raise ValueError("unlimited windows never close; use EmitStrategy.ON_WINDOW_UPDATE or other windows")
+        self._emit_strategy = strategy
+        return self
+
+    def count(
+        self,
+        *,
+        materialized: Materialized[K, int] | str | None = None,
+        name: str | None = None,
+        late_records_to: LateRecordsTo[K, V] | None = None,
+    ) -> KTable[Windowed[K], int]:
+        """Counts the records of each key and window, as 8-byte longs unless a value serde is given."""
+        options = options_of(materialized)
+        if materialized is not None and options.store_name is None and not isinstance(self._windows, SlidingWindows):
+            self._records.place.graph.namer.store(_AGGREGATE)
+        return self._aggregated(_AGGREGATE, name, options, LongSerde(), COUNT, late_records_to)
+
+    def reduce(
+        self,
+        reducer: Reducer[V],
+        *,
+        materialized: Materialized[K, V] | str | None = None,
+        name: str | None = None,
+        late_records_to: LateRecordsTo[K, V] | None = None,
+    ) -> KTable[Windowed[K], V]:
+        """Combines the values of each key and window by ``reducer(aggregate, new)``; the first value starts it."""
+        value_serde, options = self._records.options.value_serde, options_of(materialized)
+        return self._aggregated(_REDUCE, name, options, value_serde, reducing(reducer), late_records_to)
+
+    def aggregate(
+        self,
+        initializer: Initializer[VR],
+        aggregator: Aggregator[K, V, VR],
+        *,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
+        late_records_to: LateRecordsTo[K, V] | None = None,
+    ) -> KTable[Windowed[K], VR]:
+        """Aggregates each key and window from ``initializer()`` by ``aggregator(key, value, aggregate)``.
+
+        ``None`` deletes.
+        """
+        aggregation = Aggregation(initializer, aggregator)
+        return self._aggregated(_AGGREGATE, name, options_of(materialized), None, aggregation, late_records_to)
+
+    def _aggregated(
+        self,
+        prefix: str,
+        name: str | None,
+        options: Materialized[Any, Any],
+        value_serde: Serde[Any] | None,
+        aggregation: Aggregation,
+        late_records_to: LateRecordsTo[K, V] | None,
+    ) -> KTable[Windowed[K], Any]:
+        records, windows, strategy = self._records, self._windows, self._emit_strategy
+        graph, key_serde = records.place.graph, records.options.key_serde
+        store = window_table_store(graph, options, prefix, key_serde, value_serde, windows, strategy)
+        node = graph.namer.named(name, prefix)
+        if (
+            strategy is EmitStrategy.ON_WINDOW_CLOSE
+            and isinstance(windows, Windows)
+            and not isinstance(windows, TimeWindows)
+        ):
+            raise ValueError(
+                f"windows of {node} are {windows!r}; only TimeWindows and SlidingWindows can be emitted on close"
+            )
+        late_child = late_child_of(node, late_records_to)
+
+        def operator(kept: str, old: bool) -> OperatorSupplier:
+            if isinstance(windows, SlidingWindows):
+                return SlidingAggregate(kept, windows, aggregation, old, strategy, late_child)
+            return WindowAggregate(kept, windows, aggregation, old, strategy, late_child)
+
+        key_of_result = None if store.key_serde is None else TimeWindowedSerde(store.key_serde, store.window_size_ms)
+        return records.aggregated(
+            node,
+            store,
+            AggregatedTable(store, operator, WindowedView),
+            key_of_result,
+            grace_ms=windows.grace_period_ms,
+            late_records_to=late_records_to,
+        )

@@ -1,0 +1,39 @@
+"""Partitions windowed keys by the key alone, so that all windows of a key are in the partition of the key.
+
+Kafka Streams chooses so where a stream is written with a windowed serializer and without a partitioner
+(``WindowedStreamPartitioner``, 4.3.1).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, cast
+
+from pykstreams.core.hashing import partition_for_key
+from pykstreams.core.types import Encoder
+from pykstreams.serdes.base import bind_serializer
+from pykstreams.serdes.windowed import SessionWindowedSerializer, TimeWindowedSerializer
+
+_REMEMBERED_KEYS = 10_000
+
+
+class WindowedPartitioner:
+    """A partitioner ``(topic, windowed key, value, number of partitions) -> partition``."""
+
+    def __init__(self, serializer: TimeWindowedSerializer[Any] | SessionWindowedSerializer[Any]) -> None:
+        self._inner = serializer.inner
+        self._encoders: dict[str, Encoder] = {}
+        self._partition = lru_cache(_REMEMBERED_KEYS)(partition_for_key)
+
+    def __call__(self, topic: str, key: Any, value: Any, partitions: int) -> int:
+        encode = self._encoders.get(topic)
+        if encode is None:
+            encode = self._encoders[topic] = bind_serializer(self._inner, topic)
+        return self._partition(cast("bytes", encode(key.key, ())), partitions)
+
+
+def windowed_partitioner(key_serializer: object) -> WindowedPartitioner | None:
+    """The partitioner for keys that this serializer writes, ``None`` where it writes no windowed keys."""
+    if isinstance(key_serializer, TimeWindowedSerializer | SessionWindowedSerializer):
+        return WindowedPartitioner(key_serializer)
+    return None
