@@ -32,6 +32,7 @@ from pykstreams.runtime.global_state import GlobalState
 from pykstreams.runtime.task import Task
 from pykstreams.serdes.base import bind_deserializer, bind_serializer
 from pykstreams.state.caching import RecordCache
+from pykstreams.state.sessions import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.store import (
     KeyValueStore,
     TimestampedKeyValueStore,
@@ -42,6 +43,7 @@ from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
 from pykstreams.testing.input_topic import TestInputTopic
 from pykstreams.testing.output_topic import TestOutputTopic
+from pykstreams.testing.plain_sessions import PlainSessions
 from pykstreams.testing.plain_values import PlainValues
 from pykstreams.testing.plain_windows import PlainWindows, TimestampedWindows
 from pykstreams.testing.records import ProducedRecord, RawMessage
@@ -234,6 +236,17 @@ class TopologyTestDriver:
         found = self._store(name, TimestampedWindowStoreWithHeaders)
         return cast("TimestampedWindowStoreWithHeaders[Any, Any] | None", found)
 
+    def get_session_store(self, name: str) -> SessionStore[Any, Any] | None:
+        """A session store, without the headers it may keep; ``ValueError`` for a store of another kind."""
+        found = self._store(name, SessionStore)
+        if isinstance(found, SessionStoreWithHeaders):
+            return PlainSessions(found)
+        return cast("SessionStore[Any, Any] | None", found)
+
+    def get_session_store_with_headers(self, name: str) -> SessionStoreWithHeaders[Any, Any] | None:
+        """A session store whose aggregates carry headers; ``ValueError`` for another kind."""
+        return cast("SessionStoreWithHeaders[Any, Any] | None", self._store(name, SessionStoreWithHeaders))
+
     def raw_store(self, name: str) -> Iterator[Any]:
         """The serialized rows of a store, in its order; with several partitions one after another.
 
@@ -324,6 +337,7 @@ class TopologyTestDriver:
             directory=Path(self._folder.name) / str(task_id),
             metrics=self._metrics,
             wake=self._woken.set,
+            global_stores=None if self._global is None else self._global.views,
         )
         self._tasks.append(task)
         self._readers.update(dict.fromkeys(partitions, task))
