@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
-from pykstreams.core.windows import SlidingWindows, Windows
+from pykstreams.core.windows import SessionWindows, SlidingWindows, Windows
 from pykstreams.dsl.aggregation import GroupedRecords
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.options import Grouped, Materialized
+from pykstreams.dsl.session_windowed import SessionWindowedKStream
 from pykstreams.dsl.stream import Place
 from pykstreams.dsl.tables import AggregatedTable
 from pykstreams.dsl.windowed import TimeWindowedKStream
@@ -80,8 +81,16 @@ class KGroupedStream(Generic[K, V]):
             _AGGREGATE, name, store, lambda kept, old: StreamAggregate(kept, initializer, aggregator, old)
         )
 
-    def windowed_by(self, windows: Windows[Any] | SlidingWindows) -> TimeWindowedKStream[K, V]:
-        """Divides the records of each group into windows of time."""
+    @overload
+    def windowed_by(self, windows: SessionWindows) -> SessionWindowedKStream[K, V]: ...
+    @overload
+    def windowed_by(self, windows: Windows[Any] | SlidingWindows) -> TimeWindowedKStream[K, V]: ...
+    def windowed_by(
+        self, windows: Windows[Any] | SlidingWindows | SessionWindows
+    ) -> TimeWindowedKStream[K, V] | SessionWindowedKStream[K, V]:
+        """Divides the records of each group into windows of time, or into sessions."""
+        if isinstance(windows, SessionWindows):
+            return SessionWindowedKStream(self._records, windows)
         if isinstance(windows, Windows | SlidingWindows):
             return TimeWindowedKStream(self._records, windows)
         raise TypeError(
