@@ -7,7 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import TopologyError
 from pykstreams.core.names import valid_name
+from pykstreams.core.processor import ProcessorSupplier
+from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.kstream import KStream
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.materialization import options_of, table_store
@@ -15,9 +18,12 @@ from pykstreams.dsl.options import Consumed, Materialized
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stream import Place
 from pykstreams.dsl.tables import SourceTable
+from pykstreams.processors import StoredView, TableSource
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.compiler import compile_graph
+from pykstreams.topology.definition import Supplier
 from pykstreams.topology.graph import (
+    GlobalStoreNode,
     Graph,
     RepartitionNode,
     SourceSettings,
@@ -27,7 +33,7 @@ from pykstreams.topology.graph import (
 )
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.optimizer import optimize
-from pykstreams.topology.stores import GivenStore
+from pykstreams.topology.stores import GivenStore, StoreFactory
 from pykstreams.topology.topology import Topology
 
 K = TypeVar("K")
@@ -92,6 +98,56 @@ class StreamsBuilder:
         graph.add(node, graph.root)
         place = Place(graph, node, name, options.key_serde, options.value_serde, frozenset({source}))
         return KTable(place, logic, store.name if store.queryable else None)
+
+    def global_table(
+        self,
+        topic: str,
+        consumed: Consumed[K, V] | None = None,
+        *,
+        materialized: Materialized[K, V] | str | None = None,
+    ) -> GlobalKTable[K, V]:
+        """Reads a topic as a table that every worker keeps whole; null keys are dropped.
+
+        Serdes are those of ``consumed``, or of ``materialized`` where ``consumed`` is not given. The topic serves as
+        changelog: it should be compacted, and its partitions may be of any number.
+        """
+        graph, given = self._graph, options_of(materialized)
+        if materialized is not None and given.store_name is None:
+            raise ValueError(
+                f"global table of {topic!r} is given {given!r} without the name of a store; name it, or leave "
+                "materialized out"
+            )
+        options: Consumed[K, V] = consumed or Consumed(key_serde=given.key_serde, value_serde=given.value_serde)
+        kept = given.replace(key_serde=options.key_serde, value_serde=options.value_serde, logging=False)
+        store = table_store(graph, kept, f"{topic}-", None, None)
+        if store.supplier is not None and store.supplier.history_retention_ms is not None:
+            raise TopologyError(f"global table of {topic!r} is given the versioned store {store.name!r}; it cannot be")
+        self._add_global(topic, options, TableSource(store.name), store)
+        return GlobalKTable(StoredView(store.name), store.name if store.queryable else None)
+
+    def add_global_store(
+        self,
+        builder: StoreBuilder[Any],
+        topic: str,
+        supplier: ProcessorSupplier[Any, Any, Any, Any],
+        consumed: Consumed[Any, Any] | None = None,
+    ) -> StreamsBuilder:
+        """Adds a store that every worker keeps whole, and the one processor that writes it from a topic.
+
+        ``supplier`` is any callable without arguments that gives a new ``Processor``; it sees every record of the
+        topic, those that are read again after a restart included. Every processor may read the store, by its name;
+        none but this one may write it. It has no changelog but its topic.
+        """
+        valid_name(builder.name)
+        self._add_global(topic, consumed or Consumed(), supplier, GivenStore(builder))
+        return self
+
+    def _add_global(self, topic: str, options: Consumed[Any, Any], supplier: Supplier, store: StoreFactory) -> None:
+        namer = self._graph.namer
+        source = namer.suffixed(options.name, "-source", "KSTREAM-SOURCE-")
+        name = namer.named(options.name, "KTABLE-SOURCE-")
+        node = GlobalStoreNode(name, source, topic, _settings(options), supplier, store)
+        self._graph.add(node, self._graph.root)
 
     def add_state_store(self, builder: StoreBuilder[Any]) -> StreamsBuilder:
         """Adds a store that processors can name."""

@@ -11,6 +11,7 @@ from pykstreams.core.processor import FixedKeyProcessorSupplier, OperatorSupplie
 from pykstreams.core.types import Duration, ForeachAction, KeyValueMapper, Predicate, TopicNameExtractor, duration_ms
 from pykstreams.core.windows import JoinWindows
 from pykstreams.dsl.branching import BranchedKStream
+from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.grouped import KGroupedStream
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.materialization import options_of, table_store
@@ -18,7 +19,7 @@ from pykstreams.dsl.options import Grouped, Joined, Materialized, Produced, Repa
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stream import Place
 from pykstreams.dsl.stream_stream_join import join_streams
-from pykstreams.dsl.stream_table_join import join_stream_with_table
+from pykstreams.dsl.stream_table_join import join_stream_with_global_table, join_stream_with_table
 from pykstreams.dsl.tables import SourceTable
 from pykstreams.dsl.user_suppliers import provided_stores
 from pykstreams.processors import (
@@ -43,6 +44,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 KR = TypeVar("KR")
 VR = TypeVar("VR")
+KG = TypeVar("KG")
 VO = TypeVar("VO")
 
 
@@ -314,26 +316,49 @@ class KStream(Generic[K, V]):
         with_key: Literal[True],
         joined: Joined[K, V, VO] | None = None,
     ) -> KStream[K, VR]: ...
+    @overload
     def join(
         self,
-        other: KStream[K, Any] | KTable[K, Any],
+        other: GlobalKTable[KG, VO],
+        joiner: Callable[[V, VO], VR],
+        *,
+        with_key: Literal[False] = False,
+        key_selector: KeyValueMapper[K, V, KG],
+        name: str | None = None,
+    ) -> KStream[K, VR]: ...
+    @overload
+    def join(
+        self,
+        other: GlobalKTable[KG, VO],
+        joiner: Callable[[K, V, VO], VR],
+        *,
+        with_key: Literal[True],
+        key_selector: KeyValueMapper[K, V, KG],
+        name: str | None = None,
+    ) -> KStream[K, VR]: ...
+    def join(
+        self,
+        other: KStream[K, Any] | KTable[K, Any] | GlobalKTable[Any, Any],
         joiner: Callable[..., VR],
         *,
         with_key: bool = False,
         windows: JoinWindows | None = None,
         stream_joined: StreamJoined[K, V, Any] | None = None,
         joined: Joined[K, V, Any] | None = None,
+        key_selector: KeyValueMapper[K, V, Any] | None = None,
+        name: str | None = None,
     ) -> KStream[K, VR]:
         """Joins each record with its partners on the other side; without one there is no result.
 
         The partners are the records of another stream with the same key inside ``windows``, whichever side comes first;
-        or the row that a table has for the key at that moment. The joiner gets (value, other value), or (key, value,
+        or the row that a table has for the key at that moment; a global table is asked for the key that
+        ``key_selector(key, value)`` gives. The joiner gets (value, other value), or (key, value,
         other value) with ``with_key``; a result has the larger of both timestamps if the other side is a stream.
 
         Records without key or value are dropped. Both sides need equal partition counts; where keys may have changed
         they go through a repartition topic, named after ``stream_joined.name`` or ``joined.name``.
         """
-        options = _JoinOptions(joiner, with_key, windows, stream_joined, joined)
+        options = _JoinOptions(joiner, with_key, windows, stream_joined, joined, key_selector, name)
         return self._joined(other, options, left_outer=False, right_outer=False)
 
     @overload
@@ -374,22 +399,44 @@ class KStream(Generic[K, V]):
         with_key: Literal[True],
         joined: Joined[K, V, VO] | None = None,
     ) -> KStream[K, VR]: ...
+    @overload
     def left_join(
         self,
-        other: KStream[K, Any] | KTable[K, Any],
+        other: GlobalKTable[KG, VO],
+        joiner: Callable[[V, VO | None], VR],
+        *,
+        with_key: Literal[False] = False,
+        key_selector: KeyValueMapper[K, V, KG],
+        name: str | None = None,
+    ) -> KStream[K, VR]: ...
+    @overload
+    def left_join(
+        self,
+        other: GlobalKTable[KG, VO],
+        joiner: Callable[[K, V, VO | None], VR],
+        *,
+        with_key: Literal[True],
+        key_selector: KeyValueMapper[K, V, KG],
+        name: str | None = None,
+    ) -> KStream[K, VR]: ...
+    def left_join(
+        self,
+        other: KStream[K, Any] | KTable[K, Any] | GlobalKTable[Any, Any],
         joiner: Callable[..., VR],
         *,
         with_key: bool = False,
         windows: JoinWindows | None = None,
         stream_joined: StreamJoined[K, V, Any] | None = None,
         joined: Joined[K, V, Any] | None = None,
+        key_selector: KeyValueMapper[K, V, Any] | None = None,
+        name: str | None = None,
     ) -> KStream[K, VR]:
         """As ``join``, and a record of this stream that has no partner is joined with ``None``.
 
         With another stream that is known, and so the result is given, when the window and its grace period have passed.
         Records without key are joined with ``None`` at once.
         """
-        options = _JoinOptions(joiner, with_key, windows, stream_joined, joined)
+        options = _JoinOptions(joiner, with_key, windows, stream_joined, joined, key_selector, name)
         return self._joined(other, options, left_outer=True, right_outer=False)
 
     @overload
@@ -424,7 +471,7 @@ class KStream(Generic[K, V]):
         """As ``left_join`` with a stream, and so are records of the other stream; tables cannot be joined so."""
         if not isinstance(other, KStream):
             raise TypeError(f"the other side of an outer join is {other!r}; expected a KStream")
-        options = _JoinOptions(joiner, with_key, windows, stream_joined, None)
+        options = _JoinOptions(joiner, with_key, windows, stream_joined, None, None, None)
         return self._joined(other, options, left_outer=True, right_outer=True)
 
     def process(
@@ -468,7 +515,7 @@ class KStream(Generic[K, V]):
     def _joined(self, other: Any, options: _JoinOptions, *, left_outer: bool, right_outer: bool) -> KStream[K, Any]:
         joiner, with_key = options.joiner, options.with_key
         if isinstance(other, KStream):
-            options.refuse("a stream", joined=options.joined)
+            options.refuse("a stream", joined=options.joined, key_selector=options.key_selector, name=options.name)
             if options.windows is None:
                 raise TypeError(
                     "a join of two streams needs windows, such as windows=JoinWindows(timedelta(minutes=5))"
@@ -487,11 +534,32 @@ class KStream(Generic[K, V]):
             )
         if isinstance(other, KTable):
             options.refuse("a table", windows=options.windows, stream_joined=options.stream_joined)
+            options.refuse("a table", key_selector=options.key_selector, name=options.name)
             table = (other._place, other._logic)
             return KStream(
                 join_stream_with_table(self._place, table, joiner, options.joined, left=left_outer, with_key=with_key)
             )
-        raise TypeError(f"the other side of a join is {other!r}; expected a KStream or a KTable")
+        if isinstance(other, GlobalKTable):
+            options.refuse(
+                "a global table", windows=options.windows, stream_joined=options.stream_joined, joined=options.joined
+            )
+            if options.key_selector is None:
+                raise TypeError(
+                    "a join with a global table needs key_selector=, a function of (key, value) that gives the key to "
+                    "look up"
+                )
+            return KStream(
+                join_stream_with_global_table(
+                    self._place,
+                    other._view,
+                    options.key_selector,
+                    joiner,
+                    options.name,
+                    left=left_outer,
+                    with_key=with_key,
+                )
+            )
+        raise TypeError(f"the other side of a join is {other!r}; expected a KStream, a KTable or a GlobalKTable")
 
     def _keeping(self, prefix: str, name: str | None, operator: OperatorSupplier) -> KStream[K, V]:
         place, node = self._place, self._add(prefix, name, operator)
@@ -536,6 +604,8 @@ class _JoinOptions(NamedTuple):
     windows: JoinWindows | None
     stream_joined: StreamJoined[Any, Any, Any] | None
     joined: Joined[Any, Any, Any] | None
+    key_selector: KeyValueMapper[Any, Any, Any] | None
+    name: str | None
 
     def refuse(self, other_side: str, **options: object) -> None:
         """Raises ``TypeError`` for an option that was given and says nothing about joins with such a side."""

@@ -10,13 +10,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.changelog_watch import ChangelogWatch
 from pykstreams.runtime.commit import RECOMMIT_INTERVAL_MS, CommitSteps, Deliveries
+from pykstreams.runtime.global_state import GlobalState
+from pykstreams.runtime.global_thread import GlobalThread
 from pykstreams.runtime.kafka import DataConsumer, GroupConsumer, KafkaClientSupplier, RestoreConsumer, WorkerProducer
 from pykstreams.runtime.kafka_admin import ClusterAdmin
 from pykstreams.runtime.membership import Offsets
@@ -54,6 +58,31 @@ class Application:
     recommit_interval_ms: int = RECOMMIT_INTERVAL_MS
 
 
+def build_global_thread(
+    app: Application,
+    layout: TopicLayout,
+    *,
+    directory: StateDirectory,
+    listener: StateRestoreListener | None,
+    on_failure: Callable[[StreamsError], None],
+) -> GlobalThread:
+    """Makes what keeps the global stores, which all workers share; nothing runs yet."""
+    config, clock = app.config, app.clock
+    return GlobalThread(
+        f"{app.client_id}-GlobalStreamThread",
+        state=GlobalState(
+            app.plan.global_stores, config=config, clock=clock, metrics=app.metrics, directory=directory.global_dir
+        ),
+        partitions=layout.partitions,
+        reader=lambda: RestoreConsumer.open_global(app.supplier, config, app.client_id),
+        offsets=app.admin,
+        listener=_with_progress(clock, listener),
+        config=config,
+        clock=clock,
+        on_failure=on_failure,
+    )
+
+
 def build_worker(
     app: Application,
     number: int,
@@ -62,6 +91,7 @@ def build_worker(
     directory: StateDirectory,
     listener: StateRestoreListener | None,
     on_running: Callable[[bool], None],
+    global_stores: Mapping[str, Any],
 ) -> Worker:
     """Makes the clients and the parts of one worker thread; nothing runs yet."""
     config, clock, plan = app.config, app.clock, app.plan
@@ -109,6 +139,7 @@ def build_worker(
             directory=directory.task_dir(task_id),
             metrics=app.metrics,
             lag=reader.lag,
+            global_stores=global_stores,
             wake=woken.set,
         )
 
@@ -167,11 +198,12 @@ def _restorer(
     app: Application, name: str, listener: StateRestoreListener | None
 ) -> tuple[Restorer, Callable[[], None]]:
     consumer = RestoreConsumer.open(app.supplier, app.config, f"{name}-restore-consumer")
-    shown = restore_progress(app.clock)
-    return (
-        Restorer(consumer, app.admin, shown if listener is None else Listeners((shown, listener))),
-        consumer.close,
-    )
+    return Restorer(consumer, app.admin, _with_progress(app.clock, listener)), consumer.close
+
+
+def _with_progress(clock: Clock, listener: StateRestoreListener | None) -> StateRestoreListener:
+    shown = restore_progress(clock)
+    return shown if listener is None else Listeners((shown, listener))
 
 
 def _reset_policy(config: StreamsConfig) -> str:

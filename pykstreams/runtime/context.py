@@ -76,6 +76,8 @@ class TaskState:
     stream_schedules: PunctuationQueue
     wall_clock_schedules: PunctuationQueue
     in_flight: InFlight = field(default_factory=lambda: InFlight(lambda: None))
+    global_stores: Mapping[str, Any] = field(default_factory=dict)
+    """Read-only; every node may read them."""
     stores: dict[str, Any] = field(default_factory=dict)
     metadata: ProcessorMetadata = field(default_factory=ProcessorMetadata)
     stream_time: list[int] = field(default_factory=lambda: [UNKNOWN_TIME])
@@ -130,6 +132,8 @@ class NodeProcessingContext(ProcessingContext):
 
     def get_state_store(self, name: str) -> Any:
         task = self._task
+        if name in task.global_stores:
+            return task.global_stores[name]
         if name not in self._connected:
             known = ", ".join(map(repr, self._connected)) or "none"
             raise StreamsError(
@@ -209,8 +213,9 @@ class NodeContext:
         """Numbers that are committed beside the offsets and are there again after a restart."""
 
     def store(self, name: str) -> Any:
-        """The open store of that name."""
-        return self._task.stores[name]
+        """The open store of that name; a global one is read-only."""
+        task = self._task
+        return task.stores[name] if name in task.stores else task.global_stores[name]
 
     def fail(self, error: Exception, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
         """Hands an exception of this node to the processing exception handler."""

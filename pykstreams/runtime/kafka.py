@@ -374,7 +374,7 @@ def _without_events(batch: list[Message], fetched: Fetched) -> list[Message]:
 
 
 class RestoreConsumer:
-    """Reads changelogs; what it gives tells the position of a partition, not only its records."""
+    """Reads whole topics, such as changelogs; what it gives tells the position of a partition, not only its records."""
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
@@ -382,17 +382,12 @@ class RestoreConsumer:
     @classmethod
     def open(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str) -> RestoreConsumer:
         """Makes the consumer."""
-        return cls(
-            supplier.get_restore_consumer(
-                {
-                    "queued.min.messages": RESTORE_QUEUE,
-                    **config.get_restore_consumer_configs(client_id),
-                    "auto.offset.reset": "error",
-                    "enable.partition.eof": True,
-                    "logger": _LIBRDKAFKA_LOG,
-                }
-            )
-        )
+        return cls(supplier.get_restore_consumer(_whole_topics(config.get_restore_consumer_configs(client_id))))
+
+    @classmethod
+    def open_global(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str) -> RestoreConsumer:
+        """Makes a consumer for the topics of global stores."""
+        return cls(supplier.get_global_consumer(_whole_topics(config.get_global_consumer_configs(client_id))))
 
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
         """Adds partitions, each from an offset or ``BEGINNING``."""
@@ -427,6 +422,7 @@ class RestoreConsumer:
             error = message.error()
             if error is not None and error.code() == KafkaError._PARTITION_EOF:
                 batch.positions[_place(message)] = message.offset() or 0
+                batch.at_end.append(_place(message))
         records = _without_events(messages, fetched)
         batch.out_of_range.extend(fetched.lost_position)
         return records
@@ -445,6 +441,8 @@ class RestoreBatch:
 
     runs: dict[TopicPartition, list[Message]] = field(default_factory=dict)
     positions: dict[TopicPartition, int] = field(default_factory=dict)
+    at_end: list[TopicPartition] = field(default_factory=list)
+    """Partitions of which everything was read that may be read now; open transactions may lie behind."""
     out_of_range: list[TopicPartition] = field(default_factory=list)
 
 
@@ -579,6 +577,17 @@ class GroupConsumer:
         if self._consumer is None:
             raise ClusterError("the member of the group is closed")
         return self._consumer
+
+
+def _whole_topics(settings: Mapping[str, object]) -> dict[str, object]:
+    """Settings of a consumer that is told where to start, and wants to know where a partition ends."""
+    return {
+        "queued.min.messages": RESTORE_QUEUE,
+        **settings,
+        "auto.offset.reset": "error",
+        "enable.partition.eof": True,
+        "logger": _LIBRDKAFKA_LOG,
+    }
 
 
 def _by_partition(batch: Sequence[Message]) -> dict[tuple[str, int], list[Message]]:

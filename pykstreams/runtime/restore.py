@@ -180,7 +180,7 @@ class Restorer:
             if not messages:
                 return
             last = messages[-1].offset()
-        one.store.restore(_columns(messages))
+        one.store.restore(changelog_columns(messages))
         one.total += len(messages)
         one.uncommitted += len(messages)
         self._listener.on_batch_restored(one.place, one.store.name, last, len(messages))
@@ -193,7 +193,7 @@ class Restorer:
         one.store.end_restore()
 
 
-def _columns(messages: Sequence[Any]) -> ChangelogColumns:
+def changelog_columns(messages: Sequence[Any]) -> ChangelogColumns:
     """Rows as stores take them; made column by column, which is several times faster than message by message."""
     kind = type(messages[0])
     keys = list(map(kind.key, messages))

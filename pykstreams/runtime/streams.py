@@ -28,8 +28,9 @@ from pykstreams.core.handlers import StreamsUncaughtExceptionHandler, StreamThre
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.types import Duration, duration_ms
-from pykstreams.runtime.assembly import Application, build_worker
+from pykstreams.runtime.assembly import Application, build_global_thread, build_worker
 from pykstreams.runtime.commit import RECOMMIT_INTERVAL_MS
+from pykstreams.runtime.global_thread import GlobalThread
 from pykstreams.runtime.kafka import KafkaClientSupplier
 from pykstreams.runtime.kafka_admin import ClusterAdmin
 from pykstreams.runtime.restore import StateRestoreListener
@@ -126,6 +127,7 @@ class KafkaStreams:
         self._app: Application | None = None
         self._layout: TopicLayout | None = None
         self._directory: StateDirectory | None = None
+        self._global: GlobalThread | None = None
         self._workers: dict[int, Worker] = {}
         self._threads: dict[int, threading.Thread] = {}
         self._running: dict[int, bool] = {}
@@ -136,8 +138,9 @@ class KafkaStreams:
         return self._state
 
     def start(self) -> None:
-        """Prepares the topics and starts the workers; errors that need no record to be seen are raised here.
+        """Prepares the topics, reads the global stores and starts the workers.
 
+        Errors that need no record to be seen are raised here.
         Waits for a cluster that does not answer up to ``request.timeout.ms``, then raises ``ClusterError``.
         """
         if not self._move(State.REBALANCING):
@@ -148,6 +151,10 @@ class KafkaStreams:
         try:
             app, layout = self._prepare()
             self._app, self._layout = app, layout
+            self._start_global(app, layout)
+            if self._plan.global_stores and not self._plan.subtopologies:  # there is no task, and no worker needed
+                self._move(State.RUNNING)
+                return
             for number in range(1, self._config.num_stream_threads + 1):
                 self._launch(number)
         except _StoppedWhileStartingError:
@@ -233,7 +240,9 @@ class KafkaStreams:
         """Deletes the local state of tasks that no worker uses; before the start or after the end only."""
         if self._state.is_running_or_rebalancing or self._state.is_shutting_down:
             raise StreamsError(f"the application is {self._state.value}; clean up before it starts, or after its end")
-        self._open_directory().clean_up(0)
+        directory = self._open_directory()
+        directory.clean_up(0)
+        directory.clean_up_global()
 
     def __enter__(self) -> KafkaStreams:
         self.start()
@@ -274,6 +283,33 @@ class KafkaStreams:
         )
         return app, topics.prepare()
 
+    def _start_global(self, app: Application, layout: TopicLayout) -> None:
+        """Reads the global stores, if there are any, to the ends of their topics."""
+        directory = self._directory
+        if not self._plan.global_stores or directory is None:
+            return
+        self._global = build_global_thread(
+            app, layout, directory=directory, listener=self.state_restore_listener, on_failure=self._global_failed
+        )
+        if not self._global.start(lambda: self._stop_requested):
+            raise _StoppedWhileStartingError
+
+    def _global_failed(self, failure: StreamsError) -> None:
+        """Ends the application: without its global stores no task may go on, and nobody can replace them."""
+        log.error("the thread of the global stores failed: %s", failure)
+        if self.uncaught_exception_handler is not None:
+            response = self.uncaught_exception_handler(failure)
+            if response is StreamThreadExceptionResponse.REPLACE_THREAD:
+                log.warning("the thread of the global stores cannot be replaced; the application stops")
+        if self.error is None:
+            self.error = failure
+        self._stop_requested = True
+        self._move(State.PENDING_ERROR)
+        for worker in list(self._workers.values()):
+            worker.stop(leave=True)
+        if not self._threads:
+            threading.Thread(target=self._finish, name="finish", daemon=True).start()
+
     def _launch(self, number: int) -> None:
         if self._app is None or self._layout is None:
             raise StreamsError("the application has not started")
@@ -284,6 +320,7 @@ class KafkaStreams:
             directory=self._open_directory(),
             listener=self.state_restore_listener,
             on_running=lambda running: self._worker_running(number, running),
+            global_stores={} if self._global is None else self._global.views,
         )
         thread = threading.Thread(target=self._work, args=(number, worker), name=worker.name, daemon=True)
         with self._changed:
@@ -338,6 +375,9 @@ class KafkaStreams:
             self._move(target)
 
     def _finish(self) -> None:
+        keeper, self._global = self._global, None
+        if keeper is not None:
+            keeper.stop()
         directory, self._directory = self._directory, None
         if directory is not None:
             directory.close()

@@ -45,6 +45,7 @@ class Task:
     :param input_partitions: the partitions that it reads.
     :param directory: the folder for its stores.
     :param lag: tells how many records of a partition are still on the brokers (for ``max.task.idle.ms``).
+    :param global_stores: the global stores by name, as tasks may see them.
     :param wake: called from any thread when something that was in flight has finished, so that ``process`` is due.
     """
 
@@ -62,6 +63,7 @@ class Task:
         metrics: StreamsMetrics,
         lag: LagProvider | None = None,
         wake: Callable[[], None] = lambda: None,
+        global_stores: Mapping[str, Any] | None = None,
     ) -> None:
         self.id = task_id
         self.input_partitions = tuple(input_partitions)
@@ -92,6 +94,7 @@ class Task:
             PunctuationQueue(self._punctuate),
             PunctuationQueue(self._punctuate),
             InFlight(wake),
+            global_stores or {},
         )
         self._queues: dict[TopicPartition, RecordQueue] = {}
         self._group: PartitionGroup | None = None

@@ -94,6 +94,7 @@ class TopicAdmin:
         self._check_existing(counts, existing)
         self._create(counts, tasks, existing)
         self._warn_of_missing_sinks(existing)
+        counts.update({store.topic: existing[store.topic] for store in self._plan.global_stores})
         return TopicLayout(counts, _inputs(sources, counts, tasks))
 
     def _appear(self) -> None:
@@ -105,6 +106,7 @@ class TopicAdmin:
                     f"embedded cluster has {EMBEDDED_PARTITIONS} in every topic; leave the number out, or "
                     "use a real cluster"
                 )
+        wanted.update(store.topic for store in self._plan.global_stores)
         for part in self._plan.subtopologies:
             wanted.update(part.source_topics)
             wanted.update(part.sink_topics)
@@ -127,6 +129,10 @@ class TopicAdmin:
                 for topic in source.topics:
                     if topic not in existing and topic not in self._own:
                         raise MissingSourceTopicError(self._missing(topic, source.name, existing))
+        for store in self._plan.global_stores:
+            if store.topic not in existing:
+                reader = f"global store {store.store.name!r}"
+                raise MissingSourceTopicError(self._missing(store.topic, reader, existing))
 
     def _missing(self, topic: str, reader: str, existing: Mapping[str, int]) -> str:
         near = difflib.get_close_matches(topic, set(existing) - self._own - _BROKER_TOPICS, 1)

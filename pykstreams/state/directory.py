@@ -4,6 +4,7 @@
 
     <state.dir>/<application.id>/
         worker-0.id, worker-1.id, ...      the process ids of the workers that share the directory, one lock each
+        global-0/, global-1/, ...          global stores, for the worker that holds the lock of that number
         <task id>/
             .lock                          locked while a worker has the task; holds that worker's process number
             rocksdb/<store>/               one database per store
@@ -28,6 +29,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.state.file_lock import FileLock
 
 _LOCK: Final = ".lock"
+_GLOBAL: Final = "global-"
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +42,7 @@ class StateDirectory:
         self._clock = clock
         self._locks: dict[TaskId, FileLock] = {}
         self._process: FileLock | None = None
+        self._number = 0
 
     def task_dir(self, task_id: TaskId) -> Path:
         """The folder of a task, made if need be."""
@@ -132,7 +135,7 @@ class StateDirectory:
                 for number in count():
                     lock = FileLock(self.path / f"worker-{number}.id")
                     if lock.take():
-                        self._process = lock
+                        self._process, self._number = lock, number
                         break
         except OSError as error:
             raise ConfigError(
@@ -146,6 +149,23 @@ class StateDirectory:
             stored = make()
             held.write(stored)
         return stored
+
+    @property
+    def global_dir(self) -> Path:
+        """The folder for global stores, of this worker alone while it holds the lock behind ``process_id``."""
+        if self._process is None:
+            raise LockError(f"global stores in {str(self.path)!r} need the lock of a worker; ask for process_id first")
+        return self.path / f"{_GLOBAL}{self._number}"
+
+    def clean_up_global(self) -> None:
+        """Deletes the global stores of every worker that does not run."""
+        for path in sorted(self.path.glob(f"{_GLOBAL}*")):
+            lock = FileLock(self.path / f"worker-{path.name.removeprefix(_GLOBAL)}.id")
+            if lock.take():
+                try:
+                    _delete(path)
+                finally:
+                    lock.release()
 
     def close(self) -> None:
         """Lets go of every lock."""

@@ -23,6 +23,7 @@ class DriverTopics:
     """Repartition topics with partition counts of their own."""
     names: tuple[str, ...]
     patterns: tuple[str, ...]
+    feeding_global_stores: tuple[str, ...]
     _plan: TopologyPlan
     _next_offsets: dict[TopicPartition, int] = field(default_factory=dict)
     _keyless: dict[str, int] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class DriverTopics:
             wanted,
             plan.whole.source_topics,
             tuple(pattern.pattern for pattern in plan.whole.source_patterns),
+            tuple(store.topic for store in plan.global_stores),
             plan,
         )
 

@@ -61,6 +61,21 @@ class SinkDefinition:
 NodeDefinition: TypeAlias = SourceDefinition | ProcessorDefinition | SinkDefinition
 
 
+@dataclass(frozen=True, slots=True)
+class GlobalStoreDefinition:
+    """A store that every worker keeps whole: the source that reads its topic, and the processor that writes it.
+
+    ``reprocesses``: when the store is restored, records go through the processor, too, instead of into the store as
+    they are.
+    """
+
+    source: str
+    processor: str
+    topic: str
+    store: StoreFactory
+    reprocesses: bool
+
+
 @dataclass(slots=True)
 class TopologyDefinition:
     """Everything in the order of adding. The checks are in ``Topology``; here it is only kept."""
@@ -68,6 +83,8 @@ class TopologyDefinition:
     nodes: dict[str, NodeDefinition] = field(default_factory=dict)
     stores: dict[str, StoreFactory] = field(default_factory=dict)
     store_users: dict[str, list[str]] = field(default_factory=dict)
+    global_stores: dict[str, GlobalStoreDefinition] = field(default_factory=dict)
+    """By the name of the store; these are not among ``stores``, their nodes are among ``nodes``."""
     internal_topics: dict[str, int | None] = field(default_factory=dict)
     """Repartition topics, without the application id, with the number of partitions that the user asked for."""
     changelog_sources: dict[str, str] = field(default_factory=dict)
@@ -80,6 +97,11 @@ class TopologyDefinition:
         self.nodes[node.name] = node
         self.groups.add(node.name)
         self.groups.unite(node.name, node.predecessors)
+
+    @property
+    def global_nodes(self) -> dict[str, GlobalStoreDefinition]:
+        """The sources and processors of global stores, each with its store."""
+        return {name: one for one in self.global_stores.values() for name in (one.source, one.processor)}
 
     def source_topics(self) -> dict[str, str]:
         """Each topic that some source reads by name, with that source."""

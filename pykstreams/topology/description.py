@@ -129,6 +129,21 @@ class Subtopology:
         return f"Sub-topology: {self.id}\n" + "".join(f"    {node}\n" for node in self.ordered_nodes) + "\n"
 
 
+class GlobalStore:
+    """A store that every worker keeps whole, with the source and the processor that feed it."""
+
+    def __init__(self, number: int, source: Source, processor: Processor) -> None:
+        self.id = number
+        self.source = source
+        self.processor = processor
+
+    def __str__(self) -> str:
+        return (
+            f"Sub-topology: {self.id} for global store (will not generate tasks)\n"
+            f"    {self.source}\n    {self.processor}\n"
+        )
+
+
 class TopologyDescription:
     """What ``Topology.describe()`` gives; ``str()`` equals Kafka Streams' text, without the application id."""
 
@@ -137,14 +152,17 @@ class TopologyDescription:
     Processor: TypeAlias = Processor
     Sink: TypeAlias = Sink
     Subtopology: TypeAlias = Subtopology
+    GlobalStore: TypeAlias = GlobalStore
 
     def __init__(
         self,
         subtopologies: tuple[Subtopology, ...],
+        global_stores: tuple[GlobalStore, ...],
         definition: TopologyDefinition,
         config: StreamsConfig,
     ) -> None:
         self.subtopologies = subtopologies
+        self.global_stores = global_stores
         self._definition = definition
         self._config = config
 
@@ -181,7 +199,11 @@ class TopologyDescription:
                     "nodes": [self._node_dict(node) for node in part.ordered_nodes],
                 }
                 for part in self.subtopologies
-            ]
+            ],
+            "global_stores": [
+                {"id": store.id, "nodes": [self._node_dict(store.source), self._node_dict(store.processor)]}
+                for store in self.global_stores
+            ],
         }
 
     def _node_dict(self, node: Node) -> dict[str, Any]:
@@ -203,15 +225,29 @@ class TopologyDescription:
         return result
 
     def __str__(self) -> str:
-        return "Topologies:\n " + "".join(f"  {part}" for part in self.subtopologies)
+        parts: dict[int, object] = {part.id: part for part in self.subtopologies}
+        parts.update({store.id: store for store in self.global_stores})
+        return "Topologies:\n " + "".join(f"  {parts[number]}" for number in sorted(parts))
 
 
 def describe(definition: TopologyDefinition, config: StreamsConfig) -> TopologyDescription:
     """Describes what has been added so far."""
-    parts = tuple(
-        Subtopology(number, _connected(definition, names)) for number, names in enumerate(definition.groups.groups())
-    )
-    return TopologyDescription(parts, definition, config)
+    parts: list[Subtopology] = []
+    stores: list[GlobalStore] = []
+    of_global_stores = definition.global_nodes
+    for number, names in enumerate(definition.groups.groups()):
+        nodes = _connected(definition, names)
+        if of_global_stores.keys().isdisjoint(names):
+            parts.append(Subtopology(number, nodes))
+        else:
+            stores.append(_global_store(number, nodes))
+    return TopologyDescription(tuple(parts), tuple(stores), definition, config)
+
+
+def _global_store(number: int, nodes: list[Node]) -> GlobalStore:
+    source = next(node for node in nodes if isinstance(node, Source))
+    processor = next(node for node in nodes if isinstance(node, Processor))
+    return GlobalStore(number, source, processor)
 
 
 def _connected(definition: TopologyDefinition, names: tuple[str, ...]) -> list[Node]:

@@ -1,7 +1,7 @@
 """Drawings of a topology as text: Mermaid and Graphviz.
 
-Both show sub-topologies as boxes, the user's topics, the application's own topics, processors and stores each in a
-shape of their own. They draw from ``TopologyDescription.to_dict()``.
+Both show sub-topologies and global stores as boxes; the user's topics, the application's own topics, processors and
+stores each in a shape of their own. They draw from ``TopologyDescription.to_dict()``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DOT = {
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """Something with a shape; ``box`` is the sub-topology it stands in, ``None`` outside of all."""
+    """Something with a shape; ``box`` is the number of the box it stands in, ``None`` outside of all."""
 
     key: str
     label: str
@@ -48,11 +48,12 @@ class _Edge:
 def mermaid(description: dict[str, Any]) -> str:
     """A Mermaid flowchart from left to right."""
     items, edges = _parts(description)
+    titles = _titles(description)
     ids = {item.key: f"n{i}" for i, item in enumerate(items)}
     lines = ["flowchart LR"]
     for box in [None, *sorted({item.box for item in items if item.box is not None})]:
         if box is not None:
-            lines.append(f'  subgraph s{box}["Sub-topology {box}"]')
+            lines.append(f'  subgraph s{box}["{titles[box]}"]')
         indent = "  " if box is None else "    "
         for item in items:
             if item.box == box:
@@ -66,10 +67,11 @@ def mermaid(description: dict[str, Any]) -> str:
 def dot(description: dict[str, Any]) -> str:
     """A Graphviz digraph from left to right."""
     items, edges = _parts(description)
+    titles = _titles(description)
     lines = ["digraph topology {", "  rankdir=LR;"]
     for box in [None, *sorted({item.box for item in items if item.box is not None})]:
         if box is not None:
-            lines += [f"  subgraph cluster_{box} {{", f'    label="Sub-topology {box}";']
+            lines += [f"  subgraph cluster_{box} {{", f'    label="{titles[box]}";']
         indent = "  " if box is None else "    "
         for item in items:
             if item.box == box:
@@ -82,10 +84,16 @@ def dot(description: dict[str, Any]) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
+def _titles(description: dict[str, Any]) -> dict[int, str]:
+    """What is written over each box, by its number."""
+    kinds = (("Sub-topology", "subtopologies"), ("Global store", "global_stores"))
+    return {part["id"]: f"{title} {part['id']}" for title, kind in kinds for part in description[kind]}
+
+
 def _parts(description: dict[str, Any]) -> tuple[list[_Item], list[_Edge]]:
     items: dict[str, _Item] = {}
     edges: dict[_Edge, None] = {}
-    for part in description["subtopologies"]:
+    for part in (*description["subtopologies"], *description["global_stores"]):
         for node in part["nodes"]:
             for item, edge in _node_parts(node, part["id"]):
                 items.setdefault(item.key, item)

@@ -97,6 +97,21 @@ class SubtopologyPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class GlobalStorePlan:
+    """A store that every worker keeps whole: it belongs to no task, and is restored from the topic that feeds it.
+
+    ``reprocesses``: when the store is restored, records go through the processor, too, instead of into the store as
+    they are (``GlobalStateManagerImpl.reprocessState``, 4.3.1).
+    """
+
+    topic: str
+    source: SourceNode
+    processor: ProcessorNode
+    store: StoreBuilder[Any]
+    reprocesses: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TopologyPlan:
     """A whole topology for one application id."""
 
@@ -104,6 +119,8 @@ class TopologyPlan:
     subtopologies: tuple[SubtopologyPlan, ...]
     whole: SubtopologyPlan
     """All sub-topologies as one, for the test driver's single task."""
+    global_stores: tuple[GlobalStorePlan, ...] = ()
+    """Apart from the sub-topologies, whose numbers leave room for them."""
 
     @property
     def internal_topics(self) -> tuple[InternalTopic, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 from pykstreams.core.config import StreamsConfig
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.definition import (
+    GlobalStoreDefinition,
     NodeDefinition,
     ProcessorDefinition,
     SinkDefinition,
@@ -16,6 +17,7 @@ from pykstreams.topology.definition import (
 )
 from pykstreams.topology.internal_topics import CHANGELOG_SUFFIX, changelog_topic, repartition_topic
 from pykstreams.topology.plan import (
+    GlobalStorePlan,
     InternalTopic,
     Node,
     ProcessorNode,
@@ -24,14 +26,21 @@ from pykstreams.topology.plan import (
     SubtopologyPlan,
     TopologyPlan,
 )
-from pykstreams.topology.stores import store_for_run
+from pykstreams.topology.stores import global_store_for_run, store_for_run
 
 
 def make_plan(definition: TopologyDefinition, config: StreamsConfig) -> TopologyPlan:
     """Plans every sub-topology, and all of them as one."""
     planner = _Planner(definition, config)
-    parts = tuple(planner.part(i, names) for i, names in enumerate(definition.groups.groups()))
-    return TopologyPlan(planner.application_id, parts, planner.part(0, definition.nodes))
+    of_global_stores = definition.global_nodes
+    parts = tuple(
+        planner.part(i, names)
+        for i, names in enumerate(definition.groups.groups())
+        if of_global_stores.keys().isdisjoint(names)
+    )
+    whole = planner.part(0, [name for name in definition.nodes if name not in of_global_stores])
+    stores = tuple(planner.global_store(one) for one in definition.global_stores.values())
+    return TopologyPlan(planner.application_id, parts, whole, stores)
 
 
 class _Planner:
@@ -77,23 +86,35 @@ class _Planner:
             copartition_groups=tuple(group for group in self._copartitioned if group & set(source_topics)),
         )
 
+    def global_store(self, given: GlobalStoreDefinition) -> GlobalStorePlan:
+        """The plan of a global store."""
+        source, processor = self._definition.nodes[given.source], self._definition.nodes[given.processor]
+        assert isinstance(source, SourceDefinition) and isinstance(processor, ProcessorDefinition)
+        store = global_store_for_run(given.store, self._config)
+        return GlobalStorePlan(given.topic, self._source(source), self._processor(processor), store, given.reprocesses)
+
     def _node(self, node: NodeDefinition) -> Node:
-        children = tuple(self._children[node.name])
         if isinstance(node, SourceDefinition):
-            return SourceNode(
-                node.name,
-                tuple(self._full(topic) for topic in node.topics),
-                node.pattern,
-                node.key_deserializer,
-                node.value_deserializer,
-                node.timestamp_extractor,
-                node.offset_reset,
-                children,
-            )
+            return self._source(node)
         if isinstance(node, ProcessorDefinition):
-            return ProcessorNode(node.name, node.supplier, node.stores, children)
+            return self._processor(node)
         topic = self._full(node.topic) if isinstance(node.topic, str) else node.topic
         return SinkNode(node.name, topic, node.key_serializer, node.value_serializer, node.partitioner)
+
+    def _source(self, node: SourceDefinition) -> SourceNode:
+        return SourceNode(
+            node.name,
+            tuple(self._full(topic) for topic in node.topics),
+            node.pattern,
+            node.key_deserializer,
+            node.value_deserializer,
+            node.timestamp_extractor,
+            node.offset_reset,
+            tuple(self._children[node.name]),
+        )
+
+    def _processor(self, node: ProcessorDefinition) -> ProcessorNode:
+        return ProcessorNode(node.name, node.supplier, node.stores, tuple(self._children[node.name]))
 
     def _store(self, name: str) -> StoreBuilder[Any]:
         if name not in self._stores:

@@ -52,3 +52,8 @@ def store_for_run(factory: StoreFactory, config: StreamsConfig, *, logging: bool
     if logging:
         return replace(builder, caching=caching)
     return replace(builder, caching=caching, logging=False, topic_config={})
+
+
+def global_store_for_run(factory: StoreFactory, config: StreamsConfig) -> StoreBuilder[Any]:
+    """The builder of a global store: its topic is its changelog, and nothing below it would notice a cache."""
+    return replace(factory.builder(config), caching=False, logging=False, topic_config={})

@@ -11,6 +11,7 @@ from pykstreams.core.errors import TopologyError
 from pykstreams.core.types import StreamPartitioner, TimestampExtractor, TopicNameExtractor
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.definition import (
+    GlobalStoreDefinition,
     ProcessorDefinition,
     SinkDefinition,
     SourceDefinition,
@@ -76,8 +77,7 @@ class Topology:
         """
         self._check_new(name)
         self._check_parents(name, parent_names)
-        if not callable(supplier) and not hasattr(supplier, "build"):
-            raise TypeError(f"supplier of processor {name!r} is {supplier!r}; expected a callable without arguments")
+        _check_supplier(name, supplier)
         self._definition.add(ProcessorDefinition(name, parent_names, supplier))
         provide: Callable[[], Collection[StoreBuilder[Any]] | None] | None = getattr(supplier, "stores", None)
         for builder in (provide() if callable(provide) else None) or ():
@@ -105,6 +105,10 @@ class Topology:
         """Adds a store and connects it to processors; a second, different store of that name is refused."""
         factory = GivenStore(builder) if isinstance(builder, StoreBuilder) else builder
         stores = self._definition.stores
+        if factory.name in self._definition.global_stores:
+            raise TopologyError(
+                f"a global store named {factory.name!r} has already been added; give one of the two another name"
+            )
         if factory.name in stores and stores[factory.name] != factory:
             raise TopologyError(
                 f"a different store named {factory.name!r} has already been added; give one of the two another name"
@@ -112,6 +116,82 @@ class Topology:
         stores[factory.name] = factory
         for processor in processor_names:
             self._connect(processor, factory.name)
+        return self
+
+    def add_read_only_state_store(
+        self,
+        builder: StoreBuilder[Any],
+        source_name: str,
+        topic: str,
+        processor_name: str,
+        supplier: Supplier,
+        *,
+        timestamp_extractor: TimestampExtractor | None = None,
+        key_deserializer: Any = None,
+        value_deserializer: Any = None,
+    ) -> Topology:
+        """Adds a source, and a processor that writes what it reads to a store; the topic is the store's changelog.
+
+        So the processor must put each record as it is: after a restart the store holds the records of the topic
+        without having asked the processor. The topic should be compacted. Other processors are connected by
+        ``connect_processor_and_state_stores``, and should read only.
+        """
+        self.add_source(
+            source_name,
+            topic,
+            offset_reset_policy=AutoOffsetReset.EARLIEST,
+            timestamp_extractor=timestamp_extractor,
+            key_deserializer=key_deserializer,
+            value_deserializer=value_deserializer,
+        )
+        self._add_writer(processor_name, supplier, source_name)
+        self.add_state_store(builder, processor_name)
+        self.reuse_topic_as_changelog(builder.name, topic)
+        return self
+
+    def add_global_store(
+        self,
+        builder: StoreBuilder[Any] | StoreFactory,
+        source_name: str,
+        topic: str,
+        processor_name: str,
+        supplier: Supplier,
+        *,
+        timestamp_extractor: TimestampExtractor | None = None,
+        key_deserializer: Any = None,
+        value_deserializer: Any = None,
+    ) -> Topology:
+        """Adds a store that every worker keeps whole, and the one processor that writes it.
+
+        All partitions of the topic are read before any task starts, and on from there; the processor sees every record,
+        those that are read again after a restart included. Any processor may read the store without being connected to
+        it; only its own may write. It has no changelog but its topic, and no cache; the timestamp extractor is
+        accepted and, as in Kafka Streams, never asked (``GlobalStateUpdateTask.update``, 4.3.1).
+        """
+        factory = GivenStore(builder) if isinstance(builder, StoreBuilder) else builder
+        definition = self._definition
+        self._check_new(source_name)
+        self._check_topics_are_free(source_name, (topic,), None)
+        self._check_new(processor_name)
+        if source_name == processor_name:
+            raise TopologyError(
+                f"source and processor of global store {factory.name!r} are both named {source_name!r}; give one of "
+                "the two another name"
+            )
+        if factory.name in definition.stores or factory.name in definition.global_stores:
+            raise TopologyError(
+                f"a store named {factory.name!r} has already been added; give one of the two another name"
+            )
+        definition.add(
+            SourceDefinition(
+                source_name, (topic,), None, None, timestamp_extractor, key_deserializer, value_deserializer
+            )
+        )
+        self._add_writer(processor_name, supplier, source_name, stores=[factory.name])
+        # an operator of the DSL puts records as they are; what a user's processor makes of them only it knows
+        definition.global_stores[factory.name] = GlobalStoreDefinition(
+            source_name, processor_name, topic, factory, reprocesses=not hasattr(supplier, "build")
+        )
         return self
 
     def connect_processor_and_state_stores(self, processor_name: str, *state_store_names: str) -> Topology:
@@ -163,6 +243,12 @@ class Topology:
                     "give the same num_partitions to each Repartitioned"
                 )
 
+    def _add_writer(self, name: str, supplier: Supplier, source_name: str, *, stores: Collection[str] = ()) -> None:
+        """Adds the processor of a store that a topic feeds; what ``supplier.stores()`` gives is not added."""
+        self._check_new(name)
+        _check_supplier(name, supplier)
+        self._definition.add(ProcessorDefinition(name, (source_name,), supplier, list(stores)))
+
     def _check_new(self, name: str) -> None:
         if not isinstance(name, str):
             raise TypeError(f"name of a node is {name!r}; expected a str")
@@ -179,6 +265,11 @@ class Topology:
                 raise TopologyError(f"parent {parent!r} of node {name!r} is unknown; {hint}")
             if isinstance(node, SinkDefinition):
                 raise TopologyError(f"{parent!r} is a sink and cannot be a parent of {name!r}")
+            if parent in self._definition.global_nodes:
+                raise TopologyError(
+                    f"{parent!r} feeds a global store and nothing else, so it cannot be a parent of {name!r}; read the "
+                    "store with context.get_state_store, from any processor"
+                )
 
     def _check_topics_are_free(self, name: str, topics: tuple[str, ...], pattern: re.Pattern[str] | None) -> None:
         taken = self._definition.source_topics()
@@ -197,7 +288,8 @@ class Topology:
                             f"of source {node.name!r}; narrow the pattern"
                         )
         for topic in taken if pattern is not None else ():
-            if pattern is not None and pattern.fullmatch(topic):
+            # the topic of a global store may be read a second time by a pattern, as in Kafka Streams
+            if pattern is not None and pattern.fullmatch(topic) and taken[topic] not in self._definition.global_nodes:
                 raise TopologyError(
                     f"pattern {pattern.pattern!r} of source {name!r} matches topic {topic!r}, "
                     f"which source {taken[topic]!r} reads already; narrow the pattern"
@@ -205,6 +297,11 @@ class Topology:
 
     def _connect(self, processor: str, store: str) -> None:
         definition = self._definition
+        if store in definition.global_stores:
+            raise TopologyError(
+                f"global store {store!r} need not be connected to {processor!r}, and cannot be: any processor may read "
+                "it; leave its name out"
+            )
         if store not in definition.stores:
             raise TopologyError(f"store {store!r} of processor {processor!r} is unknown; call add_state_store first")
         node = definition.nodes.get(processor)
@@ -218,3 +315,8 @@ class Topology:
         users.append(processor)
         if store not in node.connected:
             node.connected.append(store)
+
+
+def _check_supplier(name: str, supplier: Supplier) -> None:
+    if not callable(supplier) and not hasattr(supplier, "build"):
+        raise TypeError(f"supplier of processor {name!r} is {supplier!r}; expected a callable without arguments")

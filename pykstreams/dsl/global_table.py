@@ -1,0 +1,27 @@
+"""``GlobalKTable``: a table that every worker keeps whole, so that any key of it can be joined with."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from pykstreams.processors import TableView
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class GlobalKTable(Generic[K, V]):
+    """All rows of a topic, on every worker; for joins of streams with any key, and for queries.
+
+    It is read to its end before the first record of any stream is processed, and goes on with its topic from then on,
+    without regard to the times of records. Source: ``GlobalKTable``, 4.3.1.
+    """
+
+    def __init__(self, view: TableView, queryable_store_name: str | None) -> None:
+        self._view = view
+        self._queryable_store_name = queryable_store_name
+
+    @property
+    def queryable_store_name(self) -> str | None:
+        """The name of the store, if the user gave one."""
+        return self._queryable_store_name

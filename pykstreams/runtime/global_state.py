@@ -1,0 +1,292 @@
+"""Global stores: opened, fed record by record, restored and committed; fed by a thread, or by a test driver by hand.
+
+A global table takes records as they are when it is restored; a user's processor sees each of them again
+(``GlobalStateManagerImpl``, ``GlobalStateUpdateTask``, 4.3.1). Unlike there, the same processor object sees both.
+
+Invariant: ``offsets`` never lies ahead of what the stores have taken.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import ProcessorStateError, StreamsError
+from pykstreams.core.ids import TopicPartition
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.processor import CurrentRecord, OperatorSupplier
+from pykstreams.core.types import Decoder, Forward, Headers
+from pykstreams.processors.user import UserProcessor
+from pykstreams.runtime.collector import RecordCollector
+from pykstreams.runtime.compiled import fan_out, source_decoders
+from pykstreams.runtime.context import NodeContext, TaskState, describe_record
+from pykstreams.runtime.dropped import DroppedRecords
+from pykstreams.runtime.failures import origin_of
+from pykstreams.runtime.global_checkpoint import GlobalCheckpoint
+from pykstreams.runtime.global_context import (
+    GLOBAL_TASK,
+    GlobalFailures,
+    GlobalProcessingContext,
+    GlobalStoreContext,
+    NoProducer,
+)
+from pykstreams.runtime.punctuation import PunctuationQueue
+from pykstreams.runtime.restore import changelog_columns
+from pykstreams.state.shared import ReadOnlyStore, SharedStore
+from pykstreams.state.store import StateStore
+from pykstreams.topology.plan import GlobalStorePlan
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Feed:
+    """The way of a record into one store."""
+
+    plan: GlobalStorePlan
+    store: StateStore
+    root: Forward
+    decode_key: Decoder
+    decode_value: Decoder
+
+
+class GlobalState:
+    """All global stores of one worker.
+
+    :param directory: a folder that nobody else uses meanwhile.
+    """
+
+    def __init__(
+        self,
+        plans: Sequence[GlobalStorePlan],
+        *,
+        config: StreamsConfig,
+        clock: Clock,
+        metrics: StreamsMetrics,
+        directory: Path,
+    ) -> None:
+        self._plans = plans
+        self._directory = directory
+        current = CurrentRecord(describe_record)
+        counter = metrics.counter("dropped-records-total", "stream-task-metrics", task_id=str(GLOBAL_TASK))
+        dropped = DroppedRecords(GLOBAL_TASK, counter, clock, lambda: current.context)
+        collector = RecordCollector(NoProducer(), config=config, metrics=metrics, partition_count=lambda _: 0)
+        self._state = TaskState(
+            GLOBAL_TASK,
+            config,
+            clock,
+            collector,
+            metrics,
+            directory,
+            current,
+            dropped,
+            GlobalFailures(config, collector, current, dropped),
+            PunctuationQueue(lambda *_: None),
+            PunctuationQueue(lambda *_: None),
+        )
+        self._stores: dict[str, StateStore] = {}
+        self._views: dict[str, ReadOnlyStore] = {}
+        self._feeds: dict[str, _Feed] = {}
+        self._checkpoint = GlobalCheckpoint(directory)
+        self._number = 0
+        self.offsets: dict[TopicPartition, int] = {}
+        """Where to go on reading."""
+        self.uncommitted = 0
+        """Records that were taken since the last commit."""
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics that feed the stores."""
+        return tuple(plan.topic for plan in self._plans)
+
+    @property
+    def stores(self) -> Mapping[str, StateStore]:
+        """The stores by name, for whoever owns this."""
+        return self._stores
+
+    @property
+    def views(self) -> Mapping[str, Any]:
+        """The stores by name, for tasks: they cannot be written."""
+        return self._views
+
+    def store_of(self, topic: str) -> str:
+        """The name of the store that a topic feeds."""
+        return self._feeds[topic].plan.store.name
+
+    def open(self) -> None:
+        """Opens the stores, looks up where reading goes on, and starts the processors.
+
+        State whose offsets are not known is deleted.
+        """
+        if not self._checkpoint.load():
+            self._delete()
+        self._open_stores()
+        if not self._find_offsets():
+            log.warning("global stores in %r stand for no known offsets; they are read anew", str(self._directory))
+            self.start_anew()
+            return
+        self._start_processors()
+
+    def start_anew(self) -> None:
+        """Deletes all state, and opens empty stores."""
+        self.close(wipe=True)
+        self._checkpoint.load()
+        self._open_stores()
+        self._start_processors()
+
+    def update(self, messages: Sequence[Any]) -> None:
+        """Takes records of one partition, each through the processor of its store.
+
+        An exception of a processor that no handler is asked about is raised as it is.
+        """
+        feed = self._feeds[messages[0].topic()]
+        root, decode_key, decode_value = feed.root, feed.decode_key, feed.decode_value
+        failures, current = self._state.failures, self._state.current
+        taken, last = 0, None
+        try:
+            for message in messages:
+                headers: Headers = message.headers() or ()
+                try:
+                    key, value = decode_key(message.key(), headers), decode_value(message.value(), headers)
+                except Exception as unreadable:
+                    failures.undecodable(feed.plan.source.name, message, decode_key, unreadable)
+                else:
+                    timestamp = message.timestamp()[1]
+                    current.raw = (message, timestamp, headers)
+                    root(key, value, timestamp, headers)
+                taken, last = taken + 1, message
+        finally:
+            if last is not None:
+                self._took(last, taken)
+
+    def restore(self, messages: Sequence[Any]) -> None:
+        """Takes records of one partition that were there before the start; those without key are passed over."""
+        feed = self._feeds[messages[0].topic()]
+        if not feed.plan.reprocesses:
+            feed.store.restore(changelog_columns(messages))
+        elif keyed := [message for message in messages if message.key() is not None]:
+            self.update(keyed)
+        self._took(messages[-1], 0 if feed.plan.reprocesses else len(messages))
+
+    def end_restore(self) -> None:
+        """Makes the stores ready to be read."""
+        for store in self._stores.values():
+            store.end_restore()
+
+    def commit(self) -> None:
+        """Makes what was taken durable, together with its offsets."""
+        self._number += 1
+        for store in self._stores.values():
+            try:
+                store.flush_cache()
+                store.commit(self._number)
+            except Exception as error:
+                raise ProcessorStateError(f"global store {store.name!r} was not committed: {error}") from error
+        if any(store.persistent for store in self._stores.values()):
+            self._checkpoint.add(self._number, self.offsets)
+        self.uncommitted = 0
+
+    def close(self, *, wipe: bool = False) -> None:
+        """Closes processors and stores, all of them, whatever one of them raises. Does not commit.
+
+        With ``wipe`` their state is deleted.
+        """
+        errors: list[Exception] = []
+        closing = [callback for callbacks in self._state.close_callbacks.values() for callback in callbacks]
+        for close in (*closing, *(store.close for store in self._stores.values())):
+            try:
+                close()
+            except Exception as error:
+                errors.append(error)
+        for done in (self._state.close_callbacks, self._state.init_callbacks, self._state.stores):
+            done.clear()
+        for kept in (self._stores, self._views, self._feeds, self.offsets):
+            kept.clear()
+        if wipe:
+            self._delete()
+        for further in errors[1:]:
+            log.error("closing global stores went wrong once more", exc_info=further)
+        if errors:
+            raise errors[0]
+
+    def explained(self, error: Exception) -> StreamsError:
+        """Gives the error for an exception of a processor that no handler was asked about."""
+        if isinstance(error, StreamsError):
+            return error
+        found = self._state.current.context
+        where = "" if found is None else f" at record {found.topic}-{found.partition} offset {found.offset}"
+        said = f"a processor of global stores failed{where}: {error!r} raised in {origin_of(error)}; correct it, or "
+        return StreamsError(
+            f"{said}set processing.exception.handler and processing.exception.handler.global.enabled to go on without "
+            "such records"
+        )
+
+    def _took(self, message: Any, count: int) -> None:
+        self.offsets[TopicPartition(message.topic(), message.partition())] = message.offset() + 1
+        self.uncommitted += count
+
+    def _open_stores(self) -> None:
+        context = GlobalStoreContext(self._state, {plan.store.name: plan.topic for plan in self._plans})
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ProcessorStateError(
+                f"folder {str(self._directory)!r} for global stores cannot be made: {error}; give the worker the right "
+                "to write there, or set state.dir to a folder where it has"
+            ) from error
+        for plan in self._plans:
+            store = plan.store.build()
+            lock = Lock()
+            self._stores[store.name] = store
+            store.init(context)
+            self._state.stores[store.name] = SharedStore(store, lock)
+            self._views[store.name] = ReadOnlyStore(store, lock, plan.topic)
+
+    def _find_offsets(self) -> bool:
+        """Looks up where reading goes on; false when that is not known of some store."""
+        numbers = {
+            plan.topic: store.committed_offset()
+            for plan in self._plans
+            if (store := self._stores[plan.store.name]).persistent
+        }
+        self._number = max(self._checkpoint.last, *(number or 0 for number in (0, *numbers.values())))
+        if self._checkpoint.last == 0:
+            return all(number is None for number in numbers.values())
+        for topic, number in numbers.items():
+            found = self._checkpoint.offsets(topic, number)
+            if found is None:
+                return False
+            self.offsets.update(found)
+        return True
+
+    def _start_processors(self) -> None:
+        for plan in self._plans:
+            name = plan.processor.name
+            context = NodeContext(self._state, name, GlobalProcessingContext(self._state, name, ()), fan_out(()), {})
+            supplier: Any = plan.processor.supplier
+            operator: OperatorSupplier = supplier if hasattr(supplier, "build") else UserProcessor(supplier)
+            decode_key, decode_value = source_decoders(plan.source, plan.topic, self._state)
+            store = self._stores[plan.store.name]
+            self._feeds[plan.topic] = _Feed(plan, store, operator.build(context), decode_key, decode_value)
+        for name, callbacks in self._state.init_callbacks.items():
+            self._state.current.raw = (None, self._state.clock.now_ms(), ())
+            for callback in callbacks:
+                try:
+                    callback()
+                except Exception as error:
+                    raise StreamsError(f"init of {name}, which feeds a global store, failed: {error!r}") from error
+
+    def _delete(self) -> None:
+        try:
+            if self._directory.is_dir():
+                shutil.rmtree(self._directory)
+        except OSError as error:
+            where = str(self._directory)
+            raise ProcessorStateError(f"{where!r} cannot be deleted: {error}; delete it by hand") from error
