@@ -61,7 +61,8 @@ def test_final_results_need_a_strict_buffer() -> None:
 
     assert str(caught.value) == (
         "BufferConfig(max_records=2, max_bytes=None, when_full=None, logging=True, topic_config=None) would let "
-        "results go on before their window closes; leave its limits away, or give it when_full=BufferFullStrategy.SHUT_DOWN"
+        "results go on before their window closes; leave its limits away, or give it "
+        "when_full=BufferFullStrategy.SHUT_DOWN"
     )
 
 
