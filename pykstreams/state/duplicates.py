@@ -1,13 +1,14 @@
 """Window stores that retain duplicates: every value that is put gets a key of its own, by a sequence number.
 
 The store and its changelog count by themselves, and the changelog also counts ``None``, of which the store does not
-hear; both start at 0 when the store is opened (``RocksDBWindowStore``, ``ChangeLoggingWindowBytesStore``, 4.3.1).
+hear; both start at 0 when the store is opened (``RocksDBWindowStore``, ``ChangeLoggingWindowBytesStore``, 4.3.1). A
+store in memory numbers what it restores anew (``InMemoryWindowStore``), one on disk keeps the numbers of the changelog.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pykstreams.core.types import Headers
@@ -36,13 +37,20 @@ class RetainedDuplicates:
 
     def put(self, key: bytes, packed: bytes | None) -> None:
         if packed is not None:
-            self._sequence = self._sequence + 1 & LAST_SEQUENCE
-            self._below.put(key[:-_WIDTH] + _SEQUENCE.pack(self._sequence), packed)
+            self._below.put(key[:-_WIDTH] + self._next(), packed)
         elif not self._persistent:
             self._below.put(key[:-_WIDTH] + _SEQUENCE.pack(self._sequence + 1 & LAST_SEQUENCE), None)
 
+    def restored(self, keys: Sequence[bytes]) -> Sequence[bytes]:
+        """The keys under which rows from the changelog are kept."""
+        return keys if self._persistent else [key[:-_WIDTH] + self._next() for key in keys]
+
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
         return self._below.scan(lower, upper, reverse)
+
+    def _next(self) -> bytes:
+        self._sequence = self._sequence + 1 & LAST_SEQUENCE
+        return _SEQUENCE.pack(self._sequence)
 
 
 def sequenced(log: ChangelogWriter) -> ChangelogWriter:

@@ -11,6 +11,7 @@ from pykstreams.core.types import Timestamp, timestamp_ms
 from pykstreams.core.windows import Windowed
 from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.composed_keys import LAST_TIME, WindowKeySchema
+from pykstreams.state.duplicates import RetainedDuplicates
 from pykstreams.state.engine import Row
 from pykstreams.state.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
 from pykstreams.state.metered_store import MeteredStore
@@ -44,7 +45,8 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
 
     :param size_ms: the length of its windows, for the keys that are handed out.
     :param by_key_ms: see ``WindowReads``.
-    :param duplicates: whether it retains them; ``raw_rows`` shows no timestamps then, since joins keep them as starts.
+    :param duplicates: what keeps duplicates, for a store that retains them; ``raw_rows`` shows no timestamps then,
+        since joins keep them as starts.
     """
 
     def __init__(
@@ -57,7 +59,7 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
         schema: WindowKeySchema,
         size_ms: int,
         by_key_ms: int | None = None,
-        duplicates: bool = False,
+        duplicates: RetainedDuplicates | None = None,
     ) -> None:
         super().__init__(name, key_serde, value_serde, engine, open_layers)
         self._segments = engine
@@ -68,7 +70,9 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
         columns = ChangelogColumns.of(rows)
-        keys = self._schema.composed(columns.keys)
+        keys: Sequence[bytes] = self._schema.composed(columns.keys)
+        if self._duplicates is not None:
+            keys = self._duplicates.restored(keys)
         composed = ChangelogColumns(keys, columns.values, columns.timestamps, columns.headers)
         self._engine.write(self.layout.restored(composed))
 
@@ -96,7 +100,7 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
         """Every row as it is kept, without what only the cache knows until it is flushed."""
         self._check_open()
         unpack, unpack_key = self.layout.unpack, self._schema.unpack
-        keeps_time = self.layout is not PLAIN and not self._duplicates
+        keeps_time = self.layout is not PLAIN and self._duplicates is None
         for composed, packed in self._engine.scan(None, None, False):
             key, start, _ = unpack_key(composed)
             value, timestamp, headers = unpack(packed)

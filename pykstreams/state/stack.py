@@ -120,16 +120,16 @@ def _window_parts(builder: StoreBuilder[Any], layout: Layout) -> tuple[Any, ...]
     schema = WindowKeySchema(1 if by_time else interval)
     retention, name = supplier.retention_period_ms, builder.name
     engine = SegmentedEngine(inner, schema, retention, interval, name, exact=not inner.persistent)
-    duplicates = supplier.retain_duplicates
+    duplicates = RetainedDuplicates(engine, persistent=engine.persistent) if supplier.retain_duplicates else None
 
     def open_layers(context: StoreContext, codec: RowCodec) -> Layers:
         engine.open(context)
-        top: BytesStore = RetainedDuplicates(engine, persistent=engine.persistent) if duplicates else engine
+        top: BytesStore = engine if duplicates is None else duplicates
         log = context.changelog(name) if builder.logging else None
         if log is not None:
-            written = without_prefix(sequenced(log) if duplicates else log)
+            written = without_prefix(log if duplicates is None else sequenced(log))
             top = ChangeLogging(top, layout, written, context.current, name)
-        if not builder.caching or duplicates:
+        if not builder.caching or duplicates is not None:
             return Layers(top, None)
         extra = _TIME_FIRST_BYTES if by_time and engine.persistent else 0
         cache = CachingStore(top, context.cache, context.current, codec.encoder(), keeps_reads=False, extra_bytes=extra)

@@ -7,6 +7,7 @@ is asked for what it has beyond them. With time as the prefix one range holds ev
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Final
 
 from pykstreams.state.caching import CachingStore
@@ -69,7 +70,7 @@ class WindowReads:
             rows = _of_keys(rows, key_from, key_to)
             if self._by_key_ms is not None:
                 return self._by_key(rows, self._by_key_ms, reverse)
-        return rows
+        return _by_time_and_key(rows, reverse)
 
     def _of_key_in(self, number: int, key: bytes, time_from: int, time_to: int, reverse: bool) -> Iterator[Row]:
         beginning = prefix_of(number) + key
@@ -129,6 +130,23 @@ def _of_keys(rows: Iterator[Row], key_from: bytes | None, key_to: bytes | None) 
     if key_to is None:
         return (row for row in rows if row[0][8:-12] >= least)
     return (row for row in rows if least <= row[0][8:-12] <= key_to)
+
+
+def _by_time_and_key(rows: Iterator[Row], reverse: bool) -> Iterator[Row]:
+    """Puts rows of one time in order of their keys: composed keys are not where one key begins another."""
+    for _, group in groupby(rows, _prefix):
+        together = list(group)
+        if len(together) > 1:
+            together.sort(key=_key_and_sequence, reverse=reverse)
+        yield from together
+
+
+def _prefix(row: Row) -> bytes:
+    return row[0][:8]
+
+
+def _key_and_sequence(row: Row) -> bytes:
+    return row[0][8:-12] + row[0][-4:]
 
 
 def _end(time_to: int) -> bytes | None:
