@@ -9,8 +9,11 @@ Invariant: a store is committed with an offset only after every record before th
 
 from __future__ import annotations
 
+import gc
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Protocol
@@ -26,6 +29,9 @@ _time = itemgetter(1)
 
 _COMMIT_EVERY = 200_000
 """After how many rows a store keeps how far it is, so that a crash does not start restoring anew."""
+
+_ENDING_THREADS = 2
+"""How many stores are made ready for reads at a time, while others are still read."""
 
 
 class StateRestoreListener:
@@ -95,6 +101,8 @@ class Restorer:
         self._offsets = offsets
         self._listener = listener
         self._stores: dict[TopicPartition, Restoring] = {}
+        self._ending: dict[Future[None], Restoring] = {}
+        self._enders: ThreadPoolExecutor | None = None
 
     def add(
         self, task_id: TaskId, stores: Mapping[TopicPartition, StateStore], limits: Mapping[TopicPartition, int]
@@ -118,7 +126,7 @@ class Restorer:
         for one in found:
             self._listener.on_restore_start(one.place, one.store.name, one.position, one.end)
             if one.position >= one.end:
-                self._finish(one)
+                self._ended(one)
             else:
                 log.info("task %s: restoring %s from %s to %s", task_id, one.place, one.position, one.end)
                 self._stores[one.place] = one
@@ -133,10 +141,12 @@ class Restorer:
             del self._stores[one.place]
             one.store.commit(one.position)
             self._listener.on_restore_suspended(one.place, one.store.name, one.total)
+        wait(ending := [future for future, one in self._ending.items() if one.task_id == task_id])
+        self._collect(ending)
 
     def is_restoring(self, task_id: TaskId) -> bool:
         """Whether a store of a task is not there yet."""
-        return any(one.task_id == task_id for one in self._stores.values())
+        return any(one.task_id == task_id for one in (*self._stores.values(), *self._ending.values()))
 
     def remaining(self) -> dict[TaskId, int]:
         """How many offsets each task has still before it."""
@@ -145,11 +155,16 @@ class Restorer:
             left[one.task_id] = left.get(one.task_id, 0) + max(0, one.end - one.position)
         return left
 
-    def __len__(self) -> int:
-        return len(self._stores)
-
     def step(self, timeout: float) -> list[Truncated]:
         """Restores one batch, for which it waits up to ``timeout`` seconds."""
+        with _garbage_collection_paused():
+            return self._step(timeout)
+
+    def _step(self, timeout: float) -> list[Truncated]:
+        if self._ending:
+            self._collect(wait(self._ending, 0 if self._stores else timeout, FIRST_COMPLETED).done)
+            if not self._stores:
+                return []
         batch = self._reader.fetch(timeout)
         for place, messages in batch.runs.items():
             one = self._stores.get(place)
@@ -186,11 +201,39 @@ class Restorer:
         self._listener.on_batch_restored(one.place, one.store.name, last, len(messages))
 
     def _finish(self, one: Restoring) -> None:
-        if one.total:
-            one.store.commit(one.end)
+        if not one.total:
+            self._ended(one)
+            return
+        one.store.commit(one.end)
+        if self._enders is None:
+            self._enders = ThreadPoolExecutor(_ENDING_THREADS, "ending-restore")
+        self._ending[self._enders.submit(one.store.end_restore)] = one
+
+    def _collect(self, done: Collection[Future[None]]) -> None:
+        for future in done:
+            one = self._ending.pop(future)
+            future.result()
             log.info("task %s: restored %s, %s records", one.task_id, one.place, one.total)
+            self._ended(one)
+        if self._enders is not None and not self._ending:
+            self._enders.shutdown()
+            self._enders = None
+
+    def _ended(self, one: Restoring) -> None:
         self._listener.on_restore_end(one.place, one.store.name, one.total)
-        one.store.end_restore()
+
+
+@contextmanager
+def _garbage_collection_paused() -> Iterator[None]:
+    """Spares the search for cycles among messages: they have none, and all of them are gone at the end of a batch."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def changelog_columns(messages: Sequence[Any]) -> ChangelogColumns:

@@ -23,6 +23,7 @@ from rocksdict import (
     Cache,
     ColumnFamily,
     DbClosedError,
+    Env,
     MemtableFactory,
     Options,
     Rdict,
@@ -39,6 +40,7 @@ from pykstreams.state.transactional import Range
 BLOCK_CACHE_BYTES: Final = 50 << 20
 WRITE_BUFFER_BYTES: Final = 16 << 20
 _WRITE_BUFFERS: Final = 3
+_FLUSH_THREADS: Final = 2
 _BLOCK_BYTES: Final = 4096
 _BLOOM_BITS_PER_KEY: Final = 10
 _OFFSET_BUFFER_BYTES: Final = 1 << 20  # when it fills up, everything is flushed: keep it far larger than its records
@@ -225,12 +227,21 @@ def _block_cache() -> Cache:
     return Cache(BLOCK_CACHE_BYTES)
 
 
+@cache
+def _environment() -> Env:
+    """The threads that all stores of this worker share; one for flushes would make stores wait for each other."""
+    environment = Env()
+    environment.set_high_priority_background_threads(_FLUSH_THREADS)
+    return environment
+
+
 def _options(write_buffer_bytes: int) -> Options:
     blocks = BlockBasedOptions()
     blocks.set_block_cache(_block_cache())
     blocks.set_block_size(_BLOCK_BYTES)
     blocks.set_bloom_filter(_BLOOM_BITS_PER_KEY, True)
     options = Options(raw_mode=True)
+    options.set_env(_environment())
     options.create_if_missing(True)
     options.create_missing_column_families(True)
     options.set_atomic_flush(True)

@@ -13,6 +13,7 @@ from pykstreams.runtime.restore import Listeners, Restorer, StateRestoreListener
 from pykstreams.runtime.restore_progress import ProgressBar, ProgressLog
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeStore, Message
 
+_UNTIL_READY = 5  # seconds; it goes on as soon as a store is ready
 TASK = TaskId(0, 1)
 LOG = TopicPartition("shop-counts-changelog", 1)
 OTHER = TopicPartition("shop-sums-changelog", 1)
@@ -58,6 +59,7 @@ def test_store_without_offset_is_restored_from_the_beginning(restorer: Restorer,
     logs.put(LOG, 3, 4, 5)
 
     restorer.step(0)
+    restorer.step(_UNTIL_READY)
 
     assert assigned == {LOG: 3}
     assert store.rows == [(b"k", b"v", 1003, ()), (b"k", b"v", 1004, ()), (b"k", b"v", 1005, ())]
@@ -97,6 +99,7 @@ def test_hole_at_the_end_of_a_changelog_counts_as_read(restorer: Restorer, logs:
     logs.put(LOG, position=10)
 
     restorer.step(0)
+    restorer.step(_UNTIL_READY)
 
     assert still
     assert not restorer.is_restoring(TASK)
@@ -109,11 +112,14 @@ def test_task_is_restored_when_its_last_store_is(restorer: Restorer, logs: FakeC
     restorer.add(TASK, {LOG: first, OTHER: second}, {})
     logs.put(LOG, 0)
     restorer.step(0)
-    half = restorer.is_restoring(TASK), first.ready, second.ready
+    half = restorer.is_restoring(TASK), second.ready
     logs.put(OTHER, 0)
     restorer.step(0)
+    while restorer.is_restoring(TASK):
+        restorer.step(_UNTIL_READY)
 
-    assert half == (True, True, False)
+    assert half == (True, False)
+    assert first.ready
     assert second.ready
     assert not restorer.is_restoring(TASK)
 
@@ -211,6 +217,7 @@ def test_listeners_hear_everything(restorer: Restorer, logs: FakeChangelogs, hea
     restorer.add(TASK, {LOG: FakeStore()}, {})
     logs.put(LOG, 0, 1)
     restorer.step(0)
+    restorer.step(_UNTIL_READY)
 
     assert heard.calls == [("start", LOG, "counts", 0, 2), ("batch", LOG, "counts", 1, 2), ("end", LOG, "counts", 2)]
 
