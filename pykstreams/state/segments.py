@@ -36,15 +36,26 @@ class SegmentedEngine:
     :param retention_ms: how long after its time a row can be read.
     :param interval_ms: how long a segment is.
     :param exact: whether rows are refused as soon as they cannot be read.
+    :param shows_oldest: whether a row that is exactly as old as the retention can still be read, as it must be where
+        windows are emitted on close (``AbstractDualSchemaRocksDBSegmentedBytesStore.getActualFrom``, 4.3.1).
     """
 
     def __init__(
-        self, engine: Engine, schema: KeySchema, retention_ms: int, interval_ms: int, name: str, *, exact: bool
+        self,
+        engine: Engine,
+        schema: KeySchema,
+        retention_ms: int,
+        interval_ms: int,
+        name: str,
+        *,
+        exact: bool,
+        shows_oldest: bool = False,
     ) -> None:
         self._engine = engine
         self._schema = schema
         self._time_of = schema.time_of
         self._retention = retention_ms
+        self._shown = retention_ms if shows_oldest else retention_ms - 1
         self._interval = interval_ms
         self._exact = exact
         self._name = name
@@ -60,7 +71,7 @@ class SegmentedEngine:
 
     def _forget(self) -> None:
         self.observed_time = NO_TIME
-        self.shown_from = NO_TIME - self._retention + 1
+        self.shown_from = NO_TIME - self._shown
         self._taken_from = 0
         self._dropped_before = 0
         self._kept: tuple[int, int] | None = None
@@ -149,7 +160,7 @@ class SegmentedEngine:
     def _advance(self, time: int) -> None:
         is_empty = self.observed_time == NO_TIME and self._kept is None
         self.observed_time = time
-        self.shown_from = time - self._retention + 1
+        self.shown_from = time - self._shown
         if self._exact:
             self._taken_from = self.shown_from
         else:

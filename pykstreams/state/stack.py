@@ -119,7 +119,15 @@ def _window_parts(builder: StoreBuilder[Any], layout: Layout) -> tuple[Any, ...]
     by_time, by_index = supplier.in_order_of_time, supplier.reads_keys_by_segment
     schema = WindowKeySchema(1 if by_time else interval)
     retention, name = supplier.retention_period_ms, builder.name
-    engine = SegmentedEngine(inner, schema, retention, interval, name, exact=not inner.persistent)
+    engine = SegmentedEngine(
+        inner,
+        schema,
+        retention,
+        interval,
+        name,
+        exact=not inner.persistent,
+        shows_oldest=by_time and inner.persistent,
+    )
     duplicates = RetainedDuplicates(engine, persistent=engine.persistent) if supplier.retain_duplicates else None
 
     def open_layers(context: StoreContext, codec: RowCodec) -> Layers:
