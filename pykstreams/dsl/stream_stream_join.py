@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import TopologyError
+from pykstreams.core.errors import StreamsError
 from pykstreams.core.names import valid_name
 from pykstreams.core.windows import EmitStrategy, JoinWindows
 from pykstreams.dsl.options import StreamJoined
@@ -226,7 +226,7 @@ def _suppliers(
     this, other = options.this_store_supplier, options.other_store_supplier
     checked = _checked("this_store_supplier", this, windows), _checked("other_store_supplier", other, windows)
     if this is not None and other is not None and this.name == other.name:
-        raise TopologyError(
+        raise StreamsError(
             f"this_store_supplier and other_store_supplier are both named {this.name!r}; each side of a join keeps its "
             "own records, so give one of the two another name"
         )
@@ -242,13 +242,13 @@ def _checked(what: str, supplier: Any, windows: JoinWindows) -> WindowBytesStore
             "Stores.persistent_window_store(name, retention, window_size, retain_duplicates=True)"
         )
     if not supplier.retain_duplicates:
-        raise TopologyError(
+        raise StreamsError(
             f"{what} {supplier.name!r} does not retain duplicates, so that records of one key and time would replace "
             "each other; make it with retain_duplicates=True"
         )
     size, retention = windows.size_ms, _retention_ms(windows)
     if supplier.window_size_ms != size or supplier.retention_ms != retention:
-        raise TopologyError(
+        raise StreamsError(
             f"{what} {supplier.name!r} has a window size of {supplier.window_size_ms} ms and a retention of "
             f"{supplier.retention_ms} ms, and {windows!r} needs {size} ms (before + after) and {retention} ms "
             "(before + after + grace); make the supplier with these"

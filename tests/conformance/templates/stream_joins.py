@@ -96,14 +96,16 @@ class _Joins:
         self.streams.append(self.add(op, left, with_=right, joiner=joiner, **parameters))
 
     def windows(self) -> dict[str, Json]:
+        """Windows that are not empty whichever bound is set first; longer than 0 ms, as Java cannot show others."""
         rng = self.rng
-        windows: dict[str, Json] = {}
-        if self.chance(0.8):
-            windows["difference_ms"] = rng.choice([0, 1, 4, 8, 15])
+        both = rng.choice([1, 2, 4, 8, 15]) if self.chance(0.8) else 0
+        windows: dict[str, Json] = {"difference_ms": both} if both else {}
         if self.chance(0.3):
-            windows["before_ms"] = rng.choice([-3, 0, 1, 9])
-        if self.chance(0.3) or not windows:
-            windows["after_ms"] = rng.choice([-2, 0, 2, 12])
+            windows["before_ms"] = rng.choice([1 - both, 0, 1, 9])
+        if self.chance(0.3):
+            windows["after_ms"] = rng.choice([1 - windows.get("before_ms", both), 2, 12])
+        if windows.get("before_ms", both) + windows.get("after_ms", both) < 1:
+            windows["after_ms"] = 7 - windows.get("before_ms", both)
         if self.chance(0.7):
             windows["grace_ms"] = rng.choice([0, 1, 5, 20])
         return windows
