@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pykstreams.core.config import StreamsConfig
@@ -41,8 +41,13 @@ class DslStore:
     def _suppliers(self, config: StreamsConfig) -> DslStoreSuppliers:
         return self.store_type or config.dsl_store_suppliers
 
-    def _builder(self, make: Callable[..., StoreBuilder[Any]], supplier: StoreSupplier[Any]) -> StoreBuilder[Any]:
-        return make(
+    def _builder(
+        self, make: Callable[..., StoreBuilder[Any]], supplier: StoreSupplier[Any], retention_ms: int | None = None
+    ) -> StoreBuilder[Any]:
+        """The builder over the supplier; the changelog keeps windows and sessions for ``retention_ms``, whatever the
+        supplier says (``StoreFactory.retentionPeriod``, 4.3.1).
+        """
+        made = make(
             supplier,
             self.key_serde,
             self.value_serde,
@@ -50,6 +55,7 @@ class DslStore:
             logging=self.logging,
             topic_config=self.topic_config,
         )
+        return replace(made, changelog_retention_ms=retention_ms)
 
 
 @dataclass(frozen=True, slots=True)

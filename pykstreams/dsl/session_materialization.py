@@ -37,8 +37,8 @@ class SessionTableStore(DslStore):
                 )
             )
         if supplier.with_headers:
-            return self._builder(Stores.session_store_with_headers_builder, supplier)
-        return self._builder(Stores.session_store_builder, supplier)
+            return self._builder(Stores.session_store_with_headers_builder, supplier, self.retention_ms)
+        return self._builder(Stores.session_store_builder, supplier, self.retention_ms)
 
 
 def session_table_store(

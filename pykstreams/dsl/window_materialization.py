@@ -41,8 +41,8 @@ class WindowTableStore(DslStore):
                 )
             )
         if supplier.with_headers:
-            return self._builder(Stores.timestamped_window_store_with_headers_builder, supplier)
-        return self._builder(Stores.timestamped_window_store_builder, supplier)
+            return self._builder(Stores.timestamped_window_store_with_headers_builder, supplier, self.retention_ms)
+        return self._builder(Stores.timestamped_window_store_builder, supplier, self.retention_ms)
 
 
 def window_table_store(

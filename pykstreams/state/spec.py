@@ -43,6 +43,7 @@ class StoreBuilder(Generic[S]):
     :param caching: whether the store has a part of the record cache.
     :param logging: whether it has a changelog.
     :param topic_config: settings of the changelog topic.
+    :param changelog_retention_ms: how long the changelog keeps windows and sessions; ``None``: as long as the supplier.
     """
 
     supplier: StoreSupplier[Any]
@@ -52,6 +53,7 @@ class StoreBuilder(Generic[S]):
     caching: bool = False
     logging: bool = True
     topic_config: Mapping[str, str] = field(default_factory=dict)
+    changelog_retention_ms: int | None = None
 
     @property
     def name(self) -> str:
@@ -63,8 +65,9 @@ class StoreBuilder(Generic[S]):
 
     @property
     def retention_ms(self) -> int | None:
-        """How long windows and sessions are kept."""
-        return self.supplier.retention_ms
+        """How long the changelog keeps windows and sessions."""
+        given = self.changelog_retention_ms
+        return self.supplier.retention_ms if given is None else given
 
     @property
     def history_retention_ms(self) -> int | None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from tests.conformance.templates import (
+    global_stores,
     joins,
     processors,
     program_joins,
     programs,
+    sessions,
     stream_joins,
     suppression,
     tables,
+    time_windows,
     windows,
 )
 from tests.conformance.templates.scenario import Template
@@ -19,8 +22,11 @@ TEMPLATES: dict[str, Template] = {
     **programs.TEMPLATES,
     **program_joins.TEMPLATES,
     **windows.TEMPLATES,
+    **time_windows.TEMPLATES,
+    **sessions.TEMPLATES,
     **suppression.TEMPLATES,
     **joins.TEMPLATES,
+    **global_stores.TEMPLATES,
     **stream_joins.TEMPLATES,
     **processors.TEMPLATES,
 }
