@@ -23,6 +23,7 @@ from pykstreams.core.errors import (
     TopologyError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.copartitioning import check_copartitioning, enforce_copartitioning
 from pykstreams.runtime.kafka_admin import TopicSpec
 from pykstreams.runtime.membership.task_topics import task_topic
 from pykstreams.runtime.mock_cluster import PARTITIONS as EMBEDDED_PARTITIONS
@@ -87,7 +88,8 @@ class TopicAdmin:
         sources = {part.id: self._sources(part, existing) for part in self._plan.subtopologies}
         self._check_sources(existing)
         counts = self._partition_counts(existing, sources)
-        self._check_copartitioning(counts)
+        for part in self._plan.subtopologies:
+            check_copartitioning(part, counts)
         tasks = {number: max((counts[name] for name in names), default=0) for number, names in sources.items()}
         for part in self._plan.subtopologies:
             counts.update(dict.fromkeys(part.changelog_topics, tasks[part.id]))
@@ -168,41 +170,12 @@ class TopicAdmin:
                 raise TaskAssignmentError(
                     f"the partitions of repartition topics {sorted(left)} cannot be worked out, because "
                     "nothing that is read upstream exists; create at least one topic that matches the "
-                    "pattern of the source, or give the number with repartition(partitions=...)"
+                    "pattern of the source, or give the number with Repartitioned(num_partitions=...)"
                 )
             missing = left
-        self._enforce_copartitioning(counts, repartition)
+        for part in self._plan.subtopologies:
+            enforce_copartitioning(part, counts)
         return counts
-
-    def _enforce_copartitioning(self, counts: dict[str, int], repartition: Mapping[str, InternalTopic]) -> None:
-        """Gives repartition topics of a group without a number of their own the number of the group."""
-        for part in self._plan.subtopologies:
-            for group in part.copartition_groups:
-                free = [name for name in group if name in repartition and repartition[name].partitions is None]
-                fixed = [counts[name] for name in sorted(group) if name in counts and name not in free]
-                if free:
-                    number = fixed[0] if fixed else max(counts[name] for name in free)
-                    counts.update(dict.fromkeys(free, number))
-
-    def _check_copartitioning(self, counts: Mapping[str, int]) -> None:
-        for part in self._plan.subtopologies:
-            for group in part.copartition_groups:
-                found = sorted(((counts[name], name) for name in group if name in counts), reverse=True)
-                if not found or found[0][0] == found[-1][0]:
-                    continue
-                (most, larger), (fewest, smaller) = found[0], found[-1]
-                readers = {name: _reader(part, name) for name in (larger, smaller)}
-                stream, target, other = (
-                    (smaller, most, larger)
-                    if "KTABLE" in readers[larger] and "KTABLE" not in readers[smaller]
-                    else (larger, fewest, smaller)
-                )
-                raise TopologyError(
-                    f"{readers[larger]} ({larger}, {most} partitions) and {readers[smaller]} ({smaller}, "
-                    f"{fewest} partitions) are joined or merged by key and need equal partition counts; call "
-                    f".repartition(partitions={target}) on the stream of {stream!r}, or recreate {other!r} "
-                    f"with {counts[stream]} partitions"
-                )
 
     def _check_existing(self, counts: Mapping[str, int], existing: Mapping[str, int]) -> None:
         there = [topic for topic in self._plan.internal_topics if topic.name in existing]
@@ -264,14 +237,6 @@ class TopicAdmin:
                         node.topic,
                         node.name,
                     )
-
-
-def _reader(part: SubtopologyPlan, topic: str) -> str:
-    """The source node that reads a topic."""
-    for source in part.sources:
-        if topic in source.topics or (source.pattern is not None and source.pattern.fullmatch(topic)):
-            return source.name
-    return "a source"
 
 
 def _inputs(

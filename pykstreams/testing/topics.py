@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.copartitioning import check_copartitioning, enforce_copartitioning
 from pykstreams.topology.java_order import hash_set_order
 from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
 
@@ -36,6 +37,11 @@ class DriverTopics:
             for part in plan.subtopologies:
                 for topic in part.repartition_topics.values():
                     wanted[topic.name] = topic.partitions or partitions
+            for part in plan.subtopologies:
+                counts = {name: wanted.get(name, partitions) for group in part.copartition_groups for name in group}
+                enforce_copartitioning(part, counts)
+                check_copartitioning(part, counts)
+                wanted.update((name, counts[name]) for name in part.repartition_topics if name in counts)
         return cls(
             partitions,
             wanted,

@@ -175,22 +175,9 @@ def test_unequal_partition_counts_name_both_topics_both_counts_and_the_cure() ->
     assert str(raised.value) == (
         "Invalid topology: KSTREAM-SOURCE-0000000000 (orders, 6 partitions) and KTABLE-SOURCE-0000000003 "
         "(customers, 4 partitions) are joined or merged by key and need equal partition counts; call "
-        ".repartition(partitions=4) on the stream of 'orders', or recreate 'customers' with 6 partitions"
+        ".repartition(Repartitioned(num_partitions=4)) on the stream of 'orders', or recreate 'customers' with 6 "
+        "partitions"
     )
-
-
-def test_cure_for_unequal_counts_repartitions_the_stream_also_when_the_table_is_larger() -> None:
-    topology = plan(
-        part(
-            0,
-            source("KSTREAM-SOURCE-0", "orders"),
-            source("KTABLE-SOURCE-1", "customers"),
-            copartition=[("orders", "customers")],
-        )
-    )
-
-    with pytest.raises(TopologyError, match=r"repartition\(partitions=4\) on the stream of 'orders'"):
-        prepare(topology, FakeTopics({"orders": 2, "customers": 4}))
 
 
 def test_existing_internal_topic_with_other_partitions_is_refused() -> None:
@@ -320,7 +307,7 @@ def test_repartition_topic_behind_a_pattern_without_topics_cannot_be_counted() -
         "nothing that is "
         "read upstream exists; create at least one topic that matches the pattern of the source, "
         "or give the number "
-        "with repartition(partitions=...)"
+        "with Repartitioned(num_partitions=...)"
     )
 
 

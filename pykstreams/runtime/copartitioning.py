@@ -1,0 +1,76 @@
+"""Topics that are joined or merged by key have equal partition counts: repartition topics are given the count of their
+group, and whatever is unequal then is refused (``CopartitionedTopicsEnforcer``, 4.3.1).
+
+What the script alone tells is checked when the topology is built (``Topology.check_copartitioning``); here the counts
+of a cluster, or of the test driver, are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pykstreams.core.errors import TopologyError
+from pykstreams.processors import TableSource
+from pykstreams.topology.plan import ProcessorNode, SubtopologyPlan
+
+
+def enforce_copartitioning(part: SubtopologyPlan, counts: dict[str, int]) -> None:
+    """Gives repartition topics of a group without a number of their own the number of the group.
+
+    :param counts: partition counts by topic; those of such repartition topics are changed.
+    """
+    for group in part.copartition_groups:
+        free = [name for name in group if _is_free(part, name)]
+        fixed = [counts[name] for name in sorted(group) if name in counts and name not in free]
+        if free:
+            number = fixed[0] if fixed else max(counts[name] for name in free)
+            counts.update(dict.fromkeys(free, number))
+
+
+def check_copartitioning(part: SubtopologyPlan, counts: Mapping[str, int]) -> None:
+    """Raises ``TopologyError`` where the topics of a group have unequal partition counts, with the cure."""
+    for group in part.copartition_groups:
+        given = (name for name in group if name in counts and not _is_free(part, name))
+        found = sorted(((counts[name], name) for name in given), reverse=True)
+        if not found or found[0][0] == found[-1][0]:
+            continue
+        (most, larger), (fewest, smaller) = found[0], found[-1]
+        raise TopologyError(
+            f"{_reader(part, larger)} ({larger}, {most} partitions) and {_reader(part, smaller)} ({smaller}, "
+            f"{fewest} partitions) are joined or merged by key and need equal partition counts; "
+            f"{_cure(part, counts, larger, smaller)}"
+        )
+
+
+def _cure(part: SubtopologyPlan, counts: Mapping[str, int], larger: str, smaller: str) -> str:
+    for topic, other in ((larger, smaller), (smaller, larger)):
+        if topic in part.repartition_topics:
+            return (
+                f"set num_partitions={counts[other]} in the Repartitioned that makes {topic!r}, or leave it out there"
+            )
+    stream, other = larger, smaller
+    if _feeds_table(part, larger) and not _feeds_table(part, smaller):
+        stream, other = smaller, larger
+    return (
+        f"call .repartition(Repartitioned(num_partitions={counts[other]})) on the stream of {stream!r}, or recreate "
+        f"{other!r} with {counts[stream]} partitions"
+    )
+
+
+def _is_free(part: SubtopologyPlan, topic: str) -> bool:
+    return topic in part.repartition_topics and part.repartition_topics[topic].partitions is None
+
+
+def _feeds_table(part: SubtopologyPlan, topic: str) -> bool:
+    """Whether a topic is read as a table, whose rows cannot be repartitioned."""
+    readers = (source for source in part.sources if topic in source.topics)
+    children = (part.nodes[child] for source in readers for child in source.children)
+    return any(isinstance(node, ProcessorNode) and isinstance(node.supplier, TableSource) for node in children)
+
+
+def _reader(part: SubtopologyPlan, topic: str) -> str:
+    """The source node that reads a topic."""
+    for source in part.sources:
+        if topic in source.topics or (source.pattern is not None and source.pattern.fullmatch(topic)):
+            return source.name
+    return "a source"
