@@ -152,15 +152,17 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
             )
             return self._iterator(iter(()))
         self._check_open()
-        return self._iterator(self._reads.between(first, last, *span, reverse))
+        return self._iterator(self._reads.of_range(first, last, *span, reverse))
 
     def fetch_all(
         self, time_from: Timestamp, time_to: Timestamp, *, reverse: bool = False
     ) -> KeyValueIterator[Windowed[K], V]:
-        return self.fetch_range(None, None, time_from, time_to, reverse=reverse)
+        self._check_open()
+        return self._iterator(self._reads.of_all(*_span(time_from, time_to), reverse))
 
     def all(self, *, reverse: bool = False) -> KeyValueIterator[Windowed[K], V]:
-        return self.fetch_range(None, None, 0, LAST_TIME, reverse=reverse)
+        self._check_open()
+        return self._iterator(self._reads.of_all(0, LAST_TIME, reverse))
 
     def _iterator(self, rows: Iterator[Row]) -> KeyValueIterator[Windowed[K], V]:
         windowed, shown = self._windowed, self._shown

@@ -21,8 +21,8 @@ _ABOVE_EVERY_SUFFIX: Final = b"\xff" * 12
 class WindowReads:
     """The reads of one open window store, from its highest layer.
 
-    :param by_key_ms: for a store in order of time, how long a segment is in which reads of several keys, between
-        bounds, go by key; ``None`` where they go by time, too.
+    :param by_key_ms: for a store in order of time, how long a segment is in which ``of_range`` goes by key; ``None``
+        where it goes by time, too.
     """
 
     def __init__(
@@ -56,20 +56,27 @@ class WindowReads:
         ordered = reversed(numbers) if reverse else numbers
         return (row for number in ordered for row in self._of_key_in(number, key, time_from, time_to, reverse))
 
-    def between(
+    def of_all(self, time_from: int, time_to: int, reverse: bool) -> Iterator[Row]:
+        """The rows of every key, in the order of the store."""
+        time_from = max(time_from, 0)
+        if time_to < time_from:
+            return iter(())
+        if self._prefix_ms > 1:
+            return self._by_segment(None, None, time_from, time_to, reverse)
+        return _by_time_and_key(self._scan(prefix_of(time_from), _end(time_to), reverse), reverse)
+
+    def of_range(
         self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int, reverse: bool
     ) -> Iterator[Row]:
-        """The rows of several keys, in the order of the store."""
+        """The rows of the keys between two, both inclusive, in the order of the store."""
         time_from = max(time_from, 0)
         if time_to < time_from:
             return iter(())
         if self._prefix_ms > 1:
             return self._by_segment(key_from, key_to, time_from, time_to, reverse)
-        rows = self._scan(prefix_of(time_from), _end(time_to), reverse)
-        if key_from is not None or key_to is not None:
-            rows = _of_keys(rows, key_from, key_to)
-            if self._by_key_ms is not None:
-                return self._by_key(rows, self._by_key_ms, reverse)
+        rows = _of_keys(self._scan(prefix_of(time_from), _end(time_to), reverse), key_from, key_to)
+        if self._by_key_ms is not None:
+            return self._by_key(rows, self._by_key_ms, reverse)
         return _by_time_and_key(rows, reverse)
 
     def _of_key_in(self, number: int, key: bytes, time_from: int, time_to: int, reverse: bool) -> Iterator[Row]:

@@ -129,7 +129,7 @@ def rows_between(reads: WindowReads, codec: RowCodec, windowed: Callable[[bytes]
     decode_row = codec.decoder()
 
     def rows(time_from: int, time_to: int) -> Iterator[tuple[Windowed[Any], Any, int]]:
-        for composed, packed in reads.between(None, None, time_from, time_to, False):
+        for composed, packed in reads.of_all(time_from, time_to, False):
             value, timestamp = decode_row(packed)
             yield windowed(composed), value, timestamp
 
