@@ -74,6 +74,7 @@ from pykstreams.core.windows import (
 )
 from pykstreams.dsl.branching import BranchedKStream
 from pykstreams.dsl.builder import StreamsBuilder
+from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.grouped import KGroupedStream
 from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.kstream import KStream
@@ -123,6 +124,7 @@ __all__ = [
     "FixedKeyProcessorContext",
     "FixedKeyProcessorSupplier",
     "FixedKeyRecord",
+    "GlobalKTable",
     "Grouped",
     "InternalTopic",
     "JoinWindows",

@@ -71,7 +71,12 @@ def build_global_thread(
     return GlobalThread(
         f"{app.client_id}-GlobalStreamThread",
         state=GlobalState(
-            app.plan.global_stores, config=config, clock=clock, metrics=app.metrics, directory=directory.global_dir
+            app.plan.global_stores,
+            config=config,
+            clock=clock,
+            metrics=app.metrics,
+            directory=directory.global_dir,
+            cache=_cache(app),
         ),
         partitions=layout.partitions,
         reader=lambda: RestoreConsumer.open_global(app.supplier, config, app.client_id),
@@ -123,7 +128,7 @@ def build_worker(
         cleanup_delay_ms=config.state_cleanup_delay_ms,
     )
     start_offsets = StartOffsets(plan, _reset_policy(config), app.admin.offsets_at, clock)
-    cache = RecordCache(config.statestore_cache_max_bytes // max(1, config.num_stream_threads))
+    cache = _cache(app)
     parts = {part.id: part for part in plan.subtopologies}
     woken = threading.Event()
 
@@ -160,6 +165,12 @@ def build_worker(
         clock=clock,
         on_running=on_running,
     )
+
+
+def _cache(app: Application) -> RecordCache:
+    """The record cache of one thread: workers and the thread of global stores share the bytes equally."""
+    threads = app.config.num_stream_threads + (1 if app.plan.global_stores else 0)
+    return RecordCache(app.config.statestore_cache_max_bytes // max(1, threads))
 
 
 def _purge(app: Application) -> RepartitionPurge | None:

@@ -65,14 +65,14 @@ class GlobalStoreContext:
 
     __slots__ = ("_topics", "application_id", "cache", "config", "current", "metrics", "state_dir", "task_id")
 
-    def __init__(self, task: TaskState, topics: Mapping[str, str]) -> None:
+    def __init__(self, task: TaskState, topics: Mapping[str, str], cache: RecordCache) -> None:
         self._topics = topics
         self.application_id = task.application_id
         self.task_id = task.task_id
         self.state_dir = task.directory
         self.config = task.config
         self.current = task.current
-        self.cache = RecordCache(0)
+        self.cache = cache
         self.metrics = task.metrics
 
     def changelog(self, store_name: str) -> ChangelogWriter | None:

@@ -39,6 +39,7 @@ from pykstreams.runtime.global_context import (
 )
 from pykstreams.runtime.punctuation import PunctuationQueue
 from pykstreams.runtime.restore import changelog_columns
+from pykstreams.state.caching import RecordCache
 from pykstreams.state.shared import ReadOnlyStore, SharedStore
 from pykstreams.state.store import StateStore
 from pykstreams.topology.plan import GlobalStorePlan
@@ -61,6 +62,7 @@ class GlobalState:
     """All global stores of one worker.
 
     :param directory: a folder that nobody else uses meanwhile.
+    :param cache: a record cache that no other thread uses.
     """
 
     def __init__(
@@ -71,8 +73,11 @@ class GlobalState:
         clock: Clock,
         metrics: StreamsMetrics,
         directory: Path,
+        cache: RecordCache,
     ) -> None:
         self._plans = plans
+        self._cache = cache
+        self._lock = Lock()  # one for all stores, since one cache may evict from each of them
         self._directory = directory
         current = CurrentRecord(describe_record)
         counter = metrics.counter("dropped-records-total", "stream-task-metrics", task_id=str(GLOBAL_TASK))
@@ -180,13 +185,20 @@ class GlobalState:
         for store in self._stores.values():
             store.end_restore()
 
+    def flush_caches(self) -> None:
+        """Writes what the caches hold to the stores."""
+        for store in self._stores.values():
+            with self._lock:
+                store.flush_cache()
+
     def commit(self) -> None:
         """Makes what was taken durable, together with its offsets."""
         self._number += 1
+        self.flush_caches()
         for store in self._stores.values():
             try:
-                store.flush_cache()
-                store.commit(self._number)
+                with self._lock:
+                    store.commit(self._number)
             except Exception as error:
                 raise ProcessorStateError(f"global store {store.name!r} was not committed: {error}") from error
         if any(store.persistent for store in self._stores.values()):
@@ -233,7 +245,8 @@ class GlobalState:
         self.uncommitted += count
 
     def _open_stores(self) -> None:
-        context = GlobalStoreContext(self._state, {plan.store.name: plan.topic for plan in self._plans})
+        topics = {plan.store.name: plan.topic for plan in self._plans}
+        context = GlobalStoreContext(self._state, topics, self._cache)
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -243,11 +256,10 @@ class GlobalState:
             ) from error
         for plan in self._plans:
             store = plan.store.build()
-            lock = Lock()
             self._stores[store.name] = store
             store.init(context)
-            self._state.stores[store.name] = SharedStore(store, lock)
-            self._views[store.name] = ReadOnlyStore(store, lock, plan.topic)
+            self._state.stores[store.name] = SharedStore(store, self._lock)
+            self._views[store.name] = ReadOnlyStore(store, self._lock, plan.topic)
 
     def _find_offsets(self) -> bool:
         """Looks up where reading goes on; false when that is not known of some store."""

@@ -1,8 +1,8 @@
 """A store that one thread writes while others read it: the two faces of a global store.
 
 ``SharedStore`` is for the processor that writes, ``ReadOnlyStore`` for everybody else. Both are the store itself in all
-but two things: every call, and every step of an iterator, is made with the lock of the store held; and what changes
-the store is refused to those who may only read (``AbstractReadOnlyDecorator``, 4.3.1). ``isinstance`` answers for the
+but two things: every call, and every step of an iterator, is made with a lock held; and what changes the store is
+refused to those who may only read (``AbstractReadOnlyDecorator``, 4.3.1). ``isinstance`` answers for the
 store, so that users find the kind they expect.
 """
 

@@ -303,6 +303,7 @@ class TopologyTestDriver:
             clock=self._clock,
             metrics=self._metrics,
             directory=Path(self._folder.name) / "global",
+            cache=self._cache,
         )
 
     @property
@@ -361,6 +362,7 @@ class TopologyTestDriver:
             return
         number = self._topics.partition_of(record.topic, record.topic, record.key, record.partition)
         self._global.update([self._message(record, TopicPartition(record.topic, number))])
+        self._global.flush_caches()
 
     def _enqueue(self, record: ProducedRecord) -> bool:
         """Puts a record where it is read; tells whether anybody reads it."""

@@ -55,5 +55,5 @@ def store_for_run(factory: StoreFactory, config: StreamsConfig, *, logging: bool
 
 
 def global_store_for_run(factory: StoreFactory, config: StreamsConfig) -> StoreBuilder[Any]:
-    """The builder of a global store: its topic is its changelog, and nothing below it would notice a cache."""
-    return replace(factory.builder(config), caching=False, logging=False, topic_config={})
+    """The builder of a global store, whose topic is its changelog."""
+    return store_for_run(factory, config, logging=False)

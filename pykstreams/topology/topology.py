@@ -165,8 +165,8 @@ class Topology:
 
         All partitions of the topic are read before any task starts, and on from there; the processor sees every record,
         those that are read again after a restart included. Any processor may read the store without being connected to
-        it; only its own may write. It has no changelog but its topic, and no cache; the timestamp extractor is
-        accepted and, as in Kafka Streams, never asked (``GlobalStateUpdateTask.update``, 4.3.1).
+        it; only its own may write. It has no changelog but its topic. The timestamp extractor is accepted and, as in
+        Kafka Streams, never asked (``GlobalStateUpdateTask.update``, 4.3.1).
         """
         factory = GivenStore(builder) if isinstance(builder, StoreBuilder) else builder
         definition = self._definition
