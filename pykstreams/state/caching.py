@@ -28,7 +28,7 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from pykstreams.core.processor import CurrentRecord
-from pykstreams.state.engine import BytesStore, Row, prefix_end
+from pykstreams.state.engine import BytesStore, Row, Write, prefix_end
 from pykstreams.state.ordered import OrderedKeys, merged
 from pykstreams.state.record_context import context_bytes
 
@@ -230,12 +230,17 @@ class CachingStore:
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
         below = self.below.scan(lower, upper, reverse)
-        above: list[tuple[bytes, bytes | None]] = []
+        above = self.above(lower, upper, reverse)
+        return merged(above, below, reverse) if above else below
+
+    def above(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> list[Write]:
+        """What the cache itself has of a scan, deletes too."""
+        above: list[Write] = []
         for key in self._keys.between(lower, upper, reverse):
             entry = self._entries[key]
             entry.tick = self._next_tick()
             above.append((key, self.packed(entry)))
-        return merged(above, below, reverse) if above else below
+        return above
 
     def prefixes(self, lower: bytes, upper: bytes | None) -> list[bytes]:
         """The beginnings of the keys from ``lower`` up to, and without, ``upper``: so many bytes as ``lower`` has."""

@@ -19,7 +19,7 @@ from pykstreams.state.metered_store import Layers, MeteredStore
 from pykstreams.state.rows import RowCodec, null_key
 from pykstreams.state.segments import SegmentedEngine
 from pykstreams.state.session_index import EndIndex
-from pykstreams.state.session_order import SegmentOrder, SessionOrder, TimeOrder
+from pykstreams.state.session_order import InMemorySessions, SegmentOrder, SessionOrder, TimeOrder
 from pykstreams.state.sessions import AggregationWithHeaders, RawSession, Session, SessionStore, SessionStoreWithHeaders
 from pykstreams.state.store import ChangelogRow, FlushListener, KeyValueIterator, StoreContext
 
@@ -94,10 +94,19 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
             yield RawSession(*self._schema.unpack(composed), unpack(packed)[0])
 
     def put(self, session_key: Windowed[K], aggregate: AGG | None) -> None:
-        self._put(session_key, None if aggregate is None else self._packed(aggregate))
+        raw, start, end = self._parts(session_key)
+        packed = None if aggregate is None else self._packed(aggregate)
+        self._top.put(self._schema.pack(raw, start, end), packed)
+        self._order.noted(raw, start, end, packed is None)
 
     def remove(self, session_key: Windowed[K]) -> None:
-        self._put(session_key, None)
+        raw, start, end = self._parts(session_key)
+        composed = self._schema.pack(raw, start, end)
+        if isinstance(self._top, InMemorySessions):
+            self._top.remove(composed)
+        else:
+            self._top.put(composed, None)
+        self._order.noted(raw, start, end, True)
 
     def find_sessions(
         self, key: K, earliest_session_end: Timestamp, latest_session_start: Timestamp, *, reverse: bool = False
@@ -211,12 +220,13 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
         raw, start, end = self._schema.unpack(composed)
         return Windowed(self._codec.decode_key(raw, ()), Window(start, end))
 
-    def _put(self, session_key: Windowed[K], packed: bytes | None) -> None:
+    def _parts(self, session_key: Windowed[K]) -> tuple[bytes, int, int]:
+        """Serialized key, start and end of a session that a user names."""
         if not isinstance(session_key, Windowed):
-            raise TypeError(f"store {self._name!r} keeps sessions and was given {session_key!r}; put a Windowed key")
-        raw, window = self._raw_key(session_key.key), session_key.window
-        self._top.put(self._schema.pack(raw, window.start, window.end), packed)
-        self._order.noted(raw, window.start, window.end, packed is None)
+            raise TypeError(
+                f"store {self._name!r} keeps sessions and was given {session_key!r}; expected a Windowed key"
+            )
+        return self._raw_key(session_key.key), session_key.window.start, session_key.window.end
 
     def _order_of_open(self) -> SessionOrder:
         self._check_open()

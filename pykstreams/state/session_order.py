@@ -12,17 +12,17 @@ from __future__ import annotations
 import struct
 from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from pykstreams.state.caching import MEASURED_PUTS, CachingStore
 from pykstreams.state.composed_keys import LAST_TIME, SessionKeySchema, number_of, prefix_of
 from pykstreams.state.engine import BytesStore, Engine, Row, after
+from pykstreams.state.ordered import merged
 from pykstreams.state.segments import SegmentedEngine
 from pykstreams.state.session_index import EndIndex
 
 _TIMES: Final = struct.Struct(">qq")
-_LAST_TIMES: Final = _TIMES.pack(LAST_TIME, LAST_TIME)
 _SUFFIX: Final = _TIMES.size
 _FEW_SEGMENTS: Final = 8
 _STALE: Final = 1024
@@ -82,10 +82,10 @@ class SegmentOrder(SessionOrder):
 
     def of_key(self, key: bytes, earliest_end: int, latest_start: int, reverse: bool) -> Iterator[Row]:
         lower = key + _TIMES.pack(max(earliest_end, 0), 0)
-        upper = after(key + _LAST_TIMES)
-        width = len(key) + 8 + _SUFFIX
+        width, interval = len(key) + 8 + _SUFFIX, self._schema.prefix_ms
         for number in self._numbers(earliest_end, reverse):
-            prefix = prefix_of(number)
+            prefix, last = prefix_of(number), number * interval + interval - 1
+            upper = after(key + _TIMES.pack(last, max(min(latest_start, last), 0)))
             for row in self._scan(prefix + lower, prefix + upper, reverse):
                 composed = row[0]
                 if len(composed) == width and _TIMES.unpack_from(composed, width - _SUFFIX)[1] <= latest_start:
@@ -127,8 +127,8 @@ class SegmentOrder(SessionOrder):
         elif last - first < _FEW_SEGMENTS:
             numbers = range(first, last + 1)
         else:  # a cache may still know sessions that the engine has forgotten
-            cached = {number_of(key) for key in self._cache.keys}
-            numbers = sorted(number for number in cached.union(range(kept_from, last + 1)) if number >= first)
+            cached = map(number_of, self._cache.prefixes(prefix_of(first), None))
+            numbers = sorted({*cached, *range(max(first, kept_from), last + 1)})
         return numbers[::-1] if reverse else numbers
 
 
@@ -195,9 +195,15 @@ class TimeOrder(SessionOrder):
         latest_start: int,
         reverse: bool,
     ) -> Iterator[Row]:
-        for row in self._scan(first, None, reverse):
-            if _is_between(row[0], lower, upper, earliest_end, latest_start):
-                yield row
+        def wanted(row: tuple[bytes, object]) -> bool:
+            return _is_between(row[0], lower, upper, earliest_end, latest_start)
+
+        cache = self._cache
+        if cache is None:
+            return filter(wanted, self._scan(first, None, reverse))
+        # The cache has the earliest start first: what is merged, and not only what is shown, has to be what is wanted.
+        above = filter(wanted, cache.above(first, None, reverse))
+        return merged(above, filter(wanted, cache.below.scan(first, None, reverse)), reverse)
 
     def _added(self) -> None:
         self._count += 1
@@ -221,19 +227,24 @@ class TimeOrder(SessionOrder):
             del self._by_key[key]
 
 
-class LatestStartFirst:
-    """An engine in memory whose sessions of the same key and end come with the latest start first.
+class InMemorySessions:
+    """The layer over an engine in memory by which sessions of the same key and end come with the latest start first.
 
-    Removing what is not there does not move its stream time on (``InMemorySessionStore.remove``, 4.3.1).
+    Removing what is not there is logged, but does not move stream time on (``InMemorySessionStore.remove``, 4.3.1).
+
+    :param logged: puts a changelog over a layer.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, logged: Callable[[BytesStore], BytesStore]) -> None:
         self._engine = engine
         self.get = engine.get
+        self.put = logged(engine).put
+        self._put_nothing = logged(_Nothing()).put
 
-    def put(self, key: bytes, packed: bytes | None) -> None:
-        if packed is not None or self._engine.get(key) is not None:
-            self._engine.put(key, packed)
+    def remove(self, key: bytes) -> None:
+        """Removes a session."""
+        put = self._put_nothing if self._engine.get(key) is None else self.put
+        put(key, None)
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
         same: list[Row] = []
@@ -243,6 +254,19 @@ class LatestStartFirst:
                 same.clear()
             same.append(row)
         yield from reversed(same)
+
+
+class _Nothing:
+    """A store that keeps nothing."""
+
+    def get(self, key: bytes) -> bytes | None:
+        return None
+
+    def put(self, key: bytes, packed: bytes | None) -> None:
+        """Forgets it."""
+
+    def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
+        return iter(())
 
 
 def _is_between(

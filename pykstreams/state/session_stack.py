@@ -16,7 +16,7 @@ from pykstreams.state.metered_store import Layers
 from pykstreams.state.rows import RowCodec
 from pykstreams.state.segments import SegmentedEngine
 from pykstreams.state.session_index import EndIndex
-from pykstreams.state.session_order import LatestStartFirst
+from pykstreams.state.session_order import InMemorySessions
 from pykstreams.state.session_suppliers import SessionBytesStoreSupplier
 from pykstreams.state.sessions import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.spec import StoreBuilder
@@ -60,10 +60,14 @@ def _parts(
 
     def open_layers(context: StoreContext, codec: RowCodec) -> Layers:
         engine.open(context)
-        top: BytesStore = engine if engine.persistent else LatestStartFirst(engine)
         log = context.changelog(name) if builder.logging else None
-        if log is not None:
-            top = ChangeLogging(top, layout, _without_prefix(log), context.current, name)
+
+        def logged(layer: BytesStore) -> BytesStore:
+            if log is None:
+                return layer
+            return ChangeLogging(layer, layout, _without_prefix(log), context.current, name)
+
+        top = logged(engine) if engine.persistent else InMemorySessions(engine, logged)
         if not builder.caching:
             return Layers(top, None)
         cache = CachingStore(top, context.cache, context.current, codec.encoder())
