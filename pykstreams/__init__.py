@@ -91,6 +91,7 @@ from pykstreams.dsl.options import (
     TableJoined,
 )
 from pykstreams.dsl.suppression import BufferConfig, BufferFullStrategy, Suppressed
+from pykstreams.dsl.windowed import TimeWindowedKStream
 from pykstreams.runtime.state import State
 from pykstreams.runtime.streams import KafkaStreams
 from pykstreams.serdes import Serdes
@@ -171,6 +172,7 @@ __all__ = [
     "Suppressed",
     "TableJoined",
     "TaskId",
+    "TimeWindowedKStream",
     "TimeWindows",
     "TopicPartition",
     "Topology",
