@@ -44,4 +44,4 @@ def wrong(amounts: KGroupedStream[str, int]) -> None:
     amounts.windowed_by(60_000)  # type: ignore[call-overload]
     amounts.windowed_by(TimeWindows(10)).emit_strategy("on_window_close")  # type: ignore[arg-type]
     amounts.windowed_by(TimeWindows(10)).count(late_records_to=5)  # type: ignore[arg-type]
-    TimeWindows(10, 5)  # type: ignore[misc]
+    TimeWindows(10, 5)  # type: ignore[call-arg]
