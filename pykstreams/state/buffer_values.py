@@ -75,7 +75,7 @@ def read(data: bytes, headers: Headers, timestamp: int, prior: bytes | None, cha
         return _read_v0(data, (changelog, timestamp, headers), prior)
     version = versions[-1]
     if version == b"\x03":
-        return _read_v3(data)
+        return read_v3(data)
     if version == b"\x02":
         return _read_v2_or_v3(data)
     if version == b"\x01":
@@ -83,7 +83,8 @@ def read(data: bytes, headers: Headers, timestamp: int, prior: bytes | None, cha
     raise ValueError(f"its header 'v' is {version!r}")
 
 
-def _read_v3(data: bytes) -> Read:
+def read_v3(data: bytes) -> Read:
+    """Reads a changelog row of the version that is written; ``ValueError`` for one that is none."""
     reader = Reader(data)
     raw = reader.context()
     prior = reader.sized()
@@ -102,7 +103,7 @@ def _read_v2_or_v3(data: bytes) -> Read:
         return _read_v2(data)
     except ValueError as not_v2:
         try:
-            return _read_v3(data)
+            return read_v3(data)
         except ValueError as not_v3:
             raise ValueError(f"it is neither v2 ({not_v2}) nor v3 ({not_v3})") from not_v3
 

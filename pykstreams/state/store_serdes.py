@@ -12,9 +12,11 @@ from pykstreams.state.rows import KeyEncoder, RowCodec
 from pykstreams.state.store import StoreContext
 
 
-def bound_codec(name: str, key_serde: Any, value_serde: Any, layout: Layout, context: StoreContext) -> RowCodec:
-    """Makes the codec of a store that is being opened."""
-    topic = context.changelog_topic(name)
+def bound_codec(
+    name: str, key_serde: Any, value_serde: Any, layout: Layout, context: StoreContext, *, topic: str | None = None
+) -> RowCodec:
+    """Makes the codec of a store that is being opened; ``topic`` is what serdes are told instead of its changelog."""
+    topic = context.changelog_topic(name) if topic is None else topic
     keys = _serde(key_serde, name, context, "key")
     values = _serde(value_serde, name, context, "value")
     return RowCodec(
