@@ -34,7 +34,9 @@ SIZE = 10
 END = 2**63 - 1
 
 KEYS = st.sampled_from(["", "a", "aa", "ab", "b", "a\0", "a\0\0\0\0", "é"])
-TIMES = st.one_of(st.integers(0, 20), st.integers(0, 129_999), st.integers(0, 500_000))
+TIMES = st.one_of(
+    st.integers(0, 20), st.sampled_from([RETENTION - 1, RETENTION, RETENTION + 1]), st.integers(0, 500_000)
+)
 VALUES = st.one_of(st.integers(0, 99), st.lists(st.integers(0, 9), max_size=3), st.none())
 BOUNDS = st.one_of(st.none(), KEYS)
 
@@ -133,15 +135,16 @@ KINDS = [
 class Forgetful:
     """The model of an engine: a dict, and what time it is."""
 
-    def __init__(self, exact: bool, rows: dict[Place, Any]) -> None:
-        self.exact = exact
+    def __init__(self, kind: Kind, rows: dict[Place, Any]) -> None:
+        self.exact = kind.engine == "memory"
+        self.shows_oldest = kind.engine.startswith("by-time")
         self.rows = rows
         self.now = -1
         self.taken_from = 0
 
     @property
     def shown_from(self) -> int:
-        return self.now - RETENTION + 1
+        return self.now - RETENTION + (0 if self.shows_oldest else 1)
 
     def advance(self, time: int) -> None:
         if time <= self.now:
@@ -172,7 +175,7 @@ class Model:
         self.kind = kind
         self.folder = folder
         self.context = Context(folder, cache_bytes=cache_bytes)
-        self.engine = Forgetful(kind.engine == "memory", {})
+        self.engine = Forgetful(kind, {})
         self.cached: dict[Place, Any] = {}
         self.dirty: dict[Place, None] = {}
         self.committed: dict[Place, Any] = {}
@@ -301,7 +304,7 @@ class Model:
         self.store.close()
         self.store = self.kind.opened(self.context)
         exact = self.engine.exact
-        self.engine = Forgetful(exact, {} if exact else dict(self.committed))
+        self.engine = Forgetful(self.kind, {} if exact else dict(self.committed))
         self.cached, self.dirty = {}, {}
         self.sequence = self.logged_sequence = 0
         start = self.store.committed_offset()
