@@ -90,6 +90,7 @@ from pykstreams.dsl.options import (
     StreamJoined,
     TableJoined,
 )
+from pykstreams.dsl.session_windowed import SessionWindowedKStream
 from pykstreams.dsl.suppression import BufferConfig, BufferFullStrategy, Suppressed
 from pykstreams.dsl.windowed import TimeWindowedKStream
 from pykstreams.runtime.state import State
@@ -160,6 +161,7 @@ __all__ = [
     "SerdeError",
     "Serdes",
     "SerializationError",
+    "SessionWindowedKStream",
     "SessionWindows",
     "SlidingWindows",
     "State",
