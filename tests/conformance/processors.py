@@ -392,7 +392,7 @@ def transformer(spec: Json, setting: Setting) -> Supplier:
                 return select(key, value)
             if name == "context_to_value":
                 m = context.record_metadata
-                return f"{text(value)}|{m.topic}|{m.partition}|{m.offset}|{context.timestamp}"
+                return f"{text(value)}|{text(m.topic)}|{m.partition}|{m.offset}|{context.timestamp}"
             entry = self._running.store(spec["store"]).get(key)
             if name == "kv_get":
                 return _show_or_none(entry)
