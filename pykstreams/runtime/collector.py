@@ -18,6 +18,7 @@ from pykstreams.core.handlers import (
     checked_response,
     handler_function,
 )
+from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import ProducerRecord
@@ -93,6 +94,8 @@ class RecordCollector:
     (``on_delivery`` with ``delivery.report.only.error``): a call per record would cost more than the record.
 
     :param partition_count: gives the number of partitions of a topic, 0 for a topic that does not exist.
+    :param partition_for_key: what the default partitioner chooses, (key bytes, number of partitions) -> partition; that
+        of the client library is faster.
     :param takes_time_zero: whether the producer sends the timestamp 0 as it is; librdkafka takes it for "now".
     :param changelogs: watches what is written to changelogs; for embedded clusters.
     """
@@ -104,10 +107,12 @@ class RecordCollector:
         config: StreamsConfig,
         metrics: StreamsMetrics,
         partition_count: Callable[[str], int],
+        partition_for_key: Callable[[bytes, int], int] = partition_for_key,
         takes_time_zero: bool = True,
         changelogs: ChangelogWatch | None = None,
     ) -> None:
         self.produce = producer.produce
+        self.partition_for_key = partition_for_key
         self._takes_time_zero = takes_time_zero
         self._said_time_zero = False
         self._changelogs = changelogs

@@ -12,7 +12,7 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.changelog_watch import ChangelogWatch
 from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.commit import AtLeastOnce, Commits, CommitSteps, Deliveries, ExactlyOnce
-from pykstreams.runtime.kafka import WorkerProducer
+from pykstreams.runtime.kafka import WorkerProducer, partition_for_key
 
 
 class WorkerOutput:
@@ -49,6 +49,7 @@ class WorkerOutput:
             config=self._config,
             metrics=self._metrics,
             partition_count=self._partition_count,
+            partition_for_key=partition_for_key,
             takes_time_zero=False,
             changelogs=self._changelogs,
         )

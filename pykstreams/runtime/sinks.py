@@ -1,7 +1,7 @@
 """Compiles a sink: serializers bound to the topic, partitioner, topic extractor, producer.
 
-Three shapes, from fast to slow: a fixed topic without a partitioner, a fixed topic with one, a topic chosen per
-record. Behaviour: ``SinkNode.process`` and ``RecordCollectorImpl.send``, 4.3.1.
+Four shapes, from fast to slow: a fixed topic without a partitioner, one with windowed keys, one with a partitioner, a
+topic chosen per record. Behaviour: ``SinkNode.process`` and ``RecordCollectorImpl.send``, 4.3.1.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pykstreams.core.types import Encoder, Forward, Headers, StreamPartitioner, 
 from pykstreams.runtime.collector import ANY_PARTITION, RecordCollector
 from pykstreams.runtime.failures import Failures
 from pykstreams.serdes.base import bind_serializer
+from pykstreams.topology.windowed_partitioner import WindowedPartitioner
 
 _Fail: TypeAlias = Callable[[Exception, Any, Any, int, Headers], None]
 _Write: TypeAlias = Callable[[Any, Any, int, Headers, int], None]
@@ -43,7 +44,10 @@ class Sink:
         """Gives the callable for a fixed topic."""
         write = self._writer(topic)
         if partitioner is not None:
-            return self._partitioned(topic, partitioner, write)
+            send_to_partition = self._partitioned(topic, partitioner, write)
+            if isinstance(partitioner, WindowedPartitioner):
+                return self._by_windowed_key(topic, partitioner.suffix_bytes, send_to_partition)
+            return send_to_partition
         encode_key = bind_serializer(self.key_serializer, topic)
         encode_value = bind_serializer(self.value_serializer, topic)
         produce, fail = self.collector.produce, self.fail
@@ -77,6 +81,46 @@ class Sink:
                 write(key, value, timestamp, headers, ANY_PARTITION)
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
+
+        return send
+
+    def _by_windowed_key(self, topic: str, suffix_bytes: int, slowly: Forward) -> Forward:
+        """Chooses the partition by the bytes of the key that come before those of its window."""
+        encode_key = bind_serializer(self.key_serializer, topic)
+        encode_value = bind_serializer(self.value_serializer, topic)
+        collector, node = self.collector, self.node
+        produce, wait, refused = collector.produce, collector.produce_when_there_is_room, collector.refused
+        time_zero, partitions_of, partition_for_key = (
+            collector.time_zero,
+            collector.partitions_of,
+            collector.partition_for_key,
+        )
+
+        def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                raw_key = encode_key(key, headers)
+                raw_value = encode_value(value, headers)
+                partition = partition_for_key(raw_key[:-suffix_bytes], partitions_of(topic, node))  # type: ignore[index]
+            except Exception:
+                raw_key = raw_value = None  # the error is left here, or it would show as the context of the next
+            else:
+                try:
+                    produce(
+                        topic,
+                        raw_value,
+                        raw_key,
+                        partition,
+                        None,
+                        None,
+                        timestamp or time_zero(),
+                        list(headers) if headers else None,
+                    )
+                except BufferError:
+                    wait(topic, raw_value, raw_key, partition, timestamp, headers)
+                except Exception as error:
+                    refused(error, ProducerRecord(topic, raw_key, raw_value, partition, timestamp, headers))
+                return
+            slowly(key, value, timestamp, headers)
 
         return send
 

@@ -6,30 +6,33 @@ Kafka Streams chooses so where a stream is written with a windowed serializer an
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.types import Encoder
 from pykstreams.serdes.base import bind_serializer
 from pykstreams.serdes.windowed import SessionWindowedSerializer, TimeWindowedSerializer
 
-_REMEMBERED_KEYS = 10_000
+_TIME_BYTES: Final = 8
 
 
 class WindowedPartitioner:
-    """A partitioner ``(topic, windowed key, value, number of partitions) -> partition``."""
+    """A partitioner ``(topic, windowed key, value, number of partitions) -> partition``.
+
+    The key alone is what comes before the last ``suffix_bytes`` of a serialized key: sinks know, and hash those bytes
+    without serializing the key again.
+    """
 
     def __init__(self, serializer: TimeWindowedSerializer[Any] | SessionWindowedSerializer[Any]) -> None:
+        self.suffix_bytes = _TIME_BYTES if isinstance(serializer, TimeWindowedSerializer) else 2 * _TIME_BYTES
         self._inner = serializer.inner
         self._encoders: dict[str, Encoder] = {}
-        self._partition = lru_cache(_REMEMBERED_KEYS)(partition_for_key)
 
     def __call__(self, topic: str, key: Any, value: Any, partitions: int) -> int:
         encode = self._encoders.get(topic)
         if encode is None:
             encode = self._encoders[topic] = bind_serializer(self._inner, topic)
-        return self._partition(cast("bytes", encode(key.key, ())), partitions)
+        return partition_for_key(cast("bytes", encode(key.key, ())), partitions)
 
 
 def windowed_partitioner(key_serializer: object) -> WindowedPartitioner | None:

@@ -10,7 +10,10 @@ from pykstreams.core.handlers import (
     ProductionExceptionHandler,
     SerializationExceptionOrigin,
 )
-from pykstreams.serdes import Serdes
+from pykstreams.core.hashing import partition_for_key
+from pykstreams.core.windows import Window, Windowed
+from pykstreams.serdes import Serdes, SessionWindowedSerde, TimeWindowedSerde
+from pykstreams.topology.windowed_partitioner import windowed_partitioner
 from tests.unit.runtime.fakes import FakeKafkaError, TaskBench, each, message, node, sink, source
 
 CONTINUE = {"processing.exception.handler": "pykstreams.core.handlers:LogAndContinueProcessingExceptionHandler"}
@@ -193,3 +196,75 @@ def rewired(bench):
     """Compiles the task once more, over a producer that was changed since."""
     bench.task.start({})
     return bench
+
+
+def to_windowed(key_serde, topic="out"):
+    """A sink for windowed keys; the source's keys are windowed, too."""
+    nodes = (
+        source("SOURCE", "in", children=("SINK",), key_deserializer=key_serde.deserializer),
+        sink(
+            "SINK", topic, key_serializer=key_serde.serializer, partitioner=windowed_partitioner(key_serde.serializer)
+        ),
+    )
+    return TaskBench(*nodes)
+
+
+WINDOWED = pytest.mark.parametrize(
+    "serde", [TimeWindowedSerde(Serdes.string(), 10), SessionWindowedSerde(Serdes.string())], ids=["time", "session"]
+)
+
+
+@WINDOWED
+@pytest.mark.parametrize("topic", ["out", lambda key, value, context: "out"], ids=["fixed", "chosen"])
+def test_windowed_keys_are_sent_to_the_partition_of_the_key_alone(serde, topic):
+    bench = to_windowed(serde, topic)
+    for start in (0, 10, 20):
+        raw = serde.serializer.serialize("in", Windowed("customer-3", Window(start, start + 10)))
+        bench.feed(message("in", 0, "v", 5, key=raw))
+
+    assert {partition_for_key(b"customer-3", 4)} == set(partitions(bench))
+
+
+def test_a_value_that_cannot_be_written_beside_a_windowed_key_says_where_and_what():
+    serde = TimeWindowedSerde(Serdes.string(), 10)
+    bench = TaskBench(
+        source("SOURCE", "in", children=("SINK",), key_deserializer=serde.deserializer),
+        sink(
+            "SINK",
+            "out",
+            key_serializer=serde.serializer,
+            value_serializer=Serdes.long().serializer,
+            partitioner=windowed_partitioner(serde.serializer),
+        ),
+    )
+    raw = serde.serializer.serialize("in", Windowed("a", Window(0, 10)))
+
+    with pytest.raises(StreamsError, match="value"):
+        bench.feed(message("in", 0, "v", 5, key=raw))
+
+
+def test_a_null_key_where_windowed_ones_are_written_is_an_error_of_the_sink():
+    bench = to_windowed(TimeWindowedSerde(Serdes.string(), 10))
+
+    with pytest.raises(ProcessingError, match="SINK failed"):
+        bench.feed(message("in", 0, "v", 5, key=None))
+
+
+def test_a_full_queue_is_waited_for_with_windowed_keys_too():
+    serde = TimeWindowedSerde(Serdes.string(), 10)
+    bench = to_windowed(serde)
+    produce, left = bench.producer.produce, [2]
+
+    def full(*args, **options):
+        if left[0]:
+            left[0] -= 1
+            raise BufferError
+        produce(*args, **options)
+
+    bench.producer.produce = full
+    bench.collector.produce = full
+    bench = rewired(bench)
+
+    bench.feed(message("in", 0, "v", 5, key=serde.serializer.serialize("in", Windowed("a", Window(0, 10)))))
+
+    assert [partition_for_key(b"a", 4)] == partitions(bench)

@@ -17,3 +17,13 @@ def test_all_windows_of_a_key_go_to_the_partition_of_the_key():
 def test_other_keys_are_left_to_the_producer():
     assert windowed_partitioner(Serdes.string().serializer) is None
     assert windowed_partitioner(None) is None
+
+
+def test_the_key_alone_is_what_comes_before_the_times_of_a_serialized_key():
+    for serde in (TimeWindowedSerde(StringSerde(), 10), SessionWindowedSerde(StringSerde())):
+        choose = windowed_partitioner(serde.serializer)
+        data = serde.serializer.serialize("t", Windowed("customer", Window(10, 20)))
+        assert choose is not None
+        assert data is not None
+
+        assert b"customer" == data[: -choose.suffix_bytes]
