@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -49,7 +50,8 @@ class _Draw:
         self.queries.append(self.rng.choice(reads))
 
     def table(self, number: int) -> None:
-        topic, parameters = f"glob{number}", {}
+        topic = f"glob{number}"
+        parameters: dict[str, Any] = {}
         if self.chance(0.7):
             store = f"gs{number}"
             content: dict[str, Json] = {"store": store}
@@ -143,8 +145,8 @@ class _Draw:
 
 def _program(rng: Random) -> Scenario:
     draw = _Draw(rng)
-    parts = [lambda n=n: draw.table(n) for n in range(rng.randint(0, 2))]
-    parts += [lambda n=n: draw.store(n) for n in range(rng.randint(0 if parts else 1, 2))]
+    parts = [partial(draw.table, number) for number in range(rng.randint(0, 2))]
+    parts += [partial(draw.store, number) for number in range(rng.randint(0 if parts else 1, 2))]
     rng.shuffle(parts)
     for part in parts:
         part()

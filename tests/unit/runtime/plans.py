@@ -7,8 +7,20 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pykstreams.core.config import StreamsConfig
+from pykstreams.processors import TableSource
+from pykstreams.state import Stores
+from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.internal_topics import repartition_topic
-from pykstreams.topology.plan import InternalTopic, Node, SinkNode, SourceNode, SubtopologyPlan, TopologyPlan
+from pykstreams.topology.plan import (
+    GlobalStorePlan,
+    InternalTopic,
+    Node,
+    ProcessorNode,
+    SinkNode,
+    SourceNode,
+    SubtopologyPlan,
+    TopologyPlan,
+)
 
 APPLICATION = "shop"
 
@@ -55,5 +67,12 @@ def part(
     )
 
 
-def plan(*parts: SubtopologyPlan) -> TopologyPlan:
-    return TopologyPlan(APPLICATION, parts, parts[0])
+def plan(*parts: SubtopologyPlan, global_stores: Iterable[GlobalStorePlan] = ()) -> TopologyPlan:
+    return TopologyPlan(APPLICATION, parts, parts[0], tuple(global_stores))
+
+
+def global_store(name: str, topic: str) -> GlobalStorePlan:
+    """The plan of a global table."""
+    builder: StoreBuilder[Any] = Stores.key_value_store_builder(Stores.in_memory_key_value_store(name), logging=False)
+    writer = ProcessorNode("KTABLE-SOURCE-9", TableSource(name), (name,), ())
+    return GlobalStorePlan(topic, source("KSTREAM-SOURCE-9", topic), writer, builder, False)

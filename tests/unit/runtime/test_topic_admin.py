@@ -19,7 +19,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.kafka_admin import TopicSpec
 from pykstreams.runtime.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.topology.plan import InternalTopic, TopologyPlan
-from tests.unit.runtime.plans import part, plan, sink, source
+from tests.unit.runtime.plans import global_store, part, plan, sink, source
 
 COMPACTED = {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}
 
@@ -337,3 +337,27 @@ def test_embedded_cluster_refuses_another_number_of_partitions() -> None:
         "an embedded "
         "cluster has 4 in every topic; leave the number out, or use a real cluster"
     )
+
+
+def test_topics_of_global_stores_have_partitions_and_no_tasks() -> None:
+    topology = plan(part(0, source("S", "orders")), global_stores=[global_store("rows", "names")])
+    layout = prepare(topology, FakeTopics({"orders": 1, "names": 7}))
+
+    assert layout.partitions["names"] == 7
+    assert layout.inputs == {TaskId(0, 0): frozenset({TopicPartition("orders", 0)})}
+
+
+def test_missing_topic_of_a_global_store_is_an_error_before_the_start() -> None:
+    topology = plan(part(0, source("S", "orders")), global_stores=[global_store("rows", "names")])
+
+    with pytest.raises(
+        MissingSourceTopicError,
+        match=r"^topic 'names', which global store 'rows' reads, does not exist on broker:9092 \(did you mean 'name'\?\)",
+    ):
+        prepare(topology, FakeTopics({"orders": 1, "name": 1}))
+
+
+def test_topics_of_global_stores_appear_on_an_embedded_cluster() -> None:
+    topology = plan(part(0, source("S", "orders")), global_stores=[global_store("rows", "names")])
+
+    assert prepare(topology, FakeTopics({}), embedded=True).partitions == {"orders": 4, "names": 4}

@@ -133,3 +133,27 @@ def test_workers_that_share_a_directory_have_different_process_ids(tmp_path: Pat
     assert third.process_id(lambda: "c") == "a"
     second.close()
     third.close()
+
+
+def test_workers_keep_global_stores_in_folders_of_their_own(tmp_path: Path, clock: Clock) -> None:
+    first, second = directory(tmp_path, clock), directory(tmp_path, clock)
+    for one in (first, second):
+        one.process_id(lambda: "an id")
+
+    assert [first.global_dir, second.global_dir] == [tmp_path / "shop" / "global-0", tmp_path / "shop" / "global-1"]
+
+
+def test_global_stores_need_the_lock_of_a_worker(tmp_path: Path, clock: Clock) -> None:
+    with pytest.raises(LockError, match="need the lock of a worker; ask for process_id first"):
+        directory(tmp_path, clock).global_dir  # noqa: B018
+
+
+def test_only_global_stores_of_workers_that_do_not_run_are_cleaned_up(tmp_path: Path, clock: Clock) -> None:
+    running, stopped = directory(tmp_path, clock), directory(tmp_path, clock)
+    for one in (running, stopped):
+        one.process_id(lambda: "an id")
+        one.global_dir.mkdir()
+    stopped.close()
+    directory(tmp_path, clock).clean_up_global()
+
+    assert sorted(path.name for path in (tmp_path / "shop").glob("global-*")) == ["global-0"]
