@@ -1,4 +1,4 @@
-"""Session windows: what merges, what is taken back and in which order, times, nulls, late records, emission on close."""
+"""Session windows: what merges, what is taken back and when, times, nulls, late records, emission on close."""
 
 from __future__ import annotations
 
