@@ -64,6 +64,7 @@ WORKLOADS = {
         Workload("w2-evicting", "w2 with Kafka's default cache", json_events, cache_bytes=DEFAULT_CACHE_BYTES),
         Workload("w2-uncached", "w2 without a cache", json_events, cache_bytes=0, same_output=True),
         Workload("w3", "re-key through a repartition topic and count", json_events, through=("by-user-repartition",)),
+        Workload("w4", "count in windows of a minute: RocksDB, changelog", json_events),
         Workload("w5", "join a stream with a table: RocksDB", json_events, table=customers, same_output=True),
         Workload("restore", "restore a store from its changelog", None, changelog="totals", restores=True),
     )

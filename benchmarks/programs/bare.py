@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition, murmur2
 from orjson import dumps, loads
 from rocksdict import BlockBasedOptions, Cache, Options, Rdict, WriteBatch, WriteOptions
 
@@ -218,6 +218,43 @@ class CountByUser:
             entry[2] = message.timestamp()[1]
 
 
+class CountByMinute:
+    """w4: rows are kept by key and start of the window; the output is partitioned by the key alone."""
+
+    def __init__(self, job: Job, send: Sender) -> None:
+        self.topics = [job.source]
+        self._changelog = f"{job.application_id}-counts-changelog"
+        Topics(job.brokers).create(self._changelog, compacted=True)
+        self._store = open_store(job, "counts")
+        self._sink, self._send = job.sink, send
+        self._dirty: dict[bytes, list[int]] = {}
+        """key and window -> [count, partition, timestamp]"""
+
+    def process(self, messages: Messages) -> None:
+        dirty, get = self._dirty, self._store.get
+        for message in messages:
+            loads(message.value())
+            timestamp = message.timestamp()[1]
+            key = message.key() + (timestamp - timestamp % 60_000).to_bytes(8, "big")
+            entry = dirty.get(key)
+            if entry is None:
+                stored = get(key)
+                count = 0 if stored is None else int.from_bytes(stored, "big")
+                dirty[key] = entry = [count, message.partition(), 0]
+            entry[0] += 1
+            entry[2] = timestamp
+
+    def flush(self) -> None:
+        batch, send, changelog, sink = WriteBatch(raw_mode=True), self._send, self._changelog, self._sink
+        for key, (count, partition, timestamp) in self._dirty.items():
+            value = count.to_bytes(8, "big")
+            batch.put(key, value)
+            send(changelog, key + b"\0\0\0\0", value, timestamp, partition)
+            send(sink, key, value, timestamp, murmur2(key[:-8], PARTITIONS))
+        self._store.write(batch)
+        self._dirty.clear()
+
+
 class JoinTable:
     """w5: the table is read to its end first, into RocksDB; its topic is also its changelog."""
 
@@ -247,6 +284,7 @@ WORK: dict[str, Callable[[Job, Sender], Work]] = {
     "w2-evicting": Aggregate,
     "w2-uncached": AggregateUncached,
     "w3": CountByUser,
+    "w4": CountByMinute,
     "w5": JoinTable,
 }
 

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
-from pykstreams import Consumed, Grouped, Joined, Materialized, Produced, Serdes, StreamsBuilder, Topology
-from pykstreams.serdes import JsonSerde
+from pykstreams import (
+    Consumed,
+    Grouped,
+    Joined,
+    Materialized,
+    Produced,
+    Serdes,
+    StreamsBuilder,
+    TimeWindows,
+    Topology,
+)
+from pykstreams.serdes import JsonSerde, WindowedSerdes
 
 Event = dict[str, Any]
 
@@ -79,6 +90,20 @@ def count_by_user(source: str, sink: str) -> Topology:
     return builder.build()
 
 
+def count_by_minute(source: str, sink: str) -> Topology:
+    """w4."""
+    builder = StreamsBuilder()
+    (
+        builder.stream(source, Consumed(key_serde=text, value_serde=json))
+        .group_by_key(Grouped(key_serde=text, value_serde=json))
+        .windowed_by(TimeWindows(timedelta(minutes=1)))
+        .count(materialized=Materialized("counts", key_serde=text, value_serde=number))
+        .to_stream()
+        .to(sink, Produced(key_serde=WindowedSerdes.time_windowed(text, timedelta(minutes=1)), value_serde=number))
+    )
+    return builder.build()
+
+
 def join_table(source: str, sink: str) -> Topology:
     """w5."""
 
@@ -105,6 +130,7 @@ TOPOLOGIES: dict[str, Callable[[str, str], Topology]] = {
     "w2-evicting": aggregate,
     "w2-uncached": aggregate,
     "w3": count_by_user,
+    "w4": count_by_minute,
     "w5": join_table,
     "restore": aggregate,
 }

@@ -1,3 +1,4 @@
+import java.time.Duration;
 import java.util.Locale;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
@@ -10,7 +11,10 @@ import org.apache.kafka.streams.kstream.Joined;
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.kstream.TimeWindows;
+import org.apache.kafka.streams.kstream.WindowedSerdes;
 import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.WindowStore;
 
 /** The workloads of programs/topologies.py. */
 final class Workloads {
@@ -43,6 +47,7 @@ final class Workloads {
       case "w1-string" -> filterMapString(builder, source, sink);
       case "w2", "w2-evicting", "w2-uncached", "restore" -> aggregate(builder, source, sink);
       case "w3" -> countByUser(builder, source, sink);
+      case "w4" -> countByMinute(builder, source, sink);
       case "w5" -> joinTable(builder, source, sink);
       default -> throw new IllegalArgumentException("no such workload: " + workload);
     }
@@ -97,6 +102,23 @@ final class Workloads {
                 .withValueSerde(NUMBER))
         .toStream()
         .to(sink, Produced.with(TEXT, NUMBER));
+  }
+
+  private static void countByMinute(StreamsBuilder builder, String source, String sink) {
+    Duration minute = Duration.ofMinutes(1);
+    Serde<Event> events = JsonSerde.of(Event.class);
+    builder.stream(source, Consumed.with(TEXT, events))
+        .groupByKey(Grouped.with(TEXT, events))
+        .windowedBy(TimeWindows.ofSizeWithNoGrace(minute))
+        .count(
+            Materialized.<String, Long, WindowStore<Bytes, byte[]>>as("counts")
+                .withKeySerde(TEXT)
+                .withValueSerde(NUMBER))
+        .toStream()
+        .to(
+            sink,
+            Produced.with(
+                WindowedSerdes.timeWindowedSerdeFrom(String.class, minute.toMillis()), NUMBER));
   }
 
   private static void joinTable(StreamsBuilder builder, String source, String sink) {
