@@ -11,6 +11,7 @@ from tests.conformance.values import Json
 
 _JAVA_HEADERS = ("__streams.errors.exception", "__streams.errors.message", "__streams.errors.stacktrace")
 _MISSING = object()
+_ALIGNED = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +108,15 @@ def _events(expected: list[Json], got: list[Json], messages: set[str]) -> list[D
 
 
 def _changes(left: list[Json], right: list[Json]) -> list[tuple[int, int, int, int]]:
-    """The stretches in which two lists differ: bounds in the one, bounds in the other."""
-    keys = [[json.dumps(item, sort_keys=True) for item in side] for side in (left, right)]
+    """The stretches in which two lists differ, among the first ``_ALIGNED`` behind what they begin with alike.
+
+    Bounds in the one, bounds in the other. Aligning takes the square of the length.
+    """
+    pairs = enumerate(zip(left, right, strict=False))
+    same = next((at for at, (one, other) in pairs if one != other), min(len(left), len(right)))
+    keys = [[json.dumps(item, sort_keys=True) for item in side[same : same + _ALIGNED]] for side in (left, right)]
     matcher = difflib.SequenceMatcher(None, keys[0], keys[1], autojunk=False)
-    return [(a, b, c, d) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal"]
+    return [(same + a, same + b, same + c, same + d) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal"]
 
 
 def _event(event: Json) -> str:
