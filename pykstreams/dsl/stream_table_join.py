@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pykstreams.core.errors import TopologyError
 from pykstreams.core.types import KeyValueMapper
 from pykstreams.dsl.options import Joined
 from pykstreams.dsl.repartitioning import repartitioned_for_join
@@ -36,7 +35,7 @@ def join_stream_with_table(
     graph.copartitioned.append(set(sources))
     name = graph.namer.named(options.name, "KSTREAM-LEFTJOIN-" if left else "KSTREAM-JOIN-")
     if options.grace_period is not None:
-        raise TopologyError(
+        raise ValueError(
             f"{name} has a grace period of {options.grace_period!r} and joins {table_place.name}, which is not "
             "versioned; leave grace_period away, or keep the table in a versioned store"
         )

@@ -64,6 +64,8 @@ class JoinProgram(Program):
             joined["other_value"] = SERDES[other.value]
         if self.chance(self.profile.named):
             joined["name"] = self.new("join-")
+        if self.chance(0.01):  # the table is not versioned: an error when the topology is built
+            joined["grace_ms"] = self.rng.choice([0, 20])
         with_key: dict[str, Json] = {"joiner_with_key": True} if self.chance(0.3) else {}
         self.used.add(table)
         op = self.rng.choice(["join", "left_join"])
