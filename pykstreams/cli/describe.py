@@ -15,10 +15,10 @@ from pykstreams.cli.options import SETTINGS_HELP, combined_config, settings_opti
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "mermaid", "dot", "json"]),
+    type=click.Choice(["text", "mermaid", "dot", "svg", "html", "json"]),
     default="text",
     show_default=True,
-    help="text: as Kafka Streams prints it. mermaid, dot: drawings. json: for programs.",
+    help="text: as Kafka Streams prints it. mermaid, dot, svg, html: drawings. json: for programs.",
 )
 def describe(
     topology: str, config_file: Path | None, pairs: tuple[str, ...], application_id: str | None, form: str
@@ -28,7 +28,7 @@ def describe(
     \b
         pykstreams describe word_count.py
         pykstreams describe shop.topology:build --format mermaid > shop.mmd
-        pykstreams describe word_count.py --format dot | dot -Tsvg > word_count.svg
+        pykstreams describe word_count.py --format html > word_count.html
     """
     from pykstreams.cli.loader import load_script
 
@@ -40,6 +40,10 @@ def describe(
             text = description.to_mermaid()
         case "dot":
             text = description.to_dot()
+        case "svg":
+            text = description.to_svg()
+        case "html":
+            text = description.to_html()
         case "json":
             import json
 

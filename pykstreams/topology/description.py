@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.types import TopicNameExtractor
-from pykstreams.topology import drawing
+from pykstreams.topology import drawing, picture
 from pykstreams.topology.definition import (
     NodeDefinition,
     ProcessorDefinition,
@@ -189,6 +189,14 @@ class TopologyDescription:
     def to_dot(self) -> str:
         """The same drawing for Graphviz."""
         return drawing.dot(self.to_dict())
+
+    def to_svg(self) -> str:
+        """The same as a picture that any browser shows; needs no other program."""
+        return picture.svg(self.to_dict())
+
+    def to_html(self) -> str:
+        """The picture in a page of its own, to be moved and enlarged there; needs no network."""
+        return picture.html(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """The description as plain values, for tools and tests."""

@@ -29,7 +29,7 @@ _DOT = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
+class Item:
     """Something with a shape; ``box`` is the number of the box it stands in, ``None`` outside of all."""
 
     key: str
@@ -39,7 +39,7 @@ class _Item:
 
 
 @dataclass(frozen=True, slots=True)
-class _Edge:
+class Edge:
     start: str
     end: str
     two_way: bool = False
@@ -47,8 +47,8 @@ class _Edge:
 
 def mermaid(description: dict[str, Any]) -> str:
     """A Mermaid flowchart from left to right."""
-    items, edges = _parts(description)
-    titles = _titles(description)
+    items, edges = parts_of(description)
+    titles = titles_of(description)
     ids = {item.key: f"n{i}" for i, item in enumerate(items)}
     lines = ["flowchart LR"]
     for box in [None, *sorted({item.box for item in items if item.box is not None})]:
@@ -57,7 +57,7 @@ def mermaid(description: dict[str, Any]) -> str:
         indent = "  " if box is None else "    "
         for item in items:
             if item.box == box:
-                lines.append(indent + ids[item.key] + _MERMAID[item.shape].format(item.label.replace('"', "&quot;")))
+                lines.append(indent + ids[item.key] + _MERMAID[item.shape].format(_entities(item.label)))
         if box is not None:
             lines.append("  end")
     lines += [f"  {ids[edge.start]} {'<-->' if edge.two_way else '-->'} {ids[edge.end]}" for edge in edges]
@@ -66,8 +66,8 @@ def mermaid(description: dict[str, Any]) -> str:
 
 def dot(description: dict[str, Any]) -> str:
     """A Graphviz digraph from left to right."""
-    items, edges = _parts(description)
-    titles = _titles(description)
+    items, edges = parts_of(description)
+    titles = titles_of(description)
     lines = ["digraph topology {", "  rankdir=LR;"]
     for box in [None, *sorted({item.box for item in items if item.box is not None})]:
         if box is not None:
@@ -84,15 +84,15 @@ def dot(description: dict[str, Any]) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _titles(description: dict[str, Any]) -> dict[int, str]:
+def titles_of(description: dict[str, Any]) -> dict[int, str]:
     """What is written over each box, by its number."""
     kinds = (("Sub-topology", "subtopologies"), ("Global store", "global_stores"))
     return {part["id"]: f"{title} {part['id']}" for title, kind in kinds for part in description[kind]}
 
 
-def _parts(description: dict[str, Any]) -> tuple[list[_Item], list[_Edge]]:
-    items: dict[str, _Item] = {}
-    edges: dict[_Edge, None] = {}
+def parts_of(description: dict[str, Any]) -> tuple[list[Item], list[Edge]]:
+    items: dict[str, Item] = {}
+    edges: dict[Edge, None] = {}
     for part in (*description["subtopologies"], *description["global_stores"]):
         for node in part["nodes"]:
             for item, edge in _node_parts(node, part["id"]):
@@ -102,32 +102,39 @@ def _parts(description: dict[str, Any]) -> tuple[list[_Item], list[_Edge]]:
     return list(items.values()), list(edges)
 
 
-def _node_parts(node: dict[str, Any], box: int) -> Iterator[tuple[_Item, _Edge | None]]:
+def _node_parts(node: dict[str, Any], box: int) -> Iterator[tuple[Item, Edge | None]]:
     key = f"node:{node['name']}"
-    me = _Item(key, node["name"], "processor", box)
+    me = Item(key, node["name"], "processor", box)
     yield me, None
     for topic in node.get("topics", ()):
         item = _topic(topic)
-        yield item, _Edge(item.key, key)
+        yield item, Edge(item.key, key)
     if node.get("pattern") is not None:
-        item = _Item(f"pattern:{node['pattern']}", f"/{node['pattern']}/", "dynamic", None)
-        yield item, _Edge(item.key, key)
+        item = Item(f"pattern:{node['pattern']}", f"/{node['pattern']}/", "dynamic", None)
+        yield item, Edge(item.key, key)
     for store in node.get("stores", ()):
-        item = _Item(f"store:{store}", store, "store", box)
-        yield item, _Edge(key, item.key, two_way=True)
+        item = Item(f"store:{store}", store, "store", box)
+        yield item, Edge(key, item.key, two_way=True)
     if node.get("topic") is not None:
         item = _topic(node["topic"])
-        yield item, _Edge(key, item.key)
+        yield item, Edge(key, item.key)
     elif node.get("dynamic"):
-        item = _Item(f"dynamic:{node['name']}", "topic chosen per record", "dynamic", None)
-        yield item, _Edge(key, item.key)
+        item = Item(f"dynamic:{node['name']}", "topic chosen per record", "dynamic", None)
+        yield item, Edge(key, item.key)
     for child in node["successors"]:
-        yield me, _Edge(key, f"node:{child}")
+        yield me, Edge(key, f"node:{child}")
 
 
-def _topic(topic: dict[str, Any]) -> _Item:
+def _topic(topic: dict[str, Any]) -> Item:
     shape: Shape = "internal" if topic["internal"] else "topic"
-    return _Item(f"topic:{topic['name']}", topic["name"], shape, None)
+    return Item(f"topic:{topic['name']}", topic["name"], shape, None)
+
+
+def _entities(text: str) -> str:
+    """What Mermaid would take for HTML, or for one of its own character codes (``#``), as such codes."""
+    return (
+        text.replace("#", "#35;").replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+    )
 
 
 def _quoted(text: str) -> str:

@@ -208,6 +208,10 @@ class Topology:
         """The nodes by sub-topology; ``str()`` of it is the text that Kafka Streams prints."""
         return describe(self._definition, self._config)
 
+    def to_mermaid(self) -> str:
+        """A Mermaid flowchart of what ``describe`` shows."""
+        return self.describe().to_mermaid()
+
     def plan(self, config: StreamsConfig) -> TopologyPlan:
         """The frozen plan that the runtime works from."""
         return make_plan(self._definition, config)

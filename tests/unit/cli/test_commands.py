@@ -161,7 +161,10 @@ def test_describe_prints_the_text_of_kafka_streams(invoke: Invoke, tmp_path: Pat
     assert result.output.startswith("Topologies:\n   Sub-topology: 0\n    Source: KSTREAM-SOURCE-0000000000")
 
 
-@pytest.mark.parametrize(("form", "start"), [("mermaid", "flowchart"), ("dot", "digraph")])
+@pytest.mark.parametrize(
+    ("form", "start"),
+    [("mermaid", "flowchart"), ("dot", "digraph"), ("svg", "<?xml"), ("html", "<!DOCTYPE html>")],
+)
 def test_describe_draws(invoke: Invoke, tmp_path: Path, form: str, start: str) -> None:
     assert invoke("describe", write(tmp_path), "--format", form).output.startswith(start)
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from pykstreams import Grouped, StreamsBuilder
+from pykstreams import Grouped, StreamsBuilder, Topology
 
 
 @pytest.fixture
@@ -38,6 +38,13 @@ def test_every_edge_in_mermaid_joins_two_declared_items(description):
 def test_quotes_in_names_do_not_break_the_drawings(description):
     assert "audit&quot;" in description.to_mermaid()
     assert 'audit\\"' in description.to_dot()
+
+
+def test_what_mermaid_would_take_for_html_or_a_code_is_text():
+    topology = Topology()
+    topology.add_source("<b>#1</b> & more", "in")
+
+    assert '["&lt;b&gt;#35;1&lt;/b&gt; &amp; more"]' in topology.to_mermaid()
 
 
 def test_dot_has_a_cluster_for_each_sub_topology(description):
