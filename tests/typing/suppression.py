@@ -17,5 +17,5 @@ def wrong(totals: KTable[str, float]) -> None:
     totals.suppress(BufferConfig())  # type: ignore[arg-type]
     Suppressed.until_window_closes()  # type: ignore[call-arg]
     Suppressed.until_time_limit("1m", BufferConfig())  # type: ignore[arg-type]
-    BufferConfig(10)  # type: ignore[misc]
+    BufferConfig(10)  # type: ignore[call-arg]
     BufferConfig(when_full="shut_down")  # type: ignore[arg-type]
