@@ -27,7 +27,7 @@ from typing import Any
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
-from pykstreams.core.windows import EmitStrategy, SlidingWindows, Window, Windowed
+from pykstreams.core.windows import EmitStrategy, SlidingWindows, in_window
 from pykstreams.processors.emit_on_close import Closed, EmitClosed, emitter_of_closed
 from pykstreams.processors.late_records import LATE, late_outlet, result_outlet
 from pykstreams.processors.table_forwarding import Emit, forwarder
@@ -202,7 +202,7 @@ class _Sliding:
         time = timestamp if old is None or timestamp > stored else stored
         self._put_row(key, start, new, time)
         if self._emit is not None:
-            self._emit(Windowed(key, Window(start, end)), new, old, time, headers, True)
+            self._emit(in_window(key, start, end), new, old, time, headers, True)
         return True
 
     def _open_right(self, key: Any, holds: tuple[int, Any, int], timestamp: int, headers: Headers) -> None:
@@ -211,7 +211,7 @@ class _Sliding:
         start = timestamp + 1
         self._put_row(key, start, value, time)
         if self._emit is not None:
-            self._emit(Windowed(key, Window(start, start + self._difference)), value, None, time, headers, True)
+            self._emit(in_window(key, start, start + self._difference), value, None, time, headers, True)
 
 
 def _closed(windows: SlidingWindows) -> Closed:

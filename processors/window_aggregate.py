@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Aggregator, Forward, Headers, Initializer, Reducer
-from pykstreams.core.windows import EmitStrategy, TimeWindows, Window, Windowed, Windows
+from pykstreams.core.windows import EmitStrategy, TimeWindows, Windows, in_window
 from pykstreams.processors.emit_on_close import Closed, EmitClosed, emitter_of_closed
 from pykstreams.processors.late_records import LATE, late_outlet, result_outlet
 from pykstreams.processors.stream_aggregate import owned_rows
@@ -120,7 +120,7 @@ def _adder(
             fail(error, key, value, timestamp, headers)
             return False
         if emit is not None:
-            emit(Windowed(key, Window(start, end)), new, old, time, headers, True)
+            emit(in_window(key, start, end), new, old, time, headers, True)
         return True
 
     return add

@@ -63,6 +63,26 @@ class Windowed(Generic[K]):
         return f"[{self.key}@{self.window.start}/{self.window.end}]"
 
 
+_new = object.__new__
+_set_start, _set_end = (Window.__dict__[slot].__set__ for slot in ("start", "end"))
+_set_key, _set_window = (Windowed.__dict__[slot].__set__ for slot in ("key", "window"))
+
+
+def in_window(key: K, start: int, end: int) -> Windowed[K]:
+    """Makes a key inside a window whose times are known to be right, at about half the cost of the constructors.
+
+    >>> in_window("a", 0, 10) == Windowed("a", Window(0, 10))
+    True
+    """
+    window = _new(Window)
+    _set_start(window, start)
+    _set_end(window, end)
+    windowed: Windowed[K] = _new(Windowed)
+    _set_key(windowed, key)
+    _set_window(windowed, window)
+    return windowed
+
+
 class EmitStrategy(Enum):
     """When a windowed aggregation hands on its results: at each update, or once, when the window is closed.
 

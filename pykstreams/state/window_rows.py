@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from pykstreams.core.types import Headers
-from pykstreams.core.windows import Window, Windowed
+from pykstreams.core.windows import Windowed, in_window
 from pykstreams.state.caching import IMMUTABLE, UNSET, CacheEntry, CachingStore
 from pykstreams.state.composed_keys import LAST_TIME, WindowKeySchema
 from pykstreams.state.engine import BytesStore
@@ -142,7 +142,7 @@ def windowed_key(codec: RowCodec, schema: WindowKeySchema, size_ms: int) -> Call
 
     def windowed(composed: bytes) -> Windowed[Any]:
         key, start, _ = unpack(composed)
-        return Windowed(decode_key(key, ()), Window(start, min(start + size_ms, LAST_TIME)))
+        return in_window(decode_key(key, ()), start, min(start + size_ms, LAST_TIME))
 
     return windowed
 
