@@ -61,12 +61,15 @@ class GlobalCheckpoint:
         return max((number for number, _ in self._commits), default=0)
 
     def offsets(self, topic: str, number: int | None) -> dict[TopicPartition, int] | None:
-        """Where to go on with a topic whose store was last durable under a number; ``None`` when that is not known."""
+        """Where to go on with a topic whose store was last durable under a number; ``None`` when that is not known.
+
+        It is not for a store that another topic fed before, either.
+        """
         known = [commit for commit in self._commits if number is not None and commit[0] <= number]
         if not known:
             return None
         newest = max(known, key=lambda commit: commit[0])[1]
-        return {place: offset for place, offset in newest.items() if place.topic == topic}
+        return {place: offset for place, offset in newest.items() if place.topic == topic} or None
 
     def add(self, number: int, offsets: Mapping[TopicPartition, int]) -> None:
         """Writes down what a commit stood for."""

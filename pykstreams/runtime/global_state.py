@@ -130,13 +130,12 @@ class GlobalState:
 
         State whose offsets are not known is deleted.
         """
-        if not self._checkpoint.load():
-            self._delete()
+        known = self._checkpoint.load()
+        if not known:
+            self._delete(self._directory)
         self._open_stores()
-        if not self._find_offsets():
-            log.warning("global stores in %r stand for no known offsets; they are read anew", str(self._directory))
-            self.start_anew()
-            return
+        if known:
+            self._find_offsets()
         self._start_processors()
 
     def start_anew(self) -> None:
@@ -222,7 +221,7 @@ class GlobalState:
         for kept in (self._stores, self._views, self._feeds, self.offsets):
             kept.clear()
         if wipe:
-            self._delete()
+            self._delete(self._directory)
         for further in errors[1:]:
             log.error("closing global stores went wrong once more", exc_info=further)
         if errors:
@@ -245,8 +244,6 @@ class GlobalState:
         self.uncommitted += count
 
     def _open_stores(self) -> None:
-        topics = {plan.store.name: plan.topic for plan in self._plans}
-        context = GlobalStoreContext(self._state, topics, self._cache)
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -255,28 +252,34 @@ class GlobalState:
                 "to write there, or set state.dir to a folder where it has"
             ) from error
         for plan in self._plans:
-            store = plan.store.build()
-            self._stores[store.name] = store
-            store.init(context)
-            self._state.stores[store.name] = SharedStore(store, self._lock)
-            self._views[store.name] = ReadOnlyStore(store, self._lock, plan.topic)
+            self._open_store(plan)
 
-    def _find_offsets(self) -> bool:
-        """Looks up where reading goes on; false when that is not known of some store."""
-        numbers = {
-            plan.topic: store.committed_offset()
-            for plan in self._plans
-            if (store := self._stores[plan.store.name]).persistent
-        }
-        self._number = max(self._checkpoint.last, *(number or 0 for number in (0, *numbers.values())))
-        if self._checkpoint.last == 0:
-            return all(number is None for number in numbers.values())
-        for topic, number in numbers.items():
-            found = self._checkpoint.offsets(topic, number)
-            if found is None:
-                return False
-            self.offsets.update(found)
-        return True
+    def _open_store(self, plan: GlobalStorePlan) -> None:
+        store = plan.store.build()
+        self._stores[store.name] = store
+        store.init(GlobalStoreContext(self._state, {store.name: plan.topic}, self._cache))
+        self._state.stores[store.name] = SharedStore(store, self._lock)
+        self._views[store.name] = ReadOnlyStore(store, self._lock, plan.topic)
+
+    def _find_offsets(self) -> None:
+        """Looks up where reading goes on; a store of which that is not known is emptied."""
+        self._number = self._checkpoint.last
+        for plan in self._plans:
+            store = self._stores[plan.store.name]
+            if not store.persistent:
+                continue
+            number = store.committed_offset()
+            self._number = max(self._number, number or 0)
+            offsets = self._checkpoint.offsets(plan.topic, number)
+            if offsets is None:
+                log.warning(
+                    "global store %r stands for no known offset of topic %s; it is read anew", store.name, plan.topic
+                )
+                store.close()
+                self._delete(self._directory / "rocksdb" / store.name)
+                self._open_store(plan)
+            else:
+                self.offsets.update(offsets)
 
     def _start_processors(self) -> None:
         for plan in self._plans:
@@ -295,10 +298,10 @@ class GlobalState:
                 except Exception as error:
                     raise StreamsError(f"init of {name}, which feeds a global store, failed: {error!r}") from error
 
-    def _delete(self) -> None:
+    @staticmethod
+    def _delete(folder: Path) -> None:
         try:
-            if self._directory.is_dir():
-                shutil.rmtree(self._directory)
+            if folder.is_dir():
+                shutil.rmtree(folder)
         except OSError as error:
-            where = str(self._directory)
-            raise ProcessorStateError(f"{where!r} cannot be deleted: {error}; delete it by hand") from error
+            raise ProcessorStateError(f"{str(folder)!r} cannot be deleted: {error}; delete it by hand") from error

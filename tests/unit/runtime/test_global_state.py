@@ -226,7 +226,7 @@ def test_state_without_a_checkpoint_is_deleted(tmp_path: Path, content: str | No
     assert (rows(again), again.offsets) == ({}, {})
 
 
-def test_store_that_was_added_is_read_from_the_beginning_and_so_are_the_others(tmp_path: Path) -> None:
+def test_store_that_was_added_is_read_from_the_beginning_and_the_others_go_on(tmp_path: Path) -> None:
     state = opened(table(), tmp_path)
     state.update([message("table", 0, "a", "1")])
     state.commit()
@@ -235,8 +235,20 @@ def test_store_that_was_added_is_read_from_the_beginning_and_so_are_the_others(t
     builder.global_table("second", materialized="more")
     again = opened(builder, tmp_path)
 
-    assert again.offsets == {}
-    assert rows(again) == rows(again, "more") == {}
+    assert again.offsets == {TABLE: 1}
+    assert (rows(again), rows(again, "more")) == ({"a": "1"}, {})
+
+
+def test_store_that_another_topic_feeds_now_is_emptied(tmp_path: Path) -> None:
+    state = opened(table(), tmp_path)
+    state.update([message("table", 0, "a", "1")])
+    state.commit()
+    state.close()
+    builder = StreamsBuilder()
+    builder.global_table("second", materialized="rows")
+    again = opened(builder, tmp_path)
+
+    assert (rows(again), again.offsets) == ({}, {})
 
 
 def test_folder_that_cannot_be_made_is_an_error_with_the_cure(tmp_path: Path) -> None:
