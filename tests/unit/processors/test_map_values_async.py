@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import re
 import threading
 import weakref
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 
 from pykstreams.core.errors import ProcessingError
 from pykstreams.core.handlers import ErrorHandlerResponse, LogAndContinueProcessingExceptionHandler
-from pykstreams.processors import MapValuesAsync
+from pykstreams.processors import MapValuesAsync, map_values_async
 from pykstreams.processors.event_loop import EventLoopThread
 from tests.unit.runtime.fakes import Gates, TaskBench, each, message, node, sink, source
 
@@ -446,6 +447,33 @@ def test_closing_cancels_what_runs(make_bench: Any) -> None:
     assert pairs_sent(bench) == []
 
 
+def test_coroutine_that_will_not_be_cancelled_is_left_behind_with_a_warning(
+    make_bench: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(map_values_async, "_CANCEL_S", 0.01)
+    started, thread = threading.Event(), EventLoopThread("test")
+    let_go = asyncio.Event()
+
+    async def stubborn(value: str) -> str:
+        started.set()
+        while not let_go.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await let_go.wait()
+        return value
+
+    bench = make_bench(stubborn, event_loop=thread)
+    feed(bench, ("a", "1"))
+    assert started.wait(20)
+    bench.task.close()
+    loop = thread.acquire()
+    loop.call_soon_threadsafe(let_go.set)
+    asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(20)
+    thread.release()
+
+    assert re.search(r"stubborn \(line \d+\) of ASYNC did not end within 0.01 s of being cancelled", caplog.text)
+    assert pairs_sent(bench) == []
+
+
 def test_thread_of_the_event_loop_lives_as_long_as_a_task_needs_it(make_bench: Any) -> None:
     loop = EventLoopThread("test")
     before = loop.is_running
@@ -487,10 +515,12 @@ def test_nothing_of_a_record_is_kept_once_it_has_left(make_bench: Any) -> None:
         made.append(weakref.ref(result))
         return result
 
-    bench = make_bench(give)
+    thread = EventLoopThread("test")
+    bench = make_bench(give, event_loop=thread)
     feed(bench, ("a", "1"), ("b", "2"))
     bench.wait_for(running=0)
     bench.task.process(10)
-    bench.wait_for(running=0)
+    asyncio.run_coroutine_threadsafe(asyncio.sleep(0), thread.acquire()).result(20)  # the loop has let go of them, too
+    thread.release()
 
     assert [bench.task.unfinished, *(ref() for ref in made)] == [0, None, None]
