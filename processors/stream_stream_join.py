@@ -2,10 +2,11 @@
 
 ``KeepForJoin`` writes the records of one side to that side's window store, which keeps several records of a key and
 time apart; ``StreamStreamJoin`` reads the store of the other side. In left and outer joins a record without a partner
-waits in a store that both sides share, ordered by time, until its window is closed: no result is ever taken back
-(KAFKA-10847). Records of either side look for windows that have closed, at most once in an interval of wall-clock time.
+waits in a store that both sides share, ordered by time, until its window is closed (KAFKA-10847). Records of either
+side look for windows that have closed, at most once in an interval of wall-clock time.
 
-Invariant: a record waits, or has had a result, never both; it waits only while its window may still get a partner.
+Invariant: a record that waits has had no result yet. Only a record behind the others, whose window lies before the
+newest record of both sides, does not wait for a partner that is later still: it is joined with ``None`` at once.
 
 Source: ``KStreamJoinWindow``, ``KStreamKStreamJoin`` and its two sides, ``KStreamKStreamSelfJoin``, 4.3.1.
 """
@@ -136,7 +137,7 @@ class StreamStreamJoin:
                     forward(key, result, timestamp if timestamp > time else time, headers)
                 if not alone:
                     return
-                if last < progress.stream_time:  # late, so that nothing can come any more: it need not wait
+                if last < progress.stream_time:
                     forward(key, join(key, value, None), timestamp, headers)
                     return
                 progress.note(timestamp)
