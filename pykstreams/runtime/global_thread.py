@@ -94,6 +94,11 @@ class GlobalThread:
         """The stores by name, as tasks may see them."""
         return self._state.views
 
+    @property
+    def is_current(self) -> bool:
+        """Whether it is this thread that asks."""
+        return self._thread is threading.current_thread()
+
     def start(self, given_up: Callable[[], bool] = lambda: False) -> bool:
         """Starts the thread and waits for the stores; false when it was stopped, or ``given_up`` said so, before.
 
@@ -110,7 +115,7 @@ class GlobalThread:
     def stop(self) -> None:
         """Commits and closes the stores, and ends the thread."""
         self._stopping.set()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
+        if self._thread.is_alive() and not self.is_current:
             self._thread.join()
 
     def _run(self) -> None:

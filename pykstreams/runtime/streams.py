@@ -186,7 +186,8 @@ class KafkaStreams:
             self._finish()
         for worker in list(self._workers.values()):
             worker.stop(leave=leave)
-        if threading.current_thread() in self._threads.values():  # from a listener: it cannot wait for itself
+        own = threading.current_thread() in self._threads.values()
+        if own or (self._global is not None and self._global.is_current):  # from a listener: it cannot wait for itself
             return False
         seconds = None if timeout is None else duration_ms(timeout, "timeout") / 1000
         with self._changed:

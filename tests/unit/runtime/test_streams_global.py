@@ -107,6 +107,23 @@ def test_failure_of_a_global_store_ends_the_application_whatever_the_handler_say
     assert "feed-0 offset 0" in str(streams.error)
 
 
+def test_handler_of_a_failed_global_store_may_close_the_application(
+    make: Callable[..., KafkaStreams], embedded_cluster: EmbeddedCluster
+) -> None:
+    closed: list[bool] = []
+
+    def close_from_the_handler(error: BaseException) -> StreamThreadExceptionResponse:
+        closed.append(streams.close(20_000))
+        return StreamThreadExceptionResponse.SHUTDOWN_CLIENT
+
+    streams = make(uncaught_exception_handler=close_from_the_handler)
+    streams.start()
+    send(embedded_cluster, "bad")
+
+    assert streams.wait(20_000).has_completed_shutdown
+    assert "feed-0 offset 0" in str(streams.error)
+
+
 def test_closing_while_global_stores_are_read_gives_up_reading(
     make: Callable[..., KafkaStreams], embedded_cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
