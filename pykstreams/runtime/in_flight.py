@@ -1,7 +1,7 @@
 """The records of a task that are in flight: taken by an operator that finishes later, and not handed on yet.
 
-Invariant: while ``held``, which is from the moment a commit is due until it is done, no record is taken; so what is in
-flight only gets less.
+Invariant: while ``held``, which is from the moment a commit is due until it is done, no record is taken and no
+punctuator runs; so what is in flight only gets less, but for what caches send when they are flushed.
 """
 
 from __future__ import annotations

@@ -216,9 +216,12 @@ class Task:
         return count
 
     def punctuate(self, now_ms: int) -> bool:
-        """Runs the wall-clock punctuators that are due; tells whether any was."""
+        """Runs the wall-clock punctuators that are due; tells whether any was.
+
+        While a commit waits for records in flight they wait, too: what they send could keep it waiting for ever.
+        """
         schedules = self._state.wall_clock_schedules
-        if now_ms < schedules.next_due[0]:
+        if now_ms < schedules.next_due[0] or self._state.in_flight.held:
             return False
         ran = schedules.fire(now_ms)
         self._commit_needed |= ran
@@ -228,8 +231,8 @@ class Task:
         """Gets ready for a commit; true when nothing is in flight and caches are flushed, and so ``prepare_commit`` may
         be called.
 
-        From the first call until ``post_commit`` no record is taken; call it again when something has finished. At once
-        true without operators that finish later, or when there is nothing to commit.
+        From the first call until ``post_commit`` no record is taken and no punctuator runs; call it again when
+        something has finished. At once true without operators that finish later, or when there is nothing to commit.
         """
         in_flight = self._state.in_flight
         if not in_flight or not self.commit_needed:

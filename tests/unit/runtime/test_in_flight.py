@@ -112,6 +112,35 @@ def test_wall_clock_punctuators_run_while_records_wait() -> None:
     bench.task.close()
 
 
+def test_punctuator_that_sends_records_all_the_time_cannot_keep_a_commit_waiting() -> None:
+    gates = Gates()
+
+    def build(context: Any) -> Any:
+        def send(time: int) -> None:
+            context.forward("k", f"at {time}", time, ())
+
+        context.on_init(lambda: context.processing.schedule(10, PunctuationType.WALL_CLOCK_TIME, send))
+        return context.forward
+
+    bench = TaskBench(
+        source("SOURCE", "in", children=("TIMER",)),
+        node("TIMER", Operator(build), "ASYNC"),
+        node("ASYNC", MapValuesAsync(gates, event_loop=LOOP), "SINK"),
+        sink("SINK", "out"),
+    )
+    bench.feed(*records("a"))
+    bench.task.settle()
+    bench.clock.advance(10)
+    while_waiting = bench.task.punctuate(bench.clock.now_ms())
+    gates["a"].set_result("a")
+    bench.wait_for(running=0)
+    bench.commit()
+    afterwards = bench.task.punctuate(bench.clock.now_ms())
+
+    assert (while_waiting, afterwards, bench.task.unfinished) == (False, True, 1)
+    bench.task.close()
+
+
 def test_records_that_a_cache_sends_at_the_commit_are_waited_for_and_committed_with_it() -> None:
     """A cache above the operator is flushed by ``settle``; what it sends is in flight then."""
     gates, flushed = Gates(), []

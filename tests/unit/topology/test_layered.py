@@ -79,7 +79,7 @@ def test_links_start_and_end_where_they_are_fixed() -> None:
 NAMES = "abcdefghij"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     count=st.integers(1, 10),
     pairs=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=18),
