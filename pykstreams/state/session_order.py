@@ -13,7 +13,8 @@ import struct
 from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
-from typing import Final
+from itertools import chain
+from typing import Final, TypeAlias
 
 from pykstreams.state.caching import MEASURED_PUTS, CachingStore
 from pykstreams.state.composed_keys import LAST_TIME, SessionKeySchema, number_of, prefix_of
@@ -21,6 +22,9 @@ from pykstreams.state.engine import BytesStore, Engine, Row, after
 from pykstreams.state.ordered import merged
 from pykstreams.state.segments import SegmentedEngine
 from pykstreams.state.session_index import EndIndex
+
+Wanted: TypeAlias = Callable[[tuple[bytes, object]], bool]
+"""Tells whether a row is wanted."""
 
 _TIMES: Final = struct.Struct(">qq")
 _SUFFIX: Final = _TIMES.size
@@ -36,6 +40,7 @@ class SessionOrder(ABC):
     ) -> None:
         self._engine = engine
         self._scan = top.scan
+        self._scan_below = top.scan if cache is None else cache.below.scan
         self._cache = cache
         self._schema = schema
 
@@ -56,6 +61,17 @@ class SessionOrder(ABC):
     @abstractmethod
     def ended(self, earliest_end: int, latest_end: int) -> Iterator[Row]:
         """The sessions that end between two times, both inclusive."""
+
+    def _with_cached(self, first: bytes | None, below: Iterator[Row], wanted: Wanted, reverse: bool) -> Iterator[Row]:
+        """The wanted rows of the layers below the cache, merged with those that the cache has from ``first`` on.
+
+        All that the cache has from there on counts as used. What is merged, and not only what is shown, has to be what
+        is wanted: a cache over memory has the earliest start first, and the order of the two differs there.
+        """
+        found = filter(wanted, below)
+        if self._cache is None:
+            return found
+        return merged(filter(wanted, self._cache.above(first, None, reverse)), found, reverse)
 
 
 class SegmentOrder(SessionOrder):
@@ -94,11 +110,12 @@ class SegmentOrder(SessionOrder):
     def of_keys(
         self, lower: bytes | None, upper: bytes | None, earliest_end: int, latest_start: int, reverse: bool
     ) -> Iterator[Row]:
-        for number in self._numbers(earliest_end, reverse):
-            first = prefix_of(number) + (lower or b"")
-            for row in self._scan(first, prefix_of(number + 1), reverse):
-                if _is_between(row[0], lower, upper, earliest_end, latest_start):
-                    yield row
+        numbers = self._kept_numbers(earliest_end)
+        below = chain.from_iterable(
+            self._scan_below(prefix_of(number) + (lower or b""), prefix_of(number + 1), reverse)
+            for number in (reversed(numbers) if reverse else numbers)
+        )
+        return self._with_cached(_lowest(lower), below, _between(lower, upper, earliest_end, latest_start), reverse)
 
     def ended(self, earliest_end: int, latest_end: int) -> Iterator[Row]:
         # As in Kafka Streams, what is hidden from other reads is found here until its segment is dropped: windows are
@@ -117,19 +134,21 @@ class SegmentOrder(SessionOrder):
 
     def _numbers(self, earliest_end: int, reverse: bool) -> range | list[int]:
         """The segments that may hold sessions with such an end."""
-        width = self._schema.prefix_ms
-        first = max(earliest_end, 0) // width
-        last = max(self._last_put // width, self._engine.last_number)
-        kept_from = self._engine.first_number
-        numbers: range | list[int]
-        if self._cache is None:
-            numbers = range(max(first, kept_from), last + 1)
-        elif last - first < _FEW_SEGMENTS:
-            numbers = range(first, last + 1)
-        else:  # a cache may still know sessions that the engine has forgotten
-            cached = map(number_of, self._cache.prefixes(prefix_of(first), None))
-            numbers = sorted({*cached, *range(max(first, kept_from), last + 1)})
+        numbers: range | list[int] = self._kept_numbers(earliest_end)
+        if self._cache is not None:  # which may still know sessions that the engine has forgotten
+            width = self._schema.prefix_ms
+            first, last = max(earliest_end, 0) // width, max(self._last_put // width, self._engine.last_number)
+            if last - first < _FEW_SEGMENTS:
+                numbers = range(first, last + 1)
+            else:
+                cached = map(number_of, self._cache.prefixes(prefix_of(first), None))
+                numbers = sorted({*cached, *numbers})
         return numbers[::-1] if reverse else numbers
+
+    def _kept_numbers(self, earliest_end: int) -> range:
+        """The segments of the engine that may hold sessions with such an end."""
+        engine = self._engine
+        return range(max(max(earliest_end, 0) // self._schema.prefix_ms, engine.first_number), engine.last_number + 1)
 
 
 class TimeOrder(SessionOrder):
@@ -165,7 +184,8 @@ class TimeOrder(SessionOrder):
         cache = self._cache
         if cache is not None and len(cache.keys) <= MEASURED_PUTS:
             first = self._schema.pack(key, 0, max(earliest_end, 0))
-            yield from self._found(first, key, key, earliest_end, latest_start, reverse)
+            below = self._scan_below(first, None, reverse)
+            yield from self._with_cached(first, below, _between(key, key, earliest_end, latest_start), reverse)
             return
         known = self._by_key.get(key)
         if known is None:
@@ -180,30 +200,11 @@ class TimeOrder(SessionOrder):
     def of_keys(
         self, lower: bytes | None, upper: bytes | None, earliest_end: int, latest_start: int, reverse: bool
     ) -> Iterator[Row]:
-        first = prefix_of(max(earliest_end, 0))
-        return self._found(first, lower, upper, earliest_end, latest_start, reverse)
+        below = self._scan_below(prefix_of(max(earliest_end, 0)), None, reverse)
+        return self._with_cached(_lowest(lower), below, _between(lower, upper, earliest_end, latest_start), reverse)
 
     def ended(self, earliest_end: int, latest_end: int) -> Iterator[Row]:
         return self._scan(prefix_of(max(earliest_end, 0)), prefix_of(min(latest_end, LAST_TIME - 1) + 1), False)
-
-    def _found(
-        self,
-        first: bytes,
-        lower: bytes | None,
-        upper: bytes | None,
-        earliest_end: int,
-        latest_start: int,
-        reverse: bool,
-    ) -> Iterator[Row]:
-        def wanted(row: tuple[bytes, object]) -> bool:
-            return _is_between(row[0], lower, upper, earliest_end, latest_start)
-
-        cache = self._cache
-        if cache is None:
-            return filter(wanted, self._scan(first, None, reverse))
-        # The cache has the earliest start first: what is merged, and not only what is shown, has to be what is wanted.
-        above = filter(wanted, cache.above(first, None, reverse))
-        return merged(above, filter(wanted, cache.below.scan(first, None, reverse)), reverse)
 
     def _added(self) -> None:
         self._count += 1
@@ -269,14 +270,23 @@ class _Nothing:
         return iter(())
 
 
-def _is_between(
-    composed: bytes, lower: bytes | None, upper: bytes | None, earliest_end: int, latest_start: int
-) -> bool:
-    key = composed[8:-_SUFFIX]
-    if (lower is not None and key < lower) or (upper is not None and key > upper):
-        return False
-    end, start = _TIMES.unpack(composed[-_SUFFIX:])
-    return bool(end >= earliest_end and start <= latest_start)
+def _between(lower: bytes | None, upper: bytes | None, earliest_end: int, latest_start: int) -> Wanted:
+    """Tells whether a row is one of the sessions of some keys and of some time."""
+
+    def wanted(row: tuple[bytes, object]) -> bool:
+        composed = row[0]
+        key = composed[8:-_SUFFIX]
+        if (lower is not None and key < lower) or (upper is not None and key > upper):
+            return False
+        end, start = _TIMES.unpack(composed[-_SUFFIX:])
+        return bool(end >= earliest_end and start <= latest_start)
+
+    return wanted
+
+
+def _lowest(key: bytes | None) -> bytes | None:
+    """Where the cache is read from for a range of keys; of the time it takes no notice (``CachingSessionStore``)."""
+    return None if key is None else prefix_of(0) + key + bytes(_SUFFIX)
 
 
 def _holds(known: list[tuple[int, int]], session: tuple[int, int]) -> bool:

@@ -23,6 +23,7 @@ def _aggregation(rng: Random) -> tuple[str, str, dict[str, Json]]:
         ("aggregate", "string", {"initializer": "empty", "aggregator": "append:", "merger": merger}),
         ("aggregate", "string", {"initializer": "const:=", "aggregator": "append_null_on:b", "merger": merger}),
         ("aggregate", "string", {"initializer": "null", "aggregator": "append_with_key:/", "merger": "concat:"}),
+        ("aggregate", "string", {"initializer": "empty", "aggregator": "append_throw_on:b:bad", "merger": merger}),
     ]
     return rng.choice(choices)
 
@@ -123,6 +124,8 @@ def _program(rng: Random) -> Scenario:
         *_below(rng, serde),
     ]
     config: dict[str, Json] = {}
+    if "throw" in str(parameters):
+        config["processing.exception.handler"] = rng.choice(["log_and_continue", "log_and_continue", "log_and_fail"])
     if rng.random() < 0.3:
         config["dsl.store.suppliers.class"] = rng.choice(["in_memory", "rocks_db"])
     if rng.random() < 0.3:
