@@ -1,8 +1,13 @@
 """Window stores that retain duplicates: every value that is put gets a key of its own, by a sequence number.
 
 The store and its changelog count by themselves, and the changelog also counts ``None``, of which the store does not
-hear; both start at 0 when the store is opened (``RocksDBWindowStore``, ``ChangeLoggingWindowBytesStore``, 4.3.1). A
-store in memory numbers what it restores anew (``InMemoryWindowStore``), one on disk keeps the numbers of the changelog.
+hear (``RocksDBWindowStore``, ``ChangeLoggingWindowBytesStore``, 4.3.1). A store in memory numbers what it restores anew
+(``InMemoryWindowStore``), one on disk keeps the numbers of the changelog.
+
+A fresh store starts with 1, as in Kafka Streams. One that was reopened does not, other than there: it would give again
+the numbers of rows that it holds, and a row would take the place of another with its key and window start. It goes on
+after the offset that its changelog was committed with, which is higher, since each number stands for a record of the
+changelog.
 """
 
 from __future__ import annotations
@@ -30,36 +35,59 @@ class RetainedDuplicates:
     def __init__(self, below: BytesStore, *, persistent: bool) -> None:
         self._below = below
         self._persistent = persistent
-        self._sequence = 0
+        self._kept = _Counter()
+        self._logged = _Counter()
 
     def get(self, key: bytes) -> bytes | None:
-        return self._below.get(key[:-_WIDTH] + _SEQUENCE.pack(self._sequence)) if self._persistent else None
+        return self._below.get(key[:-_WIDTH] + self._kept.last()) if self._persistent else None
 
     def put(self, key: bytes, packed: bytes | None) -> None:
         if packed is not None:
-            self._below.put(key[:-_WIDTH] + self._next(), packed)
+            self._below.put(key[:-_WIDTH] + self._kept.next(), packed)
         elif not self._persistent:
-            self._below.put(key[:-_WIDTH] + _SEQUENCE.pack(self._sequence + 1 & LAST_SEQUENCE), None)
-
-    def restored(self, keys: Sequence[bytes]) -> Sequence[bytes]:
-        """The keys under which rows from the changelog are kept."""
-        return keys if self._persistent else [key[:-_WIDTH] + self._next() for key in keys]
+            self._below.put(key, None)
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
         return self._below.scan(lower, upper, reverse)
 
-    def _next(self) -> bytes:
-        self._sequence = self._sequence + 1 & LAST_SEQUENCE
-        return _SEQUENCE.pack(self._sequence)
+    def logging(self, log: ChangelogWriter) -> ChangelogWriter:
+        """Makes the writer that gives each changelog record the next sequence number."""
+        next_number = self._logged.next
+
+        def write(key: bytes, value: bytes | None, timestamp: int | None, headers: Headers) -> None:
+            log(key[:-_WIDTH] + next_number(), value, timestamp, headers)
+
+        return write
+
+    def reopened(self, offset: int) -> None:
+        """Hears with which offset of its changelog the store was committed before."""
+        self._kept.go_on_after(offset + 1)
+        self._logged.go_on_after(offset + 1)
+
+    def restored(self, keys: Sequence[bytes]) -> Sequence[bytes]:
+        """Gives the keys under which rows from the changelog are kept."""
+        number = max((_SEQUENCE.unpack(key[-_WIDTH:])[0] for key in keys), default=0)
+        self._logged.go_on_after(number)
+        if not self._persistent:
+            return [key[:-_WIDTH] + self._kept.next() for key in keys]
+        self._kept.go_on_after(number)
+        return keys
 
 
-def sequenced(log: ChangelogWriter) -> ChangelogWriter:
-    """Gives each changelog record of a window store the next sequence number."""
-    sequence = 0
+class _Counter:
+    """A sequence number, as the end of a key."""
 
-    def write(key: bytes, value: bytes | None, timestamp: int | None, headers: Headers) -> None:
-        nonlocal sequence
-        sequence = sequence + 1 & LAST_SEQUENCE
-        log(key[:-_WIDTH] + _SEQUENCE.pack(sequence), value, timestamp, headers)
+    __slots__ = ("_number",)
 
-    return write
+    def __init__(self) -> None:
+        self._number = 0
+
+    def last(self) -> bytes:
+        return _SEQUENCE.pack(self._number)
+
+    def next(self) -> bytes:
+        self._number = self._number + 1 & LAST_SEQUENCE
+        return _SEQUENCE.pack(self._number)
+
+    def go_on_after(self, number: int) -> None:
+        self._number = max(self._number, number & LAST_SEQUENCE)

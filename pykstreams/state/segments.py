@@ -7,7 +7,8 @@ read; in segments it is refused only when its whole segment is, and segments go 
 
 Observed stream time is not kept: after reopening it starts anew, from what is restored and put, as in Kafka Streams.
 
-Invariant: no read shows a row that was dropped, committed or not.
+Invariants: no read shows a row that was dropped, committed or not; no row that can be read is older than ``_oldest``,
+and nothing older than ``_taken_from``, which that one never falls below, is taken.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from operator import itemgetter
 from typing import Final
 
 from pykstreams.core.metrics import Counter
-from pykstreams.state.composed_keys import KeySchema, number_of, prefix_of
+from pykstreams.state.composed_keys import LAST_TIME, KeySchema, number_of, prefix_of
 from pykstreams.state.engine import Engine, Row, Write
 from pykstreams.state.store import StoreContext
 
@@ -74,7 +75,8 @@ class SegmentedEngine:
         self.shown_from = NO_TIME - self._shown
         self._taken_from = 0
         self._dropped_before = 0
-        self._kept: tuple[int, int] | None = None
+        self._oldest = LAST_TIME  # no row is older, apart from what was dropped
+        self._kept_before = NO_TIME  # no row that was there when it was opened is newer
 
     @property
     def uncommitted_bytes(self) -> int:
@@ -83,14 +85,12 @@ class SegmentedEngine:
     @property
     def first_number(self) -> int:
         """The lowest prefix that a row may have."""
-        first = max(self._taken_from, 0) // self._schema.prefix_ms
-        return first if self._kept is None else max(first, self._kept[0])
+        return max(self._oldest, self._taken_from) // self._schema.prefix_ms
 
     @property
     def last_number(self) -> int:
         """The highest prefix that a row may have; -1 when there is none."""
-        last = self.observed_time // self._schema.prefix_ms
-        return last if self._kept is None else max(last, self._kept[1])
+        return max(self.observed_time, self._kept_before) // self._schema.prefix_ms
 
     def open(self, context: StoreContext) -> None:
         self._engine.open(context)
@@ -102,14 +102,14 @@ class SegmentedEngine:
         self._warned = False
         self._task_id = context.task_id
         if self.persistent:
-            self._kept = self._find_kept()
+            self._find_kept()
 
-    def _find_kept(self) -> tuple[int, int] | None:
-        """Looks between which prefixes the rows lie that were kept before."""
+    def _find_kept(self) -> None:
+        """Looks between which times the rows lie that were kept before."""
         oldest, newest = (next(self._engine.scan(None, None, reverse), None) for reverse in (False, True))
-        if oldest is None or newest is None:
-            return None
-        return number_of(oldest[0]), number_of(newest[0])
+        if oldest is not None and newest is not None:
+            width = self._schema.prefix_ms
+            self._oldest, self._kept_before = number_of(oldest[0]) * width, (number_of(newest[0]) + 1) * width - 1
 
     def get(self, key: bytes) -> bytes | None:
         if self._time_of(key) < self.shown_from:
@@ -120,9 +120,11 @@ class SegmentedEngine:
         time = self._time_of(key)
         if time > self.observed_time:
             self._advance(time)
-        if time < self._taken_from:
-            self._refuse(time)
-            return
+        if time < self._oldest:
+            if time < self._taken_from:
+                self._refuse(time)
+                return
+            self._oldest = time
         self._put(key, packed)
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
@@ -149,8 +151,9 @@ class SegmentedEngine:
         newest = max(times)
         if newest > self.observed_time:
             self._advance(newest)
-        taken_from = self._taken_from
-        if min(times) < taken_from:
+        oldest, taken_from = min(times), self._taken_from
+        self._oldest = max(min(self._oldest, oldest), taken_from)
+        if oldest < taken_from:
             found = [row for row, time in zip(found, times, strict=True) if time >= taken_from]
         self._engine.write(found)
 
@@ -158,13 +161,14 @@ class SegmentedEngine:
         self._engine.drop(lower, upper)
 
     def _advance(self, time: int) -> None:
-        is_empty = self.observed_time == NO_TIME and self._kept is None
+        is_empty = self._oldest == LAST_TIME
         self.observed_time = time
         self.shown_from = time - self._shown
         if self._exact:
             self._taken_from = self.shown_from
         else:
             self._taken_from = max(self._taken_from, (time - self._retention) // self._interval * self._interval)
+        self._oldest = max(self._oldest, self._taken_from)
         if is_empty:
             self._dropped_before = max(self._taken_from, 0)
         elif self._taken_from - self._dropped_before >= self._dropped_at_once:

@@ -14,7 +14,7 @@ from pykstreams.state.adapter import AdaptedEngine
 from pykstreams.state.caching import CachingStore
 from pykstreams.state.changelogging import ChangeLogging
 from pykstreams.state.composed_keys import PREFIX_BYTES, WindowKeySchema
-from pykstreams.state.duplicates import RetainedDuplicates, sequenced
+from pykstreams.state.duplicates import RetainedDuplicates
 from pykstreams.state.engine import BytesStore, Engine
 from pykstreams.state.layout import Layout
 from pykstreams.state.metered import (
@@ -132,10 +132,15 @@ def _window_parts(builder: StoreBuilder[Any], layout: Layout) -> tuple[Any, ...]
 
     def open_layers(context: StoreContext, codec: RowCodec) -> Layers:
         engine.open(context)
-        top: BytesStore = engine if duplicates is None else duplicates
+        top: BytesStore = engine
+        if duplicates is not None:
+            top = duplicates
+            offset = engine.committed_offset()
+            if offset is not None:
+                duplicates.reopened(offset)
         log = context.changelog(name) if builder.logging else None
         if log is not None:
-            written = without_prefix(log if duplicates is None else sequenced(log))
+            written = without_prefix(log if duplicates is None else duplicates.logging(log))
             top = ChangeLogging(top, layout, written, context.current, name)
         if not builder.caching or duplicates is not None:
             return Layers(top, None)

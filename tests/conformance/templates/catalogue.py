@@ -13,6 +13,7 @@ from tests.conformance.templates import (
     suppression,
     tables,
     time_windows,
+    window_stores,
     windows,
 )
 from tests.conformance.templates.scenario import Template
@@ -23,6 +24,7 @@ TEMPLATES: dict[str, Template] = {
     **program_joins.TEMPLATES,
     **windows.TEMPLATES,
     **time_windows.TEMPLATES,
+    **window_stores.TEMPLATES,
     **sessions.TEMPLATES,
     **suppression.TEMPLATES,
     **joins.TEMPLATES,

@@ -306,10 +306,10 @@ class Model:
         exact = self.engine.exact
         self.engine = Forgetful(self.kind, {} if exact else dict(self.committed))
         self.cached, self.dirty = {}, {}
-        self.sequence = self.logged_sequence = 0
         start = self.store.committed_offset()
 
         assert start == (None if exact else self.offset)
+        self.sequence = self.logged_sequence = 0 if start is None else start + 1
         del self.log[len(self.context.logged) :]
         if self.kind.logging:
             self.store.restore(self.context.logged[start or 0 :])
@@ -320,10 +320,11 @@ class Model:
         for place, _ in rows:
             self.engine.advance(place[1])
         for place, value in rows:
-            key, start, _ = place
-            if self.kind.duplicates and self.engine.exact:
-                self.sequence += 1
-                place = key, start, self.sequence
+            key, start, sequence = place
+            if self.kind.duplicates:
+                self.logged_sequence = max(self.logged_sequence, sequence)
+                self.sequence = self.sequence + 1 if self.engine.exact else max(self.sequence, sequence)
+                place = key, start, self.sequence if self.engine.exact else sequence
             self.engine.put(place, value)
 
     # Values

@@ -317,6 +317,18 @@ def test_restoring_tells_the_time_and_leaves_out_what_is_too_old(make_store: Any
     assert starts(store) == [400_000]
 
 
+def test_rows_older_than_those_on_disk_are_found_again(make_store: Any) -> None:
+    first = make_store(Stores.persistent_timestamped_window_store)
+    first.put_row("a", 150_000, 1, 1)
+    first.commit(1)
+    first.close()
+    second = make_store(Stores.persistent_timestamped_window_store)
+    second.restore([(logged_key("b", 0), b"2", 1, ())])
+    second.end_restore()
+
+    assert starts(second) == [0, 150_000]
+
+
 def test_a_cache_shows_what_is_too_old_until_it_lets_go_of_it(make_store: Any) -> None:
     """As ``CachingWindowStore`` does: only the layers below it know of a retention."""
     store = make_store(Stores.persistent_timestamped_window_store, caching=True)
@@ -386,6 +398,39 @@ def test_restored_duplicates_in_memory_are_not_replaced_by_new_ones(make_store: 
     second.put("a", "y", 10)
 
     assert list(second.fetch("a", 0, 20)) == [(10, "z"), (10, "y")]
+
+
+def test_reopened_duplicates_are_not_replaced_by_new_ones(make_store: Any, context: Context) -> None:
+    """Other than in Kafka Streams, which counts anew."""
+    for value in ("z", "y"):
+        store = make_store(Stores.persistent_window_store, Stores.window_store_builder, True)
+        store.put("a", value, 10)
+        store.commit(len(context.logged))
+        store.close()
+    last = make_store(Stores.persistent_window_store, Stores.window_store_builder, True)
+
+    assert list(last.fetch("a", 0, 20)) == [(10, "z"), (10, "y")]
+    assert len({key for key, *_ in context.logged}) == 2
+
+
+def test_reads_backwards_show_no_rows_that_were_deleted_in_the_cache(make_store: Any) -> None:
+    """Other than in Kafka Streams, where such rows come as nulls."""
+    store = make_store(caching=True)
+    store.put_row("a", 10, 1, 1)
+    store.flush_cache()
+    store.put_row("a", 20, 2, 1)
+    store.put_row("a", 20, None, 1)
+
+    assert [start for start, *_ in store.rows("a", 0, END, True)] == [10]
+
+
+@pytest.mark.parametrize("supplier", [Stores.persistent_window_store, Stores.in_memory_window_store])
+def test_a_range_up_to_a_key_with_zero_bytes_has_the_key_before_them(make_store: Any, supplier: Any) -> None:
+    """Other than in Kafka Streams, where such a range leaves rows out."""
+    store = make_store(supplier, Stores.window_store_builder)
+    store.put("a", 1, 36)
+
+    assert list(store.fetch_range("a", "a\0", 0, 100)) == [(at("a", 36), 1)]
 
 
 # The cache
