@@ -42,9 +42,12 @@ _OUTER_SHARED = "KSTREAM-OUTERSHARED-"
 _WINDOWED = "KSTREAM-WINDOWED-"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _WindowStore:
-    """The store of one side's records; made by the DSL, or by the supplier that the user gave."""
+    """The store of one side's records; made by the DSL, or by the supplier that the user gave.
+
+    Equal to itself only, so that two joins cannot have one store.
+    """
 
     name: str
     windows: JoinWindows
@@ -85,9 +88,9 @@ class _WindowStore:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _WaitingStore:
-    """The store of the records that wait for a partner."""
+    """The store of the records that wait for a partner; equal to itself only."""
 
     name: str
     options: StreamJoined[Any, Any, Any]

@@ -138,6 +138,15 @@ def test_store_name_names_stores_and_changelogs() -> None:
     }
 
 
+def test_two_joins_cannot_have_stores_of_one_name() -> None:
+    builder, left, right = streams()
+    for _ in range(2):
+        left.join(right, both, windows=WINDOWS, stream_joined=StreamJoined(store_name="pairs"))
+
+    with pytest.raises(TopologyError, match="a different store named 'pairs-this-join-store' has already been added"):
+        builder.build()
+
+
 def test_logging_off_leaves_no_changelog() -> None:
     builder, left, right = streams()
     left.outer_join(right, both, windows=WINDOWS, stream_joined=StreamJoined(logging=False, topic_config={"x": "y"}))
