@@ -140,7 +140,8 @@ def _scenario(rng: Random, kind: str, *, close: bool) -> Scenario:
         config["topology.optimization"] = "all"
     if rng.random() < 0.15:
         config["dsl.store.format"] = "HEADERS"
-    cache = rng.choice(_CACHES)
+    # A full cache: which entries sliding windows drop first, when they read them again, is not Kafka Streams' order.
+    cache = rng.choice([most for most in _CACHES if most != _FULL or kind != "sliding"])
     if cache == _FULL:
         queries = []  # which expired rows are still shown depends on what a full cache has dropped
         if close:
