@@ -12,7 +12,7 @@ from typing import Final
 
 from pykstreams.state.caching import CachingStore
 from pykstreams.state.composed_keys import LAST_SEQUENCE, LAST_TIME, WindowKeySchema, number_of, prefix_of
-from pykstreams.state.engine import BytesStore, Row
+from pykstreams.state.engine import BytesStore, Row, after
 from pykstreams.state.segments import SegmentedEngine
 
 _ABOVE_EVERY_SUFFIX: Final = b"\xff" * 12
@@ -48,7 +48,8 @@ class WindowReads:
         if time_to < time_from:
             return iter(())
         if self._prefix_ms == 1:
-            rows = self._scan(prefix_of(time_from), _end(time_to), reverse)
+            # No wider than it must be: a cache holds everything in the range to be used, as in Kafka Streams.
+            rows = self._scan(self._pack(key, time_from), after(self._pack(key, time_to, LAST_SEQUENCE)), reverse)
             return (row for row in rows if row[0][8:-12] == key)
         numbers = self._numbers(time_from, time_to)
         if len(numbers) == 1:
@@ -84,7 +85,7 @@ class WindowReads:
         lower = self._pack(key, time_from)[-12:]
         upper = self._pack(key, time_to, LAST_SEQUENCE)[-12:]
         width = len(beginning) + 12
-        rows = self._scan(beginning + lower, beginning + upper + b"\0", reverse)
+        rows = self._scan(beginning + lower, after(beginning + upper), reverse)
         return (row for row in rows if len(row[0]) == width)
 
     def _by_segment(
