@@ -97,15 +97,19 @@ class SegmentOrder(SessionOrder):
             self._last_put = end
 
     def of_key(self, key: bytes, earliest_end: int, latest_start: int, reverse: bool) -> Iterator[Row]:
-        lower = key + _TIMES.pack(max(earliest_end, 0), 0)
+        earliest_end = max(earliest_end, 0)
         width, interval = len(key) + 8 + _SUFFIX, self._schema.prefix_ms
         for number in self._numbers(earliest_end, reverse):
-            prefix, last = prefix_of(number), number * interval + interval - 1
+            prefix, first, last = prefix_of(number), number * interval, number * interval + interval - 1
+            # Backwards, a cache is read from the start of the segment, as in Kafka Streams: all of that counts as used.
+            lower = key + _TIMES.pack(first if reverse else max(earliest_end, first), 0)
             upper = after(key + _TIMES.pack(last, max(min(latest_start, last), 0)))
             for row in self._scan(prefix + lower, prefix + upper, reverse):
                 composed = row[0]
-                if len(composed) == width and _TIMES.unpack_from(composed, width - _SUFFIX)[1] <= latest_start:
-                    yield row
+                if len(composed) == width:
+                    end, start = _TIMES.unpack_from(composed, width - _SUFFIX)
+                    if end >= earliest_end and start <= latest_start:
+                        yield row
 
     def of_keys(
         self, lower: bytes | None, upper: bytes | None, earliest_end: int, latest_start: int, reverse: bool
