@@ -55,7 +55,7 @@ def _materialized(rng: Random, size: int, least: int, kind: str, *, serde: str, 
 def _after(rng: Random, size: int, value: str) -> list[Step]:
     """What reads the windowed table."""
     key = f"time_windowed:string:{size}"
-    match rng.randint(0, 4):
+    match rng.randint(0, 5):
         case 0:
             part = rng.choice(["window_key", "window_start", "show"])
             return [step("o", "to_stream", "r", fn=["key", part, "show"]), sink("o", "string", value)]
@@ -80,6 +80,13 @@ def _after(rng: Random, size: int, value: str) -> list[Step]:
                 step("c", "aggregate", "g2", initializer="empty", adder="append:,", subtractor="remove:,"),
                 step("o", "to_stream", "c"),
                 sink("o"),
+            ]
+        case 3:
+            return [
+                step("f", "filter", "r", fn="true"),
+                step("j", rng.choice(["join", "left_join", "outer_join"]), "r", with_="f", joiner="concat:+"),
+                step("o", "to_stream", "j"),
+                sink("o", key),
             ]
         case _:
             return [step("o", "to_stream", "r"), sink("o", key, value)]
