@@ -124,7 +124,9 @@ class RecordQueue:
                 self._failures.undecodable(self.source, message, self.decode_key, error)
                 skipped = message
                 continue
-            timestamp = self.timestamp_of(message, key, value, headers)
+            carried: int = message.timestamp()[1]
+            extracts = self.extracts or carried < 0
+            timestamp = self.timestamp_of(message, key, value, headers) if extracts else carried
             if timestamp is None:
                 skipped = message
             else:
@@ -210,6 +212,19 @@ class PartitionGroup:
         head = queue.take_head()
         self._enter(queue)
         return queue, head
+
+    def leave_alone(self) -> RecordQueue | None:
+        """Takes out the queue that has all records, to be put back by ``come_back``; ``None`` where there are several.
+
+        While it is out and nothing is added, ``is_ready`` would go on to say what it said before.
+        """
+        if len(self._by_time) != 1:
+            return None
+        return self._by_time.pop()
+
+    def come_back(self, queue: RecordQueue) -> None:
+        """Puts back the queue that was taken out."""
+        self._enter(queue)
 
     def _enter(self, queue: RecordQueue) -> None:
         if queue.head is not None:

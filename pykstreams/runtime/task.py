@@ -372,27 +372,35 @@ class Task:
         group = self._group
         if group is None:
             return 0
-        current, times, due = (
-            self._state.current,
-            self._state.stream_time,
-            self._state.stream_schedules.next_due,
-        )
+        state, consumed = self._state, self._consumed
+        current, times, due = state.current, state.stream_time, state.stream_schedules.next_due
         now = self._clock.now_ms()
         count = 0
-        while count < max_records and group.is_ready(now):
-            queue, (message, key, value, timestamp, headers) = group.take()
-            if timestamp >= 0:
-                if timestamp > times[0]:
-                    times[0] = timestamp
-                current.raw = (message, timestamp, headers)
-                try:
-                    queue.root(key, value, timestamp, headers)
-                except Exception as error:
-                    raise self._as_streams_error(error) from _cause(error)
-            self._consumed[queue.partition] = message.offset()
-            count += 1
-            if times[0] >= due[0] and times[0] >= 0:
-                self._fire_stream_time()
+        alone: RecordQueue | None = None
+        try:
+            while count < max_records:
+                if alone is None or alone.head is None:
+                    alone = None  # an empty queue needs no way back
+                    if not group.is_ready(now):
+                        break
+                    alone = group.leave_alone()
+                queue, head = group.take() if alone is None else (alone, alone.take_head())
+                message, key, value, timestamp, headers = head
+                if timestamp >= 0:
+                    if timestamp > times[0]:
+                        times[0] = timestamp
+                    current.raw = (message, timestamp, headers)
+                    try:
+                        queue.root(key, value, timestamp, headers)
+                    except Exception as error:
+                        raise self._as_streams_error(error) from _cause(error)
+                consumed[queue.partition] = message.offset()
+                count += 1
+                if times[0] >= due[0] and times[0] >= 0:
+                    self._fire_stream_time()
+        finally:
+            if alone is not None:
+                group.come_back(alone)
         return count
 
     def _flush_caches(self) -> None:

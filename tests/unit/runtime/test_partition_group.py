@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
@@ -79,6 +81,53 @@ def test_a_queue_is_entered_again_before_its_record_is_processed():
     found.task.process(10)
 
     assert found.values() == ["a0", "c0", "a1", "b0", "a2"]
+
+
+def test_records_that_come_later_take_their_turn_among_those_of_the_only_input_that_had_any():
+    found = bench()
+    found.task.add(A, [message("a", i, f"a{i}", 10 * i) for i in range(4)])
+    assert found.task.process(2) == 2
+
+    found.task.add(B, [message("b", 0, "b0", 25)])
+    found.task.process(10)
+
+    assert found.values() == ["a0", "a1", "a2", "b0", "a3"]
+
+
+def test_input_that_ran_dry_is_waited_for_while_others_have_records():
+    lags = {A: 0, B: 0}
+    found = idling(0, lag=lags.get)
+    found.feed(message("a", 0, "a0", 1), message("b", 0, "b0", 2), message("b", 1, "b1", 3))
+    assert found.values() == ["a0", "b0", "b1"]
+
+    lags[A] = 1
+    found.task.add(B, [message("b", 2, "b2", 4)])
+
+    assert found.task.process(10) == 0
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 4), st.integers(0, 6)), max_size=12), st.randoms())
+def test_smallest_head_is_always_next_however_records_arrive(arrivals, chance):
+    """Each arrival is (the input is ``a``, number of records, number of records to process then)."""
+    found = bench()
+    times = chance.sample(range(1000), sum(count for _, count, _ in arrivals))
+    queues, offsets, expected = {A: [], B: []}, {A: 0, B: 0}, []
+    for first, count, limit in arrivals:
+        partition = A if first else B
+        batch = []
+        for _ in range(count):
+            time = times.pop()
+            batch.append(message(partition.topic, offsets[partition], str(time), time))
+            queues[partition].append(time)
+            offsets[partition] += 1
+        found.task.add(partition, batch)
+        found.task.process(limit)
+        for _ in range(limit):
+            queue = min((queue for queue in queues.values() if queue), default=None)
+            if queue is not None:
+                expected.append(str(queue.pop(0)))
+
+    assert found.values() == expected
 
 
 def test_by_default_an_empty_input_is_not_waited_for_when_nothing_is_left_on_the_brokers():
