@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from pykstreams.core.types import Headers, Timestamp
 from pykstreams.core.windows import Windowed
@@ -75,9 +75,16 @@ class ReadOnlySessionStore(Protocol[K, AGG]):
         """Every session of the keys between two, both inclusive; ``None`` is no bound."""
         ...
 
+    def __getitem__(self, session_key: Windowed[K]) -> AGG: ...
+    def __contains__(self, session_key: object) -> bool: ...
+
 
 class SessionStore(StateStore, Generic[K, AGG]):
-    """Aggregates by session. ``None`` is no key (``TypeError``); a ``None`` aggregate removes.
+    """Aggregates by session; ``store[windowed]``, ``store[windowed] = aggregate``, ``del store[windowed]`` and
+    ``windowed in store`` work, too.
+
+    ``None`` is no key (``TypeError``); a ``None`` aggregate removes. A session whose end lies the retention or more
+    before the latest end that was put cannot be read any more.
 
     Operators use ``sessions``, ``get_row``, ``put_row``, ``sessions_ended`` and ``on_flush``; see
     docs/windows-and-joins.md.
@@ -142,6 +149,26 @@ class SessionStore(StateStore, Generic[K, AGG]):
         self, key_from: K | None, key_to: K | None, *, reverse: bool = False
     ) -> KeyValueIterator[Windowed[K], AGG]:
         """Every session of the keys between two, both inclusive; ``None`` is no bound."""
+
+    def __getitem__(self, session_key: Windowed[K]) -> AGG:
+        aggregate = self._one(session_key)
+        if aggregate is None:
+            raise KeyError(session_key)
+        return aggregate
+
+    def __setitem__(self, session_key: Windowed[K], aggregate: AGG) -> None:
+        self.put(session_key, aggregate)
+
+    def __delitem__(self, session_key: Windowed[K]) -> None:
+        if self._one(session_key) is None:
+            raise KeyError(session_key)
+        self.remove(session_key)
+
+    def __contains__(self, session_key: object) -> bool:
+        return self._one(cast("Windowed[K]", session_key)) is not None
+
+    def _one(self, session_key: Windowed[K]) -> AGG | None:
+        return self.fetch_session(session_key.key, session_key.window.start, session_key.window.end)
 
 
 class SessionStoreWithHeaders(SessionStore[K, AggregationWithHeaders[AGG]]):

@@ -176,6 +176,23 @@ def test_a_removed_session_is_gone(make_store: Any, supplier: Any, caching: bool
     assert store.sessions("a", 0, END) == []
 
 
+def test_subscripts_take_a_windowed_key(make_store: Any) -> None:
+    store = make_store()
+    store[session("a", 5, 9)] = 1
+
+    assert store[session("a", 5, 9)] == 1
+    assert session("a", 5, 9) in store
+    assert session("a", 5, 8) not in store
+
+    del store[session("a", 5, 9)]
+
+    assert session("a", 5, 9) not in store
+    with pytest.raises(KeyError, match="Windowed"):
+        store[session("a", 5, 9)]
+    with pytest.raises(KeyError, match="Windowed"):
+        del store[session("a", 5, 9)]
+
+
 def test_times_may_be_aware_datetimes(make_store: Any) -> None:
     store = make_store()
     store.put(session("a", 1_000, 2_000), "x")
