@@ -28,12 +28,14 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from pykstreams.core.processor import CurrentRecord
+from pykstreams.state.composed_keys import WINDOW_KEY_PART
 from pykstreams.state.engine import BytesStore, Row, Write, prefix_end
-from pykstreams.state.ordered import OrderedKeys, merged
+from pykstreams.state.ordered import KeyIndex, OrderedKeys, merged
 from pykstreams.state.record_context import context_bytes
 
 MEASURED_PUTS: Final = 1000
 SAMPLE_EVERY: Final = 64
+FEW_ENTRIES: Final = 300
 
 UNSET: Final[Any] = object()
 """Stands where an entry has no object, or no bytes."""
@@ -80,7 +82,9 @@ class CachingStore:
 
     :param keeps_reads: whether it takes in what it reads from below; caches of windows and sessions do not
         (``CachingWindowStore.fetch``, ``CachingSessionStore.fetchSession``, 4.3.1).
+    :param by_key: whether the keys are those of windows in order of time, of which it is asked for one key at a time.
     :param extra_bytes: what an entry takes in Kafka Streams beyond its key, value and context.
+    :param key_copies: how often it has the key; twice where it has an entry in an index.
     """
 
     def __init__(
@@ -92,6 +96,8 @@ class CachingStore:
         *,
         keeps_reads: bool = True,
         extra_bytes: int = 0,
+        key_copies: int = 1,
+        by_key: bool = False,
     ) -> None:
         self.below = below
         self._cache = cache
@@ -99,10 +105,12 @@ class CachingStore:
         self._encode = encode
         self._keeps_reads = keeps_reads
         self._node_bytes = _NODE_BYTES + extra_bytes
+        self._key_copies = key_copies
         self._forward: Forward | None = None
         self._send_old_values = False
         self._entries: dict[bytes, CacheEntry] = {}
         self._keys = OrderedKeys(self._entries)
+        self._by_key = KeyIndex(self._entries, WINDOW_KEY_PART) if by_key else None
         self._dirty: list[CacheEntry] = []  # one for each put; the last one of an entry counts
         self._eldest: list[tuple[int, CacheEntry]] = []  # by tick, descending; stale where an entry was used since
         self._next_tick = count(1).__next__
@@ -242,6 +250,21 @@ class CachingStore:
             above.append((key, self.packed(entry)))
         return above
 
+    def above_of_key(self, key: bytes, lower: bytes, upper: bytes, reverse: bool) -> list[Write]:
+        """What the cache itself has of a user's key in a range, deletes too.
+
+        While there are few entries, all in the range count as used, as in Kafka Streams; later those of the key only.
+        """
+        index = self._by_key
+        if index is None or len(self._entries) <= FEW_ENTRIES:
+            return [row for row in self.above(lower, upper, reverse) if row[0][WINDOW_KEY_PART] == key]
+        found: list[Write] = []
+        for composed in index.of(key, lower, upper, reverse):
+            entry = self._entries[composed]
+            entry.tick = self._next_tick()
+            found.append((composed, self.packed(entry)))
+        return found
+
     def prefixes(self, lower: bytes, upper: bytes | None) -> list[bytes]:
         """The beginnings of the keys from ``lower`` up to, and without, ``upper``: so many bytes as ``lower`` has."""
         found: list[bytes] = []
@@ -262,6 +285,8 @@ class CachingStore:
         """Forgets everything, dirty entries too."""
         self._entries.clear()
         self._keys.clear()
+        if self._by_key is not None:
+            self._by_key.clear()
         self._dirty.clear()
         self._eldest.clear()
         self._size = 0
@@ -273,7 +298,7 @@ class CachingStore:
 
     def _written(self, entry: CacheEntry, content_bytes: int) -> None:
         self._size -= entry.size
-        entry.size = len(entry.key) + self._node_bytes + content_bytes
+        entry.size = self._key_copies * len(entry.key) + self._node_bytes + content_bytes
         entry.raw = self._current.raw
         entry.dirty = True
         self._dirty.append(entry)
@@ -288,12 +313,16 @@ class CachingStore:
         if entry.key not in self._entries:
             self._entries[entry.key] = entry
             self._keys.add(entry.key)
+            if self._by_key is not None:
+                self._by_key.add(entry.key)
 
     def _remove(self, entry: CacheEntry) -> None:
         self._size -= entry.size
         entry.live = False
         del self._entries[entry.key]
         self._keys.discard(entry.key)
+        if self._by_key is not None:
+            self._by_key.discard(entry.key)
 
     def _report(self) -> None:
         """Tells the worker's cache of a new size; only after a flush, as in ThreadCache: what a flush forwards meets

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Protocol, TypeAlias
 
 PREFIX_BYTES: Final = 8
+WINDOW_KEY_PART: Final = slice(8, -12)
 LAST_TIME: Final = 2**63 - 1
 LAST_SEQUENCE: Final = 2**31 - 1
 

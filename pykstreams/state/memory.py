@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 
+from pykstreams.state.composed_keys import prefix_of
 from pykstreams.state.engine import Row, Write
-from pykstreams.state.ordered import OrderedKeys
+from pykstreams.state.ordered import KeyIndex, OrderedKeys
 from pykstreams.state.store import StoreContext
 
 
@@ -79,6 +80,43 @@ class MemoryEngine(_Memory):
                 kept.pop(key, None)
             else:
                 kept[key] = packed
+
+
+class KeyedMemoryEngine(MemoryEngine):
+    """Rows in order of time that can be read by key, too, without looking at those of other keys.
+
+    :param part: where in a composed key the user's key is.
+    """
+
+    def __init__(self, part: slice) -> None:
+        super().__init__()
+        self._by_key = KeyIndex(self._rows, part)
+
+    def put(self, key: bytes, packed: bytes | None) -> None:
+        index = self._by_key
+        if index.awake and (key in self._rows) != (packed is not None):
+            (index.add if packed is not None else index.discard)(key)
+        super().put(key, packed)
+
+    def scan_key(self, key: bytes, time_from: int, time_to: int, reverse: bool) -> Iterator[Row]:
+        """The rows of a user's key between two times, both inclusive, in order of time."""
+        rows = self._rows
+        found = self._by_key.of(key, prefix_of(time_from), prefix_of(time_to + 1), reverse)
+        return iter([(composed, rows[composed]) for composed in found])
+
+    def write(self, rows: Iterable[Write]) -> None:
+        self._by_key.clear()
+        super().write(rows)
+
+    def drop(self, lower: bytes, upper: bytes) -> None:
+        if self._by_key.awake:
+            for key in self._keys.between(lower, upper, False):
+                self._by_key.discard(key)
+        super().drop(lower, upper)
+
+    def close(self) -> None:
+        self._by_key.clear()
+        super().close()
 
 
 class LruEngine(_Memory):

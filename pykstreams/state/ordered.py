@@ -96,6 +96,60 @@ class OrderedKeys:
         self._added = 0
 
 
+class KeyIndex:
+    """The composed keys of a mapping by the user's key inside them, each list ascending.
+
+    It sleeps until it is first asked.
+    """
+
+    __slots__ = ("_lists", "_mapping", "_part", "awake")
+
+    def __init__(self, mapping: Mapping[bytes, object], part: slice) -> None:
+        self._mapping = mapping
+        self._part = part
+        self.awake = False
+        self._lists: dict[bytes, list[bytes]] = {}
+
+    def add(self, composed: bytes) -> None:
+        """Takes a key that was not in the mapping before."""
+        if not self.awake:
+            return
+        found = self._lists.get(composed[self._part])
+        if found is None:
+            self._lists[composed[self._part]] = [composed]
+        elif composed > found[-1]:
+            found.append(composed)
+        else:
+            insort(found, composed)
+
+    def discard(self, composed: bytes) -> None:
+        """Drops a key that has left the mapping."""
+        if not self.awake:
+            return
+        found = self._lists[composed[self._part]]
+        del found[bisect_left(found, composed)]
+        if not found:
+            del self._lists[composed[self._part]]
+
+    def clear(self) -> None:
+        """Forgets everything; who asks next has it made anew from the mapping."""
+        self.awake, self._lists = False, {}
+
+    def of(self, key: bytes, lower: bytes, upper: bytes, reverse: bool) -> list[bytes]:
+        """The composed keys of a user's key from ``lower`` up to, and without, ``upper``, as a list of their own."""
+        if not self.awake:
+            self.awake = True
+            for composed in sorted(self._mapping):
+                self._lists.setdefault(composed[self._part], []).append(composed)
+        every = self._lists.get(key)
+        if every is None:
+            return []
+        found = every[bisect_left(every, lower) : bisect_left(every, upper)]
+        if reverse:
+            found.reverse()
+        return found
+
+
 def merged(above: Iterable[Write], below: Iterator[Row], reverse: bool) -> Iterator[Row]:
     """Rows of two layers in order: a row above hides the one below, ``None`` above hides and shows nothing.
 

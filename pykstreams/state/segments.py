@@ -14,9 +14,9 @@ and nothing older than ``_taken_from``, which that one never falls below, is tak
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
-from typing import Final
+from typing import Final, TypeAlias
 
 from pykstreams.core.metrics import Counter
 from pykstreams.state.composed_keys import LAST_TIME, KeySchema, number_of, prefix_of
@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 
 NO_TIME: Final = -1
 """Observed stream time before the first row."""
+
+ScanKey: TypeAlias = Callable[[bytes, int, int, bool], Iterator[Row]]
+"""(user's key, first time, last time, reverse): the rows of a key, for engines in order of time that can tell."""
 
 _key_of = itemgetter(0)
 
@@ -61,6 +64,7 @@ class SegmentedEngine:
         self._exact = exact
         self._name = name
         self._get, self._put = engine.get, engine.put
+        self._scan_key: ScanKey | None = getattr(engine, "scan_key", None)
         self._dropped_at_once = retention_ms // 8 + 1 if exact else 1
         self.persistent = engine.persistent
         self.end_restore = engine.end_restore
@@ -140,6 +144,17 @@ class SegmentedEngine:
             return found
         time_of = self._time_of
         return (row for row in found if time_of(row[0]) >= shown_from)
+
+    @property
+    def finds_keys(self) -> bool:
+        """Whether the engine below can look rows in order of time up by the user's key in them."""
+        return self._scan_key is not None
+
+    def scan_key(self, key: bytes, time_from: int, time_to: int, reverse: bool) -> Iterator[Row]:
+        """The rows of a user's key between two times, both inclusive, in order of time, if it ``finds_keys``."""
+        first = max(time_from, self.shown_from, self._oldest)
+        last = min(time_to, max(self.observed_time, self._kept_before))
+        return iter(()) if self._scan_key is None or first > last else self._scan_key(key, first, last, reverse)
 
     def write(self, rows: Iterable[Write]) -> None:
         """Takes restored rows: the newest of all decides which are too old."""

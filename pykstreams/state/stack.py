@@ -16,6 +16,7 @@ from pykstreams.state.changelogging import ChangeLogging
 from pykstreams.state.composed_keys import PREFIX_BYTES, WindowKeySchema
 from pykstreams.state.duplicates import RetainedDuplicates
 from pykstreams.state.engine import BytesStore, Engine
+from pykstreams.state.key_first import KeyFirstCopies
 from pykstreams.state.layout import Layout
 from pykstreams.state.metered import (
     MeteredKeyValueStore,
@@ -87,6 +88,7 @@ def _parts(
 
 
 _TIME_FIRST_BYTES: Final = 1  # the byte that tells kinds of keys apart in stores in order of time
+_INDEX_ENTRY_BYTES: Final = 1 + 24 + 1 + 20  # that byte, node and context of the entry of an index
 
 
 def window_store(builder: StoreBuilder[WindowStore[Any, Any]]) -> WindowStore[Any, Any]:
@@ -118,6 +120,8 @@ def _window_parts(builder: StoreBuilder[Any], layout: Layout) -> tuple[Any, ...]
     interval = supplier.segment_interval_ms
     by_time, by_index = supplier.in_order_of_time, supplier.reads_keys_by_segment
     schema = WindowKeySchema(1 if by_time else interval)
+    if by_index and inner.persistent:
+        inner = KeyFirstCopies(inner, interval)
     retention, name = supplier.retention_period_ms, builder.name
     engine = SegmentedEngine(
         inner,
@@ -144,8 +148,19 @@ def _window_parts(builder: StoreBuilder[Any], layout: Layout) -> tuple[Any, ...]
             top = ChangeLogging(top, layout, written, context.current, name)
         if not builder.caching or duplicates is not None:
             return Layers(top, None)
-        extra = _TIME_FIRST_BYTES if by_time and engine.persistent else 0
-        cache = CachingStore(top, context.cache, context.current, codec.encoder(), keeps_reads=False, extra_bytes=extra)
+        extra = 0
+        if by_time and engine.persistent:
+            extra = _TIME_FIRST_BYTES + _INDEX_ENTRY_BYTES if by_index else _TIME_FIRST_BYTES
+        cache = CachingStore(
+            top,
+            context.cache,
+            context.current,
+            codec.encoder(),
+            keeps_reads=False,
+            extra_bytes=extra,
+            key_copies=2 if by_index else 1,
+            by_key=by_time,
+        )
         return Layers(cache, cache)
 
     return (

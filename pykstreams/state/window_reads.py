@@ -11,8 +11,16 @@ from itertools import groupby
 from typing import Final
 
 from pykstreams.state.caching import CachingStore
-from pykstreams.state.composed_keys import LAST_SEQUENCE, LAST_TIME, WindowKeySchema, number_of, prefix_of
+from pykstreams.state.composed_keys import (
+    LAST_SEQUENCE,
+    LAST_TIME,
+    WINDOW_KEY_PART,
+    WindowKeySchema,
+    number_of,
+    prefix_of,
+)
 from pykstreams.state.engine import BytesStore, Row, after
+from pykstreams.state.ordered import merged
 from pykstreams.state.segments import SegmentedEngine
 
 _ABOVE_EVERY_SUFFIX: Final = b"\xff" * 12
@@ -48,9 +56,7 @@ class WindowReads:
         if time_to < time_from:
             return iter(())
         if self._prefix_ms == 1:
-            # No wider than it must be: a cache holds everything in the range to be used, as in Kafka Streams.
-            rows = self._scan(self._pack(key, time_from), after(self._pack(key, time_to, LAST_SEQUENCE)), reverse)
-            return (row for row in rows if row[0][8:-12] == key)
+            return self._of_key_in_time(key, time_from, time_to, reverse)
         numbers = self._numbers(time_from, time_to)
         if len(numbers) == 1:
             return self._of_key_in(numbers[0], key, time_from, time_to, reverse)
@@ -79,6 +85,15 @@ class WindowReads:
         if self._by_key_ms is not None:
             return self._by_key(rows, self._by_key_ms, reverse)
         return _by_time_and_key(rows, reverse)
+
+    def _of_key_in_time(self, key: bytes, time_from: int, time_to: int, reverse: bool) -> Iterator[Row]:
+        # The range is no wider than it must be: what a cache has in it counts as used, as in Kafka Streams.
+        lower, upper = self._pack(key, time_from), after(self._pack(key, time_to, LAST_SEQUENCE))
+        if not self._engine.finds_keys:
+            return (row for row in self._scan(lower, upper, reverse) if row[0][WINDOW_KEY_PART] == key)
+        below = self._engine.scan_key(key, time_from, time_to, reverse)
+        above = None if self._cache is None else self._cache.above_of_key(key, lower, upper, reverse)
+        return merged(above, below, reverse) if above else below
 
     def _of_key_in(self, number: int, key: bytes, time_from: int, time_to: int, reverse: bool) -> Iterator[Row]:
         beginning = prefix_of(number) + key

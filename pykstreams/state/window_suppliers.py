@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pykstreams.core.types import Duration, duration_ms
+from pykstreams.state.composed_keys import WINDOW_KEY_PART
 from pykstreams.state.engine import Engine
 from pykstreams.state.layout import PLAIN, WITH_HEADERS, Layout
-from pykstreams.state.memory import MemoryEngine
+from pykstreams.state.memory import KeyedMemoryEngine
 from pykstreams.state.rocksdb import RocksDbEngine
 from pykstreams.state.spec import StoreSupplier
 from pykstreams.state.transactional import WriteBuffer
@@ -99,7 +100,7 @@ class InMemoryWindowSupplier(WindowBytesStoreSupplier):
         return 1
 
     def get(self) -> Engine:
-        return MemoryEngine()
+        return KeyedMemoryEngine(WINDOW_KEY_PART)
 
 
 def segment_interval(retention_ms: int) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pykstreams.state import ordered
 from pykstreams.state.engine import after, prefix_end
-from pykstreams.state.ordered import OrderedKeys, merged
+from pykstreams.state.ordered import KeyIndex, OrderedKeys, merged
 
 KEYS = st.binary(max_size=2)
 BOUNDS = st.one_of(st.none(), KEYS)
@@ -50,6 +52,43 @@ def test_ordered_keys_equal_sorting(steps: list[tuple[object, ...]], start: set[
                 keys.discard(key)
     finally:
         ordered._CHUNK = chunk  # type: ignore[misc]
+
+
+@given(
+    steps=st.lists(
+        st.one_of(
+            st.tuples(st.just("add"), KEYS, KEYS),
+            st.tuples(st.just("discard"), KEYS, KEYS),
+            st.tuples(st.just("of"), KEYS, KEYS, KEYS, st.booleans()),
+            st.tuples(st.just("clear")),
+        ),
+        max_size=60,
+    ),
+    start=st.sets(st.tuples(KEYS, KEYS), max_size=20),
+)
+def test_index_of_keys_equals_sorting_the_keys_of_one(
+    steps: list[tuple[Any, ...]], start: set[tuple[bytes, bytes]]
+) -> None:
+    def composed(key: bytes, before: bytes) -> bytes:
+        return before.rjust(2, b"-") + key.ljust(2, b"-")
+
+    mapping = {composed(key, before): 0 for key, before in start}
+    index = KeyIndex(mapping, slice(2, 4))
+    for name, *arguments in steps:
+        if name == "of":
+            key, one, other, reverse = arguments
+            lower, upper = composed(key, one), composed(key, other)
+            wanted = (each for each in mapping if each[2:] == composed(key, b"")[2:] and within(each, lower, upper))
+
+            assert index.of(composed(key, b"")[2:], lower, upper, reverse) == sorted(wanted, reverse=reverse)
+        elif name == "clear":
+            index.clear()
+        elif name == "add" and composed(*arguments) not in mapping:
+            mapping[composed(*arguments)] = 0
+            index.add(composed(*arguments))
+        elif name == "discard" and composed(*arguments) in mapping:
+            del mapping[composed(*arguments)]
+            index.discard(composed(*arguments))
 
 
 @given(

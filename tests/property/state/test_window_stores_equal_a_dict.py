@@ -25,6 +25,7 @@ from pykstreams.state import (
     ValueAndTimestamp,
     ValueTimestampHeaders,
     WindowBytesStoreSupplier,
+    caching,
 )
 from tests.unit.state.support import NAME, ROOMY, Context
 
@@ -376,9 +377,12 @@ def folders() -> Iterator[Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @settings(max_examples=15, deadline=None, derandomize=True)
-@given(steps=STEPS)
-def test_window_store_equals_a_dict_with_a_retention(folders: Path, kind: Kind, steps: list[tuple[Any, ...]]) -> None:
-    with TemporaryDirectory(dir=folders) as folder:
+@given(steps=STEPS, few=st.sampled_from([0, 300]))
+def test_window_store_equals_a_dict_with_a_retention(
+    folders: Path, kind: Kind, steps: list[tuple[Any, ...]], few: int
+) -> None:
+    with TemporaryDirectory(dir=folders) as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(caching, "FEW_ENTRIES", few)
         model = Model(kind, Path(folder), ROOMY)
         for step in steps:
             model.run(step)
