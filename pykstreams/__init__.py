@@ -74,6 +74,7 @@ from pykstreams.core.windows import (
 )
 from pykstreams.dsl.branching import BranchedKStream
 from pykstreams.dsl.builder import StreamsBuilder
+from pykstreams.dsl.cogrouped import CogroupedKStream, SessionWindowedCogroupedKStream, TimeWindowedCogroupedKStream
 from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.grouped import KGroupedStream
 from pykstreams.dsl.grouped_table import KGroupedTable
@@ -111,6 +112,7 @@ __all__ = [
     "BuiltInDslStoreSuppliers",
     "Cancellable",
     "ClusterError",
+    "CogroupedKStream",
     "ConfigError",
     "Consumed",
     "ConsumerRecord",
@@ -161,6 +163,7 @@ __all__ = [
     "SerdeError",
     "Serdes",
     "SerializationError",
+    "SessionWindowedCogroupedKStream",
     "SessionWindowedKStream",
     "SessionWindows",
     "SlidingWindows",
@@ -174,6 +177,7 @@ __all__ = [
     "Suppressed",
     "TableJoined",
     "TaskId",
+    "TimeWindowedCogroupedKStream",
     "TimeWindowedKStream",
     "TimeWindows",
     "TopicPartition",

@@ -69,15 +69,19 @@ class GroupedRecords:
 
     def repartitioned(self, store: AggregateStore) -> RepartitionNode:
         """The repartition node before an aggregation over that store, added to the graph."""
-        options, place = self.options, self.place
-        made = repartition_node(
-            place.graph,
+        made = self.new_repartition(store)
+        if self._repartition is None or self.options.name is None:
+            self._repartition = made
+        self.place.graph.add(self._repartition, self.place.node)
+        return self._repartition
+
+    def new_repartition(self, store: AggregateStore) -> RepartitionNode:
+        """A repartition node named after the grouping or else after that store; not yet in the graph."""
+        options = self.options
+        return repartition_node(
+            self.place.graph,
             store.name if options.name is None else options.name,
             options.key_serde,
             options.value_serde,
             named=options.name is not None or store.queryable,
         )
-        if self._repartition is None or options.name is None:
-            self._repartition = made
-        place.graph.add(self._repartition, place.node)
-        return self._repartition

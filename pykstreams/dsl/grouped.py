@@ -9,6 +9,7 @@ from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import SessionWindows, SlidingWindows, Windows
 from pykstreams.dsl.aggregation import GroupedRecords
+from pykstreams.dsl.cogrouped import CogroupedKStream
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.options import Grouped, Materialized
@@ -91,12 +92,15 @@ class KGroupedStream(Generic[K, V]):
         """Divides the records of each group into windows of time, or into sessions."""
         if isinstance(windows, SessionWindows):
             return SessionWindowedKStream(self._records, windows)
-        if isinstance(windows, Windows | SlidingWindows):
-            return TimeWindowedKStream(self._records, windows)
-        raise TypeError(
-            f"windows are {windows!r}; expected TimeWindows, SlidingWindows, SessionWindows, UnlimitedWindows or a "
-            "Windows of your own"
-        )
+        return TimeWindowedKStream(self._records, windows)
+
+    def cogroup(self, aggregator: Aggregator[K, V, VR]) -> CogroupedKStream[K, VR]:
+        """Begins an aggregation of several grouped streams into one table; see ``CogroupedKStream``.
+
+        ``aggregator(key, value, aggregate)`` adds the records of this stream.
+        """
+        cogrouped: CogroupedKStream[K, VR] = CogroupedKStream(self._place.graph)
+        return cogrouped.cogroup(self, aggregator)
 
     def _aggregated(
         self,

@@ -13,7 +13,7 @@ from pykstreams.dsl.late_records import LateRecordsTo, late_child_of
 from pykstreams.dsl.materialization import options_of
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.tables import AggregatedTable
-from pykstreams.dsl.window_materialization import window_table_store
+from pykstreams.dsl.window_materialization import WindowTableStore, window_table_store
 from pykstreams.processors import COUNT, Aggregation, SlidingAggregate, WindowAggregate, WindowedView, reducing
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.primitives import LongSerde
@@ -40,10 +40,8 @@ class TimeWindowedKStream(Generic[K, V]):
     """
 
     def __init__(self, records: GroupedRecords, windows: Windows[Any] | SlidingWindows) -> None:
-        if isinstance(windows, SlidingWindows) and windows.time_difference_ms == 0:
-            raise ValueError(f"sliding windows are {windows!r}; give them a time difference of at least 1 ms")
         self._records = records
-        self._windows = windows
+        self._windows = checked_windows(windows)
         self._emit_strategy = EmitStrategy.ON_WINDOW_UPDATE
 
     def emit_strategy(self, strategy: EmitStrategy) -> TimeWindowedKStream[K, V]:
@@ -123,16 +121,44 @@ class TimeWindowedKStream(Generic[K, V]):
         late_child = late_child_of(node, late_records_to)
 
         def operator(kept: str, old: bool) -> OperatorSupplier:
-            if isinstance(windows, SlidingWindows):
-                return SlidingAggregate(kept, windows, aggregation, old, strategy, late_child)
-            return WindowAggregate(kept, windows, aggregation, old, strategy, late_child)
+            return window_operator(windows, kept, aggregation, old, strategy, late_child)
 
-        key_of_result = None if store.key_serde is None else TimeWindowedSerde(store.key_serde, store.window_size_ms)
         return records.aggregated(
             node,
             store,
             AggregatedTable(store, operator, WindowedView),
-            key_of_result,
+            windowed_key_serde(store),
             grace_ms=windows.grace_period_ms,
             late_records_to=late_records_to,
         )
+
+
+def window_operator(
+    windows: Windows[Any] | SlidingWindows,
+    store: str,
+    aggregation: Aggregation,
+    send_old_values: bool,
+    strategy: EmitStrategy = EmitStrategy.ON_WINDOW_UPDATE,
+    late_child: str | None = None,
+) -> OperatorSupplier:
+    """The operator that aggregates in windows of this kind."""
+    if isinstance(windows, SlidingWindows):
+        return SlidingAggregate(store, windows, aggregation, send_old_values, strategy, late_child)
+    return WindowAggregate(store, windows, aggregation, send_old_values, strategy, late_child)
+
+
+def windowed_key_serde(store: WindowTableStore) -> Serde[Any] | None:
+    """The serde of the keys of a table with that store, ``None`` where that of its plain keys is the default."""
+    return None if store.key_serde is None else TimeWindowedSerde(store.key_serde, store.window_size_ms)
+
+
+def checked_windows(windows: Windows[Any] | SlidingWindows) -> Windows[Any] | SlidingWindows:
+    """Gives windows of time back if streams can be aggregated in them."""
+    if isinstance(windows, SlidingWindows) and windows.time_difference_ms == 0:
+        raise ValueError(f"sliding windows are {windows!r}; give them a time difference of at least 1 ms")
+    if isinstance(windows, Windows | SlidingWindows):
+        return windows
+    raise TypeError(
+        f"windows are {windows!r}; expected TimeWindows, SlidingWindows, SessionWindows, UnlimitedWindows or a "
+        "Windows of your own"
+    )
