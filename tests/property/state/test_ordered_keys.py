@@ -31,7 +31,7 @@ def within(key: bytes, lower: bytes | None, upper: bytes | None) -> bool:
     start=st.sets(KEYS, max_size=20),
 )
 def test_ordered_keys_equal_sorting(steps: list[tuple[object, ...]], start: set[bytes]) -> None:
-    chunk, ordered._CHUNK = ordered._CHUNK, 2  # type: ignore[misc]
+    chunk, ordered._CHUNK = ordered._CHUNK, 2
     try:
         mapping = dict.fromkeys(start, 0)
         keys = OrderedKeys(mapping)
@@ -51,7 +51,7 @@ def test_ordered_keys_equal_sorting(steps: list[tuple[object, ...]], start: set[
                 del mapping[key]
                 keys.discard(key)
     finally:
-        ordered._CHUNK = chunk  # type: ignore[misc]
+        ordered._CHUNK = chunk
 
 
 @given(
