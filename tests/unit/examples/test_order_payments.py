@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from examples.order_payments import Customer, Order, OrderState, Payment, build
-from pykstreams import Serdes
+from pykstreams import KeyValue, Serdes
 from pykstreams.serdes import JsonSerde
 from pykstreams.testing import TopologyTestDriver
 
@@ -25,7 +25,7 @@ def _pipe(driver: TopologyTestDriver, topic: str, key: str, value: Any, timestam
     driver.create_input_topic(topic, Serdes.string(), JsonSerde(type(value))).pipe_input(key, value, timestamp)
 
 
-def _states(driver: TopologyTestDriver) -> list[tuple[str, OrderState]]:
+def _states(driver: TopologyTestDriver) -> list[KeyValue[str, OrderState]]:
     return driver.create_output_topic("order-states", Serdes.string(), JsonSerde(OrderState)).read_key_values()
 
 

@@ -1,0 +1,44 @@
+"""The code of ``docs/guide.md`` runs, top to bottom, and describes a topology that does what the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pykstreams import Serdes
+from pykstreams.testing import TopologyTestDriver
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
+MINUTE = 60_000
+
+
+@pytest.fixture
+def driver() -> Any:
+    names: dict[str, Any] = {"__name__": "guide"}
+    for block in re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL):
+        exec(compile(block, str(GUIDE), "exec"), names)  # noqa: S102 - our own page
+    with TopologyTestDriver(names["builder"].build()) as driver:
+        yield driver
+
+
+def test_processor_of_the_guide_tells_of_silent_users(driver: TopologyTestDriver) -> None:
+    text = Serdes.string()
+    clicks = driver.create_input_topic("clicks", text, text)
+    alerts = driver.create_output_topic("alerts", text, text)
+    clicks.pipe_input("ann", "/home", MINUTE)
+    clicks.pipe_input("bob", "/home", 3 * MINUTE)
+
+    assert alerts.read_key_values() == [("ann", "silent")]
+
+
+def test_late_clicks_of_the_guide_go_to_their_topic(driver: TopologyTestDriver) -> None:
+    text = Serdes.string()
+    clicks = driver.create_input_topic("clicks", text, text)
+    late = driver.create_output_topic("late-clicks", text, text)
+    clicks.pipe_input("ann", "/home", 3 * MINUTE)
+    clicks.pipe_input("ann", "/late", MINUTE)
+
+    assert late.read_key_values() == [("ann", "/late")]
