@@ -19,7 +19,7 @@ MINUTE = 60_000
 def driver() -> Any:
     names: dict[str, Any] = {"__name__": "guide"}
     for block in re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL):
-        exec(compile(block, str(GUIDE), "exec"), names)  # noqa: S102 - our own page
+        exec(compile(block, str(GUIDE), "exec"), names)
     with TopologyTestDriver(names["builder"].build()) as driver:
         yield driver
 
