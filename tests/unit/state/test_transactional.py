@@ -88,6 +88,40 @@ def test_commit_without_writes_still_moves_the_offset(tmp_path: Path) -> None:
     assert disk.batches == [([], 7)]
 
 
+def test_a_dropped_range_goes_with_the_next_commit(tmp_path: Path) -> None:
+    store, disk = buffer(tmp_path)
+    disk.rows = {b"a": b"1", b"b": b"2", b"c": b"3"}
+    store.put(b"aa", b"4")
+    store.put(b"c", b"5")
+    store.drop(b"a", b"c")
+
+    assert disk.batches == []
+    store.commit(9)
+    assert disk.batches == [([(b"c", b"5")], 9)]
+    assert disk.rows == {b"c": b"5"}
+    store.commit(10)
+    assert disk.rows == {b"c": b"5"}
+
+
+def test_a_drop_alone_is_committed_too(tmp_path: Path) -> None:
+    store, disk = buffer(tmp_path)
+    disk.rows = {b"a": b"1"}
+    store.drop(b"a", b"b")
+    store.commit(None)
+
+    assert disk.rows == {}
+
+
+def test_an_uncommitted_drop_is_forgotten_with_closing(tmp_path: Path) -> None:
+    store, disk = buffer(tmp_path)
+    disk.rows = {b"a": b"1"}
+    store.drop(b"a", b"b")
+    store.close()
+    store.commit(1)
+
+    assert disk.rows == {b"a": b"1"}
+
+
 def test_uncommitted_writes_are_gone_after_closing(tmp_path: Path) -> None:
     store, disk = buffer(tmp_path)
     store.put(b"a", b"1")

@@ -142,6 +142,31 @@ def test_a_store_has_no_cache_where_the_worker_has_none():
     assert not built.plan(CONFIG.replace(statestore_cache_max_bytes=0)).whole.stores["counts"].caching
 
 
+@pytest.mark.parametrize(
+    ("own", "everywhere", "retention_ms"),
+    [
+        ({}, {}, "86460000"),
+        ({"retention.ms": "7"}, {}, "7"),
+        ({}, {"topic.retention.ms": "7"}, "86460000"),
+        ({}, {"windowstore.changelog.additional.retention.ms": 5}, "60005"),
+        ({}, {"windowstore.changelog.additional.retention.ms": 2**63 - 1}, "9223372036854775807"),
+    ],
+)
+def test_changelog_of_windows_is_compacted_and_deleted_some_time_after_the_retention_of_the_store(
+    own, everywhere, retention_ms
+):
+    config = CONFIG.replace(everywhere)
+    supplier = Stores.in_memory_window_store("counts", 60_000, 1_000)
+    built = topology().add_state_store(Stores.window_store_builder(supplier, topic_config=own), "processor")
+    topic = built.plan(config).internal_topics[0]
+
+    assert topic.config == {
+        "cleanup.policy": "compact,delete",
+        "message.timestamp.type": "CreateTime",
+        "retention.ms": retention_ms,
+    }
+
+
 def test_settings_of_internal_topics_can_be_given_for_all_and_for_one():
     config = CONFIG.replace({"topic.segment.bytes": "1000", "topic.min.insync.replicas": "2"})
     built = topology().add_state_store(store(topic_config={"segment.bytes": "5"}), "processor")
