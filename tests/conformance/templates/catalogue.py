@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.conformance.templates import (
+    cogroup,
     global_stores,
     joins,
     processors,
@@ -31,6 +32,7 @@ TEMPLATES: dict[str, Template] = {
     **global_stores.TEMPLATES,
     **stream_joins.TEMPLATES,
     **processors.TEMPLATES,
+    **cogroup.TEMPLATES,
 }
 
 
