@@ -142,7 +142,7 @@ class NodeProcessingContext(ProcessingContext):
                 "connect_processor_and_state_stores), or return its builder from stores() of the supplier",
                 task_id=task.task_id,
             )
-        return task.stores[name]
+        return task.stores[name].face
 
     def schedule(
         self,

@@ -41,7 +41,7 @@ from pykstreams.runtime.punctuation import PunctuationQueue
 from pykstreams.runtime.restore import changelog_columns
 from pykstreams.state.caching import RecordCache
 from pykstreams.state.shared import ReadOnlyStore, SharedStore
-from pykstreams.state.store import StateStore
+from pykstreams.state.store import TaskStore
 from pykstreams.topology.plan import GlobalStorePlan
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class _Feed:
     """The way of a record into one store."""
 
     plan: GlobalStorePlan
-    store: StateStore
+    store: TaskStore
     root: Forward
     decode_key: Decoder
     decode_value: Decoder
@@ -96,7 +96,7 @@ class GlobalState:
             PunctuationQueue(lambda *_: None),
             PunctuationQueue(lambda *_: None),
         )
-        self._stores: dict[str, StateStore] = {}
+        self._stores: dict[str, TaskStore] = {}
         self._views: dict[str, ReadOnlyStore] = {}
         self._feeds: dict[str, _Feed] = {}
         self._checkpoint = GlobalCheckpoint(directory)
@@ -112,7 +112,7 @@ class GlobalState:
         return tuple(plan.topic for plan in self._plans)
 
     @property
-    def stores(self) -> Mapping[str, StateStore]:
+    def stores(self) -> Mapping[str, TaskStore]:
         """The stores by name, for whoever owns this."""
         return self._stores
 
@@ -258,8 +258,8 @@ class GlobalState:
         store = plan.store.build()
         self._stores[store.name] = store
         store.init(GlobalStoreContext(self._state, {store.name: plan.topic}, self._cache))
-        self._state.stores[store.name] = SharedStore(store, self._lock)
-        self._views[store.name] = ReadOnlyStore(store, self._lock, plan.topic)
+        self._state.stores[store.name] = SharedStore(store.face, self._lock)
+        self._views[store.name] = ReadOnlyStore(store.face, self._lock, plan.topic)
 
     def _find_offsets(self) -> None:
         """Looks up where reading goes on; a store of which that is not known is emptied."""

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.kafka import RestoreBatch
 from pykstreams.state.changelog_rows import ChangelogColumns
-from pykstreams.state.store import StateStore
+from pykstreams.state.store import TaskStore
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class Restoring:
     """One store on its way."""
 
     task_id: TaskId
-    store: StateStore
+    store: TaskStore
     place: TopicPartition
     position: int
     end: int
@@ -105,7 +105,7 @@ class Restorer:
         self._enders: ThreadPoolExecutor | None = None
 
     def add(
-        self, task_id: TaskId, stores: Mapping[TopicPartition, StateStore], limits: Mapping[TopicPartition, int]
+        self, task_id: TaskId, stores: Mapping[TopicPartition, TaskStore], limits: Mapping[TopicPartition, int]
     ) -> Truncated | None:
         """Begins to restore the stores of a task.
 

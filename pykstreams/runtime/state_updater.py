@@ -21,7 +21,7 @@ from pykstreams.core.errors import LockError, StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.restore import Restorer, Truncated
 from pykstreams.state.directory import StateDirectory
-from pykstreams.state.store import StateStore
+from pykstreams.state.store import TaskStore
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class OpenableTask(Protocol):
     @property
     def id(self) -> TaskId: ...
 
-    def open_stores(self) -> dict[TopicPartition, StateStore]: ...
+    def open_stores(self) -> dict[TopicPartition, TaskStore]: ...
 
     def close(self) -> None: ...
 

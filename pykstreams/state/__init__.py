@@ -15,7 +15,6 @@ from pykstreams.state.store import (
     KeyValueIterator,
     KeyValueStore,
     ReadOnlyKeyValueStore,
-    StateStore,
     StoreContext,
     TimestampedKeyValueStore,
     TimestampedKeyValueStoreWithHeaders,
@@ -33,6 +32,13 @@ from pykstreams.state.suppliers import (
     RocksDBDslStoreSuppliers,
     Stores,
 )
+from pykstreams.state.user_stores import (
+    BatchingStateRestoreCallback,
+    HeadersBytesStore,
+    StateStore,
+    StateStoreContext,
+    TimestampedBytesStore,
+)
 from pykstreams.state.window_suppliers import WindowBytesStoreSupplier
 from pykstreams.state.windows import (
     ReadOnlyWindowStore,
@@ -44,6 +50,7 @@ from pykstreams.state.windows import (
 
 __all__ = [
     "AggregationWithHeaders",
+    "BatchingStateRestoreCallback",
     "BuiltInDslStoreSuppliers",
     "ChangelogWriter",
     "DslKeyValueParams",
@@ -51,6 +58,7 @@ __all__ = [
     "DslStoreFormat",
     "DslStoreSuppliers",
     "DslWindowParams",
+    "HeadersBytesStore",
     "InMemoryDslStoreSuppliers",
     "KeyValueBytesStoreSupplier",
     "KeyValueIterator",
@@ -64,10 +72,12 @@ __all__ = [
     "SessionStore",
     "SessionStoreWithHeaders",
     "StateStore",
+    "StateStoreContext",
     "StoreBuilder",
     "StoreContext",
     "StoreSupplier",
     "Stores",
+    "TimestampedBytesStore",
     "TimestampedKeyValueStore",
     "TimestampedKeyValueStoreWithHeaders",
     "TimestampedWindowStore",

@@ -29,7 +29,7 @@ from pykstreams.state.record_context import RawContext
 from pykstreams.state.rocksdb import RocksDbEngine
 from pykstreams.state.rows import null_key
 from pykstreams.state.spec import StoreBuilder, StoreSupplier
-from pykstreams.state.store import ChangelogRow, ChangelogWriter, RawRow, StateStore, StoreContext
+from pykstreams.state.store import ChangelogRow, ChangelogWriter, RawRow, StoreContext, TaskStore
 from pykstreams.state.store_serdes import bound_codec
 from pykstreams.state.transactional import WriteBuffer
 
@@ -41,7 +41,7 @@ _SEQUENCE: Final = struct.Struct(">i")
 _LAST_SEQUENCE: Final = 2**31 - 1
 
 
-class JoinBuffer(StateStore):
+class JoinBuffer(TaskStore):
     """The store, which only its join uses; made by ``join_buffer``.
 
     :param topic: what serdes are told as their topic: the name of the join.
@@ -81,7 +81,7 @@ class JoinBuffer(StateStore):
         """About how many bytes wait for the next commit."""
         return self._engine.uncommitted_bytes
 
-    def init(self, context: StoreContext) -> None:
+    def init(self, context: StoreContext, root: TaskStore | None = None) -> None:
         codec = bound_codec(self._name, *self._serdes, PLAIN, context, topic=self._topic)
         self._encode_key, self._decode_key = codec.encode_key, codec.decode_key
         self._encode, self._decode = codec.encode_value, codec.decode_value

@@ -14,7 +14,7 @@ from pykstreams.state.engine import BytesStore, Engine
 from pykstreams.state.layout import NO_TIMESTAMP, PLAIN, Layout
 from pykstreams.state.public_values import public_values
 from pykstreams.state.rows import RowCodec, null_key
-from pykstreams.state.store import ChangelogRow, FlushListener, StateStore, StoreContext
+from pykstreams.state.store import ChangelogRow, FlushListener, StoreContext, TaskStore
 from pykstreams.state.store_serdes import bound_codec
 
 
@@ -25,7 +25,7 @@ class Layers(NamedTuple):
     cache: CachingStore | None
 
 
-class MeteredStore(StateStore):
+class MeteredStore(TaskStore):
     """A store as it is handed out; ``open_layers`` opens what lies below it."""
 
     layout: Layout = PLAIN
@@ -61,7 +61,7 @@ class MeteredStore(StateStore):
         """About how many bytes wait for the next commit, those in the cache apart."""
         return self._engine.uncommitted_bytes
 
-    def init(self, context: StoreContext) -> None:
+    def init(self, context: StoreContext, root: TaskStore | None = None) -> None:
         codec = bound_codec(self._name, *self._serdes, self.layout, context)
         layers = self._open_layers(context, codec)
         self._codec = codec

@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from pykstreams.core.types import Headers, Timestamp
 from pykstreams.core.windows import Windowed
-from pykstreams.state.store import FlushListener, KeyValueIterator, StateStore
+from pykstreams.state.store import FlushListener, KeyValueIterator, TaskStore
 
 K = TypeVar("K")
 AGG = TypeVar("AGG")
@@ -79,7 +79,7 @@ class ReadOnlySessionStore(Protocol[K, AGG]):
     def __contains__(self, session_key: object) -> bool: ...
 
 
-class SessionStore(StateStore, Generic[K, AGG]):
+class SessionStore(TaskStore, Generic[K, AGG]):
     """Aggregates by session; ``store[windowed]``, ``store[windowed] = aggregate``, ``del store[windowed]`` and
     ``windowed in store`` work, too.
 

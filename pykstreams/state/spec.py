@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from pykstreams.state.store import StateStore
+from pykstreams.state.store import TaskStore
+from pykstreams.state.user_stores import user_store
 
-S = TypeVar("S", bound=StateStore)
+S = TypeVar("S", bound=TaskStore)
 S_co = TypeVar("S_co", covariant=True)
 
 
 class StoreSupplier(ABC, Generic[S_co]):
-    """Makes the lowest layer of a store, once per task."""
+    """Makes the lowest layer of a store, or a whole store that a user has written, once per task."""
 
     name: str
     """The name of the store."""
@@ -38,7 +39,8 @@ class StoreBuilder(Generic[S]):
     """A store to be built once per task.
 
     :param supplier: makes the lowest layer.
-    :param make: puts the layers over it; chosen by the kind of store.
+    :param make: puts the layers over it; chosen by the kind of store. Left out, the supplier makes a whole store, one
+        that a user has written (``StateStore``).
     :param key_serde, value_serde: ``None`` for the defaults of the configuration.
     :param caching: whether the store has a part of the record cache.
     :param logging: whether it has a changelog.
@@ -47,7 +49,7 @@ class StoreBuilder(Generic[S]):
     """
 
     supplier: StoreSupplier[Any]
-    make: Callable[[StoreBuilder[S]], S] = field(repr=False)
+    make: Callable[[StoreBuilder[S]], S] = field(default=user_store, repr=False)  # type: ignore[assignment]
     key_serde: Any = None
     value_serde: Any = None
     caching: bool = False

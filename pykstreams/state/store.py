@@ -95,7 +95,7 @@ class ValueTimestampHeaders(NamedTuple, Generic[V]):
     headers: Headers = ()
 
 
-class StateStore(ABC):
+class TaskStore(ABC):
     """A store of one task.
 
     The order of its life: ``init``, ``restore`` any number of times, ``end_restore``, use, and for each commit
@@ -117,9 +117,14 @@ class StateStore(ABC):
     def is_open(self) -> bool:
         """Whether it has been opened and not closed."""
 
+    @property
+    def face(self) -> Any:
+        """What processors get when they ask for it."""
+        return self
+
     @abstractmethod
-    def init(self, context: StoreContext) -> None:
-        """Opens it."""
+    def init(self, context: StoreContext, root: TaskStore | None = None) -> None:
+        """Opens it; ``root`` may be given as in Kafka Streams, and is this store."""
 
     @abstractmethod
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
@@ -239,7 +244,7 @@ class ReadOnlyKeyValueStore(Protocol[K, V]):
     def __contains__(self, key: object) -> bool: ...
 
 
-class KeyValueStore(StateStore, Generic[K, V]):
+class KeyValueStore(TaskStore, Generic[K, V]):
     """Values by key; ``store[key]``, ``store[key] = value``, ``del store[key]`` and ``key in store`` work, too.
 
     ``None`` is no key (``TypeError``); a ``None`` value deletes. There is no ``len``: the count is an estimate.

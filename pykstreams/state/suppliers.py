@@ -34,7 +34,7 @@ from pykstreams.state.stack import (
 )
 from pykstreams.state.store import (
     KeyValueStore,
-    StateStore,
+    TaskStore,
     TimestampedKeyValueStore,
     TimestampedKeyValueStoreWithHeaders,
 )
@@ -51,7 +51,7 @@ from pykstreams.state.windows import TimestampedWindowStore, TimestampedWindowSt
 
 K = TypeVar("K")
 V = TypeVar("V")
-S = TypeVar("S", bound=StateStore)
+S = TypeVar("S", bound=TaskStore)
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from pykstreams.state.dirty_keys import DirtyKeys
 from pykstreams.state.layout import PLAIN
 from pykstreams.state.record_context import Origin, RawContext
 from pykstreams.state.spec import StoreBuilder, StoreSupplier
-from pykstreams.state.store import ChangelogRow, ChangelogWriter, StateStore, StoreContext
+from pykstreams.state.store import ChangelogRow, ChangelogWriter, StoreContext, TaskStore
 from pykstreams.state.store_serdes import bound_codec
 
 NEVER: Final = 2**63 - 1
@@ -35,7 +35,7 @@ Emit: TypeAlias = Callable[[Any, Change[Any], RawContext], None]
 """Takes what leaves the buffer: key, change, and the record that brought the change."""
 
 
-class SuppressionBuffer(StateStore):
+class SuppressionBuffer(TaskStore):
     """A store that only a suppression writes; made by ``suppression_buffer``."""
 
     def __init__(self, name: str, key_serde: Any, value_serde: Any) -> None:
@@ -73,7 +73,7 @@ class SuppressionBuffer(StateStore):
         """The number of keys that wait."""
         return len(self._index)
 
-    def init(self, context: StoreContext) -> None:
+    def init(self, context: StoreContext, root: TaskStore | None = None) -> None:
         codec = bound_codec(self._name, *self._serdes, PLAIN, context)
         self._encode_key, self._decode_key = codec.encode_key, codec.decode_key
         self._encode, self._decode = codec.encode_value, codec.decode_value

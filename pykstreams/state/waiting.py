@@ -23,7 +23,7 @@ from pykstreams.state.engine import BytesStore, Engine
 from pykstreams.state.layout import PLAIN
 from pykstreams.state.rows import KeyEncoder
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.store import ChangelogRow, RawRow, StateStore, StoreContext
+from pykstreams.state.store import ChangelogRow, RawRow, StoreContext, TaskStore
 from pykstreams.state.store_serdes import bound_codec
 
 _PLACE: Final = struct.Struct(">q?")
@@ -64,7 +64,7 @@ class JoinProgress:
         return self.earliest + look_ahead < self.stream_time
 
 
-class WaitingRecords(StateStore):
+class WaitingRecords(TaskStore):
     """The store, which only the two sides of its join use; made by ``waiting_records``."""
 
     def __init__(self, name: str, serdes: tuple[Any, Any, Any], engine: Engine, *, logging: bool) -> None:
@@ -92,7 +92,7 @@ class WaitingRecords(StateStore):
         """About how many bytes wait for the next commit."""
         return self._engine.uncommitted_bytes
 
-    def init(self, context: StoreContext) -> None:
+    def init(self, context: StoreContext, root: TaskStore | None = None) -> None:
         key_serde, left_serde, right_serde = self._serdes
         left = bound_codec(self._name, key_serde, left_serde, PLAIN, context)
         right = bound_codec(self._name, key_serde, right_serde, PLAIN, context)

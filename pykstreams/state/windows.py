@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 from pykstreams.core.record import ValueAndTimestamp
 from pykstreams.core.types import Headers, Timestamp
 from pykstreams.core.windows import Windowed
-from pykstreams.state.store import FlushListener, KeyValueIterator, StateStore, ValueTimestampHeaders
+from pykstreams.state.store import FlushListener, KeyValueIterator, TaskStore, ValueTimestampHeaders
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -89,7 +89,7 @@ class ReadOnlyWindowStore(Protocol[K, V]):
     def __contains__(self, at: object) -> bool: ...
 
 
-class WindowStore(StateStore, Generic[K, V]):
+class WindowStore(TaskStore, Generic[K, V]):
     """Values by key and window; ``store[key, start]`` and ``(key, start) in store`` work, too.
 
     What is older than the newest window start by the retention of the store cannot be read any more. Rows of several

@@ -21,9 +21,18 @@ from pykstreams.core.processor import (
     PunctuationType,
 )
 from pykstreams.core.record import FixedKeyRecord, Record, RecordContext, RecordMetadata
-from pykstreams.core.types import Duration, Punctuator, Timestamp, duration_ms, timestamp_ms
+from pykstreams.core.types import (
+    CommitCallback,
+    Duration,
+    Punctuator,
+    StateRestoreCallback,
+    Timestamp,
+    duration_ms,
+    timestamp_ms,
+)
 from pykstreams.state.caching import RecordCache
-from pykstreams.state.store import ChangelogWriter, StateStore, StoreContext
+from pykstreams.state.store import ChangelogWriter, TaskStore
+from pykstreams.state.user_stores import StateStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +156,7 @@ class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[
         """Sets stream time."""
         self._stream_time = value
 
-    def add_state_store(self, store: StateStore) -> None:
+    def add_state_store(self, store: StateStore | TaskStore) -> None:
         """Connects a store, under its name."""
         self._stores[store.name] = store
 
@@ -157,8 +166,8 @@ class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[
         return self._stores[name]
 
     @property
-    def state_store_context(self) -> StoreContext:
-        """What a store is opened with: ``store.init(context.state_store_context)``. It gets no changelog."""
+    def state_store_context(self) -> _MockStoreContext:
+        """What a store is opened with: ``store.init(context.state_store_context, store)``. It gets no changelog."""
         return _MockStoreContext(self)
 
     def schedule(
@@ -230,6 +239,7 @@ class _MockStoreContext:
     """Opens stores without a cache and without a changelog."""
 
     def __init__(self, processor: MockProcessorContext) -> None:
+        self._processor = processor
         self.task_id = processor.task_id
         self.application_id = processor.application_id
         self.state_dir = processor.state_dir
@@ -238,6 +248,34 @@ class _MockStoreContext:
         self.cache = RecordCache(0)
         self.current = CurrentRecord(lambda raw: _record_context(processor))
         self.current.raw = (None, 0, ())  # some record is current; what it is, is asked for when needed
+
+    @property
+    def record_metadata(self) -> RecordMetadata | None:
+        return self._processor.record_metadata
+
+    @property
+    def key_serde(self) -> Any:
+        return self._processor.key_serde
+
+    @property
+    def value_serde(self) -> Any:
+        return self._processor.value_serde
+
+    @property
+    def app_configs(self) -> Mapping[str, object]:
+        return self._processor.app_configs
+
+    def app_configs_with_prefix(self, prefix: str) -> dict[str, object]:
+        return self._processor.app_configs_with_prefix(prefix)
+
+    def register(
+        self,
+        store: StateStore,
+        restore_callback: StateRestoreCallback,
+        commit_callback: CommitCallback | None = None,
+    ) -> None:
+        """Connects the store, as ``add_state_store`` does; nothing is ever restored."""
+        self._processor.add_state_store(store)
 
     def changelog(self, store_name: str) -> ChangelogWriter | None:
         return None

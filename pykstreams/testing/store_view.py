@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pykstreams.state.store import ChangelogRow, FlushListener, StoreContext
+from pykstreams.state.store import ChangelogRow, FlushListener, StoreContext, TaskStore
 
 
 class StoreView:
@@ -26,7 +26,7 @@ class StoreView:
     def is_open(self) -> bool:
         return bool(self._store.is_open)
 
-    def init(self, context: StoreContext) -> None:
+    def init(self, context: StoreContext, root: TaskStore | None = None) -> None:
         self._store.init(context)
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
