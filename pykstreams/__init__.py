@@ -97,7 +97,7 @@ from pykstreams.dsl.windowed import TimeWindowedKStream
 from pykstreams.runtime.state import State
 from pykstreams.runtime.streams import KafkaStreams
 from pykstreams.serdes import Serdes
-from pykstreams.state import BuiltInDslStoreSuppliers, DslStoreFormat, Stores
+from pykstreams.state import BuiltInDslStoreSuppliers, ConnectedStoreProvider, DslStoreFormat, Stores
 from pykstreams.topology.description import TopologyDescription
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.plan import InternalTopic
@@ -114,6 +114,7 @@ __all__ = [
     "ClusterError",
     "CogroupedKStream",
     "ConfigError",
+    "ConnectedStoreProvider",
     "Consumed",
     "ConsumerRecord",
     "ContextualFixedKeyProcessor",

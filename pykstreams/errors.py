@@ -41,6 +41,7 @@ from pykstreams.core.handlers import (
     ProcessingExceptionHandler,
     ProductionExceptionHandler,
     SerializationExceptionOrigin,
+    StreamsUncaughtExceptionHandler,
     StreamThreadExceptionResponse,
 )
 
@@ -77,6 +78,7 @@ __all__ = [
     "StreamsNotStartedError",
     "StreamsRebalancingError",
     "StreamsStoppedError",
+    "StreamsUncaughtExceptionHandler",
     "TaskAssignmentError",
     "TaskCorruptedError",
     "TaskIdFormatError",

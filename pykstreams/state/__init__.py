@@ -9,7 +9,8 @@ from pykstreams.state.sessions import (
     SessionStore,
     SessionStoreWithHeaders,
 )
-from pykstreams.state.spec import StoreBuilder, StoreSupplier
+from pykstreams.state.spec import ConnectedStoreProvider, StoreBuilder, StoreSupplier
+from pykstreams.state.state_serdes import StateSerdes
 from pykstreams.state.store import (
     ChangelogWriter,
     KeyValueIterator,
@@ -53,6 +54,7 @@ __all__ = [
     "BatchingStateRestoreCallback",
     "BuiltInDslStoreSuppliers",
     "ChangelogWriter",
+    "ConnectedStoreProvider",
     "DslKeyValueParams",
     "DslSessionParams",
     "DslStoreFormat",
@@ -71,6 +73,7 @@ __all__ = [
     "SessionBytesStoreSupplier",
     "SessionStore",
     "SessionStoreWithHeaders",
+    "StateSerdes",
     "StateStore",
     "StateStoreContext",
     "StoreBuilder",

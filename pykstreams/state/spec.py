@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pykstreams.state.store import TaskStore
 from pykstreams.state.user_stores import user_store
@@ -79,3 +79,11 @@ class StoreBuilder(Generic[S]):
     def build(self) -> S:
         """Makes the store of one task; ``init`` opens it."""
         return self.make(self)
+
+
+class ConnectedStoreProvider(Protocol):
+    """A supplier of processors that brings stores: they are added, and connected to what it supplies."""
+
+    def stores(self) -> Collection[StoreBuilder[Any]] | None:
+        """The builders of the stores; several suppliers may bring the same one."""
+        ...

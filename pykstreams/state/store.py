@@ -223,6 +223,9 @@ class ReadOnlyKeyValueStore(Protocol[K, V]):
     def get(self, key: K) -> V | None: ...
     @overload
     def get(self, key: K, default: D) -> V | D: ...
+    def get(self, key: K, default: Any = None) -> Any:
+        """The value of a key, ``default`` without one."""
+        ...
 
     def range(self, lower: K | None = None, upper: K | None = None, *, reverse: bool = False) -> KeyValueIterator[K, V]:
         """The rows between two keys, both inclusive, in the order of the serialized keys."""
