@@ -9,7 +9,7 @@ functions that compute it are those of the operator that reads (``KTableValueGet
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 from pykstreams.core.processor import OperatorContext
@@ -36,16 +36,21 @@ class TableView(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredView:
-    """A table that is kept in a key-value store (``KTableMaterializedValueGetterSupplier``, 4.3.1)."""
+    """A table that is kept in a key-value store (``KTableMaterializedValueGetterSupplier``, 4.3.1).
+
+    :param handed_on: whether rows are read as the table last handed them on, without what its cache holds back.
+    """
 
     store: str
+    handed_on: bool = False
 
     @property
     def stores(self) -> tuple[str, ...]:
         return (self.store,)
 
     def build(self, context: OperatorContext) -> ReadRow:
-        read: ReadRow = context.store(self.store).get_row
+        store = context.store(self.store)
+        read: ReadRow = store.reader_below_cache() if self.handed_on else store.get_row
         return read
 
 
@@ -71,3 +76,15 @@ class ComputedView:
             return None if value is None else (value, row[1])
 
         return read
+
+
+def as_handed_on(view: TableView) -> TableView:
+    """The view of a table as it last handed its rows on: behind its cache, if it has one.
+
+    Tables that are computed from several others are read as they are.
+    """
+    if isinstance(view, StoredView):
+        return replace(view, handed_on=True)
+    if isinstance(view, ComputedView):
+        return replace(view, parent=as_handed_on(view.parent))
+    return view

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KeyValueMapper, Predicate, ValueJoiner
 from pykstreams.core.value_transformer import ValueTransformerWithKey, ValueTransformerWithKeySupplier
+from pykstreams.dsl.foreign_key_join import ForeignKey, join_on_foreign_key
 from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.materialization import TableStore, named_table_store, options_of
-from pykstreams.dsl.options import Grouped, Materialized
+from pykstreams.dsl.one_to_many_join import join_one_to_many
+from pykstreams.dsl.options import Grouped, Materialized, TableJoined
 from pykstreams.dsl.stream import Place
 from pykstreams.dsl.suppression import Suppressed, suppress
 from pykstreams.dsl.table_table_join import join_tables
@@ -24,6 +26,7 @@ from pykstreams.processors import (
     TableTransformValues,
 )
 from pykstreams.processors.user import check_supplier
+from pykstreams.serdes.combined_key import CombinedKey
 from pykstreams.topology.graph import OperatorNode
 from pykstreams.topology.stores import StoreFactory
 
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 V = TypeVar("V")
+KO = TypeVar("KO")
 KR = TypeVar("KR")
 VO = TypeVar("VO")
 VR = TypeVar("VR")
@@ -179,6 +183,7 @@ class KTable(Generic[K, V]):
         )
         return KGroupedTable(selected, options.name)
 
+    @overload
     def join(
         self,
         other: KTable[K, VO],
@@ -186,14 +191,56 @@ class KTable(Generic[K, V]):
         *,
         materialized: Materialized[K, VR] | str | None = None,
         name: str | None = None,
+    ) -> KTable[K, VR]: ...
+    @overload
+    def join(
+        self,
+        other: KTable[KO, VO],
+        joiner: ValueJoiner[V, VO, VR],
+        *,
+        foreign_key_extractor: Callable[[V], KO | None],
+        extractor_with_key: Literal[False] = False,
+        table_joined: TableJoined[K, KO] | None = None,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, VR]: ...
+    @overload
+    def join(
+        self,
+        other: KTable[KO, VO],
+        joiner: ValueJoiner[V, VO, VR],
+        *,
+        foreign_key_extractor: Callable[[K, V], KO | None],
+        extractor_with_key: Literal[True],
+        table_joined: TableJoined[K, KO] | None = None,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, VR]: ...
+    def join(
+        self,
+        other: KTable[Any, VO],
+        joiner: ValueJoiner[V, VO, VR],
+        *,
+        foreign_key_extractor: Callable[..., Any] | None = None,
+        extractor_with_key: bool = False,
+        table_joined: TableJoined[Any, Any] | None = None,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
     ) -> KTable[K, VR]:
         """Joins the rows that both tables have by ``joiner(value, other value)``; ``None`` from it is no row.
 
         A change of either table gives a change of the join, with the larger timestamp of the two rows. Both tables get
         a store if they have none to be read from, and their topics must have equal partition counts.
-        """
-        return self._join(other, joiner, materialized, name, left_is_optional=False, right_is_optional=False)
 
+        With ``foreign_key_extractor(value)``, or ``(key, value)`` if ``extractor_with_key``, each row is joined with
+        the other table's row of that key; ``None`` joins with nothing. The result has the keys of this table. The
+        sides talk to each other through two topics, and who refers to what is kept in a store with a changelog;
+        ``name``, or the one of ``table_joined``, names all of them. Partition counts may then differ.
+        """
+        foreign = ForeignKey.of(foreign_key_extractor, extractor_with_key, table_joined, name)
+        return self._join(other, joiner, foreign, materialized, name, left_is_optional=False, right_is_optional=False)
+
+    @overload
     def left_join(
         self,
         other: KTable[K, VO],
@@ -201,9 +248,45 @@ class KTable(Generic[K, V]):
         *,
         materialized: Materialized[K, VR] | str | None = None,
         name: str | None = None,
+    ) -> KTable[K, VR]: ...
+    @overload
+    def left_join(
+        self,
+        other: KTable[KO, VO],
+        joiner: Callable[[V, VO | None], VR],
+        *,
+        foreign_key_extractor: Callable[[V], KO | None],
+        extractor_with_key: Literal[False] = False,
+        table_joined: TableJoined[K, KO] | None = None,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, VR]: ...
+    @overload
+    def left_join(
+        self,
+        other: KTable[KO, VO],
+        joiner: Callable[[V, VO | None], VR],
+        *,
+        foreign_key_extractor: Callable[[K, V], KO | None],
+        extractor_with_key: Literal[True],
+        table_joined: TableJoined[K, KO] | None = None,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, VR]: ...
+    def left_join(
+        self,
+        other: KTable[Any, VO],
+        joiner: Callable[[V, VO | None], VR],
+        *,
+        foreign_key_extractor: Callable[..., Any] | None = None,
+        extractor_with_key: bool = False,
+        table_joined: TableJoined[Any, Any] | None = None,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
     ) -> KTable[K, VR]:
         """Joins each row of this table by ``joiner(value, other value or None)``; see ``join``."""
-        return self._join(other, joiner, materialized, name, left_is_optional=False, right_is_optional=True)
+        foreign = ForeignKey.of(foreign_key_extractor, extractor_with_key, table_joined, name)
+        return self._join(other, joiner, foreign, materialized, name, left_is_optional=False, right_is_optional=True)
 
     def outer_join(
         self,
@@ -214,23 +297,44 @@ class KTable(Generic[K, V]):
         name: str | None = None,
     ) -> KTable[K, VR]:
         """Joins the rows that either table has by ``joiner(value or None, other value or None)``; see ``join``."""
-        return self._join(other, joiner, materialized, name, left_is_optional=True, right_is_optional=True)
+        return self._join(other, joiner, None, materialized, name, left_is_optional=True, right_is_optional=True)
+
+    def one_to_many_join(
+        self,
+        other: KTable[KO, VO],
+        joiner: ValueJoiner[V, VO, VR],
+        *,
+        key_extractor: Callable[[VO], K | None],
+        materialized: Materialized[CombinedKey[K, KO], VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[CombinedKey[K, KO], VR]:
+        """Joins each row of ``other`` with the row of this table whose key ``key_extractor(other value)`` gives."""
+        self._check_table(other)
+        joined = join_one_to_many(
+            (self._place, self._logic), (other._place, other._logic), joiner, key_extractor, materialized, name
+        )
+        return KTable(*joined)
 
     def _join(
         self,
-        other: KTable[K, VO],
+        other: KTable[Any, VO],
         joiner: Callable[[Any, Any], VR],
+        foreign: ForeignKey | None,
         materialized: Materialized[K, VR] | str | None,
         name: str | None,
         *,
         left_is_optional: bool,
         right_is_optional: bool,
     ) -> KTable[K, VR]:
-        if not isinstance(other, KTable):
-            raise TypeError(f"a table is joined with {other!r}; expected a KTable (KStream.to_table makes one)")
+        self._check_table(other)
+        this, that = (self._place, self._logic), (other._place, other._logic)
+        if foreign is not None:
+            return KTable(
+                *join_on_foreign_key(this, that, foreign, joiner, materialized, right_is_optional=right_is_optional)
+            )
         joined = join_tables(
-            (self._place, self._logic),
-            (other._place, other._logic),
+            this,
+            that,
             joiner,
             materialized,
             name,
@@ -238,6 +342,10 @@ class KTable(Generic[K, V]):
             right_is_optional=right_is_optional,
         )
         return KTable(*joined)
+
+    def _check_table(self, other: object) -> None:
+        if not isinstance(other, KTable):
+            raise TypeError(f"a table is joined with {other!r}; expected a KTable (KStream.to_table makes one)")
 
     def _filter(
         self,

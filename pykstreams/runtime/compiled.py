@@ -16,8 +16,9 @@ from pykstreams.runtime.context import NodeContext, NodeProcessingContext, TaskS
 from pykstreams.runtime.failures import REPORTED
 from pykstreams.runtime.sinks import Sink
 from pykstreams.serdes.base import bind_deserializer
-from pykstreams.serdes.defaults import or_default
+from pykstreams.serdes.defaults import default_part, or_default
 from pykstreams.topology.plan import ProcessorNode, SinkNode, SourceNode, SubtopologyPlan
+from pykstreams.topology.reference_partitioner import ReferencePartitioner
 
 
 def compile_plan(plan: SubtopologyPlan, task: TaskState) -> Mapping[str, Forward]:
@@ -132,12 +133,15 @@ def _sink(node: SinkNode, task: TaskState, *, raises: bool) -> Forward:
         lambda reason: task.dropped.drop(node.name, reason),
         fail,
     )
+    partitioner = node.partitioner
+    if isinstance(partitioner, ReferencePartitioner):
+        partitioner = partitioner.over_default(lambda: task.config.default_key_serde, task.collector.partition_for_key)
     if isinstance(node.topic, str):
         task.collector.register(task.task_id, node.name, node.topic)
-        send = sink.to_topic(node.topic, node.partitioner)
+        send = sink.to_topic(node.topic, partitioner)
     else:
         task.collector.register(task.task_id, node.name, None)
-        send = sink.to_chosen_topic(node.topic, node.partitioner)
+        send = sink.to_chosen_topic(node.topic, partitioner)
     return _remembered(send, task.current) if raises else send
 
 
@@ -154,6 +158,7 @@ def _remembered(send: Forward, current: CurrentRecord) -> Forward:
 def _resolved(given: Any, part: str, where: str, task: TaskState) -> Any:
     """Gives a serializer, deserializer or serde: the one of the node, or the default of the configuration."""
     config = task.config
+    part = default_part(given, part)
     try:
         return or_default(given, lambda: config.default_key_serde if part == "key" else config.default_value_serde)
     except ConfigError as error:

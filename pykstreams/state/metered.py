@@ -11,7 +11,7 @@ from pykstreams.serdes.base import bind_serializer
 from pykstreams.state.engine import after, prefix_end
 from pykstreams.state.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
 from pykstreams.state.metered_store import MeteredStore
-from pykstreams.state.rows import Rows, null_key, rows_of_bytes, rows_of_objects
+from pykstreams.state.rows import GetRow, Rows, null_key, rows_of_bytes, rows_of_objects
 from pykstreams.state.store import (
     KeyValueIterator,
     KeyValueStore,
@@ -44,6 +44,36 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
     def _flushed_key(self) -> Callable[[bytes], Any]:
         decode = self._codec.decode_key
         return lambda key: decode(key, ())
+
+    def reader_below_cache(self) -> GetRow:
+        """Gives what reads a row as it was last flushed, which is as it was last handed on to other operators."""
+        if self._cache is None:
+            return self.get_row
+        encode_key, decode_row, get = self._codec.encode_key, self._codec.decoder(), self._cache.below.get
+
+        def get_flushed(key: Any) -> tuple[Any, int] | None:
+            packed = get(encode_key(key, ()))
+            return None if packed is None else decode_row(packed)
+
+        return get_flushed
+
+    def rows_by_prefix(self, prefix_serializer: Any) -> Callable[[Any], Iterator[tuple[K, Any, int]]]:
+        """Gives what scans for a prefix: (key, value, timestamp in ms) of each row whose key starts with its bytes.
+
+        ``prefix_serializer`` is bound once, to the topic that the key serde is told; it may be over the default serde.
+        """
+        encode_prefix, decode_key = self._codec.bind_prefix(prefix_serializer), self._codec.decode_key
+        decode_row, scan_top, name = self._codec.decoder(), self._top.scan, self._name
+
+        def scan(prefix: Any) -> Iterator[tuple[K, Any, int]]:
+            lower = encode_prefix(prefix, ())
+            if lower is None:
+                raise TypeError(f"the prefix {prefix!r} for store {name!r} was serialized to None")
+            return (
+                (decode_key(key, ()), *decode_row(packed)) for key, packed in scan_top(lower, prefix_end(lower), False)
+            )
+
+        return scan
 
     def raw_rows(self) -> Iterator[RawRow]:
         """Every row as it is kept, without what only the cache knows until it is flushed."""

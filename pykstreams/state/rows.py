@@ -28,6 +28,8 @@ class RowCodec(NamedTuple):
     decode_key: Decoder
     encode_value: Encoder
     decode_value: Decoder
+    bind_prefix: Callable[[Any], Encoder]
+    """Binds a serializer of the first part of keys as that of whole keys is bound."""
 
     def encoder(self) -> Callable[[Any, int], bytes | None]:
         """Makes the function from value and timestamp to packed value.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, cast
 
 from pykstreams.core.errors import ConfigError
+from pykstreams.core.types import Encoder
 from pykstreams.serdes.base import Serde, bind_deserializer, bind_serializer
-from pykstreams.serdes.defaults import or_default
+from pykstreams.serdes.defaults import default_part, or_default
 from pykstreams.state.layout import Layout
 from pykstreams.state.rows import KeyEncoder, RowCodec
 from pykstreams.state.store import StoreContext
@@ -17,6 +18,10 @@ def bound_codec(
 ) -> RowCodec:
     """Makes the codec of a store that is being opened; ``topic`` is what serdes are told instead of its changelog."""
     topic = context.changelog_topic(name) if topic is None else topic
+
+    def bind_prefix(serializer: Any) -> Encoder:
+        return bind_serializer(_serde(serializer, name, context, "key"), topic)
+
     keys = _serde(key_serde, name, context, "key")
     values = _serde(value_serde, name, context, "value")
     return RowCodec(
@@ -25,10 +30,13 @@ def bound_codec(
         bind_deserializer(keys.deserializer, topic),
         bind_serializer(values.serializer, topic),
         bind_deserializer(values.deserializer, topic),
+        bind_prefix,
     )
 
 
 def _serde(given: Any, name: str, context: StoreContext, side: str) -> Any:
+    side = default_part(given, side)
+
     def default() -> Serde[Any]:
         return cast("Serde[Any]", getattr(context.config, f"default_{side}_serde"))
 

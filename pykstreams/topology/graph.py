@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pykstreams.core.names import NodeNamer
 from pykstreams.core.timestamps import FailOnInvalidTimestamp
@@ -19,6 +19,8 @@ from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.stores import StoreFactory
 from pykstreams.topology.topology import Topology
 from pykstreams.topology.windowed_partitioner import windowed_partitioner
+
+_FAIL_ON_INVALID_TIMESTAMP: Final = FailOnInvalidTimestamp()
 
 
 class GraphNode:
@@ -218,7 +220,7 @@ class RepartitionNode(GraphNode):
         topology.add_internal_topic(self.settings.topic, self.settings.num_partitions)
         operator = self.pass_operator if self.keeps_null_keys else self.filter_operator
         topology.add_processor(self.filter_name, operator, *self.parent_names)
-        _add_topic_between(topology, self.settings, (self.filter_name,))
+        write_topic_between(topology, self.settings, (self.filter_name,))
 
 
 class GroupedTableRepartitionNode(GraphNode):
@@ -230,7 +232,23 @@ class GroupedTableRepartitionNode(GraphNode):
 
     def write(self, topology: Topology) -> None:
         topology.add_internal_topic(self.settings.topic, self.settings.num_partitions)
-        _add_topic_between(topology, self.settings, self.parent_names)
+        write_topic_between(topology, self.settings, self.parent_names)
+
+
+class MessageTopicNode(GraphNode):
+    """Sends what the two sides of a foreign-key join tell each other through a topic of the application's own.
+
+    Unlike other repartition topics it is read with the default timestamp extractor (``KTableImpl.doJoinOnForeignKey``,
+    4.3.1).
+    """
+
+    def __init__(self, settings: RepartitionSettings) -> None:
+        super().__init__(settings.source_name)
+        self.settings = settings
+
+    def write(self, topology: Topology) -> None:
+        topology.add_internal_topic(self.settings.topic, self.settings.num_partitions)
+        write_topic_between(topology, self.settings, self.parent_names, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,7 +401,13 @@ def _add_source(
     )
 
 
-def _add_topic_between(topology: Topology, settings: RepartitionSettings, parents: tuple[str, ...]) -> None:
+def write_topic_between(
+    topology: Topology,
+    settings: RepartitionSettings,
+    parents: tuple[str, ...],
+    timestamp_extractor: TimestampExtractor | None = _FAIL_ON_INVALID_TIMESTAMP,
+) -> None:
+    """Adds the sink and the source of a repartition topic."""
     key, value = settings.key_serde, settings.value_serde
     topology.add_sink(
         settings.sink_name,
@@ -396,7 +420,7 @@ def _add_topic_between(topology: Topology, settings: RepartitionSettings, parent
     topology.add_source(
         settings.source_name,
         settings.topic,
-        timestamp_extractor=FailOnInvalidTimestamp(),
+        timestamp_extractor=timestamp_extractor,
         key_deserializer=None if key is None else key.deserializer,
         value_deserializer=None if value is None else value.deserializer,
     )

@@ -1,0 +1,137 @@
+"""Rows that are shipped to what they refer to: sent under the key of the row they refer to, and kept there.
+
+A row of the *referring* table refers to rows of the *referred* one by their keys. It is sent through a repartition
+topic that is partitioned by the reference alone, under a key that is made of the reference and of the row's own key;
+so a task has, beside a row that is referred to, all rows that refer to it, next to each other in the order of keys.
+
+Invariant: the topic holds, for each reference of a row as it is now, the row; and a deletion for each that it had
+before. A reference that moves is deleted under one key and added under another, so that nothing depends on the order in
+which two partitions are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import Forward, Headers
+from pykstreams.serdes.combined_key import CombinedKey
+
+References: TypeAlias = Callable[[Any, Any], Iterable[Any]]
+"""(key, value) of a row -> the keys of the rows that it refers to"""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceKeys:
+    """How the keys of shipped rows and of results are made and taken apart.
+
+    :param prefix_serializer: writes, for a reference, what the bytes of all keys with that reference start with, and of
+        no others; may be an ``OverDefault``.
+    :param make: (reference, key of the row) -> key of the shipped row.
+    :param reference: key of a shipped row -> reference.
+    :param result: key of a shipped row -> key of the result; ``None`` where they are the same.
+    :param shipped: the way back, for reading a result by its key.
+    :param checked: whether the bytes are a user's affair, so that what a scan finds is checked against its reference.
+    """
+
+    prefix_serializer: Any
+    make: Callable[[Any, Any], Any] = CombinedKey
+    reference: Callable[[Any], Any] = itemgetter(0)
+    result: Callable[[Any], Any] | None = None
+    shipped: Callable[[Any], Any] | None = None
+    checked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShipRows:
+    """Sends each row under the keys that ``make(reference, key)`` gives for its references.
+
+    For a change come first the deletions, of the references that only the old row has, then the new row. A null
+    reference is dropped and counted, once, when the row that has it comes. References of different types are never
+    equal (``1`` and ``True`` have different bytes).
+
+    Where ``references`` raises and the processing exception handler goes on, the row has no references: what was
+    shipped before is deleted, and nothing is left behind that later changes would not find.
+    """
+
+    references: References
+    make: Callable[[Any, Any], Any] = CombinedKey
+
+    def build(self, context: OperatorContext) -> Forward:
+        references, make = self.references, self.make
+        forward, fail, drop = context.forward, context.fail, context.drop
+
+        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            new, old, _ = change
+            current: list[Any] = []
+            former: list[Any] = []
+            try:
+                if new is not None:
+                    current = _distinct(references(key, new))
+                    if None in current:
+                        current.remove(None)
+                        drop("a row refers to null")
+                shipped = [make(reference, key) for reference in current]
+            except Exception as error:
+                fail(error, key, change, timestamp, headers)
+                current, shipped = [], []
+            if old is not None:
+                try:
+                    former = _distinct(references(key, old))
+                except Exception:  # reported when the row was new; it was not shipped
+                    former = []
+            for reference in former:
+                if reference is not None and not _contains(current, reference):
+                    forward(make(reference, key), None, timestamp, headers)
+            for shipped_key in shipped:
+                forward(shipped_key, new, timestamp, headers)
+
+        return process
+
+
+@dataclass(frozen=True, slots=True)
+class KeepShipped:
+    """Keeps shipped rows in a store without cache, and hands on their changes, each with the old value.
+
+    What deletes nothing is not handed on.
+    """
+
+    store: str
+
+    def build(self, context: OperatorContext) -> Forward:
+        store = context.store(self.store)
+        get_row, put_row = store.get_row, store.put_row
+        forward, fail = context.forward, context.fail
+
+        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                row = get_row(key)
+                if row is None:
+                    if value is None:
+                        return
+                    old = None
+                else:
+                    old = row[0]
+                newest = put_row(key, value, timestamp)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            forward(key, (value, old, newest), timestamp, headers)
+
+        return process
+
+
+def _distinct(references: Iterable[Any]) -> list[Any]:
+    """Each reference once, in order; they need not be hashable, and are few."""
+    found: list[Any] = []
+    for reference in references:
+        if not _contains(found, reference):
+            found.append(reference)
+    return found
+
+
+def _contains(references: list[Any], wanted: Any) -> bool:
+    return any(reference == wanted and type(reference) is type(wanted) for reference in references)

@@ -1,0 +1,217 @@
+"""Joins by shipped rows in the graph: what one-to-many joins and their relatives have in common.
+
+Rows of the referring table go through a repartition topic to the rows that they refer to, are kept there, and joined in
+the task of the referred table. What is special about a kind of join is said by a ``ShippedJoin``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.core.processor import OperatorSupplier
+from pykstreams.core.types import StreamPartitioner, ValueJoiner
+from pykstreams.dsl.materialization import TableStore, options_of, table_store
+from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.stream import Place
+from pykstreams.dsl.tables import TableLogic
+from pykstreams.processors import StoredView, TableTableJoinMerger, TableView
+from pykstreams.processors.reference_join import JoinReferred, JoinShipped, ReferenceJoin, ReferenceJoinView
+from pykstreams.processors.shipped_rows import KeepShipped, ReferenceKeys
+from pykstreams.serdes.combined_key import CombinedKeySerde
+from pykstreams.serdes.defaults import OverDefault, or_default
+from pykstreams.topology.graph import GraphNode, RepartitionSettings, write_topic_between
+from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
+from pykstreams.topology.reference_partitioner import ReferencePartitioner
+from pykstreams.topology.stores import StoreFactory
+from pykstreams.topology.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedJoin:
+    """What one kind of join makes of the machinery.
+
+    :param prefix: what generated names start with, such as ``KTABLE-ONETOMANY-``.
+    :param ship: sends the rows of the referring table to the repartition topic.
+    :param joiner: ``joiner(referred value, referring value)``.
+    :param shipped_serde: of the keys of shipped rows in their store, and in the topic unless ``topic_serde`` is given.
+    :param result_serde: of the keys of the result, where ``materialized`` has none.
+    :param keep: store name -> what keeps the rows that come from the topic.
+    :param partitioner: of the topic; without one the reference alone is hashed, written by the key serde of the
+        referred table.
+    """
+
+    prefix: str
+    ship: OperatorSupplier
+    joiner: ValueJoiner[Any, Any, Any]
+    keys: ReferenceKeys
+    shipped_serde: Any
+    result_serde: Any
+    topic_serde: Any = None
+    keep: Callable[[str], OperatorSupplier] = KeepShipped
+    partitioner: StreamPartitioner[Any, Any] | None = None
+    keeps_unmatched: bool = False
+    keeps_unreferred: bool = False
+
+
+class ShippedJoinTable(TableLogic):
+    """The result: kept in a store of its own, or read from the shipped rows and the referred table."""
+
+    def __init__(self, join: ReferenceJoin, store: TableStore | None) -> None:
+        self.join = join
+        self._store = store
+
+    def send_old_values(self, *, force: bool) -> bool:
+        self.sends_old_values = True
+        return True
+
+    def shipped_operator(self) -> OperatorSupplier:
+        """Joins changes of shipped rows."""
+        return JoinShipped(self.join, self.sends_old_values)
+
+    def referred_operator(self) -> OperatorSupplier:
+        """Joins changes of the referred table."""
+        return JoinReferred(self.join, self.sends_old_values)
+
+    def operator(self) -> OperatorSupplier:
+        return TableTableJoinMerger(None if self._store is None else self._store.name, self.sends_old_values)
+
+    def stores(self) -> tuple[StoreFactory, ...]:
+        return () if self._store is None else (self._store,)
+
+    def view(self) -> TableView:
+        return ReferenceJoinView(self.join) if self._store is None else StoredView(self._store.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    ship: str
+    keep: str
+    join_shipped: str
+    join_referred: str
+    merge: str
+
+
+class ShippedJoinNode(GraphNode):
+    """Ships, keeps, joins from both sides, and merges; the node has the name of the merger."""
+
+    def __init__(
+        self,
+        names: _Names,
+        parents: tuple[str, str],
+        join: ShippedJoin,
+        topic: RepartitionSettings,
+        shipped: TableStore,
+        logic: ShippedJoinTable,
+    ) -> None:
+        super().__init__(names.merge)
+        self._names = names
+        self._parents = parents
+        self._join = join
+        self._topic = topic
+        self._shipped = shipped
+        self._logic = logic
+
+    def write(self, topology: Topology) -> None:
+        names, join, topic, logic = self._names, self._join, self._topic, self._logic
+        referring, referred = self._parents
+        topology.add_processor(names.ship, join.ship, referring)
+        topology.add_internal_topic(topic.topic, topic.num_partitions)
+        write_topic_between(topology, topic, (names.ship,))
+        topology.add_processor(names.keep, join.keep(self._shipped.name), topic.source_name)
+        topology.add_state_store(self._shipped, names.keep)
+        topology.add_processor(names.join_shipped, logic.shipped_operator(), names.keep)
+        topology.add_processor(names.join_referred, logic.referred_operator(), referred)
+        topology.add_processor(names.merge, logic.operator(), names.join_shipped, names.join_referred)
+        for store in logic.stores():
+            topology.add_state_store(store, names.merge)
+        for name in (names.join_shipped, names.join_referred):
+            topology.connect_processor_and_state_stores(name, *logic.join.stores)
+
+
+def add_shipped_join(
+    referring: tuple[Place, TableLogic],
+    referred: tuple[Place, TableLogic],
+    join: ShippedJoin,
+    materialized: Materialized[Any, Any] | str | None,
+    name: str | None,
+) -> tuple[Place, TableLogic, str | None]:
+    """Adds the join and gives what the joined ``KTable`` consists of.
+
+    The repartition topic has as many partitions as the topics of the referred table.
+    """
+    (referring_place, referring_logic), (referred_place, referred_logic) = referring, referred
+    graph, namer, prefix = referring_place.graph, referring_place.graph.namer, join.prefix
+    store = None
+    result_serde, value_serde = join.result_serde, None
+    if materialized is not None:
+        store = table_store(graph, options_of(materialized), f"{prefix}RESULT-", join.result_serde, None)
+        result_serde, value_serde = store.key_serde, store.value_serde
+    ship = namer.suffixed(name, "-ship", f"{prefix}SHIP-")
+    sink = namer.suffixed(name, "-sink", "KTABLE-SINK-")
+    source = namer.suffixed(name, "-source", "KTABLE-SOURCE-")
+    shipped = TableStore(
+        name=namer.suffixed(name, "-shipped-store", f"{prefix}SHIPPED-STATE-STORE-"),
+        queryable=False,
+        key_serde=join.shipped_serde,
+        value_serde=referring_place.value_serde,
+        supplier=None,
+        store_type=None,
+        caching=False,
+        logging=True,
+        topic_config={},
+    )
+    names = _Names(
+        ship,
+        namer.suffixed(name, "-keep", f"{prefix}KEEP-"),
+        namer.suffixed(name, "-join-shipped", f"{prefix}JOINSHIPPED-"),
+        namer.suffixed(name, "-join-referred", f"{prefix}JOINREFERRED-"),
+        namer.named(name, f"{prefix}MERGE-"),
+    )
+    topic = RepartitionSettings(
+        (ship if name is None else name) + REPARTITION_SUFFIX,
+        sink,
+        source,
+        join.shipped_serde if join.topic_serde is None else join.topic_serde,
+        referring_place.value_serde,
+        join.partitioner or ReferencePartitioner(join.keys.reference, referred_place.key_serde),
+    )
+    if name is None:
+        graph.implicit_names.repartitions.append(topic.topic)
+        graph.implicit_names.stores.append(shipped.name)
+        graph.implicit_names.changelogs.append(f"{shipped.name}-changelog")
+    sources = referred_place.sources | {source}
+    graph.copartitioned.append(set(sources))
+    referring_logic.send_old_values(force=True)
+    referred_logic.send_old_values(force=True)
+    reference_join = ReferenceJoin(
+        shipped.name, referred_logic.view(), join.joiner, join.keys, join.keeps_unmatched, join.keeps_unreferred
+    )
+    logic = ShippedJoinTable(reference_join, store)
+    node = ShippedJoinNode(names, (referring_place.name, referred_place.name), join, topic, shipped, logic)
+    graph.add(node, referring_place.node, referred_place.node)
+    place = Place(graph, node, names.merge, result_serde, value_serde, sources)
+    return place, logic, None if store is None or not store.queryable else store.name
+
+
+def combined_serde(prefix: Any, suffix: Any) -> Any:
+    """The length-encoded serde of combined keys; halves without a serde have the default one."""
+    if _is_given(prefix) and _is_given(suffix):
+        return CombinedKeySerde(prefix, suffix)
+
+    def over(default: Any) -> CombinedKeySerde[Any, Any]:
+        return CombinedKeySerde(or_default(prefix, lambda: default), or_default(suffix, lambda: default))
+
+    return OverDefault(over)
+
+
+def partial_serializer(combined: Any) -> Any:
+    """The serializer of prefixes that belongs to what ``combined_serde`` gave, or to a user's serde."""
+    if isinstance(combined, OverDefault):
+        return OverDefault(lambda default: combined.wrap(default).partial_key_serializer())  # type: ignore[attr-defined]
+    return combined.partial_key_serializer()
+
+
+def _is_given(serde: Any) -> bool:
+    return serde is not None and not isinstance(serde, OverDefault)

@@ -1,0 +1,44 @@
+"""Partitions shipped rows by what they refer to, so that they come to the partition of the row that they refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from pykstreams.core.hashing import partition_for_key
+from pykstreams.core.types import Encoder
+from pykstreams.serdes.base import Serde, bind_serializer
+from pykstreams.serdes.defaults import or_default
+
+
+class ReferencePartitioner:
+    """A partitioner ``(topic, key, value, number of partitions) -> partition`` that hashes a part of the key alone.
+
+    :param reference: gives that part of a key.
+    :param serializer: writes it as the keys of the other topic are written; may be ``None`` or an ``OverDefault``, then
+        a sink completes the partitioner by ``over_default``.
+    :param choose: (bytes, number of partitions) -> partition, as Kafka's default partitioner has it.
+    """
+
+    def __init__(
+        self,
+        reference: Callable[[Any], Any],
+        serializer: Any,
+        choose: Callable[[bytes, int], int] = partition_for_key,
+    ) -> None:
+        self._reference = reference
+        self._serializer = serializer
+        self._choose = choose
+        self._encoders: dict[str, Encoder] = {}
+
+    def over_default(
+        self, default: Callable[[], Serde[Any]], choose: Callable[[bytes, int], int]
+    ) -> ReferencePartitioner:
+        """The partitioner of one sink, with the default serde where none was given."""
+        return ReferencePartitioner(self._reference, or_default(self._serializer, default), choose)
+
+    def __call__(self, topic: str, key: Any, value: Any, partitions: int) -> int:
+        encode = self._encoders.get(topic)
+        if encode is None:
+            encode = self._encoders[topic] = bind_serializer(self._serializer, topic)
+        return self._choose(cast("bytes", encode(self._reference(key), ())), partitions)
