@@ -7,6 +7,10 @@ task.
 if __name__ != "pykstreams.processors":  # this folder has one name
     raise ImportError(f"{__name__!r} is not importable; import pykstreams.processors instead")
 
+from pykstreams.processors.foreign_key_join import SubscriptionJoin, SubscriptionReceive, SubscriptionSend
+from pykstreams.processors.foreign_key_resolver import ForeignKeyResolver
+from pykstreams.processors.foreign_key_serdes import ForeignKeySerdes
+from pykstreams.processors.foreign_table_join import ForeignTableJoin, RightRowCheck
 from pykstreams.processors.map_values_async import MapValuesAsync
 from pykstreams.processors.printing import Print
 from pykstreams.processors.session_aggregate import (
@@ -49,6 +53,9 @@ __all__ = [
     "FlatMap",
     "FlatMapValues",
     "ForEach",
+    "ForeignKeyResolver",
+    "ForeignKeySerdes",
+    "ForeignTableJoin",
     "JoinedView",
     "KeepForJoin",
     "Map",
@@ -57,6 +64,7 @@ __all__ = [
     "PassThrough",
     "Peek",
     "Print",
+    "RightRowCheck",
     "SelectKey",
     "SessionAggregate",
     "SessionAggregation",
@@ -68,6 +76,9 @@ __all__ = [
     "StreamSelfJoin",
     "StreamStreamJoin",
     "StreamTableJoin",
+    "SubscriptionJoin",
+    "SubscriptionReceive",
+    "SubscriptionSend",
     "SuppressedView",
     "TableAggregate",
     "TableFilter",

@@ -11,9 +11,13 @@ from pykstreams.serdes.base import Serde
 
 @dataclass(frozen=True, slots=True)
 class OverDefault:
-    """A serde around the default one, which is known only with the configuration."""
+    """A serde around the default one, which is known only with the configuration.
+
+    ``of_keys``: around the default key serde, also where it serves for values (values that hold a key).
+    """
 
     wrap: Callable[[Serde[Any]], Serde[Any]]
+    of_keys: bool = False
 
     @property
     def serializer(self) -> OverDefault:
@@ -31,3 +35,8 @@ def or_default(given: Any, default: Callable[[], Serde[Any]]) -> Any:
     if isinstance(given, OverDefault):
         return given.wrap(default())
     return given
+
+
+def default_part(given: object, part: str) -> str:
+    """Says which default is meant where ``given`` is used for ``part``, which is ``key`` or ``value``."""
+    return "key" if isinstance(given, OverDefault) and given.of_keys else part

@@ -58,10 +58,14 @@ class SubscriptionWrapper(NamedTuple, Generic[K]):
 
 
 class SubscriptionResponseWrapper(NamedTuple, Generic[V]):
-    """The answer: the hash of the left value that asked, and the foreign value."""
+    """The answer: the hash of the left value that asked, and the foreign value.
+
+    The partition of the primary key says where the answer goes and is not written.
+    """
 
     hash: bytes | None
     value: V | None
+    primary_partition: int | None = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class SubscriptionResponseWrapperSerde(CompiledSerde[SubscriptionResponseWrapper
             if data is None:
                 return None
             try:
-                digest, value = data
+                digest, value, _ = data
                 raw = b"" if value is None else inner(value, headers) or b""
                 return b"\x80" + raw if digest is None else b"\x00" + _checked_hash(digest) + raw
             except (TypeError, ValueError) as error:
@@ -161,6 +165,13 @@ def decode_subscription(primary_key: Decoder, topic: str) -> Decoder:
         return SubscriptionWrapper(digest, instruction, primary_key(data[start:end], headers), partition, version)
 
     return decode
+
+
+def subscription_source(data: bytes) -> tuple[bytes | None, int | None]:
+    """Reads of a subscription only what an answer needs: hash and partition of the primary key."""
+    version = data[0] & 0x7F
+    digest = None if data[0] & _NO_HASH else data[2 : 2 + _HASH_SIZE]
+    return digest, _PARTITION.unpack(data[-4:])[0] if version else None
 
 
 def _head(data: bytes, hash_start: int) -> tuple[int, bytes | None, int]:

@@ -293,6 +293,18 @@ class OperatorContext(Protocol):
         """Counts a dropped record (``dropped-records``) and warns, rate-limited, with the record's position."""
         ...
 
+    def count_dropped(self) -> None:
+        """Counts a dropped record of which nobody needs to hear, since it is part of normal work."""
+        ...
+
+    def partition_count(self, topic: str) -> int:
+        """The number of partitions of a topic, by its full name; ``StreamsError`` when it does not exist."""
+        ...
+
+    def default_partition(self, key: bytes, partitions: int) -> int:
+        """The partition that the default partitioner chooses for a key, of so many."""
+        ...
+
     def stream_time(self) -> int:
         """Stream time of the task in ms, -1 before the first record."""
         ...

@@ -225,6 +225,18 @@ class NodeContext:
         """Counts a dropped record and warns."""
         self._task.dropped.drop(self.node, reason)
 
+    def count_dropped(self) -> None:
+        """Counts a dropped record of which nobody needs to hear."""
+        self._task.dropped.count()
+
+    def partition_count(self, topic: str) -> int:
+        """The number of partitions of a topic."""
+        return self._task.collector.partitions_of(topic, self.node)
+
+    def default_partition(self, key: bytes, partitions: int) -> int:
+        """The partition that the default partitioner chooses for a key."""
+        return self._task.collector.partition_for_key(key, partitions)
+
     def stream_time(self) -> int:
         """Stream time of the task in ms, -1 before the first record."""
         return self._task.stream_time[0]

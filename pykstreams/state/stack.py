@@ -45,14 +45,14 @@ from pykstreams.state.windows import TimestampedWindowStore, TimestampedWindowSt
 
 def key_value_store(builder: StoreBuilder[KeyValueStore[Any, Any]]) -> KeyValueStore[Any, Any]:
     """Builds a plain store."""
-    return MeteredKeyValueStore(*_parts(builder, MeteredKeyValueStore.layout))
+    return MeteredKeyValueStore(*key_value_parts(builder, MeteredKeyValueStore.layout))
 
 
 def timestamped_key_value_store(
     builder: StoreBuilder[TimestampedKeyValueStore[Any, Any]],
 ) -> TimestampedKeyValueStore[Any, Any]:
     """Builds a store with timestamps."""
-    return MeteredTimestampedKeyValueStore(*_parts(builder, MeteredTimestampedKeyValueStore.layout))
+    return MeteredTimestampedKeyValueStore(*key_value_parts(builder, MeteredTimestampedKeyValueStore.layout))
 
 
 def timestamped_key_value_store_with_headers(
@@ -60,13 +60,14 @@ def timestamped_key_value_store_with_headers(
 ) -> TimestampedKeyValueStoreWithHeaders[Any, Any]:
     """Builds a store with timestamps and headers."""
     return MeteredTimestampedKeyValueStoreWithHeaders(
-        *_parts(builder, MeteredTimestampedKeyValueStoreWithHeaders.layout)
+        *key_value_parts(builder, MeteredTimestampedKeyValueStoreWithHeaders.layout)
     )
 
 
-def _parts(
+def key_value_parts(
     builder: StoreBuilder[Any], layout: Layout
 ) -> tuple[str, Any, Any, Engine, Callable[[StoreContext, RowCodec], Layers]]:
+    """What a metered key-value store of that layout is made of."""
     engine: Engine = builder.supplier.get()
     kept: Layout = getattr(builder.supplier, "layout", layout)
     if engine.persistent and kept is not layout:

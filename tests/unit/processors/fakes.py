@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from pykstreams.core.errors import ProcessingError
+from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import CurrentRecord, OperatorSupplier
 from pykstreams.core.record import RecordMetadata
@@ -111,6 +112,8 @@ class FakeOperatorContext:
         self.children: dict[str, Forward] = {name: self._child(name) for name in children}
         self.failed: list[tuple[Any, ...]] = []
         self.dropped: list[str] = []
+        self.silently_dropped = 0
+        self.partitions = 1
         self.metadata = ProcessorMetadata()
         self.later: list[Any] = []
         self.child_error: Exception | None = None
@@ -158,6 +161,15 @@ class FakeOperatorContext:
 
     def drop(self, reason: str) -> None:
         self.dropped.append(reason)
+
+    def count_dropped(self) -> None:
+        self.silently_dropped += 1
+
+    def partition_count(self, topic: str) -> int:
+        return self.partitions
+
+    def default_partition(self, key: bytes, partitions: int) -> int:
+        return partition_for_key(key, partitions)
 
     def stream_time(self) -> int:
         return -1

@@ -1,0 +1,53 @@
+"""Foreign-key join, back at the left side: which answers count, and what they give.
+
+Between a left row's subscription and its answer the row may have changed, perhaps to another foreign key whose answer,
+from another task, has overtaken this one. So an answer carries the hash of the value that asked, and counts only if
+that is still the hash of the row.
+
+Invariant: a result never joins a right row with a left value other than the one that asked for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import Forward, Headers, ValueJoiner
+from pykstreams.processors.foreign_key_serdes import ForeignKeySerdes
+from pykstreams.processors.table_view import TableView
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKeyResolver:
+    """Gives ``joiner(left value, right value)`` for answers that are not stale, and ``None`` where there is no row.
+
+    With ``left`` the joiner gets ``None`` where there is no right row. Stale answers are counted as dropped
+    (``ResponseJoinProcessorSupplier``, 4.3.1).
+    """
+
+    left_rows: TableView
+    serdes: ForeignKeySerdes
+    joiner: ValueJoiner[Any, Any, Any]
+    left: bool
+
+    def build(self, context: OperatorContext) -> Forward:
+        read, hash_of = self.left_rows.build(context), self.serdes.hash_of_left(context)
+        joiner, left = self.joiner, self.left
+        forward, fail, count_dropped = context.forward, context.fail, context.count_dropped
+
+        def process(key: Any, answer: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                digest, right, _ = answer
+                row = read(key)
+                value = None if row is None else row[0]
+                if hash_of(value, headers) != digest:
+                    count_dropped()
+                    return
+                result = None if right is None and (not left or row is None) else joiner(value, right)
+            except Exception as error:
+                fail(error, key, answer, timestamp, headers)
+                return
+            forward(key, result, timestamp, headers)
+
+        return process

@@ -1,0 +1,80 @@
+"""The serdes that the operators of one foreign-key join share, and the topics these serdes are told.
+
+Foreign keys, primary keys and left values are told ``<subscription topic>-fk``, ``-pk`` and ``-vh``, whatever they are
+written to (``KTableImpl.doJoinOnForeignKey``, 4.3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from pykstreams.core.hashing import murmur3_128
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import Decoder, Encoder, Headers
+from pykstreams.serdes.base import bind_deserializer, bind_serializer
+from pykstreams.serdes.combined_key import encode_combined_key, encode_prefix
+from pykstreams.serdes.defaults import or_default
+from pykstreams.serdes.subscription import encode_subscription
+
+HashOf: TypeAlias = Callable[[Any, Headers], bytes | None]
+"""(left value, headers) -> its hash, ``None`` for a value of ``None``"""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKeySerdes:
+    """The serdes; ``None`` for the default of the configuration. ``topic`` is the subscription topic as the script
+    names it, without the application id.
+    """
+
+    topic: str
+    foreign_key: Any = None
+    primary_key: Any = None
+    left_value: Any = None
+
+    def foreign_key_topic(self, context: OperatorContext) -> str:
+        """What the serde of foreign keys is told."""
+        return self._told("-fk", context)
+
+    def encode_foreign_key(self, context: OperatorContext) -> Encoder:
+        """Writes foreign keys."""
+        serde = or_default(self.foreign_key, lambda: context.processing.key_serde)
+        return bind_serializer(serde.serializer, self.foreign_key_topic(context))
+
+    def encode_prefix(self, context: OperatorContext) -> Callable[[Any, Headers], bytes]:
+        """Writes what the keys of all subscriptions to a foreign key start with."""
+        encode = encode_prefix(self.encode_foreign_key(context), self.foreign_key_topic(context))
+        return cast("Callable[[Any, Headers], bytes]", encode)
+
+    def encode_subscription_key(self, context: OperatorContext) -> Callable[[Any, Headers], bytes]:
+        """Writes the key of a subscription: (foreign key, primary key)."""
+        foreign, primary = self.encode_foreign_key(context), self._encode_primary_key(context)
+        encode = encode_combined_key(foreign, primary, self.foreign_key_topic(context))
+        return cast("Callable[[Any, Headers], bytes]", encode)
+
+    def encode_subscription(self, context: OperatorContext) -> Encoder:
+        """Writes the value of a subscription."""
+        return encode_subscription(self._encode_primary_key(context), self._told("-pk", context))
+
+    def decode_primary_key(self, context: OperatorContext) -> Decoder:
+        """Reads primary keys."""
+        serde = or_default(self.primary_key, lambda: context.processing.key_serde)
+        return bind_deserializer(serde.deserializer, self._told("-pk", context))
+
+    def hash_of_left(self, context: OperatorContext) -> HashOf:
+        """Gives what tells versions of a left row apart: the hash of its serialized value."""
+        serde = or_default(self.left_value, lambda: context.processing.value_serde)
+        encode = bind_serializer(serde.serializer, self._told("-vh", context))
+
+        def hash_of(value: Any, headers: Headers) -> bytes | None:
+            return None if value is None else murmur3_128(cast("bytes", encode(value, headers)))
+
+        return hash_of
+
+    def _encode_primary_key(self, context: OperatorContext) -> Encoder:
+        serde = or_default(self.primary_key, lambda: context.processing.key_serde)
+        return bind_serializer(serde.serializer, self._told("-pk", context))
+
+    def _told(self, suffix: str, context: OperatorContext) -> str:
+        return f"{context.processing.application_id}-{self.topic}{suffix}"

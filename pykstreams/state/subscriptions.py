@@ -1,0 +1,58 @@
+"""The store of a foreign-key join: who has asked for which foreign key.
+
+A key-value store whose keys are ``CombinedKey(foreign key, primary key)``, so that those who asked for one foreign key
+lie together, and whose values are ``SubscriptionWrapper``, with the time and headers of the subscription. It has no
+cache (``SubscriptionStoreFactory``, 4.3.1). The join reads and writes it as bytes, since it has these at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn, TypeAlias
+
+from pykstreams.core.types import Headers
+from pykstreams.serdes.combined_key import CombinedKey
+from pykstreams.serdes.subscription import SubscriptionWrapper
+from pykstreams.state.engine import prefix_end
+from pykstreams.state.metered import MeteredTimestampedKeyValueStoreWithHeaders
+from pykstreams.state.spec import StoreBuilder
+from pykstreams.state.stack import key_value_parts
+
+PutSubscription: TypeAlias = Callable[[bytes, bytes | None, int, Headers], None]
+"""(key, value, timestamp in ms, headers); ``None`` deletes, with the time and headers of the current record."""
+
+ScanSubscriptions: TypeAlias = Callable[[bytes], Iterator[tuple[bytes, bytes]]]
+"""prefix of keys -> (key, value), in the order of keys"""
+
+
+class SubscriptionStore(MeteredTimestampedKeyValueStoreWithHeaders[CombinedKey[Any, Any], SubscriptionWrapper[Any]]):
+    """A store of subscriptions; ``put_subscription`` and ``subscriptions`` are closures made when it is opened."""
+
+    put_subscription: PutSubscription
+    subscriptions: ScanSubscriptions
+
+    def _make_closures(self) -> None:
+        super()._make_closures()
+        put, scan = self._top.put, self._top.scan
+        pack, unpack = self.layout.pack, self.layout.unpack
+
+        def put_subscription(key: bytes, value: bytes | None, timestamp: int, headers: Headers) -> None:
+            put(key, None if value is None else pack(value, timestamp, headers))
+
+        def subscriptions(prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+            for key, packed in scan(prefix, prefix_end(prefix), False):
+                yield key, unpack(packed)[0]
+
+        self.put_subscription, self.subscriptions = put_subscription, subscriptions
+
+    def _close_closures(self) -> None:
+        super()._close_closures()
+        self.put_subscription = self.subscriptions = self._closed_to_joins
+
+    def _closed_to_joins(self, *_: Any) -> NoReturn:
+        self._closed()
+
+
+def subscription_store(builder: StoreBuilder[SubscriptionStore]) -> SubscriptionStore:
+    """Builds the store; key and value serde of the builder are those of combined keys and subscriptions."""
+    return SubscriptionStore(*key_value_parts(builder, SubscriptionStore.layout))
