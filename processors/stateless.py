@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import ForeachAction, Forward, Headers, KeyValueMapper, Pairs, Predicate
@@ -29,6 +29,7 @@ class Filter:
 
     predicate: Predicate[Any, Any]
     negate: bool = False
+    hands_on: ClassVar = True
 
     def build(self, context: OperatorContext) -> Forward:
         predicate, forward, fail = self.predicate, context.forward, context.fail
@@ -215,6 +216,7 @@ class Peek:
     """Calls ``action(key, value)`` and hands the record on (``KStreamPeek.process``, 4.3.1)."""
 
     action: ForeachAction[Any, Any]
+    hands_on: ClassVar = True
 
     def build(self, context: OperatorContext) -> Forward:
         action, forward, fail = self.action, context.forward, context.fail
@@ -252,6 +254,8 @@ class ForEach:
 class PassThrough:
     """A node that only has a name, as merges and branches; records never see it (``PassThrough``, 4.3.1)."""
 
+    hands_on: ClassVar = True
+
     def build(self, context: OperatorContext) -> Forward:
         return context.forward
 
@@ -267,6 +271,7 @@ class Branch:
 
     predicates: tuple[Predicate[Any, Any] | None, ...]
     children: tuple[str | None, ...]
+    hands_on: ClassVar = True
 
     def __post_init__(self) -> None:
         if len(self.predicates) != len(self.children):

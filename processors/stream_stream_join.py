@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from pykstreams.core.config_keys import EMIT_INTERVAL_MS, EMIT_INTERVAL_OF_JOINS
 from pykstreams.core.processor import OperatorContext
@@ -33,6 +33,7 @@ class KeepForJoin:
     """Hands each record on to the join, then keeps it for later records of the other side; not those without key."""
 
     store: str
+    hands_on: ClassVar = True
 
     def build(self, context: OperatorContext) -> Forward:
         put_row = context.store(self.store).put_row

@@ -77,6 +77,10 @@ class TableTableJoinMerger:
     store: str | None = None
     send_old_values: bool = False
 
+    @property
+    def hands_on(self) -> bool:
+        return self.store is None and self.send_old_values
+
     def build(self, context: OperatorContext) -> Forward:
         if self.store is None:
             return context.forward

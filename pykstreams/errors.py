@@ -27,6 +27,7 @@ from pykstreams.core.errors import (
     TopologyError,
     UnknownStateStoreError,
     UnknownTopologyError,
+    WrongTypeError,
 )
 from pykstreams.core.handlers import (
     DefaultProductionExceptionHandler,
@@ -86,4 +87,5 @@ __all__ = [
     "TopologyError",
     "UnknownStateStoreError",
     "UnknownTopologyError",
+    "WrongTypeError",
 ]

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
-from pykstreams.core.errors import ConfigError, SerdeError, SerializationError
+from pykstreams.core.errors import ConfigError, SerdeError, SerializationError, WrongTypeError
 from pykstreams.core.references import is_reference, load_reference
 from pykstreams.core.types import Decoder, Encoder, Headers
 
@@ -199,6 +199,11 @@ def located(error: Exception, topic: str, partition: int, offset: int) -> SerdeE
     )
     result.__cause__ = error
     return result
+
+
+def wrong_type(serde: str, topic: str, data: object, expected: str) -> WrongTypeError:
+    """Makes the error for a value of another type than the serializer takes."""
+    return WrongTypeError(str(refused_value(serde, topic, data, f"expected {expected}")), topic=topic, serde=serde)
 
 
 def refused_value(serde: str, topic: str, data: object, why: str) -> SerdeError:

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeGuard, TypeVar, overload
 import orjson
 
 from pykstreams.core.types import Decoder, Encoder, Headers
-from pykstreams.serdes.base import CompiledSerde, refused_bytes, refused_value
+from pykstreams.serdes.base import CompiledSerde, refused_bytes, refused_value, wrong_type
 from pykstreams.serdes.structured import is_pydantic, is_struct, plain_reader
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
             if data is None:
                 return None
             if not isinstance(data, checked):
-                raise refused_value(repr(self), topic, data, f"expected {checked.__name__}")
+                raise wrong_type(repr(self), topic, data, checked.__name__)
             try:
                 return write(data)
             except Exception as error:  # a user's dumps, or a model's own serializers, may raise anything

@@ -22,6 +22,7 @@ from pykstreams.serdes.base import (
     bind_serializer,
     refused_bytes,
     refused_value,
+    wrong_type,
 )
 from pykstreams.serdes.primitives import (
     DoubleSerde,
@@ -65,7 +66,7 @@ class ListSerde(CompiledSerde[list[T | None]]):
             if data is None:
                 return None
             if not isinstance(data, list | tuple):
-                raise refused_value(repr(self), topic, data, "expected a list")
+                raise wrong_type(repr(self), topic, data, "a list")
             try:
                 return write(data, headers, inner)
             except TypeError as error:

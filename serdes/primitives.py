@@ -16,7 +16,7 @@ from typing import Any
 
 from pykstreams.core.errors import ConfigError, SerdeError
 from pykstreams.core.types import Decoder, Encoder, Headers
-from pykstreams.serdes.base import CompiledSerde, refused_bytes, refused_value
+from pykstreams.serdes.base import CompiledSerde, refused_bytes, refused_value, wrong_type
 
 _SHORT = struct.Struct(">h")
 _INTEGER = struct.Struct(">i")
@@ -99,7 +99,7 @@ class BooleanSerde(CompiledSerde[bool]):
                 return b"\x00"
             if data is None:
                 return None
-            raise refused_value(repr(self), topic, data, "expected a bool")
+            raise wrong_type(repr(self), topic, data, "a bool")
 
         return encode
 
@@ -144,7 +144,7 @@ class StringSerde(CompiledSerde[str]):
             except UnicodeEncodeError:
                 return _encode_with_question_marks(data, encoding)
             except (AttributeError, TypeError) as error:
-                raise refused_value(repr(self), topic, data, "expected a str") from error
+                raise wrong_type(repr(self), topic, data, "a str") from error
 
         def encode_utf_8(data: Any, headers: Headers) -> bytes | None:
             if data is None:
@@ -154,7 +154,7 @@ class StringSerde(CompiledSerde[str]):
             except UnicodeEncodeError:
                 return _encode_with_question_marks(data, "utf-8")
             except (AttributeError, TypeError) as error:
-                raise refused_value(repr(self), topic, data, "expected a str") from error
+                raise wrong_type(repr(self), topic, data, "a str") from error
 
         return encode_utf_8 if _is_utf_8(encoding) else encode
 
@@ -195,7 +195,7 @@ class BytesSerde(CompiledSerde[bytes]):
                 return data
             if isinstance(data, bytes | bytearray | memoryview):
                 return bytes(data)
-            raise refused_value(repr(self), topic, data, "expected bytes, bytearray or memoryview")
+            raise wrong_type(repr(self), topic, data, "bytes, bytearray or memoryview")
 
         return encode
 
@@ -215,7 +215,7 @@ class UUIDSerde(CompiledSerde[uuid.UUID]):
                 return None
             if isinstance(data, as_uuid):
                 return str(data).encode()
-            raise refused_value(repr(self), topic, data, "expected a uuid.UUID")
+            raise wrong_type(repr(self), topic, data, "a uuid.UUID")
 
         return encode
 
@@ -238,7 +238,7 @@ class VoidSerde(CompiledSerde[None]):
     def encoder(self, topic: str) -> Encoder:
         def encode(data: Any, headers: Headers) -> None:
             if data is not None:
-                raise refused_value(repr(self), topic, data, "expected None")
+                raise wrong_type(repr(self), topic, data, "None")
 
         return encode
 
@@ -264,10 +264,10 @@ def _number_encoder(layout: struct.Struct, serde: CompiledSerde[Any], topic: str
         try:
             return pack(data)
         except (struct.error, OverflowError, TypeError, ValueError) as error:
+            if not isinstance(data, kinds):
+                raise wrong_type(repr(serde), topic, data, expected) from error
             refused = refused_value(repr(serde), topic, data, f"expected {expected}")
-            if isinstance(data, kinds):
-                raise _OutOfRangeError(str(refused), topic=topic, serde=repr(serde)) from error
-            raise refused from error
+            raise _OutOfRangeError(str(refused), topic=topic, serde=repr(serde)) from error
 
     return encode
 

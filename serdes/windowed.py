@@ -28,6 +28,7 @@ from pykstreams.serdes.base import (
     refused_bytes,
     refused_value,
     resolve_serde,
+    wrong_type,
 )
 
 T = TypeVar("T")
@@ -54,8 +55,10 @@ class TimeWindowedSerializer(CompiledSerializer[Windowed[T]], Generic[T]):
                 return None
             try:
                 return inner(data.key, headers) + pack(data.window.start)  # type: ignore[operator]
-            except (AttributeError, TypeError, struct.error) as error:
-                raise refused_value(repr(self), topic, data, _EXPECTED) from error
+            except AttributeError as error:
+                raise wrong_type(repr(self), topic, data, _EXPECTED) from error
+            except (TypeError, struct.error) as error:
+                raise refused_value(repr(self), topic, data, f"expected {_EXPECTED}") from error
 
         return encode
 
@@ -147,8 +150,10 @@ class SessionWindowedSerializer(CompiledSerializer[Windowed[T]], Generic[T]):
             try:
                 window = data.window
                 return inner(data.key, headers) + pack(window.end, window.start)  # type: ignore[operator]
-            except (AttributeError, TypeError, struct.error) as error:
-                raise refused_value(repr(self), topic, data, _EXPECTED) from error
+            except AttributeError as error:
+                raise wrong_type(repr(self), topic, data, _EXPECTED) from error
+            except (TypeError, struct.error) as error:
+                raise refused_value(repr(self), topic, data, f"expected {_EXPECTED}") from error
 
         return encode
 
@@ -263,7 +268,7 @@ class WindowedSerdes:
         return SessionWindowedSerde(inner)
 
 
-_EXPECTED = "expected a Windowed with a key that is not None and times of at most 8 bytes"
+_EXPECTED = "a Windowed with a key that is not None and times of at most 8 bytes"
 
 
 def _base_key(
@@ -271,7 +276,7 @@ def _base_key(
 ) -> bytes:
     key = bind_serializer(inner, topic)(data.key, headers or ())
     if key is None:
-        raise refused_value(repr(serializer), topic, data, _EXPECTED)
+        raise refused_value(repr(serializer), topic, data, f"expected {_EXPECTED}")
     return key
 
 

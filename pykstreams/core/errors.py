@@ -28,6 +28,7 @@ The tree is Kafka Streams' with ``Exception`` read as ``Error``; the classes mar
         └── UnknownStateStoreError
     SerializationError                       bytes and value do not fit
     └── SerdeError*                          the same, with topic, partition, offset and serde
+        └── WrongTypeError*                  a value of another type than the serializer takes
     TopologyError                            the topology script is wrong: fix the script
 
 The facts are attributes; the text is for people and no interface.
@@ -208,3 +209,11 @@ class SerdeError(SerializationError):
         self.partition = partition
         self.offset = offset
         self.serde = serde
+
+
+class WrongTypeError(SerdeError):
+    """A serializer was given a value of another type than it takes: the serde of a step is the wrong one.
+
+    A sink does not ask the production exception handler about it (``RecordCollectorImpl.send`` with a
+    ``ClassCastException``, 4.3.1).
+    """

@@ -182,12 +182,10 @@ class CurrentRecord:
     differ from the message's. Caches keep ``raw`` beside a dirty entry and put it back while they forward the entry.
     """
 
-    __slots__ = ("_describe", "raw", "sent")
+    __slots__ = ("_describe", "raw")
 
     def __init__(self, describe: Callable[[Any], RecordContext]) -> None:
         self.raw: tuple[Any, int, Headers] | None = None
-        self.sent: tuple[Any, int, Headers] | None = None
-        """The ``raw`` for which a sink has sent; kept only where dead letters may be written."""
         self._describe = describe
 
     @property
@@ -214,7 +212,7 @@ class CurrentRecord:
         return forward_with_context
 
     def scoped(self, forward: Forward) -> Forward:
-        """Gives ``forward`` with a ``raw`` of its own for all that lies below it, so that ``sent`` ends there."""
+        """Gives ``forward`` with a ``raw`` of its own for all that lies below it, so that ``let_go`` ends there."""
 
         def forward_in_scope(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             raw = self.raw
@@ -225,6 +223,27 @@ class CurrentRecord:
                 self.raw = raw
 
         return forward_in_scope
+
+    def let_go(self) -> None:
+        """Forgets the raw key and value (``RecordCollectorImpl.freeRawInputRecordFromContext``, 4.3.1)."""
+        raw = self.raw
+        if raw is not None and raw[0] is not None:
+            self.raw = (_Sent(raw[0]), raw[1], raw[2])
+
+
+class _Sent:
+    """A message without its key and value."""
+
+    __slots__ = ("offset", "partition", "topic")
+
+    def __init__(self, message: Any) -> None:
+        self.topic, self.partition, self.offset = message.topic, message.partition, message.offset
+
+    def key(self) -> None:
+        return None
+
+    def value(self) -> None:
+        return None
 
 
 class CommittedNumbers(Protocol):
@@ -326,8 +345,17 @@ class OperatorContext(Protocol):
 
 
 class OperatorSupplier(Protocol):
-    """A frozen description of an operator that can be built once per task."""
+    """A frozen description of an operator that can be built once per task; see ``hands_on``, too."""
 
     def build(self, context: OperatorContext) -> Forward:
         """Gives the callable for one position in one task: (key, value, timestamp, headers), all positional."""
         ...
+
+
+def hands_on(operator: object) -> bool:
+    """Tells whether an operator hands on the very record it got, by its ``hands_on``; most make new ones.
+
+    What a sink below has sent is sent for the whole record, so that its raw key and value are gone (``let_go``) for
+    other children above, too (``ProcessorContextImpl.forward``, 4.3.1, which keeps the context of such a record).
+    """
+    return bool(getattr(operator, "hands_on", False))

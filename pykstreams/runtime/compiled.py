@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pykstreams.core.errors import ConfigError, StreamsError
-from pykstreams.core.processor import CurrentRecord, OperatorSupplier
+from pykstreams.core.processor import OperatorSupplier, hands_on
 from pykstreams.core.types import Decoder, Forward, Headers
 from pykstreams.processors.user import UserProcessor
 from pykstreams.runtime.context import NodeContext, NodeProcessingContext, TaskState
@@ -32,7 +32,7 @@ def compile_plan(plan: SubtopologyPlan, task: TaskState) -> Mapping[str, Forward
             continue
         children = {child: built[child] for child in node.children}
         forward = fan_out(tuple(children.values()))
-        if not task.failures.only_fails:
+        if not (task.failures.only_fails or (isinstance(node, ProcessorNode) and hands_on(node.supplier))):
             forward = task.current.scoped(forward)
         if isinstance(node, SourceNode):
             built[name] = forward
@@ -132,6 +132,7 @@ def _sink(node: SinkNode, task: TaskState, *, raises: bool) -> Forward:
         task.current,
         lambda reason: task.dropped.drop(node.name, reason),
         fail,
+        lets_go=raises,
     )
     partitioner = node.partitioner
     if isinstance(partitioner, ReferencePartitioner):
@@ -142,17 +143,7 @@ def _sink(node: SinkNode, task: TaskState, *, raises: bool) -> Forward:
     else:
         task.collector.register(task.task_id, node.name, None)
         send = sink.to_chosen_topic(node.topic, partitioner)
-    return _remembered(send, task.current) if raises else send
-
-
-def _remembered(send: Forward, current: CurrentRecord) -> Forward:
-    """Notes for which record a sink has sent (``RecordCollectorImpl.freeRawInputRecordFromContext``, 4.3.1)."""
-
-    def send_and_note(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
-        send(key, value, timestamp, headers)
-        current.sent = current.raw
-
-    return send_and_note
+    return send
 
 
 def _resolved(given: Any, part: str, where: str, task: TaskState) -> Any:

@@ -129,11 +129,13 @@ class Failures:
         if self._resumes("production", ask, context, record, error):
             self._dropped.drop(node, f"its {origin.value} could not be serialized for topic {record.topic!r}")
             return
-        raise StreamsError(
-            f"{node} cannot write the {origin.value} of a record to topic {record.topic!r}: {error}; "
-            f"give the sink the right serde ({_input(context)}, task {self._task_id})",
-            task_id=self._task_id,
-        ) from error
+        raise self._unwritable(node, context, record, error, origin) from error
+
+    def wrong_type(
+        self, node: str, record: ProducerRecord, error: Exception, origin: SerializationExceptionOrigin
+    ) -> StreamsError:
+        """Gives the error for an output record of another type than the serializer takes; nobody is asked."""
+        return self._unwritable(node, self._context(node, -1, record.headers), record, error, origin)
 
     def unexpected(self, error: Exception) -> StreamsError:
         """Gives the error for an exception that no node has reported."""
@@ -148,13 +150,24 @@ class Failures:
             task_id=self._task_id,
         )
 
+    def _unwritable(
+        self,
+        node: str,
+        context: ErrorHandlerContext,
+        record: ProducerRecord,
+        error: Exception,
+        origin: SerializationExceptionOrigin,
+    ) -> StreamsError:
+        return StreamsError(
+            f"{node} cannot write the {origin.value} of a record to topic {record.topic!r}: {error}; "
+            f"give the sink the right serde ({_input(context)}, task {self._task_id})",
+            task_id=self._task_id,
+        )
+
     def _context(self, node: str, timestamp: int, headers: Headers) -> ErrorHandlerContext:
         found: RecordContext | None = self._current.context
         if found is None:
             return ErrorHandlerContext(None, -1, -1, headers, node, self._task_id, timestamp)
-        raw_key, raw_value = found.source_raw_key, found.source_raw_value
-        if self._current.sent is self._current.raw:  # Kafka Streams lets go of both when a sink has sent
-            raw_key = raw_value = None
         return ErrorHandlerContext(
             found.topic,
             found.partition,
@@ -163,8 +176,8 @@ class Failures:
             node,
             self._task_id,
             timestamp,
-            raw_key,
-            raw_value,
+            found.source_raw_key,
+            found.source_raw_value,
         )
 
     def _resumes(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
+from pykstreams.core.errors import WrongTypeError
 from pykstreams.core.handlers import SerializationExceptionOrigin
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import ProducerRecord, RecordContext
@@ -28,7 +29,8 @@ _Write: TypeAlias = Callable[[Any, Any, int, Headers, int], None]
 class Sink:
     """A sink of one task, before it is compiled.
 
-    ``fail`` takes exceptions of the extractor, the partitioner and of serialization.
+    ``fail`` takes exceptions of the extractor, the partitioner and of serialization. With ``lets_go`` the raw key and
+    value of the input record are forgotten when something is sent, and dead letters are written without them.
     """
 
     node: str
@@ -39,6 +41,7 @@ class Sink:
     current: CurrentRecord
     drop: Callable[[str], None]
     fail: _Fail
+    lets_go: bool
 
     def to_topic(self, topic: str, partitioner: StreamPartitioner[Any, Any] | None) -> Forward:
         """Gives the callable for a fixed topic."""
@@ -50,9 +53,8 @@ class Sink:
             return send_to_partition
         encode_key = bind_serializer(self.key_serializer, topic)
         encode_value = bind_serializer(self.value_serializer, topic)
-        produce, fail = self.collector.produce, self.fail
-        wait, refused = self.collector.produce_when_there_is_room, self.collector.refused
-        time_zero = self.collector.time_zero
+        (produce, wait), fail = self._ways_out(), self.fail
+        refused, time_zero = self.collector.refused, self.collector.time_zero
 
         def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             try:
@@ -89,12 +91,8 @@ class Sink:
         encode_key = bind_serializer(self.key_serializer, topic)
         encode_value = bind_serializer(self.value_serializer, topic)
         collector, node = self.collector, self.node
-        produce, wait, refused = collector.produce, collector.produce_when_there_is_room, collector.refused
-        time_zero, partitions_of, partition_for_key = (
-            collector.time_zero,
-            collector.partitions_of,
-            collector.partition_for_key,
-        )
+        (produce, wait), refused, time_zero = self._ways_out(), collector.refused, collector.time_zero
+        partitions_of, partition_for_key = collector.partitions_of, collector.partition_for_key
 
         def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             try:
@@ -170,7 +168,7 @@ class Sink:
     def _writer(self, topic: str) -> _Write:
         encode_key = bind_serializer(self.key_serializer, topic)
         encode_value = bind_serializer(self.value_serializer, topic)
-        collector = self.collector
+        (_, send), refused = self._ways_out(), self.collector.refused
 
         def write(key: Any, value: Any, timestamp: int, headers: Headers, partition: int) -> None:
             raw: list[bytes | None] = []
@@ -182,23 +180,36 @@ class Sink:
                 try:
                     raw.append(encode(data, headers))
                 except Exception as error:
-                    record = ProducerRecord(
-                        topic,
-                        key,
-                        value,
-                        None if partition == ANY_PARTITION else partition,
-                        timestamp,
-                        headers,
-                    )
+                    chosen = None if partition == ANY_PARTITION else partition
+                    record = ProducerRecord(topic, key, value, chosen, timestamp, headers)
+                    if isinstance(error, WrongTypeError):
+                        raise self.failures.wrong_type(self.node, record, error, origin) from error
                     self.failures.unserializable(self.node, record, error, origin)
                     return
             raw_key, raw_value = raw
             try:
-                collector.produce_when_there_is_room(topic, raw_value, raw_key, partition, timestamp, headers)
+                send(topic, raw_value, raw_key, partition, timestamp, headers)
             except Exception as error:
-                collector.refused(error, ProducerRecord(topic, raw_key, raw_value, partition, timestamp, headers))
+                refused(error, ProducerRecord(topic, raw_key, raw_value, partition, timestamp, headers))
 
         return write
+
+    def _ways_out(self) -> tuple[Callable[..., None], Callable[..., None]]:
+        """``produce`` of the client, and what waits while there is no room."""
+        produce, wait = self.collector.produce, self.collector.produce_when_there_is_room
+        if not self.lets_go:
+            return produce, wait
+        let_go = self.current.let_go
+
+        def note_and_produce(*arguments: Any) -> None:
+            let_go()
+            produce(*arguments)
+
+        def note_and_wait(*arguments: Any) -> None:
+            let_go()
+            wait(*arguments)
+
+        return note_and_produce, note_and_wait
 
 
 def _as_seen(context: RecordContext | None, timestamp: int, headers: Headers) -> RecordContext:

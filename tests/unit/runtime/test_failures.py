@@ -11,6 +11,7 @@ from pykstreams.core.handlers import ErrorHandlerResponse
 from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import PunctuationType
 from pykstreams.core.record import ProducerRecord
+from pykstreams.processors import MapValues, Peek
 from pykstreams.serdes import Serdes
 from tests.unit.runtime.fakes import Operator, TaskBench, each, message, node, sink, source
 
@@ -119,6 +120,46 @@ def test_a_dead_letter_is_sent_whatever_is_decided():
         )
         assert letter.headers[0] == ("h", b"x")
         assert dict(letter.headers)["__streams.errors.offset"] == b"7"
+
+
+def letter_after_a_sink(*between, into=("SINK", "NODE"), config=None, **options):
+    """The dead letter of a record that fails at NODE, after it was offered to what leads to a sink."""
+    bench = TaskBench(
+        source("SOURCE", "in", children=into),
+        *between,
+        sink("SINK", "out", **options),
+        node("NODE", each(boom)),
+        config={**CONTINUE, **DEAD_LETTERS, **(config or {})},
+    )
+    bench.feed(message("in", 7, "bad", 5))
+    return bench.sent()[-1]
+
+
+def test_a_dead_letter_has_no_key_and_value_any_more_once_a_sink_has_sent_the_record():
+    letter = letter_after_a_sink()
+
+    assert (letter.topic, letter.key, letter.value) == ("dlq", None, None)
+    assert dict(letter.headers)["__streams.errors.offset"] == b"7"
+
+
+@pytest.mark.parametrize("chosen", [[], {2}])
+def test_a_sink_that_sends_to_no_partition_has_not_sent(chosen):
+    letter = letter_after_a_sink(partitioner=lambda topic, key, value, partitions: chosen)
+
+    assert letter.value == (None if chosen else b"bad")
+
+
+def test_what_is_sent_below_a_node_counts_above_it_where_the_node_hands_on_the_very_record():
+    for operator, value in ((Peek(print), None), (MapValues(str.upper), b"bad")):
+        letter = letter_after_a_sink(node("FIRST", operator, "SINK"), into=("FIRST", "NODE"))
+
+        assert letter.value == value
+
+
+def test_what_is_sent_above_a_node_counts_below_it():
+    letter = letter_after_a_sink(node("FIRST", MapValues(str.lower), "NODE"), into=("SINK", "FIRST"))
+
+    assert letter.value is None
 
 
 def test_a_record_that_cannot_be_read_stops_the_task_and_says_where_and_what():

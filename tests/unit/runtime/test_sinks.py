@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykstreams.core.errors import DeliveryError, ProcessingError, SerdeError, StreamsError
+from pykstreams.core.errors import DeliveryError, ProcessingError, SerdeError, StreamsError, WrongTypeError
 from pykstreams.core.handlers import (
     ErrorHandlerResponse,
     ProductionExceptionHandler,
@@ -12,7 +12,7 @@ from pykstreams.core.handlers import (
 )
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.windows import Window, Windowed
-from pykstreams.serdes import Serdes, SessionWindowedSerde, TimeWindowedSerde
+from pykstreams.serdes import JsonSerde, Serdes, SessionWindowedSerde, TimeWindowedSerde
 from pykstreams.topology.windowed_partitioner import windowed_partitioner
 from tests.unit.runtime.fakes import FakeKafkaError, TaskBench, each, message, node, sink, source
 
@@ -121,8 +121,10 @@ def test_the_production_handler_may_drop_what_cannot_be_serialized(origin):
             asked.append((context, record, origin))
             return ErrorHandlerResponse.resume()
 
-    serdes = {f"{origin.value}_serializer": Serdes.long().serializer}
-    bench = to(config={"production.exception.handler": Handler()}, **serdes)
+    def refuse(data):
+        raise ValueError(f"{data!r} is refused")
+
+    bench = to(config={"production.exception.handler": Handler()}, **{f"{origin.value}_serializer": refuse})
 
     bench.feed(message("in", 3, "v", 5))
 
@@ -132,6 +134,37 @@ def test_the_production_handler_may_drop_what_cannot_be_serialized(origin):
     assert record == ("out", "k", "v", None, 5, ())
     assert bench.sent() == []
     assert bench.dropped == 1
+
+
+@pytest.mark.parametrize(
+    "serializer",
+    [
+        Serdes.long().serializer,
+        Serdes.double().serializer,
+        Serdes.boolean().serializer,
+        Serdes.bytes().serializer,
+        Serdes.uuid().serializer,
+        Serdes.list(Serdes.string()).serializer,
+        JsonSerde(Window).serializer,
+        TimeWindowedSerde(Serdes.string(), 10).serializer,
+        SessionWindowedSerde(Serdes.string()).serializer,
+    ],
+    ids=repr,
+)
+def test_the_production_handler_is_not_asked_about_a_value_of_the_wrong_type(serializer):
+    class Handler(ProductionExceptionHandler):
+        def handle_error(self, context, record, exception):
+            raise AssertionError("not asked for")
+
+        def handle_serialization_error(self, context, record, exception, origin):
+            raise AssertionError("asked")
+
+    bench = to(config={"production.exception.handler": Handler()}, value_serializer=serializer)
+
+    with pytest.raises(StreamsError, match="SINK cannot write the value of a record to topic 'out'") as found:
+        bench.feed(message("in", 3, "v", 5))
+
+    assert isinstance(found.value.__cause__.__cause__, WrongTypeError)
 
 
 def test_with_a_handler_that_goes_on_a_failing_sink_costs_its_parent_the_record():
