@@ -11,6 +11,7 @@ from pykstreams.core.value_transformer import ValueTransformerWithKey, ValueTran
 from pykstreams.dsl.foreign_key_join import ForeignKey, join_on_foreign_key
 from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.materialization import TableStore, named_table_store, options_of
+from pykstreams.dsl.one_to_many_join import join_one_to_many
 from pykstreams.dsl.options import Grouped, Materialized, TableJoined
 from pykstreams.dsl.stream import Place
 from pykstreams.dsl.suppression import Suppressed, suppress
@@ -25,6 +26,7 @@ from pykstreams.processors import (
     TableTransformValues,
 )
 from pykstreams.processors.user import check_supplier
+from pykstreams.serdes.combined_key import CombinedKey
 from pykstreams.topology.graph import OperatorNode
 from pykstreams.topology.stores import StoreFactory
 
@@ -296,6 +298,22 @@ class KTable(Generic[K, V]):
     ) -> KTable[K, VR]:
         """Joins the rows that either table has by ``joiner(value or None, other value or None)``; see ``join``."""
         return self._join(other, joiner, None, materialized, name, left_is_optional=True, right_is_optional=True)
+
+    def one_to_many_join(
+        self,
+        other: KTable[KO, VO],
+        joiner: ValueJoiner[V, VO, VR],
+        *,
+        key_extractor: Callable[[VO], K | None],
+        materialized: Materialized[CombinedKey[K, KO], VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[CombinedKey[K, KO], VR]:
+        """Joins each row of ``other`` with the row of this table whose key ``key_extractor(other value)`` gives."""
+        self._check_table(other)
+        joined = join_one_to_many(
+            (self._place, self._logic), (other._place, other._logic), joiner, key_extractor, materialized, name
+        )
+        return KTable(*joined)
 
     def _join(
         self,

@@ -37,8 +37,6 @@ def bound_codec(
 def _serde(given: Any, name: str, context: StoreContext, side: str) -> Any:
     side = default_part(given, side)
 
-    side = default_part(given, side)
-
     def default() -> Serde[Any]:
         return cast("Serde[Any]", getattr(context.config, f"default_{side}_serde"))
 
