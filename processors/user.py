@@ -30,7 +30,7 @@ from pykstreams.core.processor import (
 )
 from pykstreams.core.record import FixedKeyRecord, Record, RecordMetadata
 from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
-from pykstreams.processors.user_functions import describe_function
+from pykstreams.core.user_code import check_supplier as check_supplier
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +85,6 @@ class UserFixedKeyProcessor:
                 fail(error, key, value, timestamp, headers)
 
         return process
-
-
-def check_supplier(supplier: Callable[[], object], expected: type) -> None:
-    """Calls the supplier twice; ``TypeError`` if it is no supplier, ``ValueError`` if it gives one object twice."""
-    if not callable(supplier):
-        raise TypeError(
-            f"{supplier!r} is no supplier; give a class derived from {expected.__name__}, "
-            "or a function without arguments that returns a new object each time"
-        )
-    first = supplier()
-    if not isinstance(first, expected):
-        raise TypeError(f"{describe_function(supplier)} gave {first!r}; expected a {expected.__name__}")
-    if supplier() is first:
-        raise ValueError(
-            f"{describe_function(supplier)} gave the same object twice, {first!r}; "
-            "every task needs a processor of its own: return a new one at each call"
-        )
 
 
 class DelegatingContext(ProcessingContext):

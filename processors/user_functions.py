@@ -5,29 +5,10 @@ Only error paths come here, so nothing in this module is fast.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-
-def describe_function(function: Callable[..., Any]) -> str:
-    """Gives module, name and line of a function, or its ``repr`` where it has none.
-
-    >>> describe_function(len)
-    'builtins.len'
-    >>> describe_function(str.upper)
-    'str.upper'
-    """
-    if isinstance(function, partial):
-        return f"partial of {describe_function(function.func)}"
-    name = getattr(function, "__qualname__", None)
-    if name is None:
-        return repr(function)
-    home = getattr(function, "__module__", None)  # methods of built-in types have none
-    place = name if home is None else f"{home}.{name}"
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return place if code is None else f"{place} (line {code.co_firstlineno})"
+from pykstreams.core.user_code import describe_function as describe_function
 
 
 def not_a_pair(function: Callable[..., Any], result: object) -> TypeError:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pykstreams.core.user_code import stores_of
 from pykstreams.topology.stores import GivenStore
 
 
 def provided_stores(supplier: Callable[[], Any]) -> tuple[GivenStore, ...]:
     """The stores that the supplier brings (``ConnectedStoreProvider.stores``, 4.3.1)."""
-    provided = getattr(supplier, "stores", None)
-    return tuple(GivenStore(builder) for builder in (provided() or ())) if callable(provided) else ()
+    return tuple(map(GivenStore, stores_of(supplier)))

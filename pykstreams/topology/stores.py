@@ -27,11 +27,17 @@ class StoreFactory(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class GivenStore:
-    """A store whose builder the user gave."""
+    """A store whose builder the user gave; the same one for that very builder (``StoreBuilderWrapper``, 4.3.1)."""
 
     given: StoreBuilder[Any]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GivenStore) and self.given is other.given
+
+    def __hash__(self) -> int:
+        return id(self.given)
 
     @property
     def name(self) -> str:

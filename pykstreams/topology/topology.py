@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
+from pykstreams.core.processor import Processor
 from pykstreams.core.types import StreamPartitioner, TimestampExtractor, TopicNameExtractor
+from pykstreams.core.user_code import check_supplier, stores_of
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.definition import (
     GlobalStoreDefinition,
@@ -79,8 +81,7 @@ class Topology:
         self._check_parents(name, parent_names)
         _check_supplier(name, supplier)
         self._definition.add(ProcessorDefinition(name, parent_names, supplier))
-        provide: Callable[[], Collection[StoreBuilder[Any]] | None] | None = getattr(supplier, "stores", None)
-        for builder in (provide() if callable(provide) else None) or ():
+        for builder in () if hasattr(supplier, "build") else stores_of(supplier):
             self.add_state_store(builder, name)
         return self
 
@@ -111,7 +112,8 @@ class Topology:
             )
         if factory.name in stores and stores[factory.name] != factory:
             raise TopologyError(
-                f"a different store named {factory.name!r} has already been added; give one of the two another name"
+                f"a different store named {factory.name!r} has already been added; give one of the two another name, "
+                "or both the same builder"
             )
         stores[factory.name] = factory
         for processor in processor_names:
@@ -322,5 +324,8 @@ class Topology:
 
 
 def _check_supplier(name: str, supplier: Supplier) -> None:
-    if not callable(supplier) and not hasattr(supplier, "build"):
+    if hasattr(supplier, "build"):  # an operator of the DSL, which is checked there
+        return
+    if not callable(supplier):
         raise TypeError(f"supplier of processor {name!r} is {supplier!r}; expected a callable without arguments")
+    check_supplier(supplier, Processor)

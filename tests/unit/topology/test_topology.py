@@ -1,6 +1,7 @@
 """What ``Topology`` accepts and refuses, and what its plan says."""
 
 import re
+from functools import partial
 
 import pytest
 
@@ -79,16 +80,48 @@ def test_a_supplier_must_be_callable():
         topology().add_processor("p", 3, "source")
 
 
+def shared_processor():
+    return SHARED
+
+
+SHARED = Forward()
+
+
+@pytest.mark.parametrize("add", ["processor", "global store", "read-only store"])
+@pytest.mark.parametrize(
+    ("supplier", "error", "message"),
+    [
+        (shared_processor, ValueError, r"shared_processor \(line \d+\) gave the same object twice"),
+        (lambda: SHARED.process, TypeError, "gave <bound method .*; expected a Processor"),
+        (SHARED, TypeError, "expected a callable without arguments"),
+    ],
+)
+def test_a_bad_supplier_is_refused_when_it_is_added(add, supplier, error, message):
+    with pytest.raises(error, match=message):
+        if add == "processor":
+            topology().add_processor("p", supplier, "source")
+        elif add == "global store":
+            topology().add_global_store(store(logging=False), "s", "topic", "p", supplier)
+        else:
+            topology().add_read_only_state_store(store(), "s", "topic", "p", supplier)
+
+
+@pytest.mark.parametrize("supplier", [Forward, lambda: Forward(), partial(Forward), type("Derived", (Forward,), {})])
+def test_any_callable_that_gives_new_processors_is_a_supplier(supplier):
+    assert "p" in topology().add_processor("p", supplier, "source").plan(CONFIG).whole.nodes
+
+
 def test_a_store_is_added_before_it_is_connected():
     with pytest.raises(TopologyError, match="store 'counts' of processor 'processor' is unknown"):
         topology().connect_processor_and_state_stores("processor", "counts")
 
 
 def test_the_same_store_may_be_added_twice_but_not_another_of_its_name():
-    twice = topology().add_state_store(store(), "processor").add_state_store(store(), "processor")
+    counts = store()
+    twice = topology().add_state_store(counts, "processor").add_state_store(counts, "processor")
 
-    with pytest.raises(TopologyError, match="a different store named 'counts'"):
-        twice.add_state_store(store(logging=False))
+    with pytest.raises(TopologyError, match=r"a different store named 'counts'.* or both the same builder"):
+        twice.add_state_store(store())
 
 
 def test_a_source_cannot_have_a_store():
@@ -111,6 +144,31 @@ def test_a_suppliers_stores_are_added_and_connected():
 
     assert list(plan.whole.stores) == ["own"]
     assert dict(plan.whole.changelogs) == {"own": "app-own-changelog"}
+
+
+def test_stores_of_what_a_partial_calls_are_added():
+    class WithStore(Forward):
+        def __init__(self, greeting):
+            self.greeting = greeting
+
+        @classmethod
+        def stores(cls):
+            return [store("own")]
+
+    plan = Topology().add_source("s", "in").add_processor("p", partial(WithStore, "hello"), "s").plan(CONFIG)
+
+    assert list(plan.whole.stores) == ["own"]
+
+
+def test_stores_must_not_need_a_processor():
+    class WithStore(Forward):
+        def stores(self):
+            return [store("own")]
+
+    with pytest.raises(
+        TypeError, match=r"WithStore supplies processors, so its stores\(\) is called before"
+    ):
+        topology().add_processor("p", WithStore, "source")
 
 
 def test_nodes_that_share_a_store_are_one_sub_topology():

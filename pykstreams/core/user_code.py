@@ -1,0 +1,62 @@
+"""What is said about functions of users, and how their suppliers are checked before anything runs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+
+def describe_function(function: Callable[..., Any]) -> str:
+    """Gives module, name and line of a function, or its ``repr`` where it has none.
+
+    >>> describe_function(len)
+    'builtins.len'
+    >>> describe_function(str.upper)
+    'str.upper'
+    """
+    if isinstance(function, partial):
+        return f"partial of {describe_function(function.func)}"
+    name = getattr(function, "__qualname__", None)
+    if name is None:
+        return repr(function)
+    home = getattr(function, "__module__", None)  # methods of built-in types have none
+    place = name if home is None else f"{home}.{name}"
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return place if code is None else f"{place} (line {code.co_firstlineno})"
+
+
+def check_supplier(supplier: Callable[[], object], expected: type) -> None:
+    """Calls the supplier twice; ``TypeError`` if it is no supplier, ``ValueError`` if it gives one object twice."""
+    if not callable(supplier):
+        raise TypeError(
+            f"{supplier!r} is no supplier; give a class derived from {expected.__name__}, "
+            "or a function without arguments that returns a new object each time"
+        )
+    first = supplier()
+    if not isinstance(first, expected):
+        raise TypeError(f"{describe_function(supplier)} gave {first!r}; expected a {expected.__name__}")
+    if supplier() is first:
+        raise ValueError(
+            f"{describe_function(supplier)} gave the same object twice, {first!r}; "
+            "every task needs a processor of its own: return a new one at each call"
+        )
+
+
+def stores_of(supplier: Callable[[], object]) -> tuple[Any, ...]:
+    """The builders that a supplier brings by its ``stores()`` (``ConnectedStoreProvider``); none without that method.
+
+    Those of what a ``functools.partial`` calls count, too. ``TypeError`` for a class whose ``stores`` needs an object.
+    """
+    while isinstance(supplier, partial):
+        supplier = supplier.func
+    stores = getattr(supplier, "stores", None)
+    if not callable(stores):
+        return ()
+    if inspect.isclass(supplier) and inspect.isfunction(inspect.getattr_static(supplier, "stores")):
+        raise TypeError(
+            f"{describe_function(supplier)} supplies processors, so its stores() is called before there is one; "
+            "make it a static method, or a class method"
+        )
+    return tuple(stores() or ())
