@@ -18,6 +18,7 @@ from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
 from pykstreams.serdes.factories import Serdes
 from pykstreams.serdes.json_serde import JsonSerde
 from pykstreams.serdes.list_serde import ListSerde
+from pykstreams.serdes.optional import OptionalSerde
 from pykstreams.serdes.primitives import (
     BooleanSerde,
     BytesSerde,
@@ -67,6 +68,7 @@ __all__ = [
     "JsonSerde",
     "ListSerde",
     "LongSerde",
+    "OptionalSerde",
     "SchemaRegistryAvroSerde",
     "SchemaRegistryJsonSerde",
     "SchemaRegistryProtobufSerde",

@@ -29,6 +29,7 @@ P = TypeVar("P")
 S = TypeVar("S")
 
 _LENGTH = struct.Struct(">i")
+_CURE = " (a part that may be None wants an OptionalSerde)"
 
 
 class CombinedKey(NamedTuple, Generic[P, S]):
@@ -40,7 +41,7 @@ class CombinedKey(NamedTuple, Generic[P, S]):
 
 @dataclass(frozen=True)
 class CombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
-    """Combined keys; neither part may be ``None``.
+    """Combined keys; neither part may be ``None``, unless its serde is an ``OptionalSerde``.
 
     >>> from pykstreams.serdes import StringSerde
     >>> serde = CombinedKeySerde(StringSerde(), StringSerde())
@@ -101,7 +102,7 @@ def encode_combined_key(prefix: Encoder, suffix: Encoder, topic: str) -> Encoder
             head = prefix(first, headers)
             return pack(len(head)) + head + suffix(second, headers)  # type: ignore[arg-type, operator]
         except (TypeError, ValueError) as error:
-            why = "expected a CombinedKey whose prefix and suffix are not None"
+            why = f"expected a CombinedKey whose prefix and suffix are not None{_CURE}"
             raise refused_value("CombinedKeySerde", topic, data, why) from error
 
     return encode

@@ -7,7 +7,7 @@ in milliseconds, so that two definitions of the same windows are equal.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Generic, TypeVar
@@ -61,6 +61,28 @@ class Windowed(Generic[K]):
 
     def __str__(self) -> str:
         return f"[{self.key}@{self.window.start}/{self.window.end}]"
+
+    def shift_left(self, by: Duration) -> Windowed[K]:
+        """The key in the window that lies earlier by so much: what a later window is compared with.
+
+        Raises ``ValueError`` where that window would begin before the epoch.
+
+        >>> str(Windowed("a", Window(60_000, 120_000)).shift_left(timedelta(minutes=1)))
+        '[a@0/60000]'
+        """
+        return self._shifted(-duration_ms(by, "shift of a window"))
+
+    def shift_right(self, by: Duration) -> Windowed[K]:
+        """The key in the window that lies later by so much; the way back from ``shift_left``."""
+        return self._shifted(duration_ms(by, "shift of a window"))
+
+    def _shifted(self, ms: int) -> Windowed[K]:
+        start, end = self.window.start + ms, self.window.end + ms
+        if start < 0:
+            raise ValueError(
+                f"{self} cannot be shifted by {ms} ms: the window would start at {start}, before the epoch"
+            )
+        return Windowed(self.key, replace(self.window, start=start, end=end))
 
 
 _new = object.__new__

@@ -22,6 +22,7 @@ from pykstreams.serdes import (
     CombinedKeySerde,
     Instruction,
     JsonSerde,
+    OptionalSerde,
     Serdes,
     SessionWindowedSerde,
     StringSerde,
@@ -110,6 +111,10 @@ CASES: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "change": (
         ChangeSerde(Serdes.string()),
         st.tuples(st.none() | TEXT, st.none() | TEXT, st.just(True)).filter(lambda change: change[:2] != (None, None)),
+    ),
+    "combined key with parts that may be missing": (
+        CombinedKeySerde(OptionalSerde(Serdes.string()), OptionalSerde(Serdes.string())),
+        st.builds(CombinedKey, st.none() | TEXT, st.none() | TEXT),
     ),
     "combined key": (CombinedKeySerde(Serdes.string(), Serdes.long()), st.builds(CombinedKey, TEXT, LONGS)),
     "subscription": (

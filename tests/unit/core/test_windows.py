@@ -13,6 +13,7 @@ from pykstreams.core.windows import (
     TimeWindows,
     UnlimitedWindows,
     Window,
+    Windowed,
     Windows,
 )
 
@@ -48,6 +49,19 @@ def test_an_unlimited_window_takes_all_from_its_start_on():
     assert {} == windows.windows_for(999)
     assert {1000: Window(1000, END_OF_TIME)} == windows.windows_for(1000)
     assert (END_OF_TIME, 0, 1000) == (windows.size_ms, windows.grace_period_ms, windows.start_ms)
+
+
+def test_a_key_is_shifted_to_an_earlier_or_later_window_of_the_same_size():
+    windowed = Windowed("a", Window(60_000, 120_000))
+
+    assert windowed.shift_left(timedelta(seconds=30)) == Windowed("a", Window(30_000, 90_000))
+    assert windowed.shift_right(5) == Windowed("a", Window(60_005, 120_005))
+    assert windowed.shift_left(7).shift_right(7) == windowed
+
+
+def test_a_window_before_the_epoch_is_refused_with_the_window_and_the_shift():
+    with pytest.raises(ValueError, match=r"\[a@5/10\] cannot be shifted by -6 ms: the window would start at -1"):
+        Windowed("a", Window(5, 10)).shift_left(6)
 
 
 def test_durations_and_milliseconds_give_equal_windows():

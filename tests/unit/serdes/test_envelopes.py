@@ -14,6 +14,7 @@ from pykstreams.serdes import (
     CombinedKeySerde,
     Instruction,
     LongSerde,
+    OptionalSerde,
     Serdes,
     StringSerde,
     SubscriptionResponseWrapper,
@@ -41,6 +42,28 @@ def test_the_partial_key_serializer_gives_the_prefix_bytes() -> None:
 def test_only_whole_combined_keys_are_written(value: Any) -> None:
     with pytest.raises(SerdeError, match="expected a CombinedKey whose prefix and suffix are not None"):
         COMBINED.serialize("t", value)
+
+
+def test_refusal_of_a_missing_part_names_the_serde_that_writes_it() -> None:
+    with pytest.raises(SerdeError, match="wants an OptionalSerde"):
+        COMBINED.serialize("t", CombinedKey("a", None))  # type: ignore[arg-type]
+
+
+def test_missing_suffix_has_the_bytes_of_the_prefix_and_an_empty_one_has_not() -> None:
+    serde = CombinedKeySerde(StringSerde(), OptionalSerde(StringSerde()))
+    missing, empty = serde.serialize("t", CombinedKey("fk", None)), serde.serialize("t", CombinedKey("fk", ""))
+
+    assert missing == serde.prefix_bytes("t", "fk")
+    assert empty == b"\0\0\0\2fk\x01"
+    assert serde.deserialize("t", missing) == CombinedKey("fk", None)
+    assert serde.deserialize("t", empty) == CombinedKey("fk", "")
+
+
+def test_optional_serde_refuses_what_is_neither_missing_nor_marked_as_there() -> None:
+    with pytest.raises(SerdeError, match="expected no bytes, or 01 and the bytes of a value"):
+        OptionalSerde(StringSerde()).deserialize("t", b"a")
+    with pytest.raises(SerdeError, match="the inner serde gives no bytes"):
+        OptionalSerde(NO_BYTES).serialize("t", "a")
 
 
 def test_a_prefix_of_none_is_refused() -> None:
