@@ -9,6 +9,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -17,10 +18,10 @@ from rich.console import Console
 from benchmarks import settings
 from benchmarks.broker import benchmark_broker
 from benchmarks.figures import Figures, measure
-from benchmarks.process import run_program
+from benchmarks.process import Run, run_program
 from benchmarks.programs.java import java_command
 from benchmarks.programs.job import Job
-from benchmarks.report import OURS, table, write_json
+from benchmarks.report import OURS, comparison, table, write_json
 from benchmarks.topics.fill import Topics
 from benchmarks.workloads import WORKLOADS, Workload
 
@@ -44,13 +45,14 @@ def main() -> int:
                     topics.create(topic)
                     topics.fill(topic, payloads)
                     filled.add(topic)
+            reads = _count_reads(brokers, topics, workload, commands, arguments.records)
             by_program = results[name] = {program: [] for program in commands}
             for number in range(1, arguments.runs + 1):
                 for program, command in commands.items():
                     figures = _run(
                         brokers, topics, workload, command, f"bench-{program}-{name}-{number}", arguments.records
                     )
-                    by_program[program].append(figures)
+                    by_program[program].append(replace(figures, reads_per_record=reads.get(program)))
                     console.print(
                         f"{name} {number}/{arguments.runs} {program}: {figures.records_per_second:,.0f} records/s, "
                         f"{figures.cpu_seconds_per_million:.2f} CPU s/M records",
@@ -58,6 +60,9 @@ def main() -> int:
                     )
                 _check(workload, by_program)
             console.print(table(workload, by_program))
+            if workload.other_way_of in results:
+                told = comparison(workload, results[workload.other_way_of], by_program)
+                console.print(told, highlight=False)
     if arguments.json is not None:
         write_json(arguments.json, arguments.records, results)
     return 0
@@ -67,8 +72,42 @@ def _run(
     brokers: str, topics: Topics, workload: Workload, command: Sequence[str], application_id: str, records: int
 ) -> Figures:
     """One run, on topics and a state directory of its own."""
+    run, output = _watch(brokers, topics, workload, command, application_id, records)
+    rate, cpu = measure(run.points, whole=workload.restores)
+    return Figures(rate * workload.sources, cpu / workload.sources, run.peak_mb, output)
+
+
+def _count_reads(
+    brokers: str, topics: Topics, workload: Workload, commands: Mapping[str, Sequence[str]], records: int
+) -> dict[str, float]:
+    """Reads of stores per record by program, from a run of each that is not timed."""
+    if not workload.counts_reads:
+        return {}
+    found: dict[str, float] = {}
+    for program, command in commands.items():
+        name = f"bench-{program}-{workload.name}-reads"
+        run, _ = _watch(brokers, topics, workload, command, name, records, count_reads=True)
+        if run.reads is not None:
+            found[program] = run.reads / (run.points[-1].records * workload.sources)
+    return found
+
+
+def _watch(
+    brokers: str,
+    topics: Topics,
+    workload: Workload,
+    command: Sequence[str],
+    application_id: str,
+    records: int,
+    *,
+    count_reads: bool = False,
+) -> tuple[Run, int]:
+    """Runs a program; gives what was seen of it, and how many records it wrote.
+
+    A record counts as done when as many are done in each of the topics.
+    """
     workload.prepare(topics, application_id, records)
-    measured = [workload.source, *(f"{application_id}-{topic}" for topic in workload.through)]
+    measured = [*workload.source_topics, *(f"{application_id}-{topic}" for topic in workload.through)]
     with tempfile.TemporaryDirectory(prefix="bench-state-") as state:
         job = Job(
             workload=workload.name,
@@ -82,12 +121,12 @@ def _run(
             cache_bytes=str(workload.cache_bytes),
             batch_bytes=str(settings.BATCH_BYTES),
             linger_ms=str(settings.LINGER_MS),
+            count_reads="yes" if count_reads else "no",
         )
-        points, peak_mb = run_program(command, job, records)
-    rate, cpu = measure(points, whole=workload.restores)
+        run = run_program(command, job, records // workload.sources)
     output = topics.count(job.sink)
     topics.remove(application_id)
-    return Figures(rate, cpu, peak_mb, output)
+    return run, output
 
 
 def _check(workload: Workload, by_program: Mapping[str, Sequence[Figures]]) -> None:

@@ -32,6 +32,8 @@ class Figures:
     cpu_seconds_per_million: float
     peak_mb: float | None
     output_records: int
+    reads_per_record: float | None = None
+    """Reads of stores, from a run of its own in which they were counted."""
 
 
 def measure(points: Sequence[Point], *, whole: bool) -> tuple[float, float]:

@@ -13,10 +13,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from benchmarks.figures import Point
-from benchmarks.programs.job import PROGRESS, Job
+from benchmarks.programs.job import PROGRESS, READS, Job
 
 ROOT = Path(__file__).parents[1]
 
@@ -26,18 +26,31 @@ SILENCE_S = 90.0
 _STOP_S = 30.0
 
 
-def run_program(command: Sequence[str], job: Job, records: int) -> tuple[list[Point], float | None]:
+class Run(NamedTuple):
+    """What was seen of a program."""
+
+    points: list[Point]
+    """From the first record on."""
+    peak_mb: float | None
+    """``None`` without ``/proc``."""
+    reads: int | None
+    """Reads of stores, where they were counted."""
+
+
+def run_program(command: Sequence[str], job: Job, records: int) -> Run:
     """Starts a program, waits until it is done with so many records, and ends it.
 
-    Gives its points, from the first record on, and its peak memory in MB (``None`` without ``/proc``). Raises
-    ``RuntimeError`` with the end of the program's log when it stops early or hangs.
+    Raises ``RuntimeError`` with the end of the program's log when it stops early or hangs.
     """
     points: list[Point] = []
+    reads: int | None = None
     with (
         tempfile.TemporaryFile() as log,
         _process([*command, *job.arguments()], log.fileno()) as process,
     ):
         for line in _lines(process, lambda: _tail(log)):
+            if line.startswith(f"{READS} "):
+                reads = int(line.split()[1])
             point = _point(line)
             if point is None:
                 continue
@@ -45,7 +58,7 @@ def run_program(command: Sequence[str], job: Job, records: int) -> tuple[list[Po
             if point.records > records:
                 raise RuntimeError(f"{command[-1]} reports {point.records} of {records} records; it worked twice")
             if point.records == records:
-                return points, _peak_mb(process.pid)
+                return Run(points, _peak_mb(process.pid), reads)
         raise RuntimeError(f"{command[-1]} ended with {process.wait()} before its work was done:\n{_tail(log)}")
 
 

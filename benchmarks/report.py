@@ -24,7 +24,8 @@ def table(workload: Workload, results: Mapping[str, Sequence[Figures]]) -> Table
     drawn = Table(title=f"{workload.name}: {workload.title}", title_justify="left")
     drawn.add_column("program", no_wrap=True)
     # in seconds per million records; the last column is the ratio of that
-    for heading in ("records/s", "CPU s/M", "of the runs", "peak MB", "output", f"{OURS}/it"):
+    reads = ("store reads per record",) if workload.counts_reads else ()
+    for heading in ("records/s", "CPU s/M", "of the runs", "peak MB", "output", *reads, f"{OURS}/it"):
         drawn.add_column(heading, justify="right")
     for program, runs in results.items():
         against = ratio(results.get(OURS, ()), runs) if program != OURS else None
@@ -35,9 +36,26 @@ def table(workload: Workload, results: Mapping[str, Sequence[Figures]]) -> Table
             " ".join(f"{run.cpu_seconds_per_million:.2f}" for run in runs),
             f"{middle(run.peak_mb for run in runs) or 0:.0f}",
             f"{middle(run.output_records for run in runs) or 0:,.0f}",
+            *(_reads(runs) for _ in reads),
             f"{against:.2f}" if against is not None else "",
         )
     return drawn
+
+
+def comparison(workload: Workload, one: Mapping[str, Sequence[Figures]], other: Mapping[str, Sequence[Figures]]) -> str:
+    """How much CPU and how many reads of stores ``workload.other_way_of`` takes, against the workload itself."""
+    told = []
+    for program, runs in one.items():
+        against = ratio(runs, other[program])
+        reads = _reads(runs)
+        if against is not None and reads:
+            told.append(f"{program} {against:.2f} of the CPU, {reads} reads for {_reads(other[program])}")
+    return f"{workload.other_way_of} / {workload.name}: {'; '.join(told)}"
+
+
+def _reads(runs: Sequence[Figures]) -> str:
+    found = middle(run.reads_per_record for run in runs)
+    return "" if found is None else f"{found:.2f}"
 
 
 def write_json(path: Path, records: int, results: Mapping[str, Mapping[str, Sequence[Figures]]]) -> None:

@@ -8,10 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypedDict
 
 from benchmarks.settings import CACHE_BYTES, DEFAULT_CACHE_BYTES
 from benchmarks.topics.fill import Topics
 from benchmarks.topics.payloads import Payload, customers, json_events, string_events, totals
+
+
+class _Rules(TypedDict):
+    sources: int
+    counts_reads: bool
+    cache_bytes: int
+    same_output: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +34,12 @@ class Workload:
     """The rows of a table that is read besides, from the topic ``<source>-table``."""
     through: tuple[str, ...] = ()
     """Internal topics that each record passes through once, without the application's prefix."""
+    sources: int = 1
+    """How many topics the records are spread over evenly; several are named ``<source>-1``, ``<source>-2``, ..."""
+    counts_reads: bool = False
+    """Whether a further run, which is not timed, counts the reads of stores."""
+    other_way_of: str | None = None
+    """The workload that does the same work in another way; it runs before."""
     cache_bytes: int = CACHE_BYTES
     changelog: str | None = None
     """The store whose changelog is filled before each run, when restoring it is the work."""
@@ -39,8 +53,18 @@ class Workload:
         """The topic that a program reads."""
         return f"bench-input-{self.events.__name__.replace('_', '-') if self.events else 'empty'}"
 
+    @property
+    def source_topics(self) -> tuple[str, ...]:
+        """The topics that hold the records."""
+        if self.sources == 1:
+            return (self.source,)
+        return tuple(f"{self.source}-{number}" for number in range(1, self.sources + 1))
+
     def inputs(self, records: int) -> dict[str, Iterable[Payload]]:
         """What the programs read, by topic."""
+        if self.sources > 1:
+            each = records // self.sources
+            return {topic: json_events(each, seed) for seed, topic in enumerate(self.source_topics)}
         found: dict[str, Iterable[Payload]] = {self.source: self.events(records) if self.events else ()}
         if self.table is not None:
             found[f"{self.source}-table"] = self.table()
@@ -55,6 +79,8 @@ class Workload:
             topics.fill(name, totals(records))
 
 
+_CUSTOMERS: _Rules = {"sources": 3, "counts_reads": True, "cache_bytes": 0, "same_output": True}
+
 WORKLOADS = {
     workload.name: workload
     for workload in (
@@ -66,6 +92,14 @@ WORKLOADS = {
         Workload("w3", "re-key through a repartition topic and count", json_events, through=("by-user-repartition",)),
         Workload("w4", "count in windows of a minute: RocksDB, changelog", json_events),
         Workload("w5", "join a stream with a table: RocksDB", json_events, table=customers, same_output=True),
+        Workload("cogroup", "three streams into one store, uncached: cogroup", json_events, **_CUSTOMERS),
+        Workload(
+            "cogroup-joins",
+            "the same: three aggregates, two outer joins",
+            json_events,
+            other_way_of="cogroup",
+            **_CUSTOMERS,
+        ),
         Workload("restore", "restore a store from its changelog", None, changelog="totals", restores=True),
     )
 }

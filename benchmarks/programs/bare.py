@@ -186,6 +186,40 @@ class AggregateUncached:
         """Keeps nothing back."""
 
 
+class Customers:
+    """cogroup and cogroup-joins: three topics into one store, uncached."""
+
+    def __init__(self, job: Job, send: Sender) -> None:
+        self._names = {f"{job.source}-{number}": name for number, name in ((1, "first"), (2, "second"), (3, "third"))}
+        self.topics = list(self._names)
+        self._changelog = f"{job.application_id}-customers-changelog"
+        Topics(job.brokers).create(self._changelog, compacted=True)
+        self._store = open_store(job, "customers")
+        self._sink, self._send = job.sink, send
+
+    def process(self, messages: Messages) -> None:
+        get, put, send, changelog, sink = self._store.get, self._store.put, self._send, self._changelog, self._sink
+        names = self._names
+        for message in messages:
+            key, value = message.key(), loads(message.value())
+            stored = get(key)
+            customer = (
+                {name: {"count": 0, "sum": 0} for name in ("first", "second", "third")}
+                if stored is None
+                else loads(stored)
+            )
+            total = customer[names[message.topic()]]
+            total["count"] += 1
+            total["sum"] += value["amount"]
+            updated, timestamp = dumps(customer), message.timestamp()[1]
+            put(key, updated)
+            send(changelog, key, updated, timestamp, message.partition())
+            send(sink, key, updated, timestamp)
+
+    def flush(self) -> None:
+        """Keeps nothing back."""
+
+
 class CountByUser:
     """w3: the source and the repartition topic are read by the same loop, as one worker does."""
 
@@ -286,6 +320,8 @@ WORK: dict[str, Callable[[Job, Sender], Work]] = {
     "w3": CountByUser,
     "w4": CountByMinute,
     "w5": JoinTable,
+    "cogroup": Customers,
+    "cogroup-joins": Customers,
 }
 
 

@@ -4,6 +4,8 @@ The protocol is the same for Python and Java: arguments are ``name=value``; at t
 ``progress RECORDS WALL_NS CPU_NS`` says how many records are done with, and at which time and CPU time of the
 process. State is flushed and output delivered at that moment, so the CPU time between two lines is that of the
 records between them, and nothing has to be counted per record.
+
+A program that is asked to count the reads of its stores writes a line ``reads COUNT`` before each of these.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-PROGRESS = "progress"
+PROGRESS, READS = "progress", "reads"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class Job:
     cache_bytes: str
     batch_bytes: str
     linger_ms: str
+    count_reads: str = "no"
+    """``yes`` in a run that is not timed."""
 
     @classmethod
     def from_arguments(cls, arguments: Iterable[str]) -> Job:
@@ -56,6 +60,11 @@ class Progress:
             if topic in self._topics:
                 self._offsets[topic, partition] = offset
         report(sum(self._offsets.values()) // len(self._topics))
+
+
+def report_reads(count: int) -> None:
+    """Writes how many reads of stores there were, at once."""
+    os.write(1, f"{READS} {count}\n".encode())
 
 
 def report(records: int) -> None:

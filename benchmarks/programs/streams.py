@@ -14,7 +14,8 @@ from typing import Any
 
 from confluent_kafka import Consumer
 
-from benchmarks.programs.job import Job, Progress, report
+from benchmarks.programs.counting import CountingStores
+from benchmarks.programs.job import Job, Progress, report, report_reads
 from benchmarks.programs.topologies import TOPOLOGIES
 from pykstreams import KafkaStreams, StreamsConfig, TopicPartition
 from pykstreams.runtime.kafka import DefaultKafkaClientSupplier
@@ -24,22 +25,26 @@ from pykstreams.runtime.restore import StateRestoreListener
 class _ReportingConsumer(Consumer):
     """Tells about each commit."""
 
-    def __init__(self, config: dict[str, Any], progress: Progress) -> None:
+    def __init__(self, config: dict[str, Any], progress: Progress, stores: CountingStores | None) -> None:
         super().__init__(config)
         self._progress = progress
+        self._stores = stores
 
     def commit(self, *args: Any, **kwargs: Any) -> Any:
         done = super().commit(*args, **kwargs)
+        if self._stores is not None:
+            report_reads(self._stores.reads)
         self._progress.committed((each.topic, each.partition, each.offset) for each in kwargs["offsets"])
         return done
 
 
 class _ReportingClients(DefaultKafkaClientSupplier):
-    def __init__(self, measured: str) -> None:
+    def __init__(self, measured: str, stores: CountingStores | None) -> None:
         self._progress = Progress(measured)
+        self._stores = stores
 
     def get_consumer(self, config: Mapping[str, object]) -> Consumer:
-        return _ReportingConsumer(dict(config), self._progress)
+        return _ReportingConsumer(dict(config), self._progress, self._stores)
 
 
 class _RestoreReport(StateRestoreListener):
@@ -66,6 +71,7 @@ def main() -> None:
     """Runs until SIGTERM comes."""
     logging.basicConfig(level=logging.WARNING)
     job = Job.from_arguments(sys.argv[1:])
+    counting = CountingStores() if job.count_reads == "yes" else None
     config = StreamsConfig(
         {
             "application.id": job.application_id,
@@ -76,6 +82,7 @@ def main() -> None:
             "statestore.cache.max.bytes": int(job.cache_bytes),
             "producer.batch.size": int(job.batch_bytes),
             "producer.linger.ms": int(job.linger_ms),
+            **({} if counting is None else {"dsl.store.suppliers.class": counting}),
         }
     )
     restores = job.workload == "restore"
@@ -84,7 +91,7 @@ def main() -> None:
     KafkaStreams(
         TOPOLOGIES[job.workload](job.source, job.sink),
         config,
-        client_supplier=None if restores else _ReportingClients(job.measured),
+        client_supplier=None if restores else _ReportingClients(job.measured, counting),
         state_restore_listener=_RestoreReport() if restores else None,
     ).run()
 

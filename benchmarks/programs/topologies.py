@@ -10,6 +10,7 @@ from pykstreams import (
     Consumed,
     Grouped,
     Joined,
+    KGroupedStream,
     Materialized,
     Produced,
     Serdes,
@@ -123,6 +124,68 @@ def join_table(source: str, sink: str) -> Topology:
     return builder.build()
 
 
+NO_TOTAL: Event = {"count": 0, "sum": 0}
+
+
+def customers_by_cogroup(source: str, sink: str) -> Topology:
+    """cogroup."""
+
+    def adding_to(name: str) -> Callable[[str, Event, Event], Event]:
+        def add(_: str, event: Event, customer: Event) -> Event:
+            total = customer[name]
+            total["count"] += 1
+            total["sum"] += event["amount"]
+            return customer
+
+        return add
+
+    builder = StreamsBuilder()
+    first, second, third = _three_streams(builder, source)
+    (
+        first.cogroup(adding_to("first"))
+        .cogroup(second, adding_to("second"))
+        .cogroup(third, adding_to("third"))
+        .aggregate(
+            lambda: {name: dict(NO_TOTAL) for name in ("first", "second", "third")},
+            materialized=Materialized("customers", key_serde=text, value_serde=json),
+        )
+        .to_stream()
+        .to(sink, Produced(key_serde=text, value_serde=json))
+    )
+    return builder.build()
+
+
+def customers_by_joins(source: str, sink: str) -> Topology:
+    """cogroup-joins."""
+
+    def add(_: str, event: Event, total: Event) -> Event:
+        return {"count": total["count"] + 1, "sum": total["sum"] + event["amount"]}
+
+    def two(first: Event | None, second: Event | None) -> Event:
+        return {"first": first or NO_TOTAL, "second": second or NO_TOTAL}
+
+    def three(both: Event | None, third: Event | None) -> Event:
+        return {**(both or two(None, None)), "third": third or NO_TOTAL}
+
+    builder = StreamsBuilder()
+    first, second, third = (
+        stream.aggregate(lambda: dict(NO_TOTAL), add, materialized=Materialized(name, key_serde=text, value_serde=json))
+        for name, stream in zip(("first", "second", "third"), _three_streams(builder, source), strict=True)
+    )
+    (
+        first.outer_join(second, two)
+        .outer_join(third, three)
+        .to_stream()
+        .to(sink, Produced(key_serde=text, value_serde=json))
+    )
+    return builder.build()
+
+
+def _three_streams(builder: StreamsBuilder, source: str) -> list[KGroupedStream[str, Event]]:
+    read, group = Consumed(key_serde=text, value_serde=json), Grouped(key_serde=text, value_serde=json)
+    return [builder.stream(f"{source}-{number}", read).group_by_key(group) for number in (1, 2, 3)]
+
+
 TOPOLOGIES: dict[str, Callable[[str, str], Topology]] = {
     "w1-json": filter_map_json,
     "w1-string": filter_map_string,
@@ -132,5 +195,7 @@ TOPOLOGIES: dict[str, Callable[[str, str], Topology]] = {
     "w3": count_by_user,
     "w4": count_by_minute,
     "w5": join_table,
+    "cogroup": customers_by_cogroup,
+    "cogroup-joins": customers_by_joins,
     "restore": aggregate,
 }

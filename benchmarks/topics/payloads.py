@@ -19,14 +19,14 @@ Payload: TypeAlias = tuple[bytes, bytes, int]
 SPAN_MS = 600_000
 
 
-def json_events(count: int) -> Iterator[Payload]:
+def json_events(count: int, seed: int = 7) -> Iterator[Payload]:
     """Events of random customers, as JSON objects of six fields."""
-    return _events(count, _json_value)
+    return _events(count, _json_value, seed)
 
 
 def string_events(count: int) -> Iterator[Payload]:
     """Events of random customers, as plain text; the tenth character is a digit of the event's number."""
-    return _events(count, _string_value)
+    return _events(count, _string_value, 7)
 
 
 def totals(count: int) -> Iterator[Payload]:
@@ -48,8 +48,8 @@ def customer(number: int) -> bytes:
     return b"customer-%011d" % number
 
 
-def _events(count: int, value: Callable[[int, int, int], bytes]) -> Iterator[Payload]:
-    chance = random.Random(7)
+def _events(count: int, value: Callable[[int, int, int], bytes], seed: int) -> Iterator[Payload]:
+    chance = random.Random(seed)
     first = int(time.time() * 1000) - 2 * SPAN_MS
     for number in range(count):
         key = chance.randrange(KEYS)

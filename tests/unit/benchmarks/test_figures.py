@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.figures import Figures, Point, measure, ratio
+from benchmarks.report import comparison
+from benchmarks.workloads import WORKLOADS
 
 SECOND = 1_000_000_000
 
@@ -50,3 +52,20 @@ def test_the_ratio_is_the_median_of_the_rounds_and_not_that_of_the_medians() -> 
         return [Figures(1, each, None, 1) for each in cpu]
 
     assert pytest.approx(1.1) == ratio(runs(1.1, 9, 2), runs(1, 3, 2))
+
+
+def test_two_ways_of_the_same_work_are_compared_by_cpu_and_reads() -> None:
+    one = {"pykstreams": [Figures(1, 6, None, 1, 1.0)], "bare": [Figures(1, 6, None, 1)]}
+    other = {"pykstreams": [Figures(1, 8, None, 1, 3.0)], "bare": [Figures(1, 6, None, 1)]}
+
+    told = comparison(WORKLOADS["cogroup-joins"], one, other)
+
+    assert told == "cogroup / cogroup-joins: pykstreams 0.75 of the CPU, 1.00 reads for 3.00"
+
+
+def test_records_of_several_topics_are_spread_evenly() -> None:
+    inputs = WORKLOADS["cogroup"].inputs(9)
+
+    assert {topic: len(list(records)) for topic, records in inputs.items()} == {
+        f"bench-input-json-events-{number}": 3 for number in (1, 2, 3)
+    }

@@ -42,6 +42,10 @@ public final class Bench {
     settings.put("statestore.cache.max.bytes", job.get("cache_bytes"));
     settings.put("producer.batch.size", job.get("batch_bytes"));
     settings.put("producer.linger.ms", job.get("linger_ms"));
+    if (job.get("count_reads").equals("yes")) {
+      Progress.countsReads = true;
+      settings.put("dsl.store.suppliers.class", CountingStores.class.getName());
+    }
     if (!job.get("workload").equals("restore")) {
       settings.put("main.consumer.interceptor.classes", CommitReport.class.getName());
       settings.put("main.consumer." + CommitReport.MEASURED, job.get("measured"));

@@ -8,6 +8,7 @@ import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.Joined;
+import org.apache.kafka.streams.kstream.KGroupedStream;
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
@@ -35,6 +36,26 @@ final class Workloads {
     public long sum;
   }
 
+  static final class Totals {
+    public Total first = new Total();
+    public Total second = new Total();
+    public Total third = new Total();
+
+    public Totals() {}
+
+    Totals(Total first, Total second, Total third) {
+      this.first = first == null ? this.first : first;
+      this.second = second == null ? this.second : second;
+      this.third = third == null ? this.third : third;
+    }
+
+    Totals with(Total total, Event event) {
+      total.count++;
+      total.sum += event.amount;
+      return this;
+    }
+  }
+
   static final class Customer {
     public String name;
     public long tier;
@@ -49,6 +70,8 @@ final class Workloads {
       case "w3" -> countByUser(builder, source, sink);
       case "w4" -> countByMinute(builder, source, sink);
       case "w5" -> joinTable(builder, source, sink);
+      case "cogroup" -> customersByCogroup(builder, source, sink);
+      case "cogroup-joins" -> customersByJoins(builder, source, sink);
       default -> throw new IllegalArgumentException("no such workload: " + workload);
     }
     return builder.build();
@@ -137,6 +160,49 @@ final class Workloads {
             },
             Joined.with(TEXT, events, null))
         .to(sink, Produced.with(TEXT, events));
+  }
+
+  private static void customersByCogroup(StreamsBuilder builder, String source, String sink) {
+    Serde<Totals> customers = JsonSerde.of(Totals.class);
+    grouped(builder, source + "-1")
+        .<Totals>cogroup((key, event, customer) -> customer.with(customer.first, event))
+        .cogroup(grouped(builder, source + "-2"), (key, event, customer) -> customer.with(customer.second, event))
+        .cogroup(grouped(builder, source + "-3"), (key, event, customer) -> customer.with(customer.third, event))
+        .aggregate(Totals::new, stored("customers", customers))
+        .toStream()
+        .to(sink, Produced.with(TEXT, customers));
+  }
+
+  private static void customersByJoins(StreamsBuilder builder, String source, String sink) {
+    totals(builder, source + "-1", "first")
+        .outerJoin(totals(builder, source + "-2", "second"), (first, second) -> new Totals(first, second, null))
+        .outerJoin(
+            totals(builder, source + "-3", "third"),
+            (both, third) ->
+                both == null ? new Totals(null, null, third) : new Totals(both.first, both.second, third))
+        .toStream()
+        .to(sink, Produced.with(TEXT, JsonSerde.of(Totals.class)));
+  }
+
+  private static KTable<String, Total> totals(StreamsBuilder builder, String topic, String store) {
+    return grouped(builder, topic)
+        .aggregate(
+            Total::new,
+            (key, event, total) -> {
+              total.count++;
+              total.sum += event.amount;
+              return total;
+            },
+            stored(store, JsonSerde.of(Total.class)));
+  }
+
+  private static KGroupedStream<String, Event> grouped(StreamsBuilder builder, String topic) {
+    Serde<Event> events = JsonSerde.of(Event.class);
+    return builder.stream(topic, Consumed.with(TEXT, events)).groupByKey(Grouped.with(TEXT, events));
+  }
+
+  private static <T> Materialized<String, T, KeyValueStore<Bytes, byte[]>> stored(String name, Serde<T> values) {
+    return Materialized.<String, T, KeyValueStore<Bytes, byte[]>>as(name).withKeySerde(TEXT).withValueSerde(values);
   }
 
   private Workloads() {}
