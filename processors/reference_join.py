@@ -237,7 +237,7 @@ def _row(value: Any, time: int) -> tuple[Any, int] | None:
 
 def _found_too_much(reference: Any, key: Any) -> SerdeError:
     return SerdeError(
-        f"the bytes of the partial key {reference!r} are also what the key {key!r} starts with, which has another partial "
-        "key; bytes of a partial key must end where no longer one can go on, behind its length or a delimiter: see "
-        "pykstreams.testing.assert_prefix_serde"
+        f"the bytes of the partial key {reference!r} are also what the key {key!r} starts with, which has another "
+        "partial key; bytes of a partial key must end where no longer one can go on, behind its length or a delimiter; "
+        "test the serde with pykstreams.testing.assert_prefix_serde"
     )

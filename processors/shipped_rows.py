@@ -67,7 +67,7 @@ class ShipRows:
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
             new, old, _ = change
             current: list[Any] = []
-            former: list[Any] = []
+            gone: list[Any] = []
             try:
                 if new is not None:
                     current = _distinct(references(key, new))
@@ -80,12 +80,13 @@ class ShipRows:
                 current, shipped = [], []
             if old is not None:
                 try:
-                    former = _distinct(references(key, old))
-                except Exception:  # reported when the row was new; it was not shipped
-                    former = []
-            for reference in former:
-                if reference is not None and not _contains(current, reference):
-                    forward(make(reference, key), None, timestamp, headers)
+                    for reference in _distinct(references(key, old)):
+                        if reference is not None and not _contains(current, reference):
+                            gone.append(make(reference, key))
+                except Exception:  # reported when the row was new, and then it was not shipped
+                    gone.clear()
+            for gone_key in gone:
+                forward(gone_key, None, timestamp, headers)
             for shipped_key in shipped:
                 forward(shipped_key, new, timestamp, headers)
 

@@ -15,6 +15,12 @@ from pykstreams.serdes.base import (
 )
 from pykstreams.serdes.change import ChangeSerde
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
+from pykstreams.serdes.composed_keys import (
+    AvroCombinedKeySerde,
+    ComposedKeySerde,
+    JsonCombinedKeySerde,
+    ProtobufCombinedKeySerde,
+)
 from pykstreams.serdes.factories import Serdes
 from pykstreams.serdes.json_serde import JsonSerde
 from pykstreams.serdes.list_serde import ListSerde
@@ -54,21 +60,25 @@ from pykstreams.serdes.windowed import (
 )
 
 __all__ = [
+    "AvroCombinedKeySerde",
     "AvroSerde",
     "BooleanSerde",
     "BytesSerde",
     "ChangeSerde",
     "CombinedKey",
     "CombinedKeySerde",
+    "ComposedKeySerde",
     "Deserializer",
     "DoubleSerde",
     "FloatSerde",
     "Instruction",
     "IntegerSerde",
+    "JsonCombinedKeySerde",
     "JsonSerde",
     "ListSerde",
     "LongSerde",
     "OptionalSerde",
+    "ProtobufCombinedKeySerde",
     "SchemaRegistryAvroSerde",
     "SchemaRegistryJsonSerde",
     "SchemaRegistryProtobufSerde",

@@ -11,7 +11,7 @@ from pykstreams.core.value_transformer import ValueTransformerWithKey, ValueTran
 from pykstreams.dsl.foreign_key_join import ForeignKey, join_on_foreign_key
 from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.materialization import TableStore, named_table_store, options_of
-from pykstreams.dsl.one_to_many_join import join_one_to_many
+from pykstreams.dsl.one_to_many_join import ResultKeys, join_one_to_many
 from pykstreams.dsl.options import Grouped, Materialized, TableJoined
 from pykstreams.dsl.stream import Place
 from pykstreams.dsl.suppression import Suppressed, suppress
@@ -26,7 +26,9 @@ from pykstreams.processors import (
     TableTransformValues,
 )
 from pykstreams.processors.user import check_supplier
+from pykstreams.serdes.base import Serde
 from pykstreams.serdes.combined_key import CombinedKey
+from pykstreams.serdes.composed_keys import ComposedKeySerde
 from pykstreams.topology.graph import OperatorNode
 from pykstreams.topology.stores import StoreFactory
 
@@ -299,19 +301,83 @@ class KTable(Generic[K, V]):
         """Joins the rows that either table has by ``joiner(value or None, other value or None)``; see ``join``."""
         return self._join(other, joiner, None, materialized, name, left_is_optional=True, right_is_optional=True)
 
+    @overload
     def one_to_many_join(
         self,
         other: KTable[KO, VO],
         joiner: ValueJoiner[V, VO, VR],
         *,
         key_extractor: Callable[[VO], K | None],
+        combined_key_serde: ComposedKeySerde[K, KO] | None = None,
         materialized: Materialized[CombinedKey[K, KO], VR] | str | None = None,
         name: str | None = None,
-    ) -> KTable[CombinedKey[K, KO], VR]:
-        """Joins each row of ``other`` with the row of this table whose key ``key_extractor(other value)`` gives."""
+    ) -> KTable[CombinedKey[K, KO], VR]: ...
+    @overload
+    def one_to_many_join(
+        self,
+        other: KTable[KO, VO],
+        joiner: ValueJoiner[V, VO, VR],
+        *,
+        key_extractor: Callable[[VO], K | None],
+        combined_key_serde: ComposedKeySerde[K, KO] | None = None,
+        output_key_combiner: Callable[[CombinedKey[K, KO]], KR],
+        output_key_splitter: Callable[[KR], CombinedKey[K, KO]],
+        materialized: Materialized[KR, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[KR, VR]: ...
+    @overload
+    def one_to_many_join(
+        self,
+        other: KTable[KO, VO],
+        joiner: ValueJoiner[V, VO, VR],
+        *,
+        key_extractor: Callable[[VO], K | None],
+        combined_key_serde: Serde[KR] | None = None,
+        output_key_combiner: Callable[[CombinedKey[K, KO]], KR] | None = None,
+        join_prefix_faker: Callable[[K], KR],
+        left_key_extractor: Callable[[KR], K],
+        materialized: Materialized[KR, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[KR, VR]: ...
+    def one_to_many_join(
+        self,
+        other: KTable[KO, VO],
+        joiner: ValueJoiner[V, VO, VR],
+        *,
+        key_extractor: Callable[[VO], K | None],
+        combined_key_serde: Any = None,
+        output_key_combiner: Callable[[CombinedKey[K, KO]], Any] | None = None,
+        output_key_splitter: Callable[[Any], CombinedKey[K, KO]] | None = None,
+        join_prefix_faker: Callable[[K], Any] | None = None,
+        left_key_extractor: Callable[[Any], K] | None = None,
+        materialized: Materialized[Any, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[Any, VR]:
+        """Joins each row of ``other`` with the row of this table whose key ``key_extractor(other value)`` gives.
+
+        The result has one row for each of ``other`` that finds its partner, by ``joiner(value, other value)``, with the
+        larger timestamp of the two, under ``CombinedKey(key of this table, key of other)``. A change of this table
+        changes all rows that refer to it. A row whose extracted key is ``None`` is dropped and counted.
+
+        Rows of ``other`` go through a repartition topic with as many partitions as this table's topic, and are kept
+        behind it; this table gets a store if it has none, and its topic must be partitioned by its keys, as producers
+        do. The result needs no store to be read.
+
+        The keys of the result are written length-encoded. There are three other styles:
+
+        - ``combined_key_serde``: a serde with ``partial_key_serializer()``, such as ``JsonCombinedKeySerde``.
+        - ``output_key_combiner`` and ``output_key_splitter`` map combined keys to keys of another type, and back.
+        - ``join_prefix_faker`` and ``left_key_extractor``: the keys of ``other`` have the key of this table in them (or
+          ``output_key_combiner`` makes such keys). The faker makes, of a key of this table, one whose bytes
+          are what all keys that have it start with; the extractor takes the key of this table out.
+          ``combined_key_serde`` is any serde of such keys then.
+        """
         self._check_table(other)
+        keys = ResultKeys(
+            combined_key_serde, output_key_combiner, output_key_splitter, join_prefix_faker, left_key_extractor
+        )
         joined = join_one_to_many(
-            (self._place, self._logic), (other._place, other._logic), joiner, key_extractor, materialized, name
+            (self._place, self._logic), (other._place, other._logic), joiner, key_extractor, keys, materialized, name
         )
         return KTable(*joined)
 

@@ -19,6 +19,7 @@ from pykstreams.dsl.tables import TableLogic
 from pykstreams.processors import StoredView, TableTableJoinMerger, TableView
 from pykstreams.processors.reference_join import JoinReferred, JoinShipped, ReferenceJoin, ReferenceJoinView
 from pykstreams.processors.shipped_rows import KeepShipped, ReferenceKeys
+from pykstreams.serdes.base import Serde
 from pykstreams.serdes.combined_key import CombinedKeySerde
 from pykstreams.serdes.defaults import OverDefault, or_default
 from pykstreams.topology.graph import GraphNode, RepartitionSettings, write_topic_between
@@ -197,21 +198,11 @@ def add_shipped_join(
 
 def combined_serde(prefix: Any, suffix: Any) -> Any:
     """The length-encoded serde of combined keys; halves without a serde have the default one."""
-    if _is_given(prefix) and _is_given(suffix):
-        return CombinedKeySerde(prefix, suffix)
-
-    def over(default: Any) -> CombinedKeySerde[Any, Any]:
-        return CombinedKeySerde(or_default(prefix, lambda: default), or_default(suffix, lambda: default))
-
-    return OverDefault(over)
+    return over_default(prefix, lambda first: over_default(suffix, lambda second: CombinedKeySerde(first, second)))
 
 
-def partial_serializer(combined: Any) -> Any:
-    """The serializer of prefixes that belongs to what ``combined_serde`` gave, or to a user's serde."""
-    if isinstance(combined, OverDefault):
-        return OverDefault(lambda default: combined.wrap(default).partial_key_serializer())  # type: ignore[attr-defined]
-    return combined.partial_key_serializer()
-
-
-def _is_given(serde: Any) -> bool:
-    return serde is not None and not isinstance(serde, OverDefault)
+def over_default(serde: Any, wrap: Callable[[Serde[Any]], Any]) -> Any:
+    """What ``wrap`` makes of a serde: now, or as an ``OverDefault`` where the default serde is needed for it."""
+    if serde is not None and not isinstance(serde, OverDefault):
+        return wrap(serde)
+    return OverDefault(lambda default: or_default(wrap(or_default(serde, lambda: default)), lambda: default))

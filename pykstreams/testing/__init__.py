@@ -6,6 +6,7 @@ from pykstreams.testing.driver import TopologyTestDriver
 from pykstreams.testing.input_topic import TestInputTopic
 from pykstreams.testing.mock_context import CapturedForward, CapturedPunctuator, MockProcessorContext
 from pykstreams.testing.output_topic import TestOutputTopic
+from pykstreams.testing.prefix_serde import assert_prefix_serde
 from pykstreams.testing.records import ProducedRecord, TestRecord
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "TestOutputTopic",
     "TestRecord",
     "TopologyTestDriver",
+    "assert_prefix_serde",
 ]
