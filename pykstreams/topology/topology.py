@@ -222,6 +222,11 @@ class Topology:
 
     def add_internal_topic(self, topic: str, partitions: int | None) -> None:
         """Marks a topic as the application's own; its name gets the application id in front."""
+        if topic in self._definition.internal_topics:
+            raise TopologyError(
+                f"two steps send their records through the topic {topic!r}, which is named after what they have in "
+                "common; give each a name of its own, by the name of its Grouped, Joined, StreamJoined or Repartitioned"
+            )
         self._definition.internal_topics[topic] = partitions
 
     def reuse_topic_as_changelog(self, store: str, topic: str) -> None:

@@ -192,6 +192,14 @@ def test_rekeyed_streams_go_through_topics_that_are_copartitioned_with_the_rest(
     assert results == [("k", "K", 0), ("k", "Kx", 1), ("k", "Kxk", 2)]
 
 
+def test_two_repartition_topics_of_one_name_are_refused_with_the_cure() -> None:
+    builder = StreamsBuilder()
+    rekeyed(builder, "a").cogroup(upper).cogroup(rekeyed(builder, "b"), lower).aggregate(empty, materialized="both")
+
+    with pytest.raises(TopologyError, match=r"'both-repartition', .*give each a name of its own, by .* Grouped"):
+        builder.build()
+
+
 def test_unequal_numbers_of_partitions_are_refused_with_both_topics() -> None:
     builder = StreamsBuilder()
     a = builder.stream("a").repartition(Repartitioned(name="a", num_partitions=2)).group_by_key()
