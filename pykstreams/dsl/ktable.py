@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KeyValueMapper, Predicate, ValueJoiner
 from pykstreams.core.value_transformer import ValueTransformerWithKey, ValueTransformerWithKeySupplier
 from pykstreams.dsl.foreign_key_join import ForeignKey, join_on_foreign_key
+from pykstreams.dsl.foreign_keys_join import join_by_foreign_keys
 from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.materialization import TableStore, named_table_store, options_of
 from pykstreams.dsl.one_to_many_join import ResultKeys, join_one_to_many
@@ -41,6 +42,11 @@ KO = TypeVar("KO")
 KR = TypeVar("KR")
 VO = TypeVar("VO")
 VR = TypeVar("VR")
+
+_FOREIGN_KEYS_ALONE = (
+    "foreign_keys_extractor was given beside foreign_key_extractor, extractor_with_key or table_joined, which belong "
+    "to joins by one foreign key; leave them out"
+)
 
 
 class KTable(Generic[K, V]):
@@ -218,17 +224,28 @@ class KTable(Generic[K, V]):
         materialized: Materialized[K, VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[K, VR]: ...
+    @overload
+    def join(
+        self,
+        other: KTable[KO, VO],
+        joiner: ValueJoiner[V, VO, VR],
+        *,
+        foreign_keys_extractor: Callable[[V], Iterable[KO | None]],
+        materialized: Materialized[CombinedKey[KO, K], VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[CombinedKey[KO, K], VR]: ...
     def join(
         self,
         other: KTable[Any, VO],
         joiner: ValueJoiner[V, VO, VR],
         *,
         foreign_key_extractor: Callable[..., Any] | None = None,
+        foreign_keys_extractor: Callable[[V], Iterable[Any]] | None = None,
         extractor_with_key: bool = False,
         table_joined: TableJoined[Any, Any] | None = None,
-        materialized: Materialized[K, VR] | str | None = None,
+        materialized: Materialized[Any, VR] | str | None = None,
         name: str | None = None,
-    ) -> KTable[K, VR]:
+    ) -> KTable[Any, VR]:
         """Joins the rows that both tables have by ``joiner(value, other value)``; ``None`` from it is no row.
 
         A change of either table gives a change of the join, with the larger timestamp of the two rows. Both tables get
@@ -238,7 +255,15 @@ class KTable(Generic[K, V]):
         the other table's row of that key; ``None`` joins with nothing. The result has the keys of this table. The
         sides talk to each other through two topics, and who refers to what is kept in a store with a changelog;
         ``name``, or the one of ``table_joined``, names all of them. Partition counts may then differ.
+
+        With ``foreign_keys_extractor(value)``, which gives any number of keys, each row is joined with all rows that it
+        refers to. The result has a row for each pair, under ``CombinedKey(foreign key, key)``; null keys are dropped
+        and counted. See ``one_to_many_join``, which goes the same way.
         """
+        if foreign_keys_extractor is not None:
+            if foreign_key_extractor is not None or extractor_with_key or table_joined is not None:
+                raise TypeError(_FOREIGN_KEYS_ALONE)
+            return self._join_by_foreign_keys(other, joiner, foreign_keys_extractor, materialized, name, False)
         foreign = ForeignKey.of(foreign_key_extractor, extractor_with_key, table_joined, name)
         return self._join(other, joiner, foreign, materialized, name, left_is_optional=False, right_is_optional=False)
 
@@ -275,18 +300,37 @@ class KTable(Generic[K, V]):
         materialized: Materialized[K, VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[K, VR]: ...
+    @overload
+    def left_join(
+        self,
+        other: KTable[KO, VO],
+        joiner: Callable[[V, VO | None], VR],
+        *,
+        foreign_keys_extractor: Callable[[V], Iterable[KO | None]],
+        materialized: Materialized[CombinedKey[KO, K], VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[CombinedKey[KO, K], VR]: ...
     def left_join(
         self,
         other: KTable[Any, VO],
         joiner: Callable[[V, VO | None], VR],
         *,
         foreign_key_extractor: Callable[..., Any] | None = None,
+        foreign_keys_extractor: Callable[[V], Iterable[Any]] | None = None,
         extractor_with_key: bool = False,
         table_joined: TableJoined[Any, Any] | None = None,
-        materialized: Materialized[K, VR] | str | None = None,
+        materialized: Materialized[Any, VR] | str | None = None,
         name: str | None = None,
-    ) -> KTable[K, VR]:
-        """Joins each row of this table by ``joiner(value, other value or None)``; see ``join``."""
+    ) -> KTable[Any, VR]:
+        """Joins each row of this table by ``joiner(value, other value or None)``; see ``join``.
+
+        With ``foreign_keys_extractor`` a row is joined with ``None`` for each key that the other table does not have; a
+        row that gives no keys has no rows in the result.
+        """
+        if foreign_keys_extractor is not None:
+            if foreign_key_extractor is not None or extractor_with_key or table_joined is not None:
+                raise TypeError(_FOREIGN_KEYS_ALONE)
+            return self._join_by_foreign_keys(other, joiner, foreign_keys_extractor, materialized, name, True)
         foreign = ForeignKey.of(foreign_key_extractor, extractor_with_key, table_joined, name)
         return self._join(other, joiner, foreign, materialized, name, left_is_optional=False, right_is_optional=True)
 
@@ -405,6 +449,27 @@ class KTable(Generic[K, V]):
             materialized,
             name,
             left_is_optional=left_is_optional,
+            right_is_optional=right_is_optional,
+        )
+        return KTable(*joined)
+
+    def _join_by_foreign_keys(
+        self,
+        other: KTable[Any, VO],
+        joiner: Callable[[Any, Any], VR],
+        extractor: Callable[[V], Iterable[Any]],
+        materialized: Materialized[Any, VR] | str | None,
+        name: str | None,
+        right_is_optional: bool,
+    ) -> KTable[Any, VR]:
+        self._check_table(other)
+        joined = join_by_foreign_keys(
+            (self._place, self._logic),
+            (other._place, other._logic),
+            joiner,
+            extractor,
+            materialized,
+            name,
             right_is_optional=right_is_optional,
         )
         return KTable(*joined)

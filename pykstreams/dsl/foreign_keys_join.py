@@ -1,0 +1,56 @@
+"""Joins by many-valued foreign keys: one row for each of the rows that a row refers to, under both keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import methodcaller
+from typing import Any
+
+from pykstreams.core.types import ValueJoiner
+from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.shipped_joins import ShippedJoin, add_shipped_join, combined_serde, over_default
+from pykstreams.dsl.stream import Place
+from pykstreams.dsl.tables import TableLogic
+from pykstreams.processors.shipped_rows import ReferenceKeys, ShipRows
+from pykstreams.processors.user_functions import describe_function, not_iterable
+
+_PREFIX = "KTABLE-FOREIGNKEYS-"
+
+
+def join_by_foreign_keys(
+    left: tuple[Place, TableLogic],
+    right: tuple[Place, TableLogic],
+    joiner: ValueJoiner[Any, Any, Any],
+    extractor: Callable[[Any], Iterable[Any]],
+    materialized: Materialized[Any, Any] | str | None,
+    name: str | None,
+    *,
+    right_is_optional: bool,
+) -> tuple[Place, TableLogic, str | None]:
+    """Adds the join and gives what the joined ``KTable`` consists of."""
+    serde = combined_serde(right[0].key_serde, left[0].key_serde)
+    join = ShippedJoin(
+        _PREFIX,
+        ShipRows(_references(extractor)),
+        lambda right_value, left_value: joiner(left_value, right_value),
+        ReferenceKeys(over_default(serde, methodcaller("partial_key_serializer"))),
+        shipped_serde=serde,
+        result_serde=serde,
+        keeps_unmatched=right_is_optional,
+    )
+    return add_shipped_join(left, right, join, materialized, name)
+
+
+def _references(extractor: Callable[[Any], Iterable[Any]]) -> Callable[[Any, Any], Iterable[Any]]:
+    def references(key: Any, value: Any) -> Iterable[Any]:
+        found = extractor(value)
+        if isinstance(found, str | bytes):
+            raise TypeError(
+                f"{describe_function(extractor)} returned {found!r}, one foreign key; expected several: give a list of "
+                "them, or use foreign_key_extractor"
+            )
+        if not isinstance(found, Iterable):
+            raise not_iterable(extractor, found, "foreign keys")
+        return found
+
+    return references
