@@ -18,7 +18,7 @@ from pykstreams.core.errors import SerdeError
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, ValueJoiner
 from pykstreams.processors.shipped_rows import ReferenceKeys
-from pykstreams.processors.table_view import ReadRow, TableView, as_handed_on
+from pykstreams.processors.table_view import ReadRow, TableView
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,9 @@ class ReferenceJoin:
         return (self.store, *self.referred.stores)
 
     def read_referred(self, context: OperatorContext) -> ReadRow:
-        """Gives what reads a referred row as its table last handed it on."""
-        return as_handed_on(self.referred).build(context)
+        """Gives what reads a referred row as its table last handed it on; to what is null nothing refers."""
+        read = self.referred.as_handed_on().build(context)
+        return lambda key: None if key is None else read(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +174,9 @@ class ReferenceJoinView:
     @property
     def stores(self) -> tuple[str, ...]:
         return self.join.stores
+
+    def as_handed_on(self) -> ReferenceJoinView:
+        return self
 
     def build(self, context: OperatorContext) -> ReadRow:
         join = self.join

@@ -50,8 +50,9 @@ class ShipRows:
     """Sends each row under the keys that ``make(reference, key)`` gives for its references.
 
     For a change come first the deletions, of the references that only the old row has, then the new row. A null
-    reference is dropped and counted, once, when the row that has it comes. References of different types are never
-    equal (``1`` and ``True`` have different bytes).
+    reference is dropped and counted, once, when the row that has it comes; with ``keeps_null`` it is a reference like
+    others, to a row that never is there. References of different types are never equal (``1`` and ``True`` have
+    different bytes).
 
     Where ``references`` raises and the processing exception handler goes on, the row has no references: what was
     shipped before is deleted, and nothing is left behind that later changes would not find.
@@ -59,38 +60,10 @@ class ShipRows:
 
     references: References
     make: Callable[[Any, Any], Any] = CombinedKey
+    keeps_null: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
-        references, make = self.references, self.make
-        forward, fail, drop = context.forward, context.fail, context.drop
-
-        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
-            new, old, _ = change
-            current: list[Any] = []
-            gone: list[Any] = []
-            try:
-                if new is not None:
-                    current = _distinct(references(key, new))
-                    if None in current:
-                        current.remove(None)
-                        drop("a row refers to null")
-                shipped = [make(reference, key) for reference in current]
-            except Exception as error:
-                fail(error, key, change, timestamp, headers)
-                current, shipped = [], []
-            if old is not None:
-                try:
-                    for reference in _distinct(references(key, old)):
-                        if reference is not None and not _contains(current, reference):
-                            gone.append(make(reference, key))
-                except Exception:  # reported when the row was new, and then it was not shipped
-                    gone.clear()
-            for gone_key in gone:
-                forward(gone_key, None, timestamp, headers)
-            for shipped_key in shipped:
-                forward(shipped_key, new, timestamp, headers)
-
-        return process
+        return ship_rows(self.references, self.make, context, context.forward, keeps_null=self.keeps_null)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +96,46 @@ class KeepShipped:
             forward(key, (value, old, newest), timestamp, headers)
 
         return process
+
+
+def ship_rows(
+    references: References,
+    make: Callable[[Any, Any], Any],
+    context: OperatorContext,
+    forward: Forward,
+    *,
+    keeps_null: bool,
+) -> Forward:
+    """Gives what ships rows, for operators that hand them on in a way of their own."""
+    fail, drop = context.fail, context.drop
+
+    def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        new, old, _ = change
+        current: list[Any] = []
+        gone: list[Any] = []
+        try:
+            if new is not None:
+                current = _distinct(references(key, new))
+                if not keeps_null and None in current:
+                    current.remove(None)
+                    drop("a row refers to null")
+            shipped = [make(reference, key) for reference in current]
+        except Exception as error:
+            fail(error, key, change, timestamp, headers)
+            current, shipped = [], []
+        if old is not None:
+            try:
+                for reference in _distinct(references(key, old)):
+                    if (keeps_null or reference is not None) and not _contains(current, reference):
+                        gone.append(make(reference, key))
+            except Exception:  # reported when the row was new, and then it was not shipped
+                gone.clear()
+        for gone_key in gone:
+            forward(gone_key, None, timestamp, headers)
+        for shipped_key in shipped:
+            forward(shipped_key, new, timestamp, headers)
+
+    return process
 
 
 def _distinct(references: Iterable[Any]) -> list[Any]:

@@ -8,7 +8,7 @@ change had, and counts as the newest of its key (``KTableSuppressProcessorSuppli
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pykstreams.core.errors import StreamsError
@@ -104,6 +104,9 @@ class SuppressedView:
     @property
     def stores(self) -> tuple[str, ...]:
         return (self.store, *self.parent.stores)
+
+    def as_handed_on(self) -> SuppressedView:
+        return replace(self, parent=self.parent.as_handed_on())
 
     def build(self, context: OperatorContext) -> ReadRow:
         read_parent = self.parent.build(context)

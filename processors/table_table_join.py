@@ -10,7 +10,7 @@ Invariant: the result of a key is the joiner's of both rows as they are now, wit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pykstreams.core.processor import OperatorContext
@@ -115,6 +115,9 @@ class JoinedView:
     @property
     def stores(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.left.stores, *self.right.stores)))
+
+    def as_handed_on(self) -> JoinedView:
+        return replace(self, left=self.left.as_handed_on(), right=self.right.as_handed_on())
 
     def build(self, context: OperatorContext) -> ReadRow:
         read_left, read_right = self.left.build(context), self.right.build(context)

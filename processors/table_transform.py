@@ -7,7 +7,7 @@ Unlike mappers, a transformer is shown null values, too: those of deletions, and
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pykstreams.core.errors import StreamsError
@@ -70,6 +70,9 @@ class TransformedView:
     @property
     def stores(self) -> tuple[str, ...]:
         return self.parent.stores
+
+    def as_handed_on(self) -> TransformedView:
+        return replace(self, parent=self.parent.as_handed_on())
 
     def build(self, context: OperatorContext) -> ReadRow:
         read_parent = self.parent.build(context)

@@ -29,6 +29,10 @@ class TableView(Protocol):
         """The stores to be connected to the operator that reads."""
         ...
 
+    def as_handed_on(self) -> TableView:
+        """The table as it last handed its rows on to other operators, without what caches still hold back."""
+        ...
+
     def build(self, context: OperatorContext) -> ReadRow:
         """Gives what reads a row, for the operator whose context this is."""
         ...
@@ -48,6 +52,9 @@ class StoredView:
     def stores(self) -> tuple[str, ...]:
         return (self.store,)
 
+    def as_handed_on(self) -> StoredView:
+        return replace(self, handed_on=True)
+
     def build(self, context: OperatorContext) -> ReadRow:
         store = context.store(self.store)
         read: ReadRow = store.reader_below_cache() if self.handed_on else store.get_row
@@ -65,6 +72,9 @@ class ComputedView:
     def stores(self) -> tuple[str, ...]:
         return self.parent.stores
 
+    def as_handed_on(self) -> ComputedView:
+        return replace(self, parent=self.parent.as_handed_on())
+
     def build(self, context: OperatorContext) -> ReadRow:
         read_parent, compute = self.parent.build(context), self.compute
 
@@ -76,15 +86,3 @@ class ComputedView:
             return None if value is None else (value, row[1])
 
         return read
-
-
-def as_handed_on(view: TableView) -> TableView:
-    """The view of a table as it last handed its rows on: behind its cache, if it has one.
-
-    Tables that are computed from several others are read as they are.
-    """
-    if isinstance(view, StoredView):
-        return replace(view, handed_on=True)
-    if isinstance(view, ComputedView):
-        return replace(view, parent=as_handed_on(view.parent))
-    return view

@@ -10,7 +10,7 @@ The windows of a record are computed with plain numbers; a ``Windowed`` key is m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from pykstreams.core.processor import OperatorContext
@@ -83,13 +83,18 @@ class WindowedView:
     """A windowed table as it is read by windowed keys (``KStreamWindowAggregateValueGetter``, 4.3.1)."""
 
     store: str
+    handed_on: bool = False
 
     @property
     def stores(self) -> tuple[str, ...]:
         return (self.store,)
 
+    def as_handed_on(self) -> WindowedView:
+        return replace(self, handed_on=True)
+
     def build(self, context: OperatorContext) -> ReadRow:
-        get_row = context.store(self.store).get_row
+        store = context.store(self.store)
+        get_row = store.reader_below_cache() if self.handed_on else store.get_row
 
         def read(windowed: Any) -> tuple[Any, int] | None:
             row: tuple[Any, int] | None = get_row(windowed.key, windowed.window.start)

@@ -206,6 +206,20 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
 
         self.sessions, self.get_row, self.put_row = sessions, get_row, put_row
 
+    def reader_below_cache(self) -> Callable[[Any], tuple[Any, int] | None]:
+        """Gives what reads a session as it was last flushed, which is as it was last handed on to other operators."""
+        if self._cache is None:
+            return self.get_row
+        get, pack, encode_key = self._cache.below.get, self._schema.pack, self._codec.encode_key
+        decode_row = self._codec.decoder()
+
+        def get_flushed(windowed: Any) -> tuple[Any, int] | None:
+            window = windowed.window
+            packed = get(pack(encode_key(windowed.key, ()), window.start, window.end))
+            return None if packed is None else (decode_row(packed)[0], window.end)
+
+        return get_flushed
+
     def _close_closures(self) -> None:
         self.sessions = self.get_row = self.put_row = self._closed
 

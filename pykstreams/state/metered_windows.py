@@ -88,6 +88,12 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
         self.rows = rows_of_key(self._reads, codec, schema, name)
         self.rows_between = rows_between(self._reads, codec, self._windowed)
 
+    def reader_below_cache(self) -> Callable[[Any, int], tuple[Any, int] | None]:
+        """Gives what reads a row as it was last flushed, which is as it was last handed on to other operators."""
+        if self._cache is None:
+            return self.get_row
+        return rows_of_bytes(self._cache.below, self._codec, self._schema, self._name).get_row
+
     def _close_closures(self) -> None:
         closed: Any = self._closed
         self.get_row = self.put_row = self.take_row = self.keep_row = closed

@@ -9,10 +9,14 @@ from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.types import Encoder
 from pykstreams.serdes.base import Serde, bind_serializer
 from pykstreams.serdes.defaults import or_default
+from pykstreams.topology.windowed_partitioner import windowed_partitioner
 
 
 class ReferencePartitioner:
     """A partitioner ``(topic, key, value, number of partitions) -> partition`` that hashes a part of the key alone.
+
+    Of a windowed key it hashes the key without the window, as that table is partitioned whose keys are referred to. A
+    key without reference lies beside nothing: the default partitioner chooses by the whole key.
 
     :param reference: gives that part of a key.
     :param serializer: writes it as the keys of the other topic are written; may be ``None`` or an ``OverDefault``, then
@@ -30,6 +34,8 @@ class ReferencePartitioner:
         self._serializer = serializer
         self._choose = choose
         self._encoders: dict[str, Encoder] = {}
+        windowed = windowed_partitioner(getattr(serializer, "serializer", None))
+        self._end = None if windowed is None else -windowed.suffix_bytes
 
     def over_default(
         self, default: Callable[[], Serde[Any]], choose: Callable[[bytes, int], int]
@@ -37,8 +43,11 @@ class ReferencePartitioner:
         """The partitioner of one sink, with the default serde where none was given."""
         return ReferencePartitioner(self._reference, or_default(self._serializer, default), choose)
 
-    def __call__(self, topic: str, key: Any, value: Any, partitions: int) -> int:
+    def __call__(self, topic: str, key: Any, value: Any, partitions: int) -> int | None:
+        reference = self._reference(key)
+        if reference is None:
+            return None
         encode = self._encoders.get(topic)
         if encode is None:
             encode = self._encoders[topic] = bind_serializer(self._serializer, topic)
-        return self._choose(cast("bytes", encode(self._reference(key), ())), partitions)
+        return self._choose(cast("bytes", encode(reference, ()))[: self._end], partitions)
