@@ -4,6 +4,10 @@ Invariant: rows and their offset lie in two column families, are written in one 
 (atomic flush). There is no write-ahead log: what a crash takes away is read again from the changelog, from the offset
 on that was kept.
 
+A scan is ended by RocksDB at its upper bound, so that it reads no block, and walks over no deleted rows, beyond it. A
+store with a prefix extractor (``prefix_bytes``) looks for keys of one prefix in those files only whose bloom filters
+know it; every other scan of it is told to heed the order of all keys, without which RocksDB leaves rows out.
+
 While much is restored, rows are collected unsorted and sorted when they are flushed, on a thread of RocksDB: writing a
 row whose key comes in no order then takes a seventh of the time (0.3 us against 2). ``end_load``, or else the first
 read, goes back to the usual sorted buffers.
@@ -15,6 +19,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -27,13 +32,15 @@ from rocksdict import (
     MemtableFactory,
     Options,
     Rdict,
+    ReadOptions,
+    SliceTransform,
     WriteBatch,
     WriteOptions,
 )
 
 from pykstreams.core.errors import InvalidStateStoreError, ProcessorStateError
 from pykstreams.state.checkpoint import decode_offset, encode_offset
-from pykstreams.state.engine import Row, Write
+from pykstreams.state.engine import Row, Write, prefix_end
 from pykstreams.state.store import StoreContext
 from pykstreams.state.transactional import Range
 
@@ -49,6 +56,7 @@ _ROWS: Final = "default"
 _OFFSETS: Final = "offsets"
 _OFFSET_KEY: Final = b"changelog"
 _LOAD_FROM_ROWS: Final = 20_000  # from so many restored rows on, opening twice pays
+_ROWS_AT_ONCE: Final = 32  # a scan of fewer rows leaves no iterator open
 
 
 class RocksDBConfigSetter(ABC):
@@ -63,10 +71,19 @@ class RocksDBConfigSetter(ABC):
 
 
 class RocksDbEngine:
-    """One RocksDB in the folder ``rocksdb/<store>`` of a task."""
+    """One RocksDB in the folder ``rocksdb/<store>`` of a task.
 
-    def __init__(self, name: str) -> None:
+    :param prefix_bytes: how many bytes the prefixes have that scans look for most; longer and shorter keys, and other
+        scans, are as right as without.
+    """
+
+    def __init__(self, name: str, prefix_bytes: int | None = None) -> None:
         self._name = name
+        self._prefix_bytes = prefix_bytes
+        self._all_keys, self._one_prefix = ReadOptions(), ReadOptions()
+        if prefix_bytes is not None:
+            self._all_keys.set_total_order_seek(True)
+            self._one_prefix.set_prefix_same_as_start(True)
         self._db: Rdict | None = None
         self._loading = False
         self._loaded_rows = 0
@@ -82,6 +99,8 @@ class RocksDbEngine:
     def _open(self, path: Path, *, loading: bool) -> None:
         context = self._context
         options, offsets = _options(WRITE_BUFFER_BYTES), _options(_OFFSET_BUFFER_BYTES)
+        if self._prefix_bytes is not None:
+            options.set_prefix_extractor(SliceTransform.create_fixed_prefix(self._prefix_bytes))
         self._release = _configured(context, self._name, options)
         self._loading, self._loaded_rows = loading, 0
         if loading:
@@ -117,9 +136,31 @@ class RocksDbEngine:
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
         self.end_load()
-        start = upper if reverse else lower
-        found = self._opened_db().items(backwards=reverse, from_key=cast("bytes", start))
-        rows = _within(cast("Iterator[Row]", found), lower, upper, reverse)
+        items = self._opened_db().items
+        if reverse:
+            found = items(backwards=True, from_key=cast("bytes", upper), read_opt=self._all_keys)
+            return self._closed_with_store(_downwards(cast("Iterator[Row]", found), lower, upper))
+        found = items(from_key=cast("bytes", lower), read_opt=self._bounds(lower, upper))
+        rows = cast("list[Row]", list(islice(found, _ROWS_AT_ONCE)))
+        if len(rows) < _ROWS_AT_ONCE:
+            return iter(rows)
+        return self._closed_with_store(_first_then(rows, cast("Iterator[Row]", found)))
+
+    def _bounds(self, lower: bytes | None, upper: bytes | None) -> ReadOptions:
+        """What ends a scan upwards; its lower bound is where it starts (rocksdict sets the upper one in its place)."""
+        if upper is None:
+            return self._all_keys
+        width = self._prefix_bytes
+        if lower is not None and len(lower) == width and prefix_end(lower) == upper:
+            return self._one_prefix
+        bounded = ReadOptions()
+        bounded.set_iterate_upper_bound(upper)
+        if width is not None:
+            bounded.set_total_order_seek(True)
+        return bounded
+
+    def _closed_with_store(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Takes a generator: closing one drops the iterator in it, which would keep the files open."""
         self._scans.add(rows)
         return rows
 
@@ -200,25 +241,18 @@ class RocksDbEngine:
         )
 
 
-def _within(rows: Iterator[Row], lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
-    """Ends a scan at its bounds; ``ReadOptions`` cannot, since rocksdict writes bounds as typed keys even in raw mode.
-
-    A generator, so that closing the store can take the iterator, which would keep the files open, from it.
-    """
-    if reverse:
-        for row in rows:
-            key = row[0]
-            if lower is not None and key < lower:
-                return
-            if upper is None or key < upper:
-                yield row
-    elif upper is None:
-        yield from rows
-    else:
-        for row in rows:
-            if row[0] >= upper:
-                return
+def _downwards(rows: Iterator[Row], lower: bytes | None, upper: bytes | None) -> Iterator[Row]:
+    for row in rows:
+        key = row[0]
+        if lower is not None and key < lower:
+            return
+        if upper is None or key < upper:
             yield row
+
+
+def _first_then(first: list[Row], rest: Iterator[Row]) -> Iterator[Row]:
+    yield from first
+    yield from rest
 
 
 @cache
