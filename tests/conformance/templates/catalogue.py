@@ -6,6 +6,7 @@ from tests.conformance.templates import (
     cogroup,
     global_stores,
     joins,
+    processor_programs,
     processors,
     program_joins,
     programs,
@@ -32,6 +33,7 @@ TEMPLATES: dict[str, Template] = {
     **global_stores.TEMPLATES,
     **stream_joins.TEMPLATES,
     **processors.TEMPLATES,
+    **processor_programs.TEMPLATES,
     **cogroup.TEMPLATES,
 }
 
