@@ -21,7 +21,7 @@ class _Draw:
         self.rng = rng
         self.stores: dict[str, Json] = {}
         self.changes_headers = changes_headers
-        """In Java a change is seen by all who have the record, so only chains without branches, repeats and caches do."""
+        """In Java all who have a record see its headers change: only chains without branch, repeat, cache do that."""
 
     def store(self, *, counts: bool = False) -> Json:
         """A key-value store, of which there may be one already; one of counts keeps longs."""
