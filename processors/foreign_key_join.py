@@ -26,6 +26,28 @@ _FORGET_AND_ANSWER: Final = Instruction.DELETE_KEY_AND_PROPAGATE
 _ANSWER: Final = Instruction.PROPAGATE_NULL_IF_NO_FK_VAL_AVAILABLE
 _ANSWER_IF_THERE: Final = Instruction.PROPAGATE_ONLY_IF_FK_VAL_AVAILABLE
 
+
+class Unsettled:
+    """What the two ends of the left side know of each other, in one task: who sends and who resolves.
+
+    An inner join sends no answer where it takes it for granted that there is no result to be deleted. That is wrong if
+    another answer, which would have deleted it, is still on its way and will be stale when it comes: the right row was
+    deleted, or the left one deleted and made anew. So a stale answer without value makes the resolver ``ask`` anew for
+    the row as it is now, and one that ``withdrawn`` has deletes at once: no row is there to ask for, and nothing was
+    sent when it was deleted, since it had no foreign key any more. Kafka Streams does neither, and keeps a wrong row.
+    """
+
+    def __init__(self) -> None:
+        self.ask: Callable[[Any, Any, int, Headers], bool] = _nobody
+        """(key, value, timestamp, headers) -> whether an answer will come; there is none without a foreign key"""
+        self.withdrawn: set[tuple[bytes | None, bytes | None]] = set()
+        """(primary key, hash) of changes to no foreign key whose answer is on its way"""
+
+
+def _nobody(key: Any, value: Any, timestamp: int, headers: Headers) -> bool:
+    return False
+
+
 NULL_FOREIGN_KEY: Final = "the foreign key of a row to join is null"
 OUT_OF_ORDER: Final = "a change to join is older than the newest of its row"
 
@@ -50,6 +72,19 @@ class SubscriptionSend:
         extract, encode, hash_of = self._parts(context)
         partition = context.processing.task_id.partition
         forward, fail, drop = context.forward, context.fail, context.drop
+        encode_key = self.serdes.encode_primary_key(context)
+        unsettled = context.shared(self.serdes.topic, Unsettled)
+        withdrawn = unsettled.withdrawn
+
+        def ask(key: Any, value: Any, timestamp: int, headers: Headers) -> bool:
+            foreign = extract(key, value)
+            if foreign is None:
+                return False
+            message = SubscriptionWrapper(hash_of(value, headers), _ANSWER, key, partition)
+            forward(foreign, message, timestamp, headers)
+            return True
+
+        unsettled.ask = ask
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
             new, old, newest = change
@@ -69,6 +104,8 @@ class SubscriptionSend:
                     and foreign is not None
                     and encode(foreign, headers) != encode(old_foreign, headers)
                 )
+                if new is not None and foreign is None:
+                    withdrawn.add((encode_key(key, headers), digest))
             except Exception as error:
                 fail(error, key, change, timestamp, headers)
                 return
@@ -160,7 +197,8 @@ class SubscriptionJoin:
     right: TableView
 
     def build(self, context: OperatorContext) -> Forward:
-        read = self.right.build(context)
+        # What a cache holds back is told to all subscriptions when it is flushed, unless it is gone again by then.
+        read = self.right.as_handed_on().build(context)
         reading_is_unseen = isinstance(self.right, StoredView)  # else functions of the user compute the row
         forward, fail = context.current.following(context.forward), context.fail
 

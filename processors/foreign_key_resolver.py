@@ -4,6 +4,8 @@ Between a left row's subscription and its answer the row may have changed, perha
 from another task, has overtaken this one. So an answer carries the hash of the value that asked, and counts only if
 that is still the hash of the row.
 
+An inner join needs more: where a stale answer has no value the row is asked for anew (``Unsettled``).
+
 Invariant: a result never joins a right row with a left value other than the one that asked for it.
 """
 
@@ -14,6 +16,7 @@ from typing import Any
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, ValueJoiner
+from pykstreams.processors.foreign_key_join import Unsettled
 from pykstreams.processors.foreign_key_serdes import ForeignKeySerdes
 from pykstreams.processors.table_view import TableView
 
@@ -32,7 +35,11 @@ class ForeignKeyResolver:
     left: bool
 
     def build(self, context: OperatorContext) -> Forward:
-        read, hash_of = self.left_rows.build(context), self.serdes.hash_of_left(context)
+        # Rows as they were when their subscriptions were sent: those that a cache holds back have sent none yet.
+        read, hash_of = self.left_rows.as_handed_on().build(context), self.serdes.hash_of_left(context)
+        encode_key = self.serdes.encode_primary_key(context)
+        unsettled = context.shared(self.serdes.topic, Unsettled)
+        withdrawn = unsettled.withdrawn
         joiner, left = self.joiner, self.left
         forward, fail, count_dropped = context.forward, context.fail, context.count_dropped
 
@@ -41,10 +48,23 @@ class ForeignKeyResolver:
                 digest, right, _ = answer
                 row = read(key)
                 value = None if row is None else row[0]
+                was_withdrawn = False
+                if withdrawn and right is None:
+                    name = (encode_key(key, headers), digest)
+                    was_withdrawn = name in withdrawn
+                    withdrawn.discard(name)
                 if hash_of(value, headers) != digest:
                     count_dropped()
-                    return
-                result = None if right is None and (not left or row is None) else joiner(value, right)
+                    if right is not None or left:
+                        return
+                    if row is None:
+                        if not was_withdrawn:
+                            return
+                    elif unsettled.ask(key, value, row[1], headers):
+                        return
+                    result = None
+                else:
+                    result = None if right is None and (not left or row is None) else joiner(value, right)
             except Exception as error:
                 fail(error, key, answer, timestamp, headers)
                 return

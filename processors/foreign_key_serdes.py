@@ -49,13 +49,18 @@ class ForeignKeySerdes:
 
     def encode_subscription_key(self, context: OperatorContext) -> Callable[[Any, Headers], bytes]:
         """Writes the key of a subscription: (foreign key, primary key)."""
-        foreign, primary = self.encode_foreign_key(context), self._encode_primary_key(context)
+        foreign, primary = self.encode_foreign_key(context), self.encode_primary_key(context)
         encode = encode_combined_key(foreign, primary, self.foreign_key_topic(context))
         return cast("Callable[[Any, Headers], bytes]", encode)
 
     def encode_subscription(self, context: OperatorContext) -> Encoder:
         """Writes the value of a subscription."""
-        return encode_subscription(self._encode_primary_key(context), self._told("-pk", context))
+        return encode_subscription(self.encode_primary_key(context), self._told("-pk", context))
+
+    def encode_primary_key(self, context: OperatorContext) -> Encoder:
+        """Writes primary keys."""
+        serde = or_default(self.primary_key, lambda: context.processing.key_serde)
+        return bind_serializer(serde.serializer, self._told("-pk", context))
 
     def decode_primary_key(self, context: OperatorContext) -> Decoder:
         """Reads primary keys."""
@@ -71,10 +76,6 @@ class ForeignKeySerdes:
             return None if value is None else murmur3_128(cast("bytes", encode(value, headers)))
 
         return hash_of
-
-    def _encode_primary_key(self, context: OperatorContext) -> Encoder:
-        serde = or_default(self.primary_key, lambda: context.processing.key_serde)
-        return bind_serializer(serde.serializer, self._told("-pk", context))
 
     def _told(self, suffix: str, context: OperatorContext) -> str:
         return f"{context.processing.application_id}-{self.topic}{suffix}"

@@ -21,6 +21,7 @@ from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timest
 if TYPE_CHECKING:
     from pykstreams.core.metrics import StreamsMetrics
 
+T = TypeVar("T")
 KIn = TypeVar("KIn")
 VIn = TypeVar("VIn")
 KOut = TypeVar("KOut")
@@ -314,6 +315,10 @@ class OperatorContext(Protocol):
 
     def count_dropped(self) -> None:
         """Counts a dropped record of which nobody needs to hear, since it is part of normal work."""
+        ...
+
+    def shared(self, name: str, make: Callable[[], T]) -> T:
+        """What operators of one task share in memory under a name; the first of them to ask makes it."""
         ...
 
     def partition_count(self, topic: str) -> int:

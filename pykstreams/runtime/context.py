@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
@@ -39,6 +39,8 @@ from pykstreams.state.store import ChangelogWriter
 
 if TYPE_CHECKING:
     from pykstreams.topology.plan import SubtopologyPlan
+
+T = TypeVar("T")
 
 
 def describe_record(raw: tuple[Any, int, Headers]) -> RecordContext:
@@ -79,6 +81,8 @@ class TaskState:
     global_stores: Mapping[str, Any] = field(default_factory=dict)
     """Read-only; every node may read them."""
     stores: dict[str, Any] = field(default_factory=dict)
+    shared: dict[str, Any] = field(default_factory=dict)
+    """What operators share in memory, by name."""
     metadata: ProcessorMetadata = field(default_factory=ProcessorMetadata)
     stream_time: list[int] = field(default_factory=lambda: [UNKNOWN_TIME])
     """One slot, so that whoever reads it sees the loop over records write it."""
@@ -228,6 +232,14 @@ class NodeContext:
     def count_dropped(self) -> None:
         """Counts a dropped record of which nobody needs to hear."""
         self._task.dropped.count()
+
+    def shared(self, name: str, make: Callable[[], T]) -> T:
+        """What operators of this task share in memory under a name."""
+        shared = self._task.shared
+        if name not in shared:
+            shared[name] = make()
+        found: T = shared[name]
+        return found
 
     def partition_count(self, topic: str) -> int:
         """The number of partitions of a topic."""

@@ -50,9 +50,15 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
         if self._cache is None:
             return self.get_row
         encode_key, decode_row, get = self._codec.encode_key, self._codec.decoder(), self._cache.below.get
+        find, packed_of = self._cache.finder(), self._cache.packed
 
         def get_flushed(key: Any) -> tuple[Any, int] | None:
-            packed = get(encode_key(key, ()))
+            raw = encode_key(key, ())
+            entry = find(raw)
+            if entry is None:
+                return None
+            # an entry keeps the record that wrote it until it is written through
+            packed = packed_of(entry) if entry.raw is None else get(raw)
             return None if packed is None else decode_row(packed)
 
         return get_flushed

@@ -113,6 +113,7 @@ class FakeOperatorContext:
         self.failed: list[tuple[Any, ...]] = []
         self.dropped: list[str] = []
         self.silently_dropped = 0
+        self.in_common: dict[str, Any] = {}
         self.partitions = 1
         self.metadata = ProcessorMetadata()
         self.later: list[Any] = []
@@ -164,6 +165,9 @@ class FakeOperatorContext:
 
     def count_dropped(self) -> None:
         self.silently_dropped += 1
+
+    def shared(self, name: str, make: Callable[[], Any]) -> Any:
+        return self.in_common.setdefault(name, make())
 
     def partition_count(self, topic: str) -> int:
         return self.partitions
