@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
-from pykstreams.core.types import ValueJoiner
+from pykstreams.core.types import KeyValueMapper, ValueJoiner
 from pykstreams.dsl.foreign_key_join import ForeignKey, join_on_foreign_key
 from pykstreams.dsl.foreign_keys_join import join_by_foreign_keys
+from pykstreams.dsl.non_key_join import MapperAndSelector, join_on_mapped_key
 from pykstreams.dsl.one_to_many_join import ResultKeys, join_one_to_many
 from pykstreams.dsl.options import Materialized, TableJoined
+from pykstreams.dsl.outer_foreign_key_join import join_on_foreign_key_outer
 from pykstreams.dsl.stream import Place
 from pykstreams.dsl.table_table_join import join_tables
 from pykstreams.dsl.tables import TableLogic
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 V = TypeVar("V")
+KF = TypeVar("KF")
 KO = TypeVar("KO")
 KR = TypeVar("KR")
 VO = TypeVar("VO")
@@ -85,6 +88,17 @@ class TableJoins(Generic[K, V]):
         materialized: Materialized[CombinedKey[KO, K], VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[CombinedKey[KO, K], VR]: ...
+    @overload
+    def join(
+        self,
+        other: KTable[KO, VO],
+        joiner: ValueJoiner[V, VO, VR],
+        *,
+        mapper: KeyValueMapper[K, V, KO | None],
+        selector: KeyValueMapper[K, KO, KR],
+        materialized: Materialized[KR, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[KR, VR]: ...
     def join(
         self,
         other: KTable[Any, VO],
@@ -94,6 +108,8 @@ class TableJoins(Generic[K, V]):
         foreign_keys_extractor: Callable[[V], Iterable[Any]] | None = None,
         extractor_with_key: bool = False,
         table_joined: TableJoined[Any, Any] | None = None,
+        mapper: KeyValueMapper[K, V, Any] | None = None,
+        selector: KeyValueMapper[K, Any, Any] | None = None,
         materialized: Materialized[Any, VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[Any, VR]:
@@ -110,7 +126,26 @@ class TableJoins(Generic[K, V]):
         With ``foreign_keys_extractor(value)``, which gives any number of keys, each row is joined with all rows that it
         refers to. The result has a row for each pair, under ``CombinedKey(foreign key, key)``; null keys are dropped
         and counted. See ``one_to_many_join``, which goes the same way.
+
+        With ``mapper(key, value)``, which gives a key of the other table, each row is joined with the row of that key,
+        and the result has the key that ``selector(key, other key)`` gives. Keys may be windowed, and the other table
+        may be this one. Rows go through two repartition topics: to the row that they are joined with, and to the
+        partition of their selected key. Where several rows select one key, the one written last stays, and when it goes
+        the one before comes back; such collisions are counted (``selected-key-collisions-total``). The serdes of the
+        result are those of ``materialized``, or the defaults. Rows whose mapped or selected key is ``None`` are dropped
+        and counted. See docs/non-key-joins.md.
         """
+        mapped = MapperAndSelector.of(
+            mapper,
+            selector,
+            foreign_key_extractor=foreign_key_extractor,
+            foreign_keys_extractor=foreign_keys_extractor,
+            table_joined=table_joined,
+        )
+        if mapped is not None:
+            return self._join_on_mapped_key(
+                other, joiner, mapped, materialized, name, left_is_optional=False, right_is_optional=False
+            )
         if foreign_keys_extractor is not None:
             if foreign_key_extractor is not None or extractor_with_key or table_joined is not None:
                 raise TypeError(_FOREIGN_KEYS_ALONE)
@@ -161,6 +196,17 @@ class TableJoins(Generic[K, V]):
         materialized: Materialized[CombinedKey[KO, K], VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[CombinedKey[KO, K], VR]: ...
+    @overload
+    def left_join(
+        self,
+        other: KTable[KO, VO],
+        joiner: Callable[[V, VO | None], VR],
+        *,
+        mapper: KeyValueMapper[K, V, KO | None],
+        selector: KeyValueMapper[K, KO | None, KR],
+        materialized: Materialized[KR, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[KR, VR]: ...
     def left_join(
         self,
         other: KTable[Any, VO],
@@ -170,6 +216,8 @@ class TableJoins(Generic[K, V]):
         foreign_keys_extractor: Callable[[V], Iterable[Any]] | None = None,
         extractor_with_key: bool = False,
         table_joined: TableJoined[Any, Any] | None = None,
+        mapper: KeyValueMapper[K, V, Any] | None = None,
+        selector: KeyValueMapper[K, Any, Any] | None = None,
         materialized: Materialized[Any, VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[Any, VR]:
@@ -177,7 +225,21 @@ class TableJoins(Generic[K, V]):
 
         With ``foreign_keys_extractor`` a row is joined with ``None`` for each key that the other table does not have; a
         row that gives no keys has no rows in the result.
+
+        With ``mapper`` and ``selector`` a row whose mapped key the other table does not have, or which has none, gets
+        the key ``selector(key, None)``.
         """
+        mapped = MapperAndSelector.of(
+            mapper,
+            selector,
+            foreign_key_extractor=foreign_key_extractor,
+            foreign_keys_extractor=foreign_keys_extractor,
+            table_joined=table_joined,
+        )
+        if mapped is not None:
+            return self._join_on_mapped_key(
+                other, joiner, mapped, materialized, name, left_is_optional=False, right_is_optional=True
+            )
         if foreign_keys_extractor is not None:
             if foreign_key_extractor is not None or extractor_with_key or table_joined is not None:
                 raise TypeError(_FOREIGN_KEYS_ALONE)
@@ -185,6 +247,52 @@ class TableJoins(Generic[K, V]):
         foreign = ForeignKey.of(foreign_key_extractor, extractor_with_key, table_joined, name)
         return self._join(other, joiner, foreign, materialized, name, left_is_optional=False, right_is_optional=True)
 
+    @overload
+    def right_join(
+        self,
+        other: KTable[KO, VO],
+        joiner: Callable[[V | None, VO], VR],
+        *,
+        foreign_key_extractor: Callable[[V], KO | None],
+        extractor_with_key: Literal[False] = False,
+        materialized: Materialized[CombinedKey[KO, K | None], VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[CombinedKey[KO, K | None], VR]: ...
+    @overload
+    def right_join(
+        self,
+        other: KTable[KO, VO],
+        joiner: Callable[[V | None, VO], VR],
+        *,
+        foreign_key_extractor: Callable[[K, V], KO | None],
+        extractor_with_key: Literal[True],
+        materialized: Materialized[CombinedKey[KO, K | None], VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[CombinedKey[KO, K | None], VR]: ...
+    def right_join(
+        self,
+        other: KTable[Any, VO],
+        joiner: Callable[[V | None, VO], VR],
+        *,
+        foreign_key_extractor: Callable[..., Any],
+        extractor_with_key: bool = False,
+        materialized: Materialized[Any, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[Any, VR]:
+        """Joins each row of ``other`` with all rows of this table that refer to it by a foreign key.
+
+        The result has a row ``joiner(value, other value)`` for each pair, under ``CombinedKey(foreign key, key)``, and
+        one ``joiner(None, other value)`` for each row of ``other`` that nobody refers to, under ``CombinedKey(its key,
+        None)``; that row goes before the first pair comes, and is back after the last has gone. Timestamps are the
+        larger of both rows. Rows of this table whose foreign key is ``None`` are dropped and counted.
+
+        ``CombinedKeySerde(serde of other keys, OptionalSerde(serde of keys))`` reads and writes the keys of the result.
+        """
+        return self._join_on_foreign_key_outer(
+            other, joiner, foreign_key_extractor, extractor_with_key, materialized, name, keeps_left=False
+        )
+
+    @overload
     def outer_join(
         self,
         other: KTable[K, VO],
@@ -192,9 +300,73 @@ class TableJoins(Generic[K, V]):
         *,
         materialized: Materialized[K, VR] | str | None = None,
         name: str | None = None,
-    ) -> KTable[K, VR]:
-        """Joins the rows that either table has by ``joiner(value or None, other value or None)``; see ``join``."""
-        return self._join(other, joiner, None, materialized, name, left_is_optional=True, right_is_optional=True)
+    ) -> KTable[K, VR]: ...
+    @overload
+    def outer_join(
+        self,
+        other: KTable[KO, VO],
+        joiner: Callable[[V | None, VO | None], VR],
+        *,
+        foreign_key_extractor: Callable[[V], KF],
+        extractor_with_key: Literal[False] = False,
+        materialized: Materialized[CombinedKey[KF, K | None], VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[CombinedKey[KF, K | None], VR]: ...
+    @overload
+    def outer_join(
+        self,
+        other: KTable[KO, VO],
+        joiner: Callable[[V | None, VO | None], VR],
+        *,
+        foreign_key_extractor: Callable[[K, V], KF],
+        extractor_with_key: Literal[True],
+        materialized: Materialized[CombinedKey[KF, K | None], VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[CombinedKey[KF, K | None], VR]: ...
+    @overload
+    def outer_join(
+        self,
+        other: KTable[KO, VO],
+        joiner: Callable[[V | None, VO | None], VR],
+        *,
+        mapper: KeyValueMapper[K, V, KO | None],
+        selector: KeyValueMapper[K | None, KO | None, KR],
+        materialized: Materialized[KR, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[KR, VR]: ...
+    def outer_join(
+        self,
+        other: KTable[Any, VO],
+        joiner: Callable[[V | None, VO | None], VR],
+        *,
+        foreign_key_extractor: Callable[..., Any] | None = None,
+        extractor_with_key: bool = False,
+        mapper: KeyValueMapper[K, V, Any] | None = None,
+        selector: KeyValueMapper[Any, Any, Any] | None = None,
+        materialized: Materialized[Any, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KTable[Any, VR]:
+        """Joins the rows that either table has by ``joiner(value or None, other value or None)``; see ``join``.
+
+        With ``foreign_key_extractor`` the result is that of ``right_join``, and besides has each row of this table that
+        refers to a missing one, joined with ``None`` under the same ``CombinedKey(foreign key, key)``. A row whose
+        foreign key is ``None`` refers to nothing and is kept, too, as ``CombinedKey(None, key)``. Both parts of the key
+        are written by an ``OptionalSerde``.
+
+        With ``mapper`` and ``selector``, rows of this table without partner have the key ``selector(key, None)``, and
+        those of the other table ``selector(None, other key)``.
+        """
+        mapped = MapperAndSelector.of(mapper, selector, foreign_key_extractor=foreign_key_extractor)
+        if mapped is not None:
+            return self._join_on_mapped_key(
+                other, joiner, mapped, materialized, name, left_is_optional=True, right_is_optional=True
+            )
+        if foreign_key_extractor is not None:
+            return self._join_on_foreign_key_outer(
+                other, joiner, foreign_key_extractor, extractor_with_key, materialized, name, keeps_left=True
+            )
+        foreign = ForeignKey.of(None, extractor_with_key, None, name)
+        return self._join(other, joiner, foreign, materialized, name, left_is_optional=True, right_is_optional=True)
 
     @overload
     def one_to_many_join(
@@ -321,6 +493,56 @@ class TableJoins(Generic[K, V]):
             extractor,
             materialized,
             name,
+            right_is_optional=right_is_optional,
+        )
+        return self._table(joined)
+
+    def _join_on_foreign_key_outer(
+        self,
+        other: KTable[Any, VO],
+        joiner: Callable[[Any, Any], VR],
+        extractor: Callable[..., Any],
+        with_key: bool,
+        materialized: Materialized[Any, VR] | str | None,
+        name: str | None,
+        *,
+        keeps_left: bool,
+    ) -> KTable[Any, VR]:
+        self._check_table(other)
+        foreign = ForeignKey.of(extractor, with_key, None, None)
+        if foreign is None:
+            raise TypeError("foreign_key_extractor is None; expected a callable that gives the foreign key")
+        joined = join_on_foreign_key_outer(
+            (self._place, self._logic),
+            (other._place, other._logic),
+            joiner,
+            foreign.extractor,
+            materialized,
+            name,
+            keeps_left=keeps_left,
+        )
+        return self._table(joined)
+
+    def _join_on_mapped_key(
+        self,
+        other: KTable[Any, VO],
+        joiner: Callable[[Any, Any], VR],
+        mapped: MapperAndSelector,
+        materialized: Materialized[Any, VR] | str | None,
+        name: str | None,
+        *,
+        left_is_optional: bool,
+        right_is_optional: bool,
+    ) -> KTable[Any, VR]:
+        self._check_table(other)
+        joined = join_on_mapped_key(
+            (self._place, self._logic),
+            (other._place, other._logic),
+            joiner,
+            mapped,
+            materialized,
+            name,
+            left_is_optional=left_is_optional,
             right_is_optional=right_is_optional,
         )
         return self._table(joined)
