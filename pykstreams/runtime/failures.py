@@ -232,9 +232,10 @@ def origin_of(error: BaseException) -> str | None:
     """Names the innermost function outside of this package that an exception came through, with its line."""
     found = None
     for frame, line in traceback.walk_tb(error.__traceback__):
-        code = frame.f_code
-        if not code.co_filename.startswith((_PACKAGE, *_OTHER_HOMES)):
-            found = f"{frame.f_globals.get('__name__', '?')}.{code.co_qualname} (line {line})"
+        code, module = frame.f_code, frame.f_globals.get("__name__", "?")
+        generated = code.co_filename.startswith("<") and module.startswith("pykstreams.")  # such as methods of records
+        if not generated and not code.co_filename.startswith((_PACKAGE, *_OTHER_HOMES)):
+            found = f"{module}.{code.co_qualname} (line {line})"
     return found
 
 
