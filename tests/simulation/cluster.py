@@ -1,0 +1,219 @@
+"""A cluster in memory whose tasks go on in the order that a seeded scheduler draws.
+
+Every sub-topology runs as its own ``Task`` for each of its partitions, over topics that are lists of messages. What a
+worker promises is kept: a partition is read in order, and what one task sends to a partition arrives in order. All else
+is drawn: which task goes on, how many messages it gets, when it commits and so flushes its caches. Some tasks of each
+schedule are slow, so that messages of others overtake theirs by far.
+
+Invariant: a schedule is a pure function of the topology, the input and the seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pykstreams import BuiltInDslStoreSuppliers, StreamsConfig
+from pykstreams.core.hashing import partition_for_key
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.collector import RecordCollector
+from pykstreams.runtime.kafka_admin import TopicSpec
+from pykstreams.runtime.task import Task
+from pykstreams.runtime.topic_admin import TopicAdmin
+from pykstreams.serdes import StringSerde
+from pykstreams.state.caching import RecordCache
+from pykstreams.testing.capture import CapturingProducer
+from pykstreams.testing.clock import MockClock
+from pykstreams.testing.records import ProducedRecord, RawMessage
+from pykstreams.topology.plan import SubtopologyPlan
+from pykstreams.topology.topology import Topology
+
+_MOST_AT_ONCE = 4
+_SLOWEST = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """An input record: a text or bytes as key, and the bytes of its value; ``None`` deletes."""
+
+    topic: str
+    key: Any
+    value: Any
+    timestamp: int = 0
+
+
+class Topics:
+    """What ``TopicAdmin`` asks of a cluster: the topics of the input are there, all others are created."""
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self.counts = dict(counts)
+
+    def bootstrap(self) -> str:
+        return "memory"
+
+    def partition_counts(self) -> dict[str, int]:
+        return dict(self.counts)
+
+    def touch(self, topics: Iterable[str]) -> None:
+        """Nobody asks for this where topics are created one by one."""
+
+    def create_topics(self, topics: Iterable[TopicSpec]) -> None:
+        self.counts.update({topic.name: topic.partitions for topic in topics})
+
+    def grow_topic(self, topic: str, partitions: int) -> None:
+        self.counts[topic] = partitions
+
+    def topic_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        return {}
+
+
+class Cluster:
+    """One run of a topology; ``run`` goes on until nothing is left to do.
+
+    :param partitions: partition counts of the topics that the application does not own, outputs included.
+    :param config: settings beside those that every simulation has (stores in memory, text as default serdes).
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        partitions: Mapping[str, int],
+        seed: int,
+        *,
+        config: Mapping[str, object] | None = None,
+    ) -> None:
+        self.random = Random(seed)
+        self.config = StreamsConfig(
+            {
+                "application.id": "app",
+                "default.key.serde": StringSerde(),
+                "default.value.serde": StringSerde(),
+                "dsl.store.suppliers.class": BuiltInDslStoreSuppliers.IN_MEMORY,
+                "statestore.cache.max.bytes": 0,
+                **(config or {}),
+            }
+        )
+        plan = topology.plan(self.config)
+        topics = Topics(partitions)
+        layout = TopicAdmin(topics, plan, replication=1, embedded=False).prepare()
+        self.counts = {**topics.counts, **layout.partitions}
+        self.clock = MockClock(0)
+        self.metrics = StreamsMetrics()
+        self.producer = CapturingProducer()
+        self.collector = RecordCollector(
+            self.producer, config=self.config, metrics=self.metrics, partition_count=lambda topic: self.counts[topic]
+        )
+        self.logs: dict[TopicPartition, list[RawMessage]] = {}
+        parts = {part.id: part for part in plan.subtopologies}
+        inputs = sorted(layout.inputs.items(), key=lambda item: (item[0].subtopology, item[0].partition))
+        self.runners = [_Runner(self, task, parts[task.subtopology], sorted(read)) for task, read in inputs]
+
+    def send(self, records: Iterable[Sent]) -> None:
+        """Writes input, in this order, to the partitions of the default partitioner."""
+        for record in records:
+            value = None if record.value is None else _bytes(record.value)
+            self._append(ProducedRecord(record.topic, None, _bytes(record.key), value, record.timestamp, ()))
+
+    def run(self) -> None:
+        """Draws schedules until every message has been read and no task has anything left to flush."""
+        speeds = {runner: self.random.choice((1.0, 1.0, 0.2, _SLOWEST)) for runner in self.runners}
+        while busy := [runner for runner in self.runners if runner.busy]:
+            (runner,) = self.random.choices(busy, [speeds[one] for one in busy])
+            runner.go_on()
+            for record in self.producer.take():
+                self._append(record)
+
+    def rows(self, store: str) -> dict[Any, Any]:
+        """What a store holds in all tasks together; a key that two tasks have is an error."""
+        found: dict[Any, Any] = {}
+        for runner in self.runners:
+            if store in runner.task.stores:
+                for key, value in runner.task.stores[store].all():
+                    assert key not in found, f"{key!r} is in two partitions of store {store!r}"
+                    found[key] = value.value
+        return found
+
+    def table(self, topic: str) -> dict[bytes | None, bytes]:
+        """What remains of a topic when only the last record of each key counts, and deletions are carried out."""
+        found: dict[bytes | None, bytes] = {}
+        for place in sorted(self.logs):
+            if place.topic == topic:
+                for message in self.logs[place]:
+                    value = message.value()
+                    if value is None:
+                        found.pop(message.key(), None)
+                    else:
+                        found[message.key()] = value
+        return found
+
+    def close(self) -> None:
+        """Closes all tasks."""
+        for runner in self.runners:
+            runner.task.close()
+
+    def _append(self, record: ProducedRecord) -> None:
+        count, chosen = self.counts.get(record.topic, 1), record.partition
+        if chosen is None:
+            chosen = self.random.randrange(count) if record.key is None else partition_for_key(record.key, count)
+        assert 0 <= chosen < count, f"{record} is sent to a partition that is not there"
+        log = self.logs.setdefault(TopicPartition(record.topic, chosen), [])
+        time = record.timestamp or 0
+        log.append(RawMessage(record.topic, chosen, len(log), time, record.key, record.value, record.headers))
+
+
+class _Runner:
+    """A task, how far it has read each partition, and whether it may have something to flush."""
+
+    def __init__(
+        self, cluster: Cluster, task_id: TaskId, part: SubtopologyPlan, read: Sequence[TopicPartition]
+    ) -> None:
+        self._cluster = cluster
+        self._read = dict.fromkeys(read, 0)
+        self.task = Task(
+            task_id,
+            part,
+            read,
+            config=cluster.config,
+            clock=cluster.clock,
+            collector=cluster.collector,
+            cache=RecordCache(cluster.config.statestore_cache_max_bytes),
+            directory=Path("unused"),
+            metrics=cluster.metrics,
+        )
+        self.task.open_stores()
+        self.task.start({})
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._unread()) or self.task.buffered > 0 or self.task.commit_needed
+
+    def go_on(self) -> None:
+        """Takes some messages, or processes some that it has, or commits."""
+        random, task = self._cluster.random, self.task
+        unread = self._unread()
+        choices = ["read"] * 2 * bool(unread) + ["process"] * 3 * (task.buffered > 0) + ["commit"] * task.commit_needed
+        match random.choice(choices):
+            case "read":
+                place = random.choice(unread)
+                start = self._read[place]
+                taken = self._cluster.logs[place][start : start + random.randint(1, _MOST_AT_ONCE)]
+                self._read[place] = start + len(taken)
+                task.add(place, taken)
+            case "process":
+                task.process(random.randint(1, _MOST_AT_ONCE))
+            case "commit":
+                task.prepare_commit()
+                task.post_commit({})
+        self._cluster.collector.check()
+
+    def _unread(self) -> list[TopicPartition]:
+        logs = self._cluster.logs
+        return [place for place, position in self._read.items() if position < len(logs.get(place, ()))]
+
+
+def _bytes(data: str | bytes) -> bytes:
+    return data.encode() if isinstance(data, str) else data

@@ -1,0 +1,75 @@
+"""How many schedules are drawn, and the loop that every simulation has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from pykstreams import StreamsBuilder
+from tests.simulation.cluster import Cluster, Sent
+
+SCHEDULES = int(os.environ.get("SIMULATION_SCHEDULES", "500"))
+"""Schedules of each kind of join; the nightly run sets SIMULATION_SCHEDULES=10000."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A kind of join to be put through the scheduler.
+
+    :param define: adds the join to a builder; its result is materialized in the store ``result``, and may be written
+        to the topic ``out``, whose keys and values are text then.
+    :param partitions: partition counts of the topics that it reads or writes.
+    :param draw: draws the input, each topic's records in order.
+    :param expected: the relational join of what the topics hold in the end, key -> row by topic.
+    """
+
+    define: Callable[[StreamsBuilder], None]
+    partitions: Mapping[str, int]
+    draw: Callable[[Random], list[Sent]]
+    expected: Callable[[Mapping[str, Mapping[Any, Any]]], dict[Any, Any]]
+    caches: tuple[int, ...] = (0, 0, 10_000_000)
+    """Sizes of the record cache, of which each schedule draws one."""
+
+
+def final_rows(sent: list[Sent]) -> dict[str, dict[Any, Any]]:
+    """What each topic holds as a table when all is said."""
+    tables: dict[str, dict[Any, Any]] = {}
+    for record in sent:
+        table = tables.setdefault(record.topic, {})
+        if record.value is None:
+            table.pop(record.key, None)
+        else:
+            table[record.key] = record.value
+    return tables
+
+
+def result_of(join: Join, seed: int) -> tuple[dict[Any, Any], dict[Any, Any], Cluster]:
+    """Runs one schedule; gives what it made, what the join is, and the cluster, which is closed."""
+    random = Random(seed)
+    sent = join.draw(random)
+    builder = StreamsBuilder()
+    join.define(builder)
+    cache = random.choice(join.caches)
+    cluster = Cluster(builder.build(), join.partitions, seed, config={"statestore.cache.max.bytes": cache})
+    cluster.send(sent)
+    try:
+        cluster.run()
+        made = cluster.rows("result")
+    finally:
+        cluster.close()
+    return made, join.expected(final_rows(sent)), cluster
+
+
+def check(join: Join, schedules: int = SCHEDULES, first_seed: int = 0) -> None:
+    """Runs schedules until one gives another result than the join, in the store or in the topic ``out``; its seed is
+    in the message, and ``result_of`` runs it again.
+    """
+    for seed in range(first_seed, first_seed + schedules):
+        made, expected, cluster = result_of(join, seed)
+        assert expected == made, f"seed {seed}"
+        if "out" in join.partitions:
+            written = {key: value.decode() for key, value in cluster.table("out").items()}
+            assert {key.encode(): value for key, value in expected.items()} == written, f"seed {seed}"
