@@ -118,7 +118,7 @@ class ShippedJoinNode(GraphNode):
         names, join, topic, logic = self._names, self._join, self._topic, self._logic
         referring, referred = self._parents
         topology.add_processor(names.ship, join.ship, referring)
-        topology.add_internal_topic(topic.topic, topic.num_partitions)
+        topology.add_internal_topic(topic.topic, topic.num_partitions, decides=True)
         write_topic_between(topology, topic, (names.ship,))
         topology.add_processor(names.keep, join.keep(self._shipped.name), topic.source_name)
         topology.add_state_store(self._shipped, names.keep)
@@ -140,7 +140,8 @@ def add_shipped_join(
 ) -> tuple[Place, TableLogic, str | None]:
     """Adds the join and gives what the joined ``KTable`` consists of.
 
-    The repartition topic has as many partitions as the topics of the referred table.
+    The repartition topic has as many partitions as the topics of the referred table. Where these are the application's
+    own, and nobody gave them a number, all have as many as the topics of the referring table.
     """
     (referring_place, referring_logic), (referred_place, referred_logic) = referring, referred
     graph, namer, prefix = referring_place.graph, referring_place.graph.namer, join.prefix

@@ -17,13 +17,16 @@ from pykstreams.topology.plan import ProcessorNode, SubtopologyPlan
 def enforce_copartitioning(part: SubtopologyPlan, counts: dict[str, int]) -> None:
     """Gives repartition topics of a group without a number of their own the number of the group.
 
+    That is the number of the topics that have one, else of the topics that decide, else the largest.
+
     :param counts: partition counts by topic; those of such repartition topics are changed.
     """
     for group in part.copartition_groups:
         free = [name for name in group if _is_free(part, name)]
         fixed = [counts[name] for name in sorted(group) if name in counts and name not in free]
         if free:
-            number = fixed[0] if fixed else max(counts[name] for name in free)
+            deciding = [name for name in free if part.repartition_topics[name].decides]
+            number = fixed[0] if fixed else max(counts[name] for name in deciding or free)
             counts.update(dict.fromkeys(free, number))
 
 

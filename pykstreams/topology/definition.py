@@ -87,6 +87,8 @@ class TopologyDefinition:
     """By the name of the store; these are not among ``stores``, their nodes are among ``nodes``."""
     internal_topics: dict[str, int | None] = field(default_factory=dict)
     """Repartition topics, without the application id, with the number of partitions that the user asked for."""
+    deciding_topics: set[str] = field(default_factory=set)
+    """Those of them whose number the topics that they are joined with take."""
     changelog_sources: dict[str, str] = field(default_factory=dict)
     """Stores that are restored from a topic that is there anyway."""
     copartitioned: list[set[str]] = field(default_factory=list)

@@ -15,7 +15,9 @@ _LAST_LONG = 2**63 - 1
 _CREATE_TIME = {"message.timestamp.type": "CreateTime"}
 
 
-def repartition_topic(name: str, partitions: int | None, config: StreamsConfig) -> InternalTopic:
+def repartition_topic(
+    name: str, partitions: int | None, config: StreamsConfig, *, decides: bool = False
+) -> InternalTopic:
     """A repartition topic: kept until it is purged (``RepartitionTopicConfig``, 4.3.1)."""
     settings = {
         **_CREATE_TIME,
@@ -24,7 +26,7 @@ def repartition_topic(name: str, partitions: int | None, config: StreamsConfig) 
         "retention.ms": "-1",
         **config.topic_settings,
     }
-    return InternalTopic(name, "repartition", partitions, settings)
+    return InternalTopic(name, "repartition", partitions, settings, decides)
 
 
 def changelog_topic(name: str, store: StoreBuilder[Any], config: StreamsConfig) -> InternalTopic:

@@ -60,13 +60,15 @@ class InternalTopic:
     """A topic that the application owns, as Kafka Streams would create it.
 
     ``partitions`` is what the user asked for, ``None`` when it follows from the sources; ``config`` holds the topic
-    settings as text.
+    settings as text. A topic that ``decides`` has as many as what is written to it comes from, and other repartition
+    topics that it is joined with take that number, unless one of them cannot.
     """
 
     name: str
     kind: Literal["repartition", "changelog"]
     partitions: int | None
     config: Mapping[str, str] = field(default_factory=dict)
+    decides: bool = False
 
 
 @dataclass(frozen=True, slots=True)

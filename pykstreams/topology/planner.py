@@ -135,7 +135,9 @@ class _Planner:
     def _repartition_topics(self, sources: list[SourceDefinition]) -> dict[str, InternalTopic]:
         owned = self._definition.internal_topics
         return {
-            self._full(topic): repartition_topic(self._full(topic), owned[topic], self._config)
+            self._full(topic): repartition_topic(
+                self._full(topic), owned[topic], self._config, decides=topic in self._definition.deciding_topics
+            )
             for node in sources
             for topic in node.topics
             if topic in owned

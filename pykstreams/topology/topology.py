@@ -220,14 +220,19 @@ class Topology:
 
     # What the DSL adds beside nodes and stores.
 
-    def add_internal_topic(self, topic: str, partitions: int | None) -> None:
-        """Marks a topic as the application's own; its name gets the application id in front."""
+    def add_internal_topic(self, topic: str, partitions: int | None, *, decides: bool = False) -> None:
+        """Marks a topic as the application's own; its name gets the application id in front.
+
+        One that ``decides`` goes before other repartition topics where numbers of partitions must be equal.
+        """
         if topic in self._definition.internal_topics:
             raise TopologyError(
                 f"two steps send their records through the topic {topic!r}, which is named after what they have in "
                 "common; give each a name of its own, by the name of its Grouped, Joined, StreamJoined or Repartitioned"
             )
         self._definition.internal_topics[topic] = partitions
+        if decides:
+            self._definition.deciding_topics.add(topic)
 
     def reuse_topic_as_changelog(self, store: str, topic: str) -> None:
         """Restores a store from a source topic instead of a changelog of its own."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pykstreams import JoinWindows, Repartitioned, StreamsBuilder, StreamsConfig
+from pykstreams import Grouped, JoinWindows, Repartitioned, StreamsBuilder, StreamsConfig
 from pykstreams.errors import TopologyError
 from pykstreams.runtime.copartitioning import check_copartitioning, enforce_copartitioning
 from pykstreams.testing import TopologyTestDriver
@@ -85,6 +85,33 @@ def test_of_two_sides_whose_keys_have_changed_the_larger_number_counts() -> None
     enforce_copartitioning(last_part(builder), counts)
 
     assert counts == {"shop-left-repartition": 5, "shop-right-repartition": 5}
+
+
+def one_to_many(one: Any, many: Any) -> None:
+    one.one_to_many_join(many, lambda a, b: a, key_extractor=lambda value: value, name="many")
+
+
+def test_shipped_rows_have_as_many_partitions_as_the_topic_of_the_rows_they_refer_to() -> None:
+    builder = StreamsBuilder()
+    one_to_many(builder.table("customers"), builder.table("orders"))
+    (part,) = (part for part in builder.build().plan(CONFIG).subtopologies if "customers" in part.source_topics)
+    counts = {"customers": 3, "shop-many-repartition": 8}
+
+    enforce_copartitioning(part, counts)
+
+    assert counts == {"customers": 3, "shop-many-repartition": 3}
+
+
+def test_shipped_rows_decide_where_the_rows_they_refer_to_come_from_a_repartition_topic() -> None:
+    builder = StreamsBuilder()
+    grouped = builder.stream("visits").select_key(lambda k, v: v).group_by_key(Grouped(name="by-page"))
+    one_to_many(grouped.count(), builder.table("orders"))
+    (part,) = (p for p in builder.build().plan(CONFIG).subtopologies if "shop-many-repartition" in p.source_topics)
+    counts = {"shop-by-page-repartition": 8, "shop-many-repartition": 3}
+
+    enforce_copartitioning(part, counts)
+
+    assert counts == {"shop-by-page-repartition": 3, "shop-many-repartition": 3}
 
 
 def test_unequal_numbers_in_the_script_are_refused_when_it_is_built() -> None:
