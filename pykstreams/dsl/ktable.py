@@ -226,6 +226,7 @@ class KTable(TableJoins[K, V]):
             options.key_serde or place.key_serde,
             options.value_serde or (place.value_serde if keeps_values else None),
             place.sources,
+            partitioner=place.partitioner,
         )
         return KTable(derived, logic, None if store is None else store.name)
 

@@ -171,13 +171,16 @@ def add_shipped_join(
         namer.suffixed(name, "-join-referred", f"{prefix}JOINREFERRED-"),
         namer.named(name, f"{prefix}MERGE-"),
     )
+    by_reference = ReferencePartitioner(join.keys.reference, referred_place.key_serde)
+    if referred_place.partitioner is not None:
+        by_reference = referred_place.partitioner.of_keys(join.keys.reference)
     topic = RepartitionSettings(
         (ship if name is None else name) + REPARTITION_SUFFIX,
         sink,
         source,
         join.shipped_serde if join.topic_serde is None else join.topic_serde,
         referring_place.value_serde,
-        join.partitioner or ReferencePartitioner(join.keys.reference, referred_place.key_serde),
+        join.partitioner or by_reference,
     )
     if name is None:
         graph.implicit_names.repartitions.append(topic.topic)
@@ -193,7 +196,16 @@ def add_shipped_join(
     logic = ShippedJoinTable(reference_join, store)
     node = ShippedJoinNode(names, (referring_place.name, referred_place.name), join, topic, shipped, logic)
     graph.add(node, referring_place.node, referred_place.node)
-    place = Place(graph, node, names.merge, result_serde, value_serde, sources)
+    shipped_key = join.keys.shipped
+    place = Place(
+        graph,
+        node,
+        names.merge,
+        result_serde,
+        value_serde,
+        sources,
+        partitioner=by_reference if shipped_key is None else by_reference.of_keys(shipped_key),
+    )
     return place, logic, None if store is None or not store.queryable else store.name
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pykstreams.serdes.base import Serde
 from pykstreams.topology.graph import Graph, GraphNode
+from pykstreams.topology.reference_partitioner import ReferencePartitioner
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -15,7 +16,8 @@ class Place:
 
     ``name`` is the processor that records come from (behind a repartition topic its source), ``sources`` the sources
     of the sub-topology, for co-partitioning; ``rekeyed`` says that the key may have changed, so that grouping and
-    joining need a repartition topic.
+    joining need a repartition topic. ``partitioner`` says how the rows of a table are partitioned, where not by their
+    whole keys.
     """
 
     graph: Graph
@@ -25,3 +27,4 @@ class Place:
     value_serde: Serde[Any] | None
     sources: frozenset[str]
     rekeyed: bool = False
+    partitioner: ReferencePartitioner | None = None

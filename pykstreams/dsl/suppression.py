@@ -150,7 +150,9 @@ def suppress(place: Place, parent: TableLogic, suppressed: Suppressed) -> tuple[
     logic = SuppressedTable(parent, operator, GivenStore(store))
     node = OperatorNode(name, logic.operator, stores=logic.stores)
     graph.add(node, place.node)
-    return Place(graph, node, name, place.key_serde, place.value_serde, place.sources), logic
+    return Place(
+        graph, node, name, place.key_serde, place.value_serde, place.sources, partitioner=place.partitioner
+    ), logic
 
 
 def grace_above(node: GraphNode) -> int:

@@ -132,5 +132,5 @@ def join_tables(
     node = TableTableJoinNode(merge_name, names, (left_place.name, right_place.name), logic)
     graph.add(node, left_place.node, right_place.node)
     value_serde = None if store is None else store.value_serde
-    place = Place(graph, node, merge_name, key_serde, value_serde, sources)
+    place = Place(graph, node, merge_name, key_serde, value_serde, sources, partitioner=left_place.partitioner)
     return place, logic, None if store is None else store.name

@@ -37,6 +37,11 @@ class ReferencePartitioner:
         windowed = windowed_partitioner(getattr(serializer, "serializer", None))
         self._end = None if windowed is None else -windowed.suffix_bytes
 
+    def of_keys(self, inner: Callable[[Any], Any]) -> ReferencePartitioner:
+        """The partitioner of keys of which ``inner(key)`` is partitioned by this one."""
+        reference = self._reference
+        return ReferencePartitioner(lambda key: reference(inner(key)), self._serializer)
+
     def over_default(
         self, default: Callable[[], Serde[Any]], choose: Callable[[bytes, int], int]
     ) -> ReferencePartitioner:

@@ -566,6 +566,27 @@ def test_shipped_rows_are_partitioned_by_the_key_of_the_one_alone() -> None:
     assert len(together) > 1
 
 
+def test_rows_may_refer_to_rows_of_such_a_join_through_more_partitions() -> None:
+    """The result lies where the key of the one lies, not where its own keys would."""
+    builder = StreamsBuilder()
+    orders = joined(builder).filter(lambda key, value: True)
+    items = builder.table("items")
+    lines = orders.one_to_many_join(
+        items, both, key_extractor=lambda value: CombinedKey(*value.split(",")[0].split("/"))
+    )
+    key_serde = CombinedKeySerde(COMBINED, Serdes.string())
+    lines.to_stream().to("out", Produced(key_serde=key_serde))
+
+    def use(run: Run) -> Any:
+        for number in range(12):
+            run.put("one", f"A{number}", "a")
+            run.put("many", f"b{number}", f"A{number},1")
+            run.put("items", f"i{number}", f"A{number}/b{number},2")
+        return run.out(key_serde)
+
+    assert run(builder, use, 4) == [(((f"A{n}", f"b{n}"), f"i{n}"), f"a+A{n},1+A{n}/b{n},2") for n in range(12)]
+
+
 # What goes wrong.
 
 
