@@ -18,7 +18,7 @@ from typing import Any, Final
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
 from pykstreams.processors.foreign_key_serdes import ForeignKeySerdes
-from pykstreams.processors.table_view import StoredView, TableView
+from pykstreams.processors.table_view import TableView
 from pykstreams.serdes.subscription import Instruction, SubscriptionResponseWrapper, SubscriptionWrapper
 
 _FORGET: Final = Instruction.DELETE_KEY_NO_PROPAGATE
@@ -199,14 +199,11 @@ class SubscriptionJoin:
     def build(self, context: OperatorContext) -> Forward:
         # What a cache holds back is told to all subscriptions when it is flushed, unless it is gone again by then.
         read = self.right.as_handed_on().build(context)
-        reading_is_unseen = isinstance(self.right, StoredView)  # else functions of the user compute the row
         forward, fail = context.current.following(context.forward), context.fail
 
         def process(foreign: Any, message: Any, timestamp: int, headers: Headers) -> None:
             digest, instruction, key, partition, _ = message
-            if instruction is _FORGET and reading_is_unseen:
-                return
-            try:
+            try:  # also where nothing will be answered: functions of the user may compute the row
                 row = None if foreign is None else read(foreign)
             except Exception as error:
                 fail(error, foreign, message, timestamp, headers)

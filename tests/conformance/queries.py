@@ -152,8 +152,11 @@ def dump(store: Any, raw_rows: Iterable[Any]) -> list[Row]:
 
 
 def _raw_pair(raw: Any) -> Row:
-    key, value, timestamp, _headers = raw
-    return {"key": key.hex(), "value": value.hex()} | ({} if timestamp is None else {"ts": timestamp})
+    key, value, timestamp, headers = raw
+    row = {"key": key.hex(), "value": value.hex()}
+    if headers:
+        row["headers_bytes"] = pack_headers(headers).hex()
+    return row if timestamp is None else row | {"ts": timestamp}
 
 
 def _raw_window(raw: Any) -> Row:
