@@ -17,6 +17,7 @@ from typing import Any
 from pykstreams.core.errors import SerdeError
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, ValueJoiner
+from pykstreams.processors.referred_row_check import ReferredRowCheck
 from pykstreams.processors.shipped_rows import ReferenceKeys
 from pykstreams.processors.table_view import ReadRow, TableView
 
@@ -106,9 +107,11 @@ class JoinReferred:
 
     join: ReferenceJoin
     send_old_values: bool = False
+    check: ReferredRowCheck | None = None
 
     def build(self, context: OperatorContext) -> Forward:
         join, send_old_values = self.join, self.send_old_values
+        look = None if self.check is None else self.check.build(context)
         keys, joiner = join.keys, join.joiner
         keeps_unmatched, keeps_unreferred = join.keeps_unmatched, join.keeps_unreferred
         scan = context.store(join.store).rows_by_prefix(keys.prefix_serializer)
@@ -132,6 +135,7 @@ class JoinReferred:
             return result(make(key, None)), joined, joined_old
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            nonlocal look
             if key is None:
                 drop("the key of a row to join is null")
                 return
@@ -140,6 +144,8 @@ class JoinReferred:
                 return
             found = False
             try:
+                if look is not None and not look(key):
+                    look = None
                 rows = scan(key)
             except Exception as error:
                 fail(error, key, change, timestamp, headers)

@@ -18,6 +18,7 @@ from pykstreams.dsl.stream import Place
 from pykstreams.dsl.tables import TableLogic
 from pykstreams.processors import StoredView, TableTableJoinMerger, TableView
 from pykstreams.processors.reference_join import JoinReferred, JoinShipped, ReferenceJoin, ReferenceJoinView
+from pykstreams.processors.referred_row_check import ReferredRowCheck
 from pykstreams.processors.shipped_rows import KeepShipped, ReferenceKeys
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.combined_key import CombinedKeySerde
@@ -59,9 +60,10 @@ class ShippedJoin:
 class ShippedJoinTable(TableLogic):
     """The result: kept in a store of its own, or read from the shipped rows and the referred table."""
 
-    def __init__(self, join: ReferenceJoin, store: TableStore | None) -> None:
+    def __init__(self, join: ReferenceJoin, store: TableStore | None, check: ReferredRowCheck) -> None:
         self.join = join
         self._store = store
+        self._check = check
 
     def send_old_values(self, *, force: bool) -> bool:
         self.sends_old_values = True
@@ -73,7 +75,7 @@ class ShippedJoinTable(TableLogic):
 
     def referred_operator(self) -> OperatorSupplier:
         """Joins changes of the referred table."""
-        return JoinReferred(self.join, self.sends_old_values)
+        return JoinReferred(self.join, self.sends_old_values, self._check)
 
     def operator(self) -> OperatorSupplier:
         return TableTableJoinMerger(None if self._store is None else self._store.name, self.sends_old_values)
@@ -171,9 +173,8 @@ def add_shipped_join(
         namer.suffixed(name, "-join-referred", f"{prefix}JOINREFERRED-"),
         namer.named(name, f"{prefix}MERGE-"),
     )
-    by_reference = ReferencePartitioner(join.keys.reference, referred_place.key_serde)
-    if referred_place.partitioner is not None:
-        by_reference = referred_place.partitioner.of_keys(join.keys.reference)
+    of_referred = referred_place.partitioner or ReferencePartitioner(_same, referred_place.key_serde)
+    by_reference = of_referred.of_keys(join.keys.reference)
     topic = RepartitionSettings(
         (ship if name is None else name) + REPARTITION_SUFFIX,
         sink,
@@ -193,7 +194,7 @@ def add_shipped_join(
     reference_join = ReferenceJoin(
         shipped.name, referred_logic.view(), join.joiner, join.keys, join.keeps_unmatched, join.keeps_unreferred
     )
-    logic = ShippedJoinTable(reference_join, store)
+    logic = ShippedJoinTable(reference_join, store, ReferredRowCheck(topic.topic, of_referred))
     node = ShippedJoinNode(names, (referring_place.name, referred_place.name), join, topic, shipped, logic)
     graph.add(node, referring_place.node, referred_place.node)
     shipped_key = join.keys.shipped
@@ -219,3 +220,7 @@ def over_default(serde: Any, wrap: Callable[[Serde[Any]], Any]) -> Any:
     if serde is not None and not isinstance(serde, OverDefault):
         return wrap(serde)
     return OverDefault(lambda default: or_default(wrap(or_default(serde, lambda: default)), lambda: default))
+
+
+def _same(key: Any) -> Any:
+    return key

@@ -686,3 +686,28 @@ def test_stored_result_takes_the_key_serde_that_it_is_given() -> None:
         return [row[0] for row in run.driver.raw_store("joined")]
 
     assert run(builder, use) == [b'{"prefix":"A","suffix":"b"}']
+
+
+class Shouting(Serde[str]):
+    """Reads keys in capitals, and writes them so: to other partitions than they came from."""
+
+    def serialize(self, topic: str, data: Any, headers: Any = None) -> Any:
+        return None if data is None else data.encode()
+
+    def deserialize(self, topic: str, data: Any, headers: Any = None) -> Any:
+        return None if data is None else data.decode().upper()
+
+
+def test_rows_of_the_one_that_lie_elsewhere_are_warned_of_once_a_task(caplog: pytest.LogCaptureFixture) -> None:
+    builder = StreamsBuilder()
+    one = builder.table("one", Consumed(key_serde=Shouting(), value_serde=Serdes.string()))
+    one.one_to_many_join(builder.table("many"), both, key_extractor=first_part, name="join")
+
+    def use(run: Run) -> None:
+        for key in "abcdefghijklmnop":
+            run.put("one", key, "x")
+
+    run(builder, use, 2)
+
+    assert caplog.text.count("so it joins nothing") == 2
+    assert "join-join-referred: the row 'E' lies in partition" in caplog.text

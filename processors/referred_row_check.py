@@ -1,0 +1,68 @@
+"""Looks whether referred rows lie where the rows that refer to them are sent.
+
+Nothing fails where they do not: their topic may be written by another partitioner, or its keys otherwise than the key
+serde of the table writes them, and then results are just missing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import StreamPartitioner
+
+logger = logging.getLogger(__name__)
+
+
+class CompletedByDefaults(Protocol):
+    """A partitioner that may need the default key serde."""
+
+    def over_default(
+        self, default: Callable[[], Any], choose: Callable[[bytes, int], int]
+    ) -> StreamPartitioner[Any, Any]:
+        """The partitioner with the default serde in it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReferredRowCheck:
+    """Compares the partition of each referred row with the one that references to it are sent to, until they differ.
+
+    :param topic: the repartition topic of the references, without the application id.
+    :param partitioner: chooses the partition of a referred row by its key.
+    """
+
+    topic: str
+    partitioner: CompletedByDefaults
+
+    def build(self, context: OperatorContext) -> Callable[[Any], bool]:
+        """Gives what looks at the row of a key, and tells whether to look at the next one, too."""
+        processing = context.processing
+        topic, here = f"{processing.application_id}-{self.topic}", processing.task_id.partition
+        choose = self.partitioner.over_default(lambda: processing.key_serde, context.default_partition)
+        count = 0
+
+        def look(key: Any) -> bool:
+            nonlocal count
+            count = count or context.partition_count(topic)
+            if count < 2:
+                return False
+            chosen = choose(topic, key, None, count)
+            if chosen == here:
+                return True
+            logger.warning(
+                "%s: the row %r lies in partition %s, but rows that refer to it are sent to partition %s of topic %r, "
+                "so it joins nothing; let its topic be written by Kafka's default partitioner with the key serde of the "
+                "table, or send it through to_stream().repartition().to_table()",
+                context.node,
+                key,
+                here,
+                chosen,
+                topic,
+            )
+            return False
+
+        return look
