@@ -55,8 +55,8 @@ class ReferredRowCheck:
                 return True
             logger.warning(
                 "%s: the row %r lies in partition %s, but rows that refer to it are sent to partition %s of topic %r, "
-                "so it joins nothing; let its topic be written by Kafka's default partitioner with the key serde of the "
-                "table, or send it through to_stream().repartition().to_table()",
+                "so it joins nothing; let its topic be written by Kafka's default partitioner with the key serde of "
+                "the table, or send it through to_stream().repartition().to_table()",
                 context.node,
                 key,
                 here,
