@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
@@ -28,9 +28,12 @@ from pykstreams.core.processor import (
     ProcessorContext,
     PunctuationType,
 )
+from pykstreams.core.processor_wrapper import BUILDING, ProcessorWrapper
 from pykstreams.core.record import FixedKeyRecord, Record, RecordMetadata
 from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
 from pykstreams.core.user_code import check_supplier as check_supplier
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,12 @@ class UserProcessor:
     def __post_init__(self) -> None:
         check_supplier(self.supplier, Processor)
 
+    def wrapped(self, wrapper: ProcessorWrapper, name: str) -> UserProcessor:
+        """The same over what a wrapper makes of the supplier."""
+        return UserProcessor(wrapper.wrap_processor_supplier(name, self.supplier))
+
     def build(self, context: OperatorContext) -> Forward:
-        processor = self.supplier()
+        processor = _made(self.supplier, context)
         facade = _Context(context)
         context.on_init(lambda: processor.init(facade))
         context.on_close(processor.close)
@@ -71,8 +78,12 @@ class UserFixedKeyProcessor:
     def __post_init__(self) -> None:
         check_supplier(self.supplier, FixedKeyProcessor)
 
+    def wrapped(self, wrapper: ProcessorWrapper, name: str) -> UserFixedKeyProcessor:
+        """The same over what a wrapper makes of the supplier."""
+        return UserFixedKeyProcessor(wrapper.wrap_fixed_key_processor_supplier(name, self.supplier))
+
     def build(self, context: OperatorContext) -> Forward:
-        processor = self.supplier()
+        processor = _made(self.supplier, context)
         facade = _FixedKeyContext(context)
         context.on_init(lambda: processor.init(facade))
         context.on_close(processor.close)
@@ -85,6 +96,15 @@ class UserFixedKeyProcessor:
                 fail(error, key, value, timestamp, headers)
 
         return process
+
+
+def _made(supplier: Callable[[], Made], context: OperatorContext) -> Made:
+    """Calls a supplier; what it makes finds there for which position in the task it is made."""
+    token = BUILDING.set(context)
+    try:
+        return supplier()
+    finally:
+        BUILDING.reset(token)
 
 
 class DelegatingContext(ProcessingContext):

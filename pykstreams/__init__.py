@@ -38,6 +38,7 @@ from pykstreams.core.processor import (
     ProcessorSupplier,
     PunctuationType,
 )
+from pykstreams.core.processor_wrapper import ProcessorWrapper
 from pykstreams.core.record import (
     ConsumerRecord,
     FixedKeyRecord,
@@ -153,6 +154,7 @@ __all__ = [
     "Processor",
     "ProcessorContext",
     "ProcessorSupplier",
+    "ProcessorWrapper",
     "Produced",
     "ProducerRecord",
     "ProductionExceptionHandler",

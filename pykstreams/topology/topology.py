@@ -9,6 +9,7 @@ from typing import Any
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.processor import Processor
+from pykstreams.core.processor_wrapper import ProcessorWrapper
 from pykstreams.core.types import StreamPartitioner, TimestampExtractor, TopicNameExtractor
 from pykstreams.core.user_code import check_supplier, stores_of
 from pykstreams.state.spec import StoreBuilder
@@ -25,6 +26,7 @@ from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.plan import TopologyPlan
 from pykstreams.topology.planner import make_plan
 from pykstreams.topology.stores import GivenStore, StoreFactory
+from pykstreams.topology.wrapping import WrapsUserCode, wrapped
 
 
 class Topology:
@@ -37,6 +39,7 @@ class Topology:
     def __init__(self, config: StreamsConfig | Mapping[str, object] | None = None) -> None:
         self._config = StreamsConfig(config)
         self._definition = TopologyDefinition()
+        self._wrapper: ProcessorWrapper | None = self._config.processor_wrapper
 
     def add_source(
         self,
@@ -80,8 +83,13 @@ class Topology:
         self._check_new(name)
         self._check_parents(name, parent_names)
         _check_supplier(name, supplier)
+        brought = _stores_of(supplier)
+        if self._wrapper is not None:
+            supplier = wrapped(self._wrapper, name, supplier)
+            _check_supplier(name, supplier)
+            brought += tuple(builder for builder in _stores_of(supplier) if builder not in brought)
         self._definition.add(ProcessorDefinition(name, parent_names, supplier))
-        for builder in () if hasattr(supplier, "build") else stores_of(supplier):
+        for builder in brought:
             self.add_state_store(builder, name)
         return self
 
@@ -331,6 +339,12 @@ class Topology:
         users.append(processor)
         if store not in node.connected:
             node.connected.append(store)
+
+
+def _stores_of(supplier: Supplier) -> tuple[StoreBuilder[Any], ...]:
+    """The stores that a user's supplier brings; those of operators are added by the DSL."""
+    user_code = supplier.supplier if isinstance(supplier, WrapsUserCode) else supplier
+    return () if hasattr(user_code, "build") else stores_of(user_code)
 
 
 def _check_supplier(name: str, supplier: Supplier) -> None:
