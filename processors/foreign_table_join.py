@@ -116,7 +116,7 @@ def _checking(
         chosen = None if known.partitioner is None else known.partitioner(topic, key, None, count)
         if chosen is None:
             chosen = context.default_partition(as_foreign_key, count)
-        if chosen == here or chosen == [here]:
+        if chosen == here:
             return True
         _warn_of_partition(context, topic, key, raw[0], chosen)
         return False

@@ -147,17 +147,27 @@ class Sink:
 
     def _partitioned(self, topic: str, partitioner: StreamPartitioner[Any, Any], write: _Write) -> Forward:
         collector, fail, node, drop = self.collector, self.fail, self.node, self.drop
+        takes_any = collector.takes_any_partition
+
+        def checked(chosen: object, topic: str, count: int) -> int:
+            if isinstance(chosen, int) and chosen >= 0 and (chosen < count or takes_any):
+                return chosen
+            raise ValueError(
+                f"partitioner {partitioner!r} chose partition {chosen!r} of topic {topic!r}; expected a number from 0 "
+                f"to {count - 1}"
+            )
 
         def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             try:
-                chosen = partitioner(topic, key, value, collector.partitions_of(topic, node))
+                count = collector.partitions_of(topic, node)
+                chosen = partitioner(topic, key, value, count)
                 if chosen is None:
                     write(key, value, timestamp, headers, ANY_PARTITION)
                 elif isinstance(chosen, int):
-                    write(key, value, timestamp, headers, _checked(chosen, partitioner))
+                    write(key, value, timestamp, headers, checked(chosen, topic, count))
                 elif chosen:
                     for partition in _in_order(chosen):
-                        write(key, value, timestamp, headers, _checked(partition, partitioner))
+                        write(key, value, timestamp, headers, checked(partition, topic, count))
                 else:
                     drop(f"the partitioner chose no partition of topic {topic!r}")
             except Exception as error:
@@ -224,9 +234,3 @@ def _in_order(partitions: Collection[int]) -> Collection[int]:
     if isinstance(partitions, set | frozenset):
         return sorted(partitions)
     return cast("Collection[int]", dict.fromkeys(partitions))
-
-
-def _checked(partition: int, partitioner: object) -> int:
-    if not isinstance(partition, int) or partition < 0:
-        raise ValueError(f"partitioner {partitioner!r} chose partition {partition!r}; expected a number from 0")
-    return partition

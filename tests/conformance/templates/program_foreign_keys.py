@@ -1,6 +1,6 @@
 """Random programs with foreign-key joins: of any table with any other, or itself, in chains and between other steps.
 
-Values are texts of which one part is a foreign key of one type and another of another type, so that joins find partners.
+Parts of values are foreign keys, of one type or another, so that joins find partners.
 """
 
 from __future__ import annotations
