@@ -52,14 +52,14 @@ def problem(line: str) -> str | None:
 
 
 MISSING = object()
+SUBMODULES = [importlib.import_module(f"pykstreams.{name}") for name in ("errors", "state", "testing", "types")]
 
 
 def resolve(name: str) -> tuple[Any, Any]:
     """The object of a dotted name, with what it was found in; fields of instances stand for themselves."""
-    first, *rest = name.split(".")
     owner: Any = None
-    found: Any = importlib.import_module(first)
-    for part in rest:
+    found: Any = importlib.import_module("pykstreams")
+    for part in name.split(".")[1:]:
         owner = found
         found = getattr(owner, part, MISSING)
         if found is MISSING and inspect.isclass(owner) and part in fields(owner):
