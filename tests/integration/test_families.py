@@ -149,6 +149,10 @@ class App:
     def _admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.brokers})
 
+    @functools.cached_property
+    def _producer(self) -> Producer:
+        return Producer({"bootstrap.servers": self.brokers})
+
     def topic(self, name: str) -> str:
         return f"{self.name}-{name}"
 
@@ -197,11 +201,10 @@ class App:
         return set(found)
 
     def send(self, name: str, rows: list[Sent]) -> None:
-        producer = Producer({"bootstrap.servers": self.brokers})
         for key, value, at in rows:
             partition = int(key) if name in TWO_PARTITIONS else 0
-            producer.produce(self.topic(name), value, key, partition=partition, timestamp=self.hour + at)
-        assert producer.flush(PATIENCE_S) == 0
+            self._producer.produce(self.topic(name), value, key, partition=partition, timestamp=self.hour + at)
+        assert self._producer.flush(PATIENCE_S) == 0
 
     def send_step(self, number: int) -> None:
         for name, steps in INPUTS.items():
