@@ -140,11 +140,13 @@ class RocksDbEngine:
         if reverse:
             found = items(backwards=True, from_key=cast("bytes", upper), read_opt=self._all_keys)
             return self._closed_with_store(_downwards(cast("Iterator[Row]", found), lower, upper))
-        found = items(from_key=cast("bytes", lower), read_opt=self._bounds(lower, upper))
+        bounds = self._bounds(lower, upper)  # must outlive the iterator, which reads the bound in it
+        found = items(from_key=cast("bytes", lower), read_opt=bounds)
         rows = cast("list[Row]", list(islice(found, _ROWS_AT_ONCE)))
         if len(rows) < _ROWS_AT_ONCE:
+            del found
             return iter(rows)
-        return self._closed_with_store(_first_then(rows, cast("Iterator[Row]", found)))
+        return self._closed_with_store(_first_then(rows, cast("Iterator[Row]", found), bounds))
 
     def _bounds(self, lower: bytes | None, upper: bytes | None) -> ReadOptions:
         """What ends a scan upwards; its lower bound is where it starts (rocksdict sets the upper one in its place)."""
@@ -250,7 +252,12 @@ def _downwards(rows: Iterator[Row], lower: bytes | None, upper: bytes | None) ->
             yield row
 
 
-def _first_then(first: list[Row], rest: Iterator[Row]) -> Iterator[Row]:
+def _first_then(first: list[Row], rest: Iterator[Row], bounds: ReadOptions) -> Iterator[Row]:
+    """Goes on behind the first rows; ``bounds`` is only kept until ``rest`` has gone.
+
+    Freed before, its memory would be read all the same, and a scan would end anywhere, or not at all
+    (``test_scan_ends_at_its_bound_whatever_memory_is_used_meanwhile``).
+    """
     yield from first
     yield from rest
 
