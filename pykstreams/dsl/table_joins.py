@@ -92,7 +92,7 @@ class TableJoins(Generic[K, V]):
     def join(
         self,
         other: KTable[KO, VO],
-        joiner: ValueJoiner[V, VO, VR],
+        joiner: ValueJoiner[V, VO, VR | None],
         *,
         mapper: KeyValueMapper[K, V, KO | None],
         selector: KeyValueMapper[K, KO, KR],
@@ -102,7 +102,7 @@ class TableJoins(Generic[K, V]):
     def join(
         self,
         other: KTable[Any, VO],
-        joiner: ValueJoiner[V, VO, VR],
+        joiner: ValueJoiner[V, VO, VR | None],
         *,
         foreign_key_extractor: Callable[..., Any] | None = None,
         foreign_keys_extractor: Callable[[V], Iterable[Any]] | None = None,
@@ -200,7 +200,7 @@ class TableJoins(Generic[K, V]):
     def left_join(
         self,
         other: KTable[KO, VO],
-        joiner: Callable[[V, VO | None], VR],
+        joiner: Callable[[V, VO | None], VR | None],
         *,
         mapper: KeyValueMapper[K, V, KO | None],
         selector: KeyValueMapper[K, KO | None, KR],
@@ -210,7 +210,7 @@ class TableJoins(Generic[K, V]):
     def left_join(
         self,
         other: KTable[Any, VO],
-        joiner: Callable[[V, VO | None], VR],
+        joiner: Callable[[V, VO | None], VR | None],
         *,
         foreign_key_extractor: Callable[..., Any] | None = None,
         foreign_keys_extractor: Callable[[V], Iterable[Any]] | None = None,
@@ -251,7 +251,7 @@ class TableJoins(Generic[K, V]):
     def right_join(
         self,
         other: KTable[KO, VO],
-        joiner: Callable[[V | None, VO], VR],
+        joiner: Callable[[V | None, VO], VR | None],
         *,
         foreign_key_extractor: Callable[[V], KO | None],
         extractor_with_key: Literal[False] = False,
@@ -262,7 +262,7 @@ class TableJoins(Generic[K, V]):
     def right_join(
         self,
         other: KTable[KO, VO],
-        joiner: Callable[[V | None, VO], VR],
+        joiner: Callable[[V | None, VO], VR | None],
         *,
         foreign_key_extractor: Callable[[K, V], KO | None],
         extractor_with_key: Literal[True],
@@ -272,7 +272,7 @@ class TableJoins(Generic[K, V]):
     def right_join(
         self,
         other: KTable[Any, VO],
-        joiner: Callable[[V | None, VO], VR],
+        joiner: Callable[[V | None, VO], VR | None],
         *,
         foreign_key_extractor: Callable[..., Any],
         extractor_with_key: bool = False,
@@ -305,7 +305,7 @@ class TableJoins(Generic[K, V]):
     def outer_join(
         self,
         other: KTable[KO, VO],
-        joiner: Callable[[V | None, VO | None], VR],
+        joiner: Callable[[V | None, VO | None], VR | None],
         *,
         foreign_key_extractor: Callable[[V], KF],
         extractor_with_key: Literal[False] = False,
@@ -316,7 +316,7 @@ class TableJoins(Generic[K, V]):
     def outer_join(
         self,
         other: KTable[KO, VO],
-        joiner: Callable[[V | None, VO | None], VR],
+        joiner: Callable[[V | None, VO | None], VR | None],
         *,
         foreign_key_extractor: Callable[[K, V], KF],
         extractor_with_key: Literal[True],
@@ -327,7 +327,7 @@ class TableJoins(Generic[K, V]):
     def outer_join(
         self,
         other: KTable[KO, VO],
-        joiner: Callable[[V | None, VO | None], VR],
+        joiner: Callable[[V | None, VO | None], VR | None],
         *,
         mapper: KeyValueMapper[K, V, KO | None],
         selector: KeyValueMapper[K | None, KO | None, KR],
@@ -337,7 +337,7 @@ class TableJoins(Generic[K, V]):
     def outer_join(
         self,
         other: KTable[Any, VO],
-        joiner: Callable[[V | None, VO | None], VR],
+        joiner: Callable[[V | None, VO | None], VR | None],
         *,
         foreign_key_extractor: Callable[..., Any] | None = None,
         extractor_with_key: bool = False,
@@ -451,7 +451,7 @@ class TableJoins(Generic[K, V]):
     def _join(
         self,
         other: KTable[Any, VO],
-        joiner: Callable[[Any, Any], VR],
+        joiner: Callable[[Any, Any], VR | None],
         foreign: ForeignKey | None,
         materialized: Materialized[K, VR] | str | None,
         name: str | None,
@@ -479,7 +479,7 @@ class TableJoins(Generic[K, V]):
     def _join_by_foreign_keys(
         self,
         other: KTable[Any, VO],
-        joiner: Callable[[Any, Any], VR],
+        joiner: Callable[[Any, Any], VR | None],
         extractor: Callable[[V], Iterable[Any]],
         materialized: Materialized[Any, VR] | str | None,
         name: str | None,
@@ -500,7 +500,7 @@ class TableJoins(Generic[K, V]):
     def _join_on_foreign_key_outer(
         self,
         other: KTable[Any, VO],
-        joiner: Callable[[Any, Any], VR],
+        joiner: Callable[[Any, Any], VR | None],
         extractor: Callable[..., Any],
         with_key: bool,
         materialized: Materialized[Any, VR] | str | None,
@@ -526,7 +526,7 @@ class TableJoins(Generic[K, V]):
     def _join_on_mapped_key(
         self,
         other: KTable[Any, VO],
-        joiner: Callable[[Any, Any], VR],
+        joiner: Callable[[Any, Any], VR | None],
         mapped: MapperAndSelector,
         materialized: Materialized[Any, VR] | str | None,
         name: str | None,
