@@ -48,6 +48,25 @@ class FakeStore:
     take_row = get_row
     keep_row = put_row
 
+    def reader_below_cache(self) -> Callable[[Any], tuple[Any, int] | None]:
+        def read(key: Any) -> tuple[Any, int] | None:
+            if key in self._dirty:
+                old, timestamp = self._dirty[key]
+                return None if old is None else (old, timestamp)
+            return self.get_row(key)
+
+        return read
+
+    def rows_by_prefix(self, prefix_serializer: Any) -> Callable[[Any], Iterable[tuple[Any, Any, int]]]:
+        """Rows whose keys are pairs with that first part, in order."""
+
+        def scan(prefix: Any) -> Iterable[tuple[Any, Any, int]]:
+            if self.broken is not None:
+                raise self.broken
+            return iter(sorted((key, *row) for key, row in self.rows.items() if key[0] == prefix))
+
+        return scan
+
     def on_flush(self, listener: Callable[..., None], send_old_values: bool) -> bool:
         self.sends_old_values = send_old_values
         self._listener = listener
