@@ -83,11 +83,12 @@ class Topology:
         self._check_new(name)
         self._check_parents(name, parent_names)
         _check_supplier(name, supplier)
-        brought = _stores_of(supplier)
+        brought = () if hasattr(supplier, "build") else stores_of(supplier)  # the DSL adds those of its operators
         if self._wrapper is not None:
-            supplier = wrapped(self._wrapper, name, supplier)
+            given, supplier = supplier, wrapped(self._wrapper, name, supplier)
             _check_supplier(name, supplier)
-            brought += tuple(builder for builder in _stores_of(supplier) if builder not in brought)
+            known = {builder.name for builder in _stores_of(given)}
+            brought += tuple(builder for builder in _stores_of(supplier) if builder.name not in known)
         self._definition.add(ProcessorDefinition(name, parent_names, supplier))
         for builder in brought:
             self.add_state_store(builder, name)
@@ -342,7 +343,7 @@ class Topology:
 
 
 def _stores_of(supplier: Supplier) -> tuple[StoreBuilder[Any], ...]:
-    """The stores that a user's supplier brings; those of operators are added by the DSL."""
+    """The stores that a user's supplier brings, also where an operator of the DSL runs it."""
     user_code = supplier.supplier if isinstance(supplier, WrapsUserCode) else supplier
     return () if hasattr(user_code, "build") else stores_of(user_code)
 

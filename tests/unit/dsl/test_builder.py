@@ -8,6 +8,7 @@ from pykstreams import (
     Grouped,
     Materialized,
     Named,
+    Processor,
     Produced,
     Repartitioned,
     Serdes,
@@ -199,3 +200,18 @@ def test_building_twice_gives_the_same_topology():
     builder.stream("in").to("out")
 
     assert builder.build() is builder.build()
+
+
+def test_stores_that_a_supplier_makes_anew_at_each_call_are_added_once():
+    class WithStore(Processor[str, str, str, str]):
+        @staticmethod
+        def stores():
+            return [Stores.key_value_store_builder(Stores.in_memory_key_value_store("own"))]
+
+        def process(self, record):
+            self.context.forward(record)
+
+    builder = StreamsBuilder()
+    builder.stream("in").process(WithStore, name="p").to("out")
+
+    assert "Processor: p (stores: [own])" in str(builder.build().describe())

@@ -129,29 +129,35 @@ def test_nodes_that_come_back_as_they_went_stay_as_they_are() -> None:
     assert wrapper.seen == ["filter"]
 
 
+class WithStore(Forward):
+    @staticmethod
+    def stores() -> list[Any]:
+        return [store("own")]
+
+
+def store(name: str) -> Any:
+    return Stores.key_value_store_builder(Stores.in_memory_key_value_store(name), TEXT, TEXT)
+
+
+class AddsStore(Counting):
+    def wrap_processor_supplier(self, name: str, supplier: Any) -> Callable[[], Any]:
+        class Supplier:
+            def __call__(self) -> Any:
+                return supplier()
+
+            def stores(self) -> list[Any]:
+                return [*(supplier.stores() if hasattr(supplier, "stores") else ()), store("more")]
+
+        return Supplier()
+
+
 def test_stores_of_a_supplier_and_of_its_wrapper_are_added() -> None:
-    def store(name: str) -> Any:
-        return Stores.key_value_store_builder(Stores.in_memory_key_value_store(name), TEXT, TEXT)
-
-    class WithStore(Forward):
-        @staticmethod
-        def stores() -> list[Any]:
-            return [store("own")]
-
-    class Wrapping(Counting):
-        def wrap_processor_supplier(self, name: str, supplier: Callable[[], Any]) -> Callable[[], Any]:
-            class Supplier:
-                def __call__(self) -> Any:
-                    return supplier()
-
-                def stores(self) -> list[Any]:
-                    return [store("more")]
-
-            return Supplier()
-
-    topology = Topology(settings(Wrapping())).add_source("s", "in").add_processor("p", WithStore, "s")
+    topology = Topology(settings(AddsStore())).add_source("s", "in").add_processor("p", WithStore, "s")
+    builder = StreamsBuilder(settings(AddsStore()))
+    builder.stream("in").process(WithStore, name="p")
 
     assert "(stores: [more, own])" in str(topology.describe())
+    assert "(stores: [more, own])" in str(builder.build().describe())
 
 
 def test_wrapper_must_give_a_supplier() -> None:
