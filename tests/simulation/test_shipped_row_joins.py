@@ -16,7 +16,7 @@ from pykstreams.serdes import CombinedKey, CombinedKeySerde
 from tests.simulation.cluster import Sent
 from tests.simulation.schedules import Join, check
 
-ONE, MANY = "customers", "orders"
+ONE, MANY, ITEMS = "customers", "orders", "items"
 PARTITIONS = {ONE: 3, MANY: 2}
 COMBINED = CombinedKeySerde(Serdes.string(), Serdes.string())
 Tables = Mapping[str, Mapping[str, str]]
@@ -167,6 +167,33 @@ def test_aggregation_of_a_left_join_by_many_foreign_keys_has_right_totals() -> N
         counted(many.left_join(one, lambda row, other: both(other, row), foreign_keys_extractor=references))
 
     checked(define, lambda rows: totals(all_pairs(rows, left=True)))
+
+
+def draw_three(random: Random) -> list[Sent]:
+    """Rows of a third table, which refer to rows of the join by both of their keys."""
+    sent = draw(random)
+    for number in range(random.randint(5, 20)):
+        value = None if random.random() < 0.2 else f"{random.choice('xyz')}{random.choice('abcd')}|i{number}"
+        sent.insert(random.randint(0, len(sent)), Sent(ITEMS, random.choice("pq"), value, number))
+    return sent
+
+
+def test_rows_that_refer_to_rows_of_such_a_join() -> None:
+    def define(builder: StreamsBuilder) -> None:
+        one, many = tables(builder)
+        items: KTable[str, str] = builder.table(ITEMS)
+        orders = one.one_to_many_join(many, both, key_extractor=reference)
+        lines = orders.one_to_many_join(
+            items, lambda order, item: f"{item}|{order}", key_extractor=lambda item: CombinedKey(item[0], item[1])
+        )
+        counted(lines)
+
+    def expected(rows: Tables) -> dict[str, int]:
+        orders = pairs(rows)
+        found = (orders.get(CombinedKey(item[0], item[1])) for item in rows.get(ITEMS, {}).values())
+        return dict(Counter(order.rpartition("|")[2] for order in found if order is not None))
+
+    check(Join(define, {**PARTITIONS, ITEMS: 4}, draw_three, expected))
 
 
 def test_reading_what_a_cache_holds_back_takes_away_what_was_never_added(monkeypatch: pytest.MonkeyPatch) -> None:

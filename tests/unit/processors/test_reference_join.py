@@ -1,4 +1,4 @@
-"""Joins of shipped rows with what they refer to: what changes of each side give, and reading a result without a store."""
+"""Joins of shipped rows with what they refer to: what changes of each side give, and results without a store."""
 
 from __future__ import annotations
 
