@@ -9,7 +9,7 @@ the configuration is made (``ownership_problems``).
 
 Where librdkafka's defaults differ from those of the Java clients, Kafka Streams' behaviour decides
 (``isolation.level``, ``linger.ms``, ``batch.size``, ``delivery.timeout.ms``, ``acks``), or a measurement does
-(``fetch.queue.backoff.ms``, ``queued.min.messages``, ``max.partition.fetch.bytes``).
+(``fetch.queue.backoff.ms``, ``fetch.wait.max.ms``, ``queued.min.messages``, ``max.partition.fetch.bytes``).
 """
 
 from __future__ import annotations
@@ -179,6 +179,10 @@ def _defaults(kind: ClientKind, eos: bool) -> dict[str, object]:
         # the next fetch leaves 1 ms after the queue has room: several times the rate of the default of 1000
         "fetch.queue.backoff.ms": 1,
     }
+    if kind is ClientKind.RESTORE_CONSUMER:
+        # a broker serves one fetch at a time: one that waits at the end of a changelog holds up the changelogs
+        # that come next, and only an empty fetch shows that transaction markers are all that is left
+        consumer["fetch.wait.max.ms"] = 10
     if kind is ClientKind.MAIN_CONSUMER:
         # pausing a partition throws away what was fetched ahead: fetch little ahead
         consumer["queued.min.messages"] = 2000

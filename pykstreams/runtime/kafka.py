@@ -51,6 +51,7 @@ RESTORE_QUEUE = 20_000
 """Messages of a changelog that the client fetches ahead; with its own 100 000 restoring took a tenth more CPU."""
 
 _TRANSACTION_ATTEMPTS = 5
+_LOOK_UP_S = 1.0
 _LIBRDKAFKA_LOG = logging.getLogger("pykstreams.librdkafka")
 
 _message_error = Message.error
@@ -382,6 +383,7 @@ class RestoreConsumer:
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
+        self._known: set[str] = set()
 
     @classmethod
     def open(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str) -> RestoreConsumer:
@@ -396,6 +398,7 @@ class RestoreConsumer:
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
         """Adds partitions, each from an offset or ``BEGINNING``."""
         if positions:
+            self._look_up({place.topic for place in positions} - self._known)
             self._consumer.incremental_assign(at_positions(positions))
 
     def unassign(self, partitions: Collection[TopicPartition]) -> None:
@@ -419,6 +422,16 @@ class RestoreConsumer:
             assert last is not None
             batch.positions[place] = max(last + 1, batch.positions.get(place, 0))
         return batch
+
+    def _look_up(self, topics: Collection[str]) -> None:
+        """Asks where topics are; the client by itself asks only once a second, and until then reads nothing of them."""
+        for topic in sorted(topics):
+            try:
+                self._consumer.list_topics(topic, timeout=_LOOK_UP_S)
+            except KafkaException as exception:
+                log.info("where %s is was not found out yet: %s", topic, kafka_error(exception).str())
+                return
+            self._known.add(topic)
 
     def _without_events(self, messages: list[Message], batch: RestoreBatch) -> list[Message]:
         fetched = Fetched()

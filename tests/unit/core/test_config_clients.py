@@ -100,6 +100,12 @@ def test_the_main_consumer_fetches_as_measured() -> None:
     assert client["max.partition.fetch.bytes"] == 262_144
 
 
+def test_the_restore_consumer_waits_little_at_the_end_of_a_changelog_unless_told_otherwise() -> None:
+    assert make_config().get_restore_consumer_configs("till")["fetch.wait.max.ms"] == 10
+    told = make_config(restore_consumer_fetch_wait_max_ms=500)
+    assert told.get_restore_consumer_configs("till")["fetch.wait.max.ms"] == 500
+
+
 def test_consumers_never_commit_or_create_topics_by_themselves() -> None:
     for client in all_clients(make_config())[:3]:
         assert client["enable.auto.commit"] is False

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
@@ -113,6 +114,50 @@ def test_restore_consumer_tells_positions(config: StreamsConfig) -> None:
         assert clock.monotonic() < deadline, positions
         positions.update(restore.fetch(0.1).positions)
     restore.close()
+
+
+class Asked:
+    """A consumer that notes what it is asked, and knows no topic while it is ``away``."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.away = False
+
+    def list_topics(self, topic: str, timeout: float) -> None:
+        self.calls.append(f"look up {topic}")
+        if self.away:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+
+    def incremental_assign(self, partitions: list[Any]) -> None:
+        self.calls.append(f"assign {[place.topic for place in partitions]}")
+
+
+def test_restore_consumer_looks_topics_up_once_before_it_reads_them() -> None:
+    """The client asks for the leaders of new topics once a second only."""
+    asked = Asked()
+    restore = RestoreConsumer(cast("Consumer", asked))
+
+    restore.assign({P0: 0, P1: 0})
+    restore.assign({P0: 0, TopicPartition("names", 0): 0})
+
+    assert asked.calls == [
+        "look up orders",
+        "assign ['orders', 'orders']",
+        "look up names",
+        "assign ['orders', 'names']",
+    ]
+
+
+def test_restore_consumer_goes_on_when_topics_cannot_be_looked_up(caplog: pytest.LogCaptureFixture) -> None:
+    asked = Asked()
+    asked.away = True
+    restore = RestoreConsumer(cast("Consumer", asked))
+
+    with caplog.at_level(logging.INFO):
+        restore.assign({P0: 0, TopicPartition("names", 0): 0})
+
+    assert asked.calls == ["look up names", "assign ['orders', 'names']"]
+    assert "where names is was not found out yet: " in caplog.text
 
 
 def test_ends_are_asked_for_in_one_batch(config: StreamsConfig) -> None:
