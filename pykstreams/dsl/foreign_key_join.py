@@ -13,7 +13,7 @@ from typing import Any
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.types import StreamPartitioner, ValueJoiner
-from pykstreams.dsl.materialization import options_of, store_format, table_store
+from pykstreams.dsl.materialization import options_of, table_params, table_store
 from pykstreams.dsl.options import Materialized, TableJoined
 from pykstreams.dsl.stream import Place
 from pykstreams.dsl.tables import SourceTable, TableLogic
@@ -48,7 +48,6 @@ from pykstreams.serdes.subscription import (
 from pykstreams.serdes.told_topic import ToldTopic
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.subscriptions import subscription_store
-from pykstreams.state.suppliers import DslKeyValueParams
 from pykstreams.topology.graph import (
     GraphNode,
     GroupedTableRepartitionNode,
@@ -91,7 +90,6 @@ class SubscriptionStoreFactory:
     logging: bool = True
 
     def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
-        supplier = config.dsl_store_suppliers.key_value_store(DslKeyValueParams(self.name, store_format(config)))
         topic = f"{config.application_id}-{self.serdes.topic}"
         foreign, primary = self.serdes.foreign_key, self.serdes.primary_key
 
@@ -100,10 +98,11 @@ class SubscriptionStoreFactory:
                 ToldTopic(foreign or default, f"{topic}-fk"), ToldTopic(primary or default, f"{topic}-pk")
             )
 
+        serde = OverDefault(keys) if foreign is None or primary is None else keys(None)
         return StoreBuilder(
-            supplier,
+            config.dsl_store_suppliers.key_value_store(table_params(self.name, serde, config)),
             subscription_store,
-            OverDefault(keys) if foreign is None or primary is None else keys(None),
+            serde,
             _subscriptions(primary, f"{topic}-pk"),
             logging=self.logging,
         )
@@ -245,16 +244,18 @@ def join_on_foreign_key(
     sources = left_place.sources | {answered.name}
     graph.copartitioned.append(set(sources))
     left_view = left_logic.view()
-    resolve = OperatorNode(
-        namer.suffixed(name, "-subscription-response-resolver", f"{_RESPONSE}RESOLVER-PROCESSOR-"),
-        lambda: ForeignKeyResolver(left_view, serdes, joiner, right_is_optional),
-        connect=left_view.stores,
-    )
-    graph.add(resolve, answered)
-
+    resolve_name = namer.suffixed(name, "-subscription-response-resolver", f"{_RESPONSE}RESOLVER-PROCESSOR-")
     result_name = namer.suffixed(name, "-result", _OUTPUT)
     kept = table_store(graph, options_of(materialized), _OUTPUT, left_place.key_serde, None)
     logic = SourceTable(kept)
+    resolve = OperatorNode(
+        resolve_name,
+        lambda: ForeignKeyResolver(
+            left_view, serdes, joiner, right_is_optional, result=kept.name if logic.stores() else None
+        ),
+        connect=left_view.stores,
+    )
+    graph.add(resolve, answered)
     result = OperatorNode(result_name, logic.operator, stores=logic.stores)
     graph.add(result, resolve)
     place = Place(graph, result, result_name, left_place.key_serde, kept.value_serde, sources)
