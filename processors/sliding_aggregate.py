@@ -126,16 +126,11 @@ class _Sliding:
     def _add(self, key: Any, value: Any, timestamp: int, headers: Headers) -> bool:
         """Adds a record that has a left window; tells whether any window took it."""
         difference = self._difference
-        rows = []
-        for row in self._rows(key, max(0, timestamp - 2 * difference), timestamp + 1, True):
-            rows.append(row)
-            if row[0] + difference < timestamp:
-                break
         record = (key, value, timestamp, headers)
         before = left = right = None
         has_left = has_right = taken = False
         starts = set()
-        for row in rows:
+        for row in self._rows(key, max(0, timestamp - 2 * difference), timestamp + 1, True):
             start, _, newest = row
             starts.add(start)
             end = start + difference
@@ -153,6 +148,7 @@ class _Sliding:
                 before = newest
             else:
                 left, before = row, newest
+                break
         if before is not None and before + 1 not in starts and before + 1 + difference >= timestamp:
             taken |= self._update(record, before + 1, self._initializer(), timestamp)
         if not has_left:
@@ -169,7 +165,7 @@ class _Sliding:
         combined = right = before = None
         has_right = taken = False
         starts = set()
-        for row in list(self._rows(key, 0, timestamp + 1, False)):
+        for row in self._rows(key, 0, timestamp + 1, False):
             start, _, newest = row
             starts.add(start)
             if start == 0:

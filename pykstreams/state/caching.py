@@ -19,7 +19,7 @@ by ``take``, or gets copies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, KeysView
+from collections.abc import Callable, Iterable, Iterator, KeysView
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import count
@@ -29,7 +29,7 @@ from uuid import UUID
 
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.state.composed_keys import WINDOW_KEY_PART
-from pykstreams.state.engine import BytesStore, Row, Write, prefix_end
+from pykstreams.state.engine import BytesStore, Row, Write
 from pykstreams.state.ordered import KeyIndex, OrderedKeys, merged
 from pykstreams.state.record_context import context_bytes
 
@@ -46,7 +46,7 @@ IMMUTABLE: Final = frozenset((int, float, str, bytes, bool, Decimal, UUID, date,
 Forward: TypeAlias = Callable[[bytes, bytes | None, bytes | None, Any, int], None]
 """Takes what leaves a cache: (key, new packed value, old packed value, new object or ``UNSET``, the object's time)."""
 
-_NODE_BYTES: Final = 24 + 1  # three references of the list node, and the dirty flag (NamedCache.LRUNode, LRUCacheEntry)
+NODE_BYTES: Final = 24 + 1  # three references of the list node, and the dirty flag (NamedCache.LRUNode, LRUCacheEntry)
 _CLEAN_CONTEXT_BYTES: Final = context_bytes(None)
 
 
@@ -84,7 +84,6 @@ class CachingStore:
         (``CachingWindowStore.fetch``, ``CachingSessionStore.fetchSession``, 4.3.1).
     :param by_key: whether the keys are those of windows in order of time, of which it is asked for one key at a time.
     :param extra_bytes: what an entry takes in Kafka Streams beyond its key, value and context.
-    :param key_copies: how often it has the key; twice where it has an entry in an index.
     """
 
     def __init__(
@@ -96,7 +95,6 @@ class CachingStore:
         *,
         keeps_reads: bool = True,
         extra_bytes: int = 0,
-        key_copies: int = 1,
         by_key: bool = False,
     ) -> None:
         self.below = below
@@ -104,8 +102,7 @@ class CachingStore:
         self._current = current
         self._encode = encode
         self._keeps_reads = keeps_reads
-        self._node_bytes = _NODE_BYTES + extra_bytes
-        self._key_copies = key_copies
+        self._node_bytes = NODE_BYTES + extra_bytes
         self._forward: Forward | None = None
         self._send_old_values = False
         self._entries: dict[bytes, CacheEntry] = {}
@@ -167,6 +164,11 @@ class CachingStore:
     def keys(self) -> KeysView[bytes]:
         """The keys of all entries, those of deletes too."""
         return self._entries.keys()
+
+    @property
+    def has_few(self) -> bool:
+        """Whether there are so few entries that they may all be read where Kafka Streams does."""
+        return len(self._entries) <= FEW_ENTRIES
 
     def packed(self, entry: CacheEntry) -> bytes | None:
         """The bytes of an entry, which are made when they are first asked for."""
@@ -238,43 +240,41 @@ class CachingStore:
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
         below = self.below.scan(lower, upper, reverse)
-        above = self.above(lower, upper, reverse)
-        return merged(above, below, reverse) if above else below
+        entries, packed = self._entries, self.packed
+        above = [(key, packed(entries[key])) for key in self._keys.between(lower, upper, reverse)]
+        return merged(self._used(above), below, reverse) if above else below
 
-    def above(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> list[Write]:
-        """What the cache itself has of a scan, deletes too."""
-        above: list[Write] = []
-        for key in self._keys.between(lower, upper, reverse):
-            entry = self._entries[key]
-            entry.tick = self._next_tick()
-            above.append((key, self.packed(entry)))
-        return above
+    def above(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Write]:
+        """What the cache itself has of a scan, deletes too, as it is when it is read."""
+        return self._read(self._keys.between(lower, upper, reverse))
 
-    def above_of_key(self, key: bytes, lower: bytes, upper: bytes, reverse: bool) -> list[Write]:
+    def above_of_key(self, key: bytes, lower: bytes, upper: bytes, reverse: bool) -> Iterator[Write]:
         """What the cache itself has of a user's key in a range, deletes too.
 
         While there are few entries, all in the range count as used, as in Kafka Streams; later those of the key only.
         """
         index = self._by_key
-        if index is None or len(self._entries) <= FEW_ENTRIES:
-            return [row for row in self.above(lower, upper, reverse) if row[0][WINDOW_KEY_PART] == key]
-        found: list[Write] = []
-        for composed in index.of(key, lower, upper, reverse):
-            entry = self._entries[composed]
-            entry.tick = self._next_tick()
-            found.append((composed, self.packed(entry)))
-        return found
+        if index is None or self.has_few:
+            return (row for row in self.above(lower, upper, reverse) if row[0][WINDOW_KEY_PART] == key)
+        return self._read(index.of(key, lower, upper, reverse))
+
+    def _used(self, rows: list[Write]) -> Iterator[Write]:
+        """Hands rows out; an entry counts as used when its row is, and not before (``MemoryLRUCacheBytesIterator``)."""
+        entries, next_tick = self._entries, self._next_tick
+        for row in rows:
+            entry = entries.get(row[0])
+            if entry is not None:
+                entry.tick = next_tick()
+            yield row
+
+    def _read(self, keys: list[bytes]) -> Iterator[Write]:
+        """The same for rows as they are then. Kafka Streams loses those that have left the cache since it has begun."""
+        for key in keys:
+            yield key, self.read(key)
 
     def prefixes(self, lower: bytes, upper: bytes | None) -> list[bytes]:
         """The beginnings of the keys from ``lower`` up to, and without, ``upper``: so many bytes as ``lower`` has."""
-        found: list[bytes] = []
-        key = self._keys.first_from(lower)
-        while key is not None and (upper is None or key < upper):
-            prefix = key[: len(lower)]
-            found.append(prefix)
-            end = prefix_end(prefix)
-            key = None if end is None else self._keys.first_from(end)
-        return found
+        return self._keys.prefixes(lower, upper)
 
     def flush(self) -> None:
         """Writes and forwards every dirty entry; they stay in the cache."""
@@ -298,7 +298,7 @@ class CachingStore:
 
     def _written(self, entry: CacheEntry, content_bytes: int) -> None:
         self._size -= entry.size
-        entry.size = self._key_copies * len(entry.key) + self._node_bytes + content_bytes
+        entry.size = len(entry.key) + self._node_bytes + content_bytes
         entry.raw = self._current.raw
         entry.dirty = True
         self._dirty.append(entry)
@@ -337,21 +337,28 @@ class CachingStore:
 
     def _evict(self) -> None:
         cache = self._cache
-        while cache.size_bytes > cache.max_bytes and self._entries:
+        while cache.size_bytes > cache.max_bytes:
             entry = self._used_longest_ago()
+            if entry is None:
+                return
             self._remove(entry)
             if entry.dirty:
                 self._flush(entry)
             self._report()
 
-    def _used_longest_ago(self) -> CacheEntry:
+    def _every_entry(self) -> Iterable[CacheEntry]:
+        return self._entries.values()
+
+    def _used_longest_ago(self) -> CacheEntry | None:
         """Finds the eldest entry: those in line keep their order, those used since are younger than all of these."""
         while True:
             while self._eldest:
                 tick, entry = self._eldest.pop()
                 if entry.tick == tick and entry.live:
                     return entry
-            line = [(entry.tick, entry) for entry in self._entries.values()]
+            line = [(entry.tick, entry) for entry in self._every_entry()]
+            if not line:
+                return None
             line.sort(key=itemgetter(0), reverse=True)
             self._eldest = line
 

@@ -44,7 +44,8 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
     """A window store as it is handed out.
 
     :param size_ms: the length of its windows, for the keys that are handed out.
-    :param by_key_ms: see ``WindowReads``.
+    :param interval_ms: how long its segments are.
+    :param by_key: see ``WindowReads``.
     :param duplicates: what keeps duplicates, for a store that retains them; ``raw_rows`` shows no timestamps then,
         since joins keep them as starts.
     """
@@ -58,14 +59,16 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
         open_layers: Callable[..., Any],
         schema: WindowKeySchema,
         size_ms: int,
-        by_key_ms: int | None = None,
+        interval_ms: int,
+        by_key: bool,
         duplicates: RetainedDuplicates | None = None,
     ) -> None:
         super().__init__(name, key_serde, value_serde, engine, open_layers)
         self._segments = engine
         self._schema = schema
         self._size_ms = size_ms
-        self._by_key_ms = by_key_ms
+        self._interval_ms = interval_ms
+        self._by_key = by_key
         self._duplicates = duplicates
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
@@ -78,7 +81,9 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
 
     def _make_closures(self) -> None:
         codec, schema, name = self._codec, self._schema, self._name
-        self._reads = WindowReads(self._top, self._cache, self._segments, schema, self._by_key_ms)
+        self._reads = WindowReads(
+            self._top, self._cache, self._segments, schema, self._interval_ms, by_key=self._by_key
+        )
         self._windowed = windowed_key(codec, schema, self._size_ms)
         if self._cache is not None and self.layout is TIMESTAMPED:
             rows = rows_of_objects(self._cache, self._cache.below, codec, schema, name)

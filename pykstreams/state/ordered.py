@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping
 
-from pykstreams.state.engine import Row, Write
+from pykstreams.state.engine import Row, Write, prefix_end
 
 _CHUNK = 512
 
@@ -86,6 +86,17 @@ class OrderedKeys:
             if at < len(chunk):
                 return chunk[at]
         return None
+
+    def prefixes(self, lower: bytes, upper: bytes | None) -> list[bytes]:
+        """The beginnings of the keys from ``lower`` up to, and without, ``upper``: so many bytes as ``lower`` has."""
+        found: list[bytes] = []
+        key = self.first_from(lower)
+        while key is not None and (upper is None or key < upper):
+            prefix = key[: len(lower)]
+            found.append(prefix)
+            end = prefix_end(prefix)
+            key = None if end is None else self.first_from(end)
+        return found
 
     def _wake(self) -> None:
         if not self.awake:

@@ -16,6 +16,7 @@ from pykstreams.state.changelogging import ChangeLogging
 from pykstreams.state.composed_keys import PREFIX_BYTES, WindowKeySchema
 from pykstreams.state.duplicates import RetainedDuplicates
 from pykstreams.state.engine import BytesStore, Engine
+from pykstreams.state.indexed_cache import IndexedCache
 from pykstreams.state.key_first import KeyFirstCopies
 from pykstreams.state.layout import Layout
 from pykstreams.state.metered import (
@@ -89,7 +90,6 @@ def key_value_parts(
 
 
 _TIME_FIRST_BYTES: Final = 1  # the byte that tells kinds of keys apart in stores in order of time
-_INDEX_ENTRY_BYTES: Final = 1 + 24 + 1 + 20  # that byte, node and context of the entry of an index
 
 
 def window_store(builder: StoreBuilder[WindowStore[Any, Any]]) -> WindowStore[Any, Any]:
@@ -135,6 +135,13 @@ def _window_parts(builder: StoreBuilder[Any], layout: Layout) -> tuple[Any, ...]
     )
     duplicates = RetainedDuplicates(engine, persistent=engine.persistent) if supplier.retain_duplicates else None
 
+    def make_cache(top: BytesStore, context: StoreContext, codec: RowCodec) -> CachingStore:
+        layers = top, context.cache, context.current, codec.encoder()
+        extra = _TIME_FIRST_BYTES if by_time and engine.persistent else 0
+        if by_index:
+            return IndexedCache(*layers, extra_bytes=extra, interval_ms=interval)
+        return CachingStore(*layers, keeps_reads=False, extra_bytes=extra, by_key=by_time)
+
     def open_layers(context: StoreContext, codec: RowCodec) -> Layers:
         engine.open(context)
         top: BytesStore = engine
@@ -149,19 +156,7 @@ def _window_parts(builder: StoreBuilder[Any], layout: Layout) -> tuple[Any, ...]
             top = ChangeLogging(top, layout, written, context.current, name)
         if not builder.caching or duplicates is not None:
             return Layers(top, None)
-        extra = 0
-        if by_time and engine.persistent:
-            extra = _TIME_FIRST_BYTES + _INDEX_ENTRY_BYTES if by_index else _TIME_FIRST_BYTES
-        cache = CachingStore(
-            top,
-            context.cache,
-            context.current,
-            codec.encoder(),
-            keeps_reads=False,
-            extra_bytes=extra,
-            key_copies=2 if by_index else 1,
-            by_key=by_time,
-        )
+        cache = make_cache(top, context, codec)
         return Layers(cache, cache)
 
     return (
@@ -172,7 +167,8 @@ def _window_parts(builder: StoreBuilder[Any], layout: Layout) -> tuple[Any, ...]
         open_layers,
         schema,
         supplier.window_size_ms,
-        interval if by_index else None,
+        interval,
+        by_index,
         duplicates,
     )
 

@@ -423,10 +423,10 @@ class RocksDBDslStoreSuppliers(DslStoreSuppliers):
                 params.store_format,
             )
         lengths = window_lengths(_checked(params.name), params.retention_period, params.window_size)
-        kept = params.store_format if params.store_format is DslStoreFormat.HEADERS else DslStoreFormat.TIMESTAMPED
-        return TimeOrderedWindowSupplier(
-            params.name, *lengths, params.retain_duplicates, _LAYOUTS[kept], params.is_sliding_window
-        )
+        with_headers = params.store_format is DslStoreFormat.HEADERS
+        kept = _LAYOUTS[DslStoreFormat.HEADERS if with_headers else DslStoreFormat.TIMESTAMPED]
+        indexed = with_headers or params.is_sliding_window
+        return TimeOrderedWindowSupplier(params.name, *lengths, params.retain_duplicates, kept, indexed)
 
     def session_store(self, params: DslSessionParams) -> SessionBytesStoreSupplier:
         layout = HEADERS_AND_VALUE if params.store_format is DslStoreFormat.HEADERS else PLAIN

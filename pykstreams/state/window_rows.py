@@ -118,7 +118,7 @@ def rows_of_key(reads: WindowReads, codec: RowCodec, schema: WindowKeySchema, na
     def rows(key: Any, time_from: int, time_to: int, reverse: bool = False) -> Iterator[tuple[int, Any, int]]:
         if key is None:
             raise null_key(name)
-        found = of_key(encode_key(key, ()), time_from, time_to, reverse)
+        found = of_key(encode_key(key, ()), time_from, time_to, reverse, like_range=True)
         return ((time_of(composed), *decode_row(packed)) for composed, packed in found)
 
     return rows

@@ -1,4 +1,8 @@
-"""Templates for aggregations in time windows: every kind of window, store and result, on update and on close."""
+"""Templates for aggregations in time windows: every kind of window, store and result, on update and on close.
+
+Left out are long sliding windows with a full cache: Kafka Streams loses updates of rows that leave the cache while it
+reads them (docs/differences.md), of which it has several there.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +18,14 @@ _FULL = 300
 _CACHES = [0, 0, _FULL, 10485760]
 
 
-def _windows(rng: Random, kind: str) -> tuple[Json, int, int]:
+def _windows(rng: Random, kind: str, *, full: bool) -> tuple[Json, int, int]:
     """Gives windows, their size as serdes write it, and the least retention."""
     grace = rng.choice([None, 0, 3, 10, 40])
     given = {} if grace is None else {"grace_ms": grace}
     if kind == "unlimited":
         return {"type": "unlimited", **rng.choice([{}, {"start_ms": 15}])}, 1, 2**63 - 1
     if kind == "sliding":
-        difference = rng.choice([1, 4, 10, 25])
+        difference = rng.choice([1, 4, 10] if full else [1, 4, 10, 25])
         return {"type": "sliding", "difference_ms": difference, **given}, difference, 2 * difference + (grace or 0)
     size = rng.choice([1, 5, 10, 20])
     advance = {"advance_ms": rng.randint(1, size)} if kind == "hopping" else {}
@@ -93,7 +97,8 @@ def _after(rng: Random, size: int, value: str) -> list[Step]:
 
 
 def _scenario(rng: Random, kind: str, *, close: bool) -> Scenario:
-    windows, size, least = _windows(rng, kind)
+    cache = rng.choice(_CACHES)
+    windows, size, least = _windows(rng, kind, full=cache == _FULL)
     op, parameters, value = rng.choice(
         [
             ("count", {}, "long"),
@@ -147,12 +152,6 @@ def _scenario(rng: Random, kind: str, *, close: bool) -> Scenario:
         config["topology.optimization"] = "all"
     if rng.random() < 0.15:
         config["dsl.store.format"] = "HEADERS"
-    # A full cache: which entries sliding windows drop first, when they read them again, is not Kafka Streams' order.
-    cache = rng.choice([most for most in _CACHES if most != _FULL or kind != "sliding"])
-    if cache == _FULL:
-        queries = []  # which expired rows are still shown depends on what a full cache has dropped
-        if close:
-            config.pop("dsl.store.format", None)  # Kafka Streams' cache holds entries for an index, too
     return Scenario(
         topology,
         {"in": Input(_KEYS, rng.choice([word, csv]))},

@@ -61,6 +61,30 @@ def test_records_before_the_time_difference_share_the_window_from_zero():
     assert [(0, 10, "a", 2), (3, 13, "b", 6), (0, 10, "ab", 6)] == results(got)
 
 
+def test_a_window_is_updated_before_the_next_one_is_read():
+    """Kafka Streams' cache drops what was used longest ago, so the order matters."""
+    steps: list[tuple[str, int]] = []
+
+    class Store(FakeWindowStore):
+        def rows(self, *arguments: Any) -> Any:
+            for row in super().rows(*arguments):
+                steps.append(("read", row[0]))
+                yield row
+
+        def put_row(self, key: Any, start: int, *rest: Any) -> None:
+            steps.append(("put", start))
+            super().put_row(key, start, *rest)
+
+    context = FakeOperatorContext(s=Store(10))
+    operator = SlidingAggregate("s", SlidingWindows(10), JOIN)
+    run(operator, ("k", "a", 20), ("k", "b", 22), ("k", "c", 29), context=context)
+    steps.clear()
+    run(operator, ("k", "d", 31), context=context)
+
+    read_and_put = [step for start in (23, 21) for step in (("read", start), ("put", start))]
+    assert [*read_and_put, ("read", 19), ("put", 30)] == steps
+
+
 def test_null_keys_and_null_values_are_dropped_and_do_not_advance_time():
     got = run(SlidingAggregate("s", SlidingWindows(10), JOIN), (None, "a", 90), ("k", None, 90), ("k", "b", 12))
 

@@ -165,9 +165,7 @@ def test_stores_must_not_need_a_processor():
         def stores(self):
             return [store("own")]
 
-    with pytest.raises(
-        TypeError, match=r"WithStore supplies processors, so its stores\(\) is called before"
-    ):
+    with pytest.raises(TypeError, match=r"WithStore supplies processors, so its stores\(\) is called before"):
         topology().add_processor("p", WithStore, "source")
 
 
