@@ -40,6 +40,15 @@ from pykstreams.state.user_stores import (
     StateStoreContext,
     TimestampedBytesStore,
 )
+from pykstreams.state.versioned import (
+    PUT_RETURN_CODE_NOT_PUT,
+    PUT_RETURN_CODE_VALID_TO_UNDEFINED,
+    ResultOrder,
+    VersionedKeyValueStore,
+    VersionedRecord,
+    VersionedRecordIterator,
+)
+from pykstreams.state.versioned_suppliers import VersionedBytesStoreSupplier
 from pykstreams.state.window_suppliers import WindowBytesStoreSupplier
 from pykstreams.state.windows import (
     ReadOnlyWindowStore,
@@ -50,6 +59,8 @@ from pykstreams.state.windows import (
 )
 
 __all__ = [
+    "PUT_RETURN_CODE_NOT_PUT",
+    "PUT_RETURN_CODE_VALID_TO_UNDEFINED",
     "AggregationWithHeaders",
     "BatchingStateRestoreCallback",
     "BuiltInDslStoreSuppliers",
@@ -68,6 +79,7 @@ __all__ = [
     "ReadOnlyKeyValueStore",
     "ReadOnlySessionStore",
     "ReadOnlyWindowStore",
+    "ResultOrder",
     "RocksDBConfigSetter",
     "RocksDBDslStoreSuppliers",
     "SessionBytesStoreSupplier",
@@ -87,6 +99,10 @@ __all__ = [
     "TimestampedWindowStoreWithHeaders",
     "ValueAndTimestamp",
     "ValueTimestampHeaders",
+    "VersionedBytesStoreSupplier",
+    "VersionedKeyValueStore",
+    "VersionedRecord",
+    "VersionedRecordIterator",
     "WindowBytesStoreSupplier",
     "WindowStore",
     "WindowStoreIterator",

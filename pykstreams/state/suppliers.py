@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 from pykstreams.core.types import Duration, duration_ms
 from pykstreams.core.windows import EmitStrategy
 from pykstreams.state.engine import Engine
+from pykstreams.state.key_value_suppliers import KeyValueBytesStoreSupplier as KeyValueBytesStoreSupplier
 from pykstreams.state.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
 from pykstreams.state.memory import LruEngine, MemoryEngine
 from pykstreams.state.rocksdb import RocksDbEngine
@@ -39,6 +40,15 @@ from pykstreams.state.store import (
     TimestampedKeyValueStoreWithHeaders,
 )
 from pykstreams.state.transactional import WriteBuffer
+from pykstreams.state.versioned import VersionedKeyValueStore
+from pykstreams.state.versioned_suppliers import (
+    InMemoryVersionedSupplier,
+    PersistentVersionedSupplier,
+    VersionedBytesStoreSupplier,
+    checked_versioned_supplier,
+    versioned_lengths,
+    versioned_store,
+)
 from pykstreams.state.window_suppliers import (
     InMemoryWindowSupplier,
     PersistentWindowSupplier,
@@ -67,18 +77,6 @@ class DslStoreFormat(StrEnum):
     def _missing_(cls, value: object) -> DslStoreFormat | None:
         text = str(value).upper()
         return next((member for member in cls if member.value == text), None)
-
-
-class KeyValueBytesStoreSupplier(StoreSupplier[Engine]):
-    """Makes engines of key-value stores."""
-
-    layout: Layout
-    """How rows are kept by an engine on disk; one in memory keeps what the store above gives it."""
-
-    @property
-    def with_headers(self) -> bool:
-        """Whether rows keep their headers."""
-        return self.layout is WITH_HEADERS
 
 
 @dataclass(frozen=True)
@@ -221,6 +219,44 @@ class Stores:
             logging,
             dict(topic_config or {}),
         )
+
+    @staticmethod
+    def persistent_versioned_key_value_store(
+        name: str, history_retention: Duration, segment_interval: Duration | None = None
+    ) -> VersionedBytesStoreSupplier:
+        """A versioned store in RocksDB.
+
+        :param history_retention: how long a version can be read after another one has replaced it, and how late a
+            record may come, by the stream time of the store. It must not change while there is local state.
+        :param segment_interval: for how long versions are kept, and dropped, together; those of a key in one segment
+            are read and written together. It must not change while there is local state.
+        """
+        return PersistentVersionedSupplier(
+            _checked(name), *versioned_lengths(name, history_retention, segment_interval)
+        )
+
+    @staticmethod
+    def in_memory_versioned_key_value_store(
+        name: str, history_retention: Duration, segment_interval: Duration | None = None
+    ) -> VersionedBytesStoreSupplier:
+        """A versioned store in memory; it is read from its changelog at each start. Kafka Streams has none."""
+        return InMemoryVersionedSupplier(_checked(name), *versioned_lengths(name, history_retention, segment_interval))
+
+    @staticmethod
+    def versioned_key_value_store_builder(
+        supplier: VersionedBytesStoreSupplier,
+        key_serde: Any = None,
+        value_serde: Any = None,
+        *,
+        caching: bool = False,
+        logging: bool = True,
+        topic_config: Mapping[str, str] | None = None,
+    ) -> StoreBuilder[VersionedKeyValueStore[Any, Any]]:
+        """A versioned store; serdes that are ``None`` are the defaults of the configuration. It cannot have a cache."""
+        checked = checked_versioned_supplier(supplier)
+        if caching:
+            raise ValueError(f"store {checked.name!r} is versioned and cannot have a cache; leave out caching=True")
+        return StoreBuilder(checked, versioned_store, key_serde, value_serde, False, logging, dict(topic_config or {}))
 
     @staticmethod
     def persistent_session_store(name: str, retention_period: Duration) -> SessionBytesStoreSupplier:
@@ -476,7 +512,7 @@ def _session(supplier: Any) -> SessionBytesStoreSupplier:
 
 
 def _key_value(supplier: Any) -> KeyValueBytesStoreSupplier:
-    if not isinstance(supplier, KeyValueBytesStoreSupplier):
+    if isinstance(supplier, VersionedBytesStoreSupplier) or not isinstance(supplier, KeyValueBytesStoreSupplier):
         raise TypeError(
             f"supplier of a key-value store is {supplier!r}; expected one such as "
             "Stores.persistent_key_value_store(name)"

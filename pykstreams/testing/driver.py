@@ -38,6 +38,7 @@ from pykstreams.state.store import (
     TimestampedKeyValueStore,
     TimestampedKeyValueStoreWithHeaders,
 )
+from pykstreams.state.versioned import VersionedKeyValueStore
 from pykstreams.state.windows import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
@@ -248,11 +249,16 @@ class TopologyTestDriver:
         """A session store whose aggregates carry headers; ``ValueError`` for another kind."""
         return cast("SessionStoreWithHeaders[Any, Any] | None", self._store(name, SessionStoreWithHeaders))
 
+    def get_versioned_key_value_store(self, name: str) -> VersionedKeyValueStore[Any, Any] | None:
+        """A versioned key-value store; ``ValueError`` for a store of another kind."""
+        return cast("VersionedKeyValueStore[Any, Any] | None", self._store(name, VersionedKeyValueStore))
+
     def raw_store(self, name: str) -> Iterator[Any]:
         """The serialized rows of a store, in its order; with several partitions one after another.
 
         Those of key-value stores are tuples (key, value, timestamp, headers), those of window and session stores have
-        the attributes ``key``, ``start``, ``value``, ``timestamp`` and, sessions, ``end``.
+        the attributes ``key``, ``start``, ``value``, ``timestamp`` and, sessions, ``end``; those of versioned stores
+        ``key``, ``value``, ``timestamp`` and ``valid_to``.
 
         ``LookupError`` if there is none of that name.
         """

@@ -12,6 +12,7 @@ REPARTITION_SUFFIX = "-repartition"
 CHANGELOG_SUFFIX = "-changelog"
 
 _LAST_LONG = 2**63 - 1
+_DAY_MS = 24 * 60 * 60 * 1000
 _CREATE_TIME = {"message.timestamp.type": "CreateTime"}
 
 
@@ -33,9 +34,12 @@ def changelog_topic(name: str, store: StoreBuilder[Any], config: StreamsConfig) 
     """The changelog topic of a store: compacted; the user's settings win, then those under ``topic.``.
 
     Those of windows and sessions are also deleted in time: after the retention of the store and as much more as
-    ``windowstore.changelog.additional.retention.ms`` says, unless the store has a ``retention.ms`` of its own.
+    ``windowstore.changelog.additional.retention.ms`` says, unless the store has a ``retention.ms`` of its own. Those of
+    versioned stores are compacted a day after the history retention at the earliest, unless the store has a
+    ``min.compaction.lag.ms`` of its own.
 
-    Sources: ``UnwindowedUnversionedChangelogTopicConfig``, ``WindowedChangelogTopicConfig``, 4.3.1.
+    Sources: ``UnwindowedUnversionedChangelogTopicConfig``, ``WindowedChangelogTopicConfig``,
+    ``VersionedChangelogTopicConfig``, 4.3.1.
     """
     retention_ms = store.retention_ms
     policy = "compact" if retention_ms is None else "compact,delete"
@@ -43,4 +47,7 @@ def changelog_topic(name: str, store: StoreBuilder[Any], config: StreamsConfig) 
     if retention_ms is not None and "retention.ms" not in store.topic_config:
         additional = config.windowstore_changelog_additional_retention_ms
         settings["retention.ms"] = str(min(retention_ms + additional, _LAST_LONG))
+    history_ms = store.history_retention_ms
+    if history_ms is not None and "min.compaction.lag.ms" not in store.topic_config:
+        settings["min.compaction.lag.ms"] = str(min(history_ms + _DAY_MS, _LAST_LONG))
     return InternalTopic(name, "changelog", None, settings)

@@ -1,0 +1,108 @@
+"""Suppliers of versioned stores, and what puts the layers of such a store on each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pykstreams.core.types import Duration, duration_ms
+from pykstreams.state.engine import Engine
+from pykstreams.state.key_value_suppliers import KeyValueBytesStoreSupplier
+from pykstreams.state.layout import PLAIN
+from pykstreams.state.memory import MemoryEngine
+from pykstreams.state.metered_versioned import MeteredVersionedStore
+from pykstreams.state.rocksdb import RocksDbEngine
+from pykstreams.state.spec import StoreBuilder
+from pykstreams.state.transactional import WriteBuffer
+from pykstreams.state.version_history import VersionHistory
+from pykstreams.state.versioned import VersionedKeyValueStore
+
+
+class VersionedBytesStoreSupplier(KeyValueBytesStoreSupplier):
+    """Makes engines of versioned stores; tables take it wherever they take the supplier of a key-value store."""
+
+    history_ms: int
+    """How long a version can be read after it was replaced, and how late a record may come."""
+
+    segment_interval_ms: int
+    """For how long versions are kept together, and go together."""
+
+    layout = PLAIN
+
+    @property
+    def history_retention_ms(self) -> int:  # type: ignore[override]
+        return self.history_ms
+
+
+@dataclass(frozen=True)
+class PersistentVersionedSupplier(VersionedBytesStoreSupplier):
+    """Versioned stores in RocksDB."""
+
+    name: str
+    history_ms: int
+    segment_interval_ms: int
+    metrics_scope = "rocksdb"
+
+    def get(self) -> Engine:
+        return WriteBuffer(RocksDbEngine(self.name))
+
+
+@dataclass(frozen=True)
+class InMemoryVersionedSupplier(VersionedBytesStoreSupplier):
+    """Versioned stores in memory."""
+
+    name: str
+    history_ms: int
+    segment_interval_ms: int
+    metrics_scope = "in-memory"
+
+    def get(self) -> Engine:
+        return MemoryEngine()
+
+
+_SECOND: Final = 1000
+_MINUTE: Final = 60 * _SECOND
+_INTERVALS: Final = (
+    # retention up to, segments in it, least length (RocksDbVersionedKeyValueBytesStoreSupplier, 4.3.1)
+    (_MINUTE, 3, 2 * _SECOND),
+    (5 * _MINUTE, 5, 20 * _SECOND),
+    (60 * _MINUTE, 12, _MINUTE),
+)
+
+
+def versioned_lengths(name: str, history_retention: Duration, segment_interval: Duration | None) -> tuple[int, int]:
+    """Gives history retention and segment interval in ms."""
+    retention_ms = duration_ms(history_retention, f"history retention of store {name!r}")
+    if segment_interval is None:
+        return retention_ms, _default_interval(retention_ms)
+    interval_ms = duration_ms(segment_interval, f"segment interval of store {name!r}")
+    if interval_ms == 0:
+        raise ValueError(f"the segment interval of store {name!r} is 0 ms; it must be at least 1 ms, or be left away")
+    return retention_ms, interval_ms
+
+
+def checked_versioned_supplier(supplier: Any) -> VersionedBytesStoreSupplier:
+    """Gives what can make a versioned store; ``TypeError`` for anything else."""
+    if not isinstance(supplier, VersionedBytesStoreSupplier):
+        raise TypeError(
+            f"supplier of a versioned store is {supplier!r}; expected one such as "
+            "Stores.persistent_versioned_key_value_store(name, history_retention)"
+        )
+    return supplier
+
+
+def versioned_store(builder: StoreBuilder[VersionedKeyValueStore[Any, Any]]) -> VersionedKeyValueStore[Any, Any]:
+    """Builds a versioned store."""
+    supplier = checked_versioned_supplier(builder.supplier)
+    engine = supplier.get()
+    history = VersionHistory(engine, supplier.history_retention_ms, supplier.segment_interval_ms, builder.name)
+    return MeteredVersionedStore(
+        builder.name, builder.key_serde, builder.value_serde, engine, history, logging=builder.logging
+    )
+
+
+def _default_interval(retention_ms: int) -> int:
+    for longest, segments, least in _INTERVALS:
+        if retention_ms <= longest:
+            return max(retention_ms // segments, least)
+    return max(retention_ms // 24, 5 * _MINUTE)
