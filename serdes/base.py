@@ -66,7 +66,14 @@ class Serde(Protocol[T]):
 
 
 class CompiledSerializer(ABC, Generic[T_in]):
-    """A serializer that gives a closure per topic; all serializers of this package are of this kind."""
+    """A serializer that gives a closure per topic; all serializers of this package are of this kind.
+
+    ``width`` is how many bytes each value has; ``None`` where that depends on the value.
+    """
+
+    @property
+    def width(self) -> int | None:
+        return None
 
     @abstractmethod
     def encoder(self, topic: str) -> Encoder:
@@ -178,6 +185,19 @@ def resolve_serde(value: Any, *, configs: Mapping[str, object] | None = None, is
     if configs is not None and callable(configure := getattr(found, "configure", None)):
         configure(configs, is_key)
     return cast("Serde[Any]", found)
+
+
+def fixed_width(serializer: Any) -> int | None:
+    """Gives how many bytes a serializer (or serde) writes for each value; ``None`` where that depends on the value.
+
+    It says so by an attribute ``width``; a user's may have one, too.
+
+    >>> from pykstreams.serdes import Serdes
+    >>> fixed_width(Serdes.long()), fixed_width(Serdes.string())
+    (8, None)
+    """
+    width = getattr(serializer, "width", None)
+    return width if isinstance(width, int) else None
 
 
 def located(error: Exception, topic: str, partition: int, offset: int) -> SerdeError:

@@ -21,6 +21,7 @@ from pykstreams.serdes.base import (
     Serializer,
     bind_deserializer,
     bind_serializer,
+    fixed_width,
     refused_bytes,
     refused_value,
 )
@@ -86,8 +87,25 @@ class PartialKeySerializer(CompiledSerializer[P], Generic[P]):
 
     inner: Serializer[P]
 
+    @property
+    def width(self) -> int | None:
+        inner = fixed_width(self.inner)
+        return None if inner is None else _LENGTH.size + inner
+
     def encoder(self, topic: str) -> Encoder:
         return encode_prefix(bind_serializer(self.inner, topic), topic)
+
+
+def prefix_width(key_serde: Any) -> int | None:
+    """Gives how many bytes the partial keys of a serde of combined keys have; ``None`` where that differs, or where
+    keys have no parts.
+
+    >>> from pykstreams.serdes import Serdes
+    >>> prefix_width(CombinedKeySerde(Serdes.long(), Serdes.string()))
+    12
+    """
+    partial = getattr(key_serde, "partial_key_serializer", None)
+    return fixed_width(partial()) if callable(partial) else None
 
 
 def encode_combined_key(prefix: Encoder, suffix: Encoder, topic: str) -> Encoder:

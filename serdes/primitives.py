@@ -36,6 +36,8 @@ class _OutOfRangeError(SerdeError, OverflowError):
 class ShortSerde(CompiledSerde[int]):
     """2-byte integers; ``OverflowError`` outside of -32,768 to 32,767."""
 
+    width = 2
+
     def encoder(self, topic: str) -> Encoder:
         return _number_encoder(_SHORT, self, topic, "an int from -2**15 to 2**15 - 1")
 
@@ -46,6 +48,8 @@ class ShortSerde(CompiledSerde[int]):
 @dataclass(frozen=True)
 class IntegerSerde(CompiledSerde[int]):
     """4-byte integers; ``OverflowError`` outside of -2**31 to 2**31 - 1."""
+
+    width = 4
 
     def encoder(self, topic: str) -> Encoder:
         return _number_encoder(_INTEGER, self, topic, "an int from -2**31 to 2**31 - 1")
@@ -58,6 +62,8 @@ class IntegerSerde(CompiledSerde[int]):
 class LongSerde(CompiledSerde[int]):
     """8-byte integers; ``OverflowError`` outside of -2**63 to 2**63 - 1."""
 
+    width = 8
+
     def encoder(self, topic: str) -> Encoder:
         return _number_encoder(_LONG, self, topic, "an int from -2**63 to 2**63 - 1")
 
@@ -68,6 +74,8 @@ class LongSerde(CompiledSerde[int]):
 @dataclass(frozen=True)
 class FloatSerde(CompiledSerde[float]):
     """4-byte IEEE 754 numbers; the value is rounded to what fits, ``OverflowError`` beyond the largest."""
+
+    width = 4
 
     def encoder(self, topic: str) -> Encoder:
         return _number_encoder(_FLOAT, self, topic, "a float of at most 3.4028235e38")
@@ -80,6 +88,8 @@ class FloatSerde(CompiledSerde[float]):
 class DoubleSerde(CompiledSerde[float]):
     """8-byte IEEE 754 numbers."""
 
+    width = 8
+
     def encoder(self, topic: str) -> Encoder:
         return _number_encoder(_DOUBLE, self, topic, "a float")
 
@@ -90,6 +100,8 @@ class DoubleSerde(CompiledSerde[float]):
 @dataclass(frozen=True)
 class BooleanSerde(CompiledSerde[bool]):
     """One byte, 01 or 00; nothing but ``True`` and ``False`` is written."""
+
+    width = 1
 
     def encoder(self, topic: str) -> Encoder:
         def encode(data: Any, headers: Headers) -> bytes | None:
@@ -206,6 +218,8 @@ class BytesSerde(CompiledSerde[bytes]):
 @dataclass(frozen=True)
 class UUIDSerde(CompiledSerde[uuid.UUID]):
     """UUIDs as their 36 characters; reading takes what Java's ``UUID.fromString`` takes."""
+
+    width = 36
 
     def encoder(self, topic: str) -> Encoder:
         as_uuid = uuid.UUID

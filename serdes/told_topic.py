@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pykstreams.core.types import Decoder, Encoder
-from pykstreams.serdes.base import CompiledSerde, Serde, bind_deserializer, bind_serializer
+from pykstreams.serdes.base import CompiledSerde, Serde, bind_deserializer, bind_serializer, fixed_width
 
 T = TypeVar("T")
 
@@ -23,6 +23,10 @@ class ToldTopic(CompiledSerde[T], Generic[T]):
     inner: Serde[T]
     topic: str | None = None
     suffix: str = ""
+
+    @property
+    def width(self) -> int | None:
+        return fixed_width(self.inner.serializer)
 
     def encoder(self, topic: str) -> Encoder:
         return bind_serializer(self.inner.serializer, self._told(topic))

@@ -9,6 +9,8 @@ from typing import Any
 from pykstreams.core.config import StreamsConfig
 from pykstreams.dsl.options import Materialized
 from pykstreams.serdes.base import Serde
+from pykstreams.serdes.combined_key import prefix_width
+from pykstreams.serdes.defaults import OverDefault
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.suppliers import (
     DslKeyValueParams,
@@ -65,10 +67,17 @@ class TableStore(DslStore):
     def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
         supplier: Any = self.supplier
         if supplier is None:
-            supplier = self._suppliers(config).key_value_store(DslKeyValueParams(self.name, store_format(config)))
+            supplier = self._suppliers(config).key_value_store(table_params(self.name, self.key_serde, config))
         if supplier.with_headers:
             return self._builder(Stores.timestamped_key_value_store_with_headers_builder, supplier)
         return self._builder(Stores.timestamped_key_value_store_builder, supplier)
+
+
+def table_params(name: str, key_serde: Any, config: StreamsConfig) -> DslKeyValueParams:
+    """The store that is asked for where keys have that serde; scans by prefix know it where it has parts."""
+    if isinstance(key_serde, OverDefault):
+        key_serde = None if config["default.key.serde"] is None else key_serde.wrap(config.default_key_serde)
+    return DslKeyValueParams(name, store_format(config), prefix_width(key_serde))
 
 
 def store_format(config: StreamsConfig) -> DslStoreFormat:

@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from pykstreams.core.errors import ConfigError
 from pykstreams.core.types import Headers
+from pykstreams.serdes.base import describe, fixed_width
+from pykstreams.serdes.combined_key import prefix_width
+from pykstreams.serdes.defaults import OverDefault, or_default
 from pykstreams.state.adapter import AdaptedEngine
 from pykstreams.state.caching import CachingStore
 from pykstreams.state.changelogging import ChangeLogging
@@ -69,12 +73,17 @@ def key_value_parts(
     builder: StoreBuilder[Any], layout: Layout
 ) -> tuple[str, Any, Any, Engine, Callable[[StoreContext, RowCodec], Layers]]:
     """What a metered key-value store of that layout is made of."""
+    known = builder.key_serde is not None and not isinstance(builder.key_serde, OverDefault)
+    if known:
+        _check_prefixes(builder, builder.key_serde)
     engine: Engine = builder.supplier.get()
     kept: Layout = getattr(builder.supplier, "layout", layout)
     if engine.persistent and kept is not layout:
         engine = AdaptedEngine(engine, kept, layout)
 
     def open_layers(context: StoreContext, codec: RowCodec) -> Layers:
+        if not known:
+            _check_prefixes(builder, or_default(builder.key_serde, lambda: context.config.default_key_serde))
         engine.open(context)
         name, current = builder.name, context.current
         top: BytesStore = engine
@@ -87,6 +96,21 @@ def key_value_parts(
         return Layers(cache, cache)
 
     return builder.name, builder.key_serde, builder.value_serde, engine, open_layers
+
+
+def _check_prefixes(builder: StoreBuilder[Any], key_serde: Any) -> None:
+    """Refuses prefixes that not all keys have."""
+    width = getattr(builder.supplier, "prefix_bytes", None)
+    if width is None:
+        return
+    partial, whole = prefix_width(key_serde), fixed_width(key_serde)
+    if partial == width or (partial is None and whole is not None and width <= whole):
+        return
+    told = f"its partial keys have {partial}" if partial is not None else "not all of its keys have such a prefix"
+    raise ConfigError(
+        f"store {builder.name!r} is to find keys by prefixes of {width} bytes, but its key serde is "
+        f"{describe(key_serde)}, and {told}; leave prefix_bytes out, or give the store a key serde of fixed width"
+    )
 
 
 _TIME_FIRST_BYTES: Final = 1  # the byte that tells kinds of keys apart in stores in order of time

@@ -81,18 +81,24 @@ class DslStoreFormat(StrEnum):
 
 @dataclass(frozen=True)
 class PersistentKeyValueSupplier(KeyValueBytesStoreSupplier):
-    """Stores in RocksDB."""
+    """Stores in RocksDB; with ``prefix_bytes`` they find keys by prefixes of that length through bloom filters."""
 
     name: str
     format: DslStoreFormat
+    prefix_bytes: int | None = None
     metrics_scope = "rocksdb"
+
+    def __post_init__(self) -> None:
+        width = self.prefix_bytes
+        if width is not None and (not isinstance(width, int) or width < 1):
+            raise ValueError(f"prefix_bytes of store {self.name!r} is {width!r}; a prefix has at least one byte")
 
     @property
     def layout(self) -> Layout:  # type: ignore[override]
         return _LAYOUTS[self.format]
 
     def get(self) -> Engine:
-        return WriteBuffer(RocksDbEngine(self.name))
+        return WriteBuffer(RocksDbEngine(self.name, self.prefix_bytes))
 
 
 @dataclass(frozen=True)
@@ -128,22 +134,32 @@ _LAYOUTS: Final[Mapping[DslStoreFormat, Layout]] = {
 
 
 class Stores:
-    """Suppliers of stores, and builders over them (Kafka Streams: ``Stores``)."""
+    """Suppliers of stores, and builders over them (Kafka Streams: ``Stores``).
+
+    A store in RocksDB that is made with ``prefix_bytes`` finds keys by prefixes of so many bytes through bloom filters
+    (``prefix_scan``); other reads are as without. All its keys must have such a prefix, so it wants a key serde whose
+    partial keys have just that width, such as ``CombinedKeySerde(Serdes.long(), ...)`` with 4 + 8 bytes, or one whose
+    keys have a fixed width that is not smaller.
+    """
 
     @staticmethod
-    def persistent_key_value_store(name: str) -> KeyValueBytesStoreSupplier:
+    def persistent_key_value_store(name: str, *, prefix_bytes: int | None = None) -> KeyValueBytesStoreSupplier:
         """A store in RocksDB that keeps values only."""
-        return PersistentKeyValueSupplier(_checked(name), DslStoreFormat.PLAIN)
+        return PersistentKeyValueSupplier(_checked(name), DslStoreFormat.PLAIN, prefix_bytes)
 
     @staticmethod
-    def persistent_timestamped_key_value_store(name: str) -> KeyValueBytesStoreSupplier:
+    def persistent_timestamped_key_value_store(
+        name: str, *, prefix_bytes: int | None = None
+    ) -> KeyValueBytesStoreSupplier:
         """A store in RocksDB that keeps values and timestamps."""
-        return PersistentKeyValueSupplier(_checked(name), DslStoreFormat.TIMESTAMPED)
+        return PersistentKeyValueSupplier(_checked(name), DslStoreFormat.TIMESTAMPED, prefix_bytes)
 
     @staticmethod
-    def persistent_timestamped_key_value_store_with_headers(name: str) -> KeyValueBytesStoreSupplier:
+    def persistent_timestamped_key_value_store_with_headers(
+        name: str, *, prefix_bytes: int | None = None
+    ) -> KeyValueBytesStoreSupplier:
         """A store in RocksDB that keeps values, timestamps and headers."""
-        return PersistentKeyValueSupplier(_checked(name), DslStoreFormat.HEADERS)
+        return PersistentKeyValueSupplier(_checked(name), DslStoreFormat.HEADERS, prefix_bytes)
 
     @staticmethod
     def in_memory_key_value_store(name: str) -> KeyValueBytesStoreSupplier:
@@ -395,10 +411,13 @@ class Stores:
 
 @dataclass(frozen=True, slots=True)
 class DslKeyValueParams:
-    """The key-value store that the DSL asks for."""
+    """The key-value store that the DSL asks for; where all its keys have prefixes of ``prefix_bytes`` bytes, it will be
+    scanned for these.
+    """
 
     name: str
     store_format: DslStoreFormat = DslStoreFormat.TIMESTAMPED
+    prefix_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,10 +463,17 @@ class DslStoreSuppliers(ABC):
 
 
 class RocksDBDslStoreSuppliers(DslStoreSuppliers):
-    """Every store in RocksDB."""
+    """Every store in RocksDB.
+
+    :param prefix_seek: whether scans for prefixes of a fixed length go through bloom filters.
+    """
+
+    def __init__(self, *, prefix_seek: bool = True) -> None:
+        self._prefix_seek = prefix_seek
 
     def key_value_store(self, params: DslKeyValueParams) -> KeyValueBytesStoreSupplier:
-        return PersistentKeyValueSupplier(_checked(params.name), params.store_format)
+        prefix_bytes = params.prefix_bytes if self._prefix_seek else None
+        return PersistentKeyValueSupplier(_checked(params.name), params.store_format, prefix_bytes)
 
     def window_store(self, params: DslWindowParams) -> WindowBytesStoreSupplier:
         if params.emit_strategy is EmitStrategy.ON_WINDOW_UPDATE:

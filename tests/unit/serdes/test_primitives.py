@@ -16,11 +16,13 @@ from pykstreams.serdes import (
     FloatSerde,
     IntegerSerde,
     LongSerde,
+    Serdes,
     ShortSerde,
     StringSerde,
     UUIDSerde,
     VoidSerde,
 )
+from pykstreams.serdes.base import fixed_width
 
 
 @pytest.mark.parametrize(("serde", "bits"), [(ShortSerde(), 16), (IntegerSerde(), 32), (LongSerde(), 64)])
@@ -155,3 +157,24 @@ def test_serdes_are_equal_by_their_settings() -> None:
     assert LongSerde() == LongSerde()
     assert StringSerde() != StringSerde("latin-1")
     assert len({LongSerde(), LongSerde(), IntegerSerde()}) == 2
+
+
+@pytest.mark.parametrize(
+    ("serde", "value"),
+    [
+        (Serdes.short(), -1),
+        (Serdes.integer(), 1),
+        (Serdes.long(), 1),
+        (Serdes.float(), 0.5),
+        (Serdes.double(), 0.5),
+        (Serdes.boolean(), False),
+        (Serdes.uuid(), uuid.UUID(int=1)),
+    ],
+)
+def test_serde_tells_the_width_of_its_values(serde: Any, value: Any) -> None:
+    assert fixed_width(serde) == len(serde.serializer.serialize("topic", value))
+
+
+@pytest.mark.parametrize("serde", [Serdes.string(), Serdes.bytes(), Serdes.void(), len, None])
+def test_serde_whose_values_differ_in_width_tells_none(serde: Any) -> None:
+    assert fixed_width(serde) is None

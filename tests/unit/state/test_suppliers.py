@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import ConfigError
 from pykstreams.core.windows import EmitStrategy
+from pykstreams.dsl.materialization import table_params
+from pykstreams.serdes import CombinedKeySerde, JsonCombinedKeySerde, Serdes
+from pykstreams.serdes.defaults import OverDefault
+from pykstreams.serdes.told_topic import ToldTopic
 from pykstreams.state import (
     BuiltInDslStoreSuppliers,
     DslKeyValueParams,
     DslStoreFormat,
     DslWindowParams,
+    RocksDBDslStoreSuppliers,
     StoreBuilder,
     Stores,
 )
+from tests.unit.state.support import Context
 
 
 def test_builder_tells_what_it_was_given_and_cannot_be_changed() -> None:
@@ -109,3 +119,70 @@ def test_windows_that_are_emitted_on_close_are_kept_in_order_of_time(
     assert (on_disk.with_headers, on_disk.metrics_scope) == (headers, "rocksdb-window")
     assert (on_disk.segment_interval_ms, on_disk.retention_ms) == (150_000, 300_000)
     assert (in_memory.in_order_of_time, in_memory.metrics_scope) == (True, "in-memory-window")
+
+
+@pytest.mark.parametrize(
+    ("serde", "prefix_bytes"),
+    [
+        (CombinedKeySerde(Serdes.long(), Serdes.string()), 12),
+        (CombinedKeySerde(Serdes.uuid(), Serdes.string()), 40),
+        (CombinedKeySerde(ToldTopic(Serdes.integer(), "fk"), Serdes.string()), 8),
+        (Serdes.long(), 3),
+    ],
+)
+def test_store_looks_for_prefixes_that_all_its_keys_have(serde: Any, prefix_bytes: int) -> None:
+    supplier = Stores.persistent_key_value_store("orders", prefix_bytes=prefix_bytes)
+
+    assert Stores.key_value_store_builder(supplier, serde, Serdes.string()).build().name == "orders"
+
+
+@pytest.mark.parametrize(
+    ("serde", "told"),
+    [
+        (Serdes.string(), r"StringSerde\(encoding='utf-8'\), and not all of its keys have such a prefix"),
+        (CombinedKeySerde(Serdes.string(), Serdes.long()), "and not all of its keys have such a prefix"),
+        (CombinedKeySerde(Serdes.integer(), Serdes.long()), "and its partial keys have 8"),
+        (Serdes.long(), "and not all of its keys have such a prefix"),
+        (JsonCombinedKeySerde(), "and not all of its keys have such a prefix"),
+    ],
+)
+def test_store_refuses_prefixes_that_not_all_its_keys_have(serde: Any, told: str) -> None:
+    supplier = Stores.persistent_timestamped_key_value_store("orders", prefix_bytes=12)
+    builder = Stores.timestamped_key_value_store_builder(supplier, serde, Serdes.string())
+
+    with pytest.raises(ConfigError, match=f"store 'orders' is to find keys by prefixes of 12 bytes, .*{told}; leave"):
+        builder.build()
+
+
+def test_prefixes_are_checked_against_the_default_serde_when_the_store_is_opened(tmp_path: Path) -> None:
+    supplier = Stores.persistent_timestamped_key_value_store_with_headers("orders", prefix_bytes=12)
+    store = Stores.timestamped_key_value_store_with_headers_builder(supplier, None, Serdes.string()).build()
+
+    with pytest.raises(ConfigError, match="store 'orders' is to find keys by prefixes of 12 bytes"):
+        store.init(Context(tmp_path, {"default.key.serde": Serdes.string()}))
+
+
+def test_prefix_has_a_byte_at_least() -> None:
+    with pytest.raises(ValueError, match="prefix_bytes of store 'orders' is 0; a prefix has at least one byte"):
+        Stores.persistent_key_value_store("orders", prefix_bytes=0)
+
+
+def test_stores_of_the_dsl_seek_prefixes_unless_that_is_switched_off() -> None:
+    params = DslKeyValueParams("s", prefix_bytes=12)
+
+    assert RocksDBDslStoreSuppliers().key_value_store(params) == Stores.persistent_timestamped_key_value_store(
+        "s", prefix_bytes=12
+    )
+    without = RocksDBDslStoreSuppliers(prefix_seek=False).key_value_store(params)
+    assert without == Stores.persistent_timestamped_key_value_store("s")
+
+
+@pytest.mark.parametrize("default", [None, Serdes.long()])
+def test_tables_with_keys_of_two_parts_are_scanned_by_the_first_one(default: Any) -> None:
+    over_default = OverDefault(lambda serde: CombinedKeySerde(serde, serde))
+    config = StreamsConfig({"default.key.serde": default})
+
+    assert table_params("s", CombinedKeySerde(Serdes.long(), Serdes.string()), config).prefix_bytes == 12
+    assert table_params("s", over_default, config).prefix_bytes == (None if default is None else 12)
+    assert table_params("s", Serdes.long(), config).prefix_bytes is None
+    assert table_params("s", None, config).prefix_bytes is None
