@@ -131,7 +131,10 @@ def ship_rows(
             except Exception:  # reported when the row was new, and then it was not shipped
                 gone.clear()
         for gone_key in gone:
-            forward(gone_key, None, timestamp, headers)
+            try:
+                forward(gone_key, None, timestamp, headers)
+            except Exception as error:  # a key that could not be written, and now cannot be deleted
+                fail(error, key, change, timestamp, headers)
         for shipped_key in shipped:
             forward(shipped_key, new, timestamp, headers)
 

@@ -627,6 +627,33 @@ def test_row_whose_extractor_raises_is_out_of_the_join_until_it_is_corrected() -
     ]
 
 
+def test_row_whose_reference_cannot_be_written_is_out_of_the_join_until_it_is_corrected() -> None:
+    builder = StreamsBuilder()
+    table = joined(builder, key_extractor=lambda value: 5 if "5" in value else first_part(value))
+    table.to_stream().to("out", Produced(key_serde=COMBINED))
+
+    def use(run: Run) -> Any:
+        run.put("one", "A", "a")
+        for value in ("A,1", "A,5", "A,2"):
+            run.put("many", "b", value)
+        return run.out()
+
+    go_on = {"processing.exception.handler": LogAndContinueProcessingExceptionHandler}
+    assert run(builder, use, 1, **go_on) == [(("A", "b"), "a+A,1"), (("A", "b"), None), (("A", "b"), "a+A,2")]
+
+
+def test_reference_of_another_type_stops_the_task_with_both_keys() -> None:
+    builder = StreamsBuilder()
+    joined(builder, name="join", key_extractor=lambda value: 5)
+
+    def use(run: Run) -> None:
+        run.put("many", "b", "x")
+
+    message = r"join-sink failed at record many-0 offset 0 .*cannot write 5 of type int .*prefix=5, suffix='b'"
+    with pytest.raises(ProcessingError, match=message):
+        run(builder, use)
+
+
 def test_joiner_that_raises_for_one_row_leaves_the_others() -> None:
     def joiner(one: str, many: str) -> str:
         if "bad" in many:
