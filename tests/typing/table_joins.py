@@ -8,6 +8,7 @@ from pykstreams import (
     KTable,
     Materialized,
     Serdes,
+    TableJoined,
     ValueTransformerContext,
     ValueTransformerWithKey,
 )
@@ -36,6 +37,24 @@ def tables(amounts: KTable[str, int], customers: KTable[str, Customer]) -> None:
     assert_type(either, KTable[str, bool])
     stored = Materialized[str, str]("labelled", value_serde=Serdes.string())
     assert_type(amounts.left_join(customers, label, materialized=stored), KTable[str, str])
+
+
+def foreign_keys(orders: KTable[int, str], customers: KTable[str, Customer]) -> None:
+    named = orders.join(customers, lambda order, customer: customer.name, foreign_key_extractor=str.lower)
+    assert_type(named, KTable[int, str])
+    either = orders.left_join(
+        customers,
+        lambda order, customer: customer is None,
+        foreign_key_extractor=lambda key, order: order if key else None,
+        extractor_with_key=True,
+        table_joined=TableJoined[int, str](name="placed", partitioner=lambda topic, key, value, count: key % count),
+        materialized="placed",
+    )
+    assert_type(either, KTable[int, bool])
+
+
+def wrong_foreign_keys(orders: KTable[int, str], customers: KTable[str, Customer]) -> None:
+    orders.join(customers, lambda a, b: a, foreign_key_extractor=len)  # type: ignore[arg-type]
 
 
 class Aged(ValueTransformerWithKey[str, int, str]):
