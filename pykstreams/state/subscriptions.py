@@ -8,7 +8,7 @@ cache (``SubscriptionStoreFactory``, 4.3.1). The join reads and writes it as byt
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 from pykstreams.core.types import Headers
 from pykstreams.serdes.combined_key import CombinedKey
@@ -47,10 +47,7 @@ class SubscriptionStore(MeteredTimestampedKeyValueStoreWithHeaders[CombinedKey[A
 
     def _close_closures(self) -> None:
         super()._close_closures()
-        self.put_subscription = self.subscriptions = self._closed_to_joins
-
-    def _closed_to_joins(self, *_: Any) -> NoReturn:
-        self._closed()
+        self.put_subscription = self.subscriptions = self._closed
 
 
 def subscription_store(builder: StoreBuilder[SubscriptionStore]) -> SubscriptionStore:

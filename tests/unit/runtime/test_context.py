@@ -118,3 +118,33 @@ def test_a_connected_store_is_given_and_another_is_refused(tmp_path):
     with pytest.raises(StreamsError, match="NODE has no access to store 'theirs'; connected to it: 'mine'"):
         context.get_state_store("theirs")
     bench.task.close()
+
+
+def test_operators_of_one_task_share_what_the_first_of_them_made():
+    found = []
+
+    def build(context):
+        found.append(context.shared("pair", list))
+        return context.forward
+
+    for _ in range(2):
+        TaskBench(source("SOURCE", "in", children=("A",)), node("A", Operator(build), "B"), node("B", Operator(build)))
+
+    assert found[0] is found[1]
+    assert found[2] is found[3]
+    assert found[0] is not found[2]
+
+
+def test_operators_may_ask_for_partitions_and_count_what_they_drop_in_silence(caplog):
+    found = []
+
+    def build(context):
+        found.append(context)
+        return context.forward
+
+    bench = TaskBench(source("SOURCE", "in", children=("NODE",)), node("NODE", Operator(build)), partition_count=12)
+    (context,) = found
+    context.count_dropped()
+
+    assert (context.partition_count("topic"), context.default_partition(b"21", 12)) == (12, 0)
+    assert (bench.dropped, caplog.records) == (1, [])
