@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pykstreams.core.windows import EmitStrategy, Windowed
@@ -378,6 +378,19 @@ def folders() -> Iterator[Path]:
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(steps=STEPS, few=st.sampled_from([0, 300]))
+@example(  # rows that are older than those on disk, put after a commit
+    steps=[
+        ("put", "a", 129_999, 1),
+        ("commit",),
+        ("put", "ab", 0, 1),
+        ("flush",),
+        ("put", "a\0\0\0\0", 14, None),
+        ("put", "a\0", 129_999, None),
+        ("put", "é", 14, None),
+        ("reopen",),
+    ],
+    few=300,
+)
 def test_window_store_equals_a_dict_with_a_retention(
     folders: Path, kind: Kind, steps: list[tuple[Any, ...]], few: int
 ) -> None:
