@@ -40,7 +40,12 @@ class ReferencePartitioner:
     def of_keys(self, inner: Callable[[Any], Any]) -> ReferencePartitioner:
         """The partitioner of keys of which ``inner(key)`` is partitioned by this one."""
         reference = self._reference
-        return ReferencePartitioner(lambda key: reference(inner(key)), self._serializer)
+
+        def reference_of(key: Any) -> Any:
+            part = inner(key)
+            return None if part is None else reference(part)
+
+        return ReferencePartitioner(reference_of, self._serializer)
 
     def over_default(
         self, default: Callable[[], Serde[Any]], choose: Callable[[bytes, int], int]

@@ -21,8 +21,7 @@ from pykstreams import (
     Topology,
     Windowed,
 )
-from pykstreams.errors import LogAndContinueProcessingExceptionHandler, ProcessingError, SerdeError
-from pykstreams.processors.mapped_rows import MappedKeySerde
+from pykstreams.errors import LogAndContinueProcessingExceptionHandler, ProcessingError
 from pykstreams.processors.selected_keys import COLLISIONS
 from pykstreams.serdes import TimeWindowedSerde
 from pykstreams.testing import TopologyTestDriver
@@ -175,11 +174,6 @@ def test_repartition_topics_are_not_compacted_and_the_stores_have_changelogs() -
         "app-other-STATE-STORE-0000000003-changelog": "compact",
         "app-this-STATE-STORE-0000000000-changelog": "compact",
     }
-
-
-def test_record_of_somebody_else_in_the_repartition_topic_is_refused_with_its_header_named() -> None:
-    with pytest.raises(SerdeError, match="has no header 'mapped-key'"):
-        MappedKeySerde(Serdes.string(), Serdes.string()).deserialize("t", b"a", ())
 
 
 # Selected keys

@@ -1,0 +1,45 @@
+"""What a non-key join writes for itself: numbered results, and rows with their mapped key in a header."""
+
+from __future__ import annotations
+
+import pytest
+
+from pykstreams.errors import SerdeError
+from pykstreams.processors.mapped_rows import MappedKey, MappedKeySerde, without_mapped_key
+from pykstreams.processors.selected_keys import Numbered, NumberedSerde
+from pykstreams.serdes import CombinedKey, LongSerde, Serdes, StringSerde
+
+NUMBERED = NumberedSerde(StringSerde())
+MAPPED = MappedKeySerde(LongSerde(), StringSerde())
+
+
+def test_numbered_result_has_its_number_in_front() -> None:
+    assert NUMBERED.serialize("t", Numbered(3, "a")) == b"\0\0\0\0\0\0\0\3a"
+    assert NUMBERED.deserialize("t", b"\0\0\0\0\0\0\0\3a") == Numbered(3, "a")
+    assert NUMBERED.serialize("t", None) is None
+    assert NUMBERED.deserialize("t", None) is None
+
+
+def test_what_is_no_numbered_result_is_refused() -> None:
+    with pytest.raises(SerdeError, match="expected a number of 8 bytes and a result"):
+        NUMBERED.deserialize("t", b"\0\3a")
+    with pytest.raises(SerdeError, match="the inner serde gives no bytes"):
+        NumberedSerde(Serdes.from_functions(lambda data: None, bytes)).serialize("t", Numbered(0, b"a"))  # type: ignore[arg-type, return-value]
+
+
+def test_mapped_key_is_read_from_the_last_header_of_its_name() -> None:
+    headers = (("mapped-key", b"mine"), ("trace", b"7"), ("mapped-key", b"\0\0\0\0\0\0\0\5"))
+
+    assert MAPPED.serialize("t", MappedKey(5, "a", b"\0\0\0\0\0\0\0\5"), headers) == b"a"
+    assert MAPPED.deserialize("t", b"a", headers) == CombinedKey(5, "a")
+    assert without_mapped_key(headers) == headers[:2]
+    assert without_mapped_key((("trace", b"7"),)) == (("trace", b"7"),)
+
+
+def test_null_header_is_a_row_without_mapped_key() -> None:
+    assert MAPPED.deserialize("t", b"a", (("mapped-key", None),)) == CombinedKey(None, "a")
+
+
+def test_record_without_the_header_is_refused_with_the_name_of_the_header() -> None:
+    with pytest.raises(SerdeError, match="has no header 'mapped-key'; only this application may write"):
+        MAPPED.deserialize("t", b"a", ())
