@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 
@@ -85,7 +85,7 @@ class PersistentKeyValueSupplier(KeyValueBytesStoreSupplier):
 
     name: str
     format: DslStoreFormat
-    prefix_bytes: int | None = None
+    prefix_bytes: int | None = field(default=None, kw_only=True)
     metrics_scope = "rocksdb"
 
     def __post_init__(self) -> None:
@@ -145,21 +145,21 @@ class Stores:
     @staticmethod
     def persistent_key_value_store(name: str, *, prefix_bytes: int | None = None) -> KeyValueBytesStoreSupplier:
         """A store in RocksDB that keeps values only."""
-        return PersistentKeyValueSupplier(_checked(name), DslStoreFormat.PLAIN, prefix_bytes)
+        return PersistentKeyValueSupplier(_checked(name), DslStoreFormat.PLAIN, prefix_bytes=prefix_bytes)
 
     @staticmethod
     def persistent_timestamped_key_value_store(
         name: str, *, prefix_bytes: int | None = None
     ) -> KeyValueBytesStoreSupplier:
         """A store in RocksDB that keeps values and timestamps."""
-        return PersistentKeyValueSupplier(_checked(name), DslStoreFormat.TIMESTAMPED, prefix_bytes)
+        return PersistentKeyValueSupplier(_checked(name), DslStoreFormat.TIMESTAMPED, prefix_bytes=prefix_bytes)
 
     @staticmethod
     def persistent_timestamped_key_value_store_with_headers(
         name: str, *, prefix_bytes: int | None = None
     ) -> KeyValueBytesStoreSupplier:
         """A store in RocksDB that keeps values, timestamps and headers."""
-        return PersistentKeyValueSupplier(_checked(name), DslStoreFormat.HEADERS, prefix_bytes)
+        return PersistentKeyValueSupplier(_checked(name), DslStoreFormat.HEADERS, prefix_bytes=prefix_bytes)
 
     @staticmethod
     def in_memory_key_value_store(name: str) -> KeyValueBytesStoreSupplier:
@@ -473,7 +473,7 @@ class RocksDBDslStoreSuppliers(DslStoreSuppliers):
 
     def key_value_store(self, params: DslKeyValueParams) -> KeyValueBytesStoreSupplier:
         prefix_bytes = params.prefix_bytes if self._prefix_seek else None
-        return PersistentKeyValueSupplier(_checked(params.name), params.store_format, prefix_bytes)
+        return PersistentKeyValueSupplier(_checked(params.name), params.store_format, prefix_bytes=prefix_bytes)
 
     def window_store(self, params: DslWindowParams) -> WindowBytesStoreSupplier:
         if params.emit_strategy is EmitStrategy.ON_WINDOW_UPDATE:
