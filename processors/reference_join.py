@@ -18,7 +18,7 @@ from pykstreams.core.errors import SerdeError
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, ValueJoiner
 from pykstreams.processors.referred_row_check import ReferredRowCheck
-from pykstreams.processors.shipped_rows import ReferenceKeys
+from pykstreams.processors.shipped_rows import OUT_OF_ORDER, ReferenceKeys
 from pykstreams.processors.table_view import ReadRow, TableView
 
 
@@ -140,6 +140,9 @@ class JoinReferred:
                 drop("the key of a row to join is null")
                 return
             new, old, newest = change
+            if not newest:
+                drop(OUT_OF_ORDER)
+                return
             if new is None and old is None:
                 return
             found = False
@@ -158,7 +161,7 @@ class JoinReferred:
                     fail(error, key, change, timestamp, headers)
                     continue
                 time = row[2] if row[2] > timestamp else timestamp
-                forward(result_key, (joined, joined_old, newest), time, headers)
+                forward(result_key, (joined, joined_old, True), time, headers)
             if found or not keeps_unreferred:
                 return
             try:
@@ -166,7 +169,7 @@ class JoinReferred:
             except Exception as error:
                 fail(error, key, change, timestamp, headers)
                 return
-            forward(result_key, (joined, joined_old, newest), timestamp, headers)
+            forward(result_key, (joined, joined_old, True), timestamp, headers)
 
         return process
 

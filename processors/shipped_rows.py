@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
 from pykstreams.serdes.combined_key import CombinedKey
+
+OUT_OF_ORDER: Final = "a change to join is older than the newest of its row"
 
 References: TypeAlias = Callable[[Any, Any], Iterable[Any]]
 """(key, value) of a row -> the keys of the rows that it refers to"""
@@ -52,7 +54,7 @@ class ShipRows:
     For a change come first the deletions, of the references that only the old row has, then the new row. A null
     reference is dropped and counted, once, when the row that has it comes; with ``keeps_null`` it is a reference like
     others, to a row that never is there. References of different types are never equal (``1`` and ``True`` have
-    different bytes).
+    different bytes). A change that is older than the newest of its row, which only versioned tables know, is dropped.
 
     Where ``references`` raises and the processing exception handler goes on, the row has no references: what was
     shipped before is deleted, and nothing is left behind that later changes would not find.
@@ -110,7 +112,10 @@ def ship_rows(
     fail, drop = context.fail, context.drop
 
     def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
-        new, old, _ = change
+        new, old, newest = change
+        if not newest:
+            drop(OUT_OF_ORDER)
+            return
         current: list[Any] = []
         gone: list[Any] = []
         try:

@@ -202,6 +202,14 @@ def test_row_that_was_found_by_the_prefix_of_another_is_an_error_where_prefixes_
     )
 
 
+def test_change_that_is_older_than_the_newest_is_dropped() -> None:
+    join = Join().with_rows({("a", 1): ("x", 0)}, {})
+    join.context.start(JoinReferred(join.join))("a", ("new", "old", False), 5, HEADERS)
+
+    assert join.context.forwarded == []
+    assert join.context.dropped == ["a change to join is older than the newest of its row"]
+
+
 def test_null_key_is_dropped() -> None:
     join = Join()
     join.change_referred(None, "new")

@@ -61,6 +61,14 @@ def test_null_reference_is_dropped_once_and_not_again_when_the_row_goes() -> Non
     assert context.dropped == ["a row refers to null"]
 
 
+def test_change_that_is_older_than_the_newest_is_dropped() -> None:
+    context = FakeOperatorContext()
+    context.start(ShipRows(letters))("k", ("a", "b", False), 5, HEADERS)
+
+    assert context.forwarded == []
+    assert context.dropped == ["a change to join is older than the newest of its row"]
+
+
 def test_references_of_different_types_are_never_equal() -> None:
     found = shipped(True, 1, references=lambda key, value: [value])
 
