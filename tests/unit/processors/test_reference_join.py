@@ -81,6 +81,12 @@ def test_changed_row_is_joined_with_all_that_refer_to_it() -> None:
     ]
 
 
+def test_row_that_refers_to_nothing_is_joined_with_none_where_it_is_kept() -> None:
+    found = Join(keeps_unmatched=True).change_shipped((None, 1), "new", "old")
+
+    assert found == [((None, 1), ("None+new", "None+old", True), 5, HEADERS)]
+
+
 def test_old_values_are_left_out_unless_asked_for() -> None:
     join = Join().with_rows({("a", 1): ("x", 0)}, {"a": ("A", 0)})
 

@@ -69,6 +69,15 @@ def test_change_that_is_older_than_the_newest_is_dropped() -> None:
     assert context.dropped == ["a change to join is older than the newest of its row"]
 
 
+def test_rows_without_reference_are_shipped_where_a_join_keeps_them() -> None:
+    assert shipped("-a", "b", keeps_null=True) == [
+        (("b", "k"), None),
+        ((None, "k"), "-a"),
+        (("a", "k"), "-a"),
+    ]
+    assert shipped(None, "-", keeps_null=True) == [((None, "k"), None)]
+
+
 def test_references_of_different_types_are_never_equal() -> None:
     found = shipped(True, 1, references=lambda key, value: [value])
 
