@@ -17,7 +17,7 @@ from rich.console import Console
 
 from benchmarks import settings
 from benchmarks.broker import benchmark_broker
-from benchmarks.figures import Figures, measure
+from benchmarks.figures import Figures, measure, parts
 from benchmarks.process import Run, run_program
 from benchmarks.programs.java import java_command
 from benchmarks.programs.job import Job
@@ -39,19 +39,23 @@ def main() -> int:
         filled: set[str] = set()
         for name in arguments.workloads:
             workload = WORKLOADS[name]
-            for topic, payloads in workload.inputs(arguments.records).items():
+            records = min(arguments.records, workload.most or arguments.records)
+            for topic, payloads in workload.inputs(records).items():
                 if topic not in filled:
                     console.print(f"filling {topic}", highlight=False)
                     topics.create(topic)
                     topics.fill(topic, payloads)
                     filled.add(topic)
-            reads = _count_reads(brokers, topics, workload, commands, arguments.records)
+            reads = _count_reads(brokers, topics, workload, commands, records)
             by_program = results[name] = {program: [] for program in commands}
+            updated: dict[str, list[Figures]] = {program: [] for program in commands}
             for number in range(1, arguments.runs + 1):
                 for program, command in commands.items():
-                    figures = _run(
-                        brokers, topics, workload, command, f"bench-{program}-{name}-{number}", arguments.records
+                    figures, update = _run(
+                        brokers, topics, workload, command, f"bench-{program}-{name}-{number}", records
                     )
+                    if update is not None:
+                        updated[program].append(update)
                     by_program[program].append(replace(figures, reads_per_record=reads.get(program)))
                     console.print(
                         f"{name} {number}/{arguments.runs} {program}: {figures.records_per_second:,.0f} records/s, "
@@ -60,6 +64,11 @@ def main() -> int:
                     )
                 _check(workload, by_program)
             console.print(table(workload, by_program))
+            if workload.updates is not None:
+                results[f"{name}-updates"] = updated
+                console.print(
+                    table(replace(workload, name=f"{name}-updates", title="update of each right row"), updated)
+                )
             if workload.other_way_of in results:
                 told = comparison(workload, results[workload.other_way_of], by_program)
                 console.print(told, highlight=False)
@@ -70,11 +79,17 @@ def main() -> int:
 
 def _run(
     brokers: str, topics: Topics, workload: Workload, command: Sequence[str], application_id: str, records: int
-) -> Figures:
-    """One run, on topics and a state directory of its own."""
+) -> tuple[Figures, Figures | None]:
+    """One run, on topics and a state directory of its own, and what the updates in it took, if there are any."""
     run, output = _watch(brokers, topics, workload, command, application_id, records)
-    rate, cpu = measure(run.points, whole=workload.restores)
-    return Figures(rate * workload.sources, cpu / workload.sources, run.peak_mb, output)
+    if workload.updates is None:
+        rate, cpu = measure(run.points, whole=workload.restores)
+        return Figures(rate * workload.sources, cpu / workload.sources, run.peak_mb, output), None
+    load, update = parts(run.points, records)
+    return (
+        Figures(*measure(load, whole=True), run.peak_mb, output),
+        Figures(*measure(update, whole=True), run.peak_mb, output),
+    )
 
 
 def _count_reads(
@@ -107,13 +122,15 @@ def _watch(
     A record counts as done when as many are done in each of the topics.
     """
     workload.prepare(topics, application_id, records)
-    measured = [*workload.source_topics, *(f"{application_id}-{topic}" for topic in workload.through)]
+    measured = [f"{application_id}-{topic}" for topic in workload.through]
+    if workload.updates is None:
+        measured += workload.source_topics
     with tempfile.TemporaryDirectory(prefix="bench-state-") as state:
         job = Job(
             workload=workload.name,
             brokers=brokers,
             application_id=application_id,
-            source=workload.source,
+            source=workload.source_of(application_id),
             sink=f"{application_id}-output",
             measured=",".join(measured),
             state_dir=state,
@@ -123,7 +140,11 @@ def _watch(
             linger_ms=str(settings.LINGER_MS),
             count_reads="yes" if count_reads else "no",
         )
-        run = run_program(command, job, records // workload.sources)
+        if workload.updates is None:
+            run = run_program(command, job, records // workload.sources)
+        else:
+            update = partial(workload.update, topics, application_id, records, 2)
+            run = run_program(command, job, records, then=update, more=records)
     output = topics.count(job.sink)
     topics.remove(application_id)
     return run, output

@@ -60,6 +60,18 @@ def measure(points: Sequence[Point], *, whole: bool) -> tuple[float, float]:
     return rate, cpu
 
 
+def parts(points: Sequence[Point], records: int) -> tuple[Sequence[Point], Sequence[Point]]:
+    """The points of a run up to the one with so many records, from the first that has some, and those from there on.
+
+    >>> load, update = parts([Point(done, 0, 0) for done in (0, 3, 5, 5, 8, 10)], 5)
+    >>> [point.records for point in load], [point.records for point in update]
+    ([3, 5], [5, 8, 10])
+    """
+    loaded = [number for number, point in enumerate(points) if point.records == records]
+    begun = next(number for number, point in enumerate(points) if point.records > 0)
+    return points[min(begun, loaded[0] - 1) : loaded[0] + 1], points[loaded[-1] :]
+
+
 def middle(values: Iterable[float | None]) -> float | None:
     """The median of what is known."""
     known = [value for value in values if value is not None]

@@ -37,8 +37,10 @@ class Run(NamedTuple):
     """Reads of stores, where they were counted."""
 
 
-def run_program(command: Sequence[str], job: Job, records: int) -> Run:
-    """Starts a program, waits until it is done with so many records, and ends it.
+def run_program(
+    command: Sequence[str], job: Job, records: int, *, then: Callable[[], None] | None = None, more: int = 0
+) -> Run:
+    """Starts a program, waits until it is done with so many records, and ends it; ``then`` makes ``more`` before.
 
     Raises ``RuntimeError`` with the end of the program's log when it stops early or hangs.
     """
@@ -55,6 +57,10 @@ def run_program(command: Sequence[str], job: Job, records: int) -> Run:
             if point is None:
                 continue
             points.append(point)
+            if then is not None and point.records == records:
+                then()
+                then, records = None, records + more
+                continue
             if point.records > records:
                 raise RuntimeError(f"{command[-1]} reports {point.records} of {records} records; it worked twice")
             if point.records == records:

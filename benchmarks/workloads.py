@@ -12,7 +12,7 @@ from typing import TypedDict
 
 from benchmarks.settings import CACHE_BYTES, DEFAULT_CACHE_BYTES
 from benchmarks.topics.fill import Topics
-from benchmarks.topics.payloads import Payload, customers, json_events, string_events, totals
+from benchmarks.topics.payloads import Payload, customers, json_events, orders, products, string_events, totals
 
 
 class _Rules(TypedDict):
@@ -40,6 +40,13 @@ class Workload:
     """Whether a further run, which is not timed, counts the reads of stores."""
     other_way_of: str | None = None
     """The workload that does the same work in another way; it runs before."""
+    updates: Callable[[int, int], Iterator[Payload]] | None = None
+    """(records, version) -> rows of the table. The first version is there from the start, the second is written when
+    all records are done, and measured apart: it gives as many results again. A record is done when its result is, so
+    only ``through`` is looked at; all topics belong to one run.
+    """
+    most: int | None = None
+    """How many records it has at most."""
     cache_bytes: int = CACHE_BYTES
     changelog: str | None = None
     """The store whose changelog is filled before each run, when restoring it is the work."""
@@ -53,6 +60,15 @@ class Workload:
         """The topic that a program reads."""
         return f"bench-input-{self.events.__name__.replace('_', '-') if self.events else 'empty'}"
 
+    def source_of(self, application_id: str) -> str:
+        """The topic that a program reads in one run."""
+        return self.source if self.updates is None else f"{application_id}-input"
+
+    def update(self, topics: Topics, application_id: str, records: int, version: int) -> None:
+        """Writes a version of all rows of the table."""
+        if self.updates is not None:
+            topics.fill(f"{self.source_of(application_id)}-table", self.updates(records, version))
+
     @property
     def source_topics(self) -> tuple[str, ...]:
         """The topics that hold the records."""
@@ -61,7 +77,9 @@ class Workload:
         return tuple(f"{self.source}-{number}" for number in range(1, self.sources + 1))
 
     def inputs(self, records: int) -> dict[str, Iterable[Payload]]:
-        """What the programs read, by topic."""
+        """What the programs read, by topic, in all runs."""
+        if self.updates is not None:
+            return {}
         if self.sources > 1:
             each = records // self.sources
             return {topic: json_events(each, seed) for seed, topic in enumerate(self.source_topics)}
@@ -73,6 +91,12 @@ class Workload:
     def prepare(self, topics: Topics, application_id: str, records: int) -> None:
         """Makes what one run needs besides the input."""
         topics.create(f"{application_id}-output")
+        if self.updates is not None and self.events is not None:
+            source = self.source_of(application_id)
+            topics.create(source)
+            topics.create(f"{source}-table")
+            topics.fill(source, self.events(records))
+            self.update(topics, application_id, records, 1)
         if self.changelog is not None:
             name = f"{application_id}-{self.changelog}-changelog"
             topics.create(name, compacted=True)
@@ -92,6 +116,16 @@ WORKLOADS = {
         Workload("w3", "re-key through a repartition topic and count", json_events, through=("by-user-repartition",)),
         Workload("w4", "count in windows of a minute: RocksDB, changelog", json_events),
         Workload("w5", "join a stream with a table: RocksDB", json_events, table=customers, same_output=True),
+        Workload(
+            "w6",
+            "foreign-key join, uncached",
+            orders,
+            updates=products,
+            through=("priced-subscription-response-topic",),
+            most=200_000,
+            cache_bytes=0,
+            same_output=True,
+        ),
         Workload("cogroup", "three streams into one store, uncached: cogroup", json_events, **_CUSTOMERS),
         Workload(
             "cogroup-joins",

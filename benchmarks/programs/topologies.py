@@ -127,6 +127,35 @@ def join_table(source: str, sink: str) -> Topology:
 NO_TOTAL: Event = {"count": 0, "sum": 0}
 
 
+def join_foreign_key(source: str, sink: str) -> Topology:
+    """w6."""
+
+    def price(order: Event, product: Event) -> Event:
+        return {
+            "id": order["id"],
+            "name": product["name"],
+            "quantity": order["quantity"],
+            "version": product["version"],
+        }
+
+    builder = StreamsBuilder()
+    read = Consumed(key_serde=text, value_serde=json)
+    orders = builder.table(source, read, materialized=Materialized("orders"))
+    products = builder.table(f"{source}-table", read, materialized=Materialized("products"))
+    (
+        orders.join(
+            products,
+            price,
+            foreign_key_extractor=lambda order: order["product"],
+            name="priced",
+            materialized=Materialized("priced-orders", key_serde=text, value_serde=json),
+        )
+        .to_stream()
+        .to(sink, Produced(key_serde=text, value_serde=json))
+    )
+    return builder.build()
+
+
 def customers_by_cogroup(source: str, sink: str) -> Topology:
     """cogroup."""
 
@@ -195,6 +224,7 @@ TOPOLOGIES: dict[str, Callable[[str, str], Topology]] = {
     "w3": count_by_user,
     "w4": count_by_minute,
     "w5": join_table,
+    "w6": join_foreign_key,
     "cogroup": customers_by_cogroup,
     "cogroup-joins": customers_by_joins,
     "restore": aggregate,

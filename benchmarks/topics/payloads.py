@@ -18,6 +18,9 @@ Payload: TypeAlias = tuple[bytes, bytes, int]
 
 SPAN_MS = 600_000
 
+ORDERS_EACH = 10
+"""How many orders there are of each product."""
+
 
 def json_events(count: int, seed: int = 7) -> Iterator[Payload]:
     """Events of random customers, as JSON objects of six fields."""
@@ -41,6 +44,23 @@ def customers() -> Iterator[Payload]:
     before = int(time.time() * 1000) - 3 * SPAN_MS
     for key in range(KEYS):
         yield customer(key), b'{"name":"name-%08d","tier":%d}' % (key, key % 7), before
+
+
+def orders(count: int) -> Iterator[Payload]:
+    """Rows of the table of orders, ten for each product: each of another product than the one before."""
+    first = int(time.time() * 1000) - 2 * SPAN_MS
+    products = max(count // ORDERS_EACH, 1)
+    for number in range(count):
+        value = b'{"id":%d,"product":"product-%06d","quantity":%d}' % (number, number * 7919 % products, number % 9)
+        yield b"order-%09d" % number, value, first + number * SPAN_MS // count
+
+
+def products(orders: int, version: int) -> Iterator[Payload]:
+    """Rows of the table of products for so many orders; the first version is earlier than all orders."""
+    now = int(time.time() * 1000)
+    for number in range(max(orders // ORDERS_EACH, 1)):
+        value = b'{"name":"name-%08d","version":%d}' % (number, version)
+        yield b"product-%06d" % number, value, now - 3 * SPAN_MS if version == 1 else now
 
 
 def customer(number: int) -> bytes:

@@ -12,6 +12,7 @@ import org.apache.kafka.streams.kstream.KGroupedStream;
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.kstream.TableJoined;
 import org.apache.kafka.streams.kstream.TimeWindows;
 import org.apache.kafka.streams.kstream.WindowedSerdes;
 import org.apache.kafka.streams.state.KeyValueStore;
@@ -61,6 +62,24 @@ final class Workloads {
     public long tier;
   }
 
+  static final class Order {
+    public long id;
+    public String product;
+    public long quantity;
+  }
+
+  static final class Product {
+    public String name;
+    public long version;
+  }
+
+  static final class PricedOrder {
+    public long id;
+    public String name;
+    public long quantity;
+    public long version;
+  }
+
   static Topology build(String workload, String source, String sink) {
     StreamsBuilder builder = new StreamsBuilder();
     switch (workload) {
@@ -70,6 +89,7 @@ final class Workloads {
       case "w3" -> countByUser(builder, source, sink);
       case "w4" -> countByMinute(builder, source, sink);
       case "w5" -> joinTable(builder, source, sink);
+      case "w6" -> joinForeignKey(builder, source, sink);
       case "cogroup" -> customersByCogroup(builder, source, sink);
       case "cogroup-joins" -> customersByJoins(builder, source, sink);
       default -> throw new IllegalArgumentException("no such workload: " + workload);
@@ -203,6 +223,38 @@ final class Workloads {
 
   private static <T> Materialized<String, T, KeyValueStore<Bytes, byte[]>> stored(String name, Serde<T> values) {
     return Materialized.<String, T, KeyValueStore<Bytes, byte[]>>as(name).withKeySerde(TEXT).withValueSerde(values);
+  }
+
+  private static void joinForeignKey(StreamsBuilder builder, String source, String sink) {
+    Serde<PricedOrder> priced = JsonSerde.of(PricedOrder.class);
+    KTable<String, Order> orders =
+        builder.table(
+            source,
+            Consumed.with(TEXT, JsonSerde.of(Order.class)),
+            Materialized.<String, Order, KeyValueStore<Bytes, byte[]>>as("orders"));
+    KTable<String, Product> products =
+        builder.table(
+            source + "-table",
+            Consumed.with(TEXT, JsonSerde.of(Product.class)),
+            Materialized.<String, Product, KeyValueStore<Bytes, byte[]>>as("products"));
+    orders
+        .join(
+            products,
+            order -> order.product,
+            (order, product) -> {
+              PricedOrder result = new PricedOrder();
+              result.id = order.id;
+              result.name = product.name;
+              result.quantity = order.quantity;
+              result.version = product.version;
+              return result;
+            },
+            TableJoined.as("priced"),
+            Materialized.<String, PricedOrder, KeyValueStore<Bytes, byte[]>>as("priced-orders")
+                .withKeySerde(TEXT)
+                .withValueSerde(priced))
+        .toStream()
+        .to(sink, Produced.with(TEXT, priced));
   }
 
   private Workloads() {}
