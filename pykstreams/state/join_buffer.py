@@ -20,11 +20,10 @@ from collections.abc import Callable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, TypeAlias
 
-from pykstreams.core.errors import InvalidStateStoreError, ProcessorStateError
+from pykstreams.core.errors import ProcessorStateError
 from pykstreams.state.buffer_values import BufferValue, pack, read_v3
-from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.engine import Engine
-from pykstreams.state.layout import PLAIN
+from pykstreams.state.engine_store import EngineStore
 from pykstreams.state.record_context import RawContext
 from pykstreams.state.rocksdb import RocksDbEngine
 from pykstreams.state.rows import null_key
@@ -41,7 +40,7 @@ _SEQUENCE: Final = struct.Struct(">i")
 _LAST_SEQUENCE: Final = 2**31 - 1
 
 
-class JoinBuffer(TaskStore):
+class JoinBuffer(EngineStore):
     """The store, which only its join uses; made by ``join_buffer``.
 
     :param topic: what serdes are told as their topic: the name of the join.
@@ -50,39 +49,20 @@ class JoinBuffer(TaskStore):
     def __init__(
         self, name: str, key_serde: Any, value_serde: Any, grace_ms: int, topic: str, engine: Engine, *, logging: bool
     ) -> None:
-        self._name = name
+        super().__init__(name, engine)
         self._serdes = key_serde, value_serde
         self._grace_ms = grace_ms
         self._topic = topic
-        self._engine = engine
         self._logging = logging
         self._log: ChangelogWriter | None = None
-        self._open = False
         self._begun = False
         self._stream_time = -1
         self._sequence = 0
         self._times: list[int] = []
         self._known_times: set[int] = set()
 
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def persistent(self) -> bool:
-        return self._engine.persistent
-
-    @property
-    def is_open(self) -> bool:
-        return self._open
-
-    @property
-    def uncommitted_bytes(self) -> int:
-        """About how many bytes wait for the next commit."""
-        return self._engine.uncommitted_bytes
-
     def init(self, context: StoreContext, root: TaskStore | None = None) -> None:
-        codec = bound_codec(self._name, *self._serdes, PLAIN, context, topic=self._topic)
+        codec = bound_codec(self._name, *self._serdes, self.layout, context, topic=self._topic)
         self._encode_key, self._decode_key = codec.encode_key, codec.decode_key
         self._encode, self._decode = codec.encode_value, codec.decode_value
         self._current = context.current
@@ -136,32 +116,17 @@ class JoinBuffer(TaskStore):
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
         self._begun = False
-        self._engine.write(PLAIN.restored(ChangelogColumns.of(rows)))
-
-    def end_restore(self) -> None:
-        self._engine.end_restore()
-
-    def flush_cache(self) -> None:
-        """There is no cache."""
-
-    def commit(self, changelog_offset: int | None) -> None:
-        self._engine.commit(changelog_offset)
-
-    def committed_offset(self) -> int | None:
-        return self._engine.committed_offset()
+        super().restore(rows)
 
     def close(self) -> None:
-        if self._open:
-            self._open = False
-            self._begun = False
-            self._engine.close()
+        self._begun = False
+        super().close()
 
     def _begin(self) -> None:
         """Reads once what waits from before: its times, and how far time and sequence have come."""
         if self._begun:
             return
-        if not self._open:
-            raise InvalidStateStoreError(f"store {self._name!r} is not open: its task was closed or not yet started")
+        self._check_open()
         self._sequence = 0
         self._known_times.clear()
         for key, _ in self._engine.scan(None, None, False):

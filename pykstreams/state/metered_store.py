@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from pykstreams.core.errors import InvalidStateStoreError
 from pykstreams.state.caching import UNSET, CachingStore
-from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.changelogging import record_being_processed
 from pykstreams.state.engine import BytesStore, Engine
-from pykstreams.state.layout import NO_TIMESTAMP, PLAIN, Layout
+from pykstreams.state.engine_store import EngineStore
+from pykstreams.state.layout import NO_TIMESTAMP
 from pykstreams.state.public_values import public_values
 from pykstreams.state.rows import RowCodec, null_key
-from pykstreams.state.store import ChangelogRow, FlushListener, StoreContext, TaskStore
+from pykstreams.state.store import FlushListener, StoreContext, TaskStore
 from pykstreams.state.store_serdes import bound_codec
 
 
@@ -25,10 +24,8 @@ class Layers(NamedTuple):
     cache: CachingStore | None
 
 
-class MeteredStore(TaskStore):
+class MeteredStore(EngineStore):
     """A store as it is handed out; ``open_layers`` opens what lies below it."""
-
-    layout: Layout = PLAIN
 
     def __init__(
         self,
@@ -38,28 +35,9 @@ class MeteredStore(TaskStore):
         engine: Engine,
         open_layers: Callable[[StoreContext, RowCodec], Layers],
     ) -> None:
-        self._name = name
+        super().__init__(name, engine)
         self._serdes = key_serde, value_serde
-        self._engine = engine
         self._open_layers = open_layers
-        self._open = False
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def persistent(self) -> bool:
-        return self._engine.persistent
-
-    @property
-    def is_open(self) -> bool:
-        return self._open
-
-    @property
-    def uncommitted_bytes(self) -> int:
-        """About how many bytes wait for the next commit, those in the cache apart."""
-        return self._engine.uncommitted_bytes
 
     def init(self, context: StoreContext, root: TaskStore | None = None) -> None:
         codec = bound_codec(self._name, *self._serdes, self.layout, context)
@@ -71,21 +49,9 @@ class MeteredStore(TaskStore):
         self._make_closures()
         self._open = True
 
-    def restore(self, rows: Sequence[ChangelogRow]) -> None:
-        self._engine.write(self.layout.restored(ChangelogColumns.of(rows)))
-
-    def end_restore(self) -> None:
-        self._engine.end_restore()
-
     def flush_cache(self) -> None:
         if self._cache is not None:
             self._cache.flush()
-
-    def commit(self, changelog_offset: int | None) -> None:
-        self._engine.commit(changelog_offset)
-
-    def committed_offset(self) -> int | None:
-        return self._engine.committed_offset()
 
     def close(self) -> None:
         if not self._open:
@@ -135,13 +101,3 @@ class MeteredStore(TaskStore):
         if key is None:
             raise null_key(self._name)
         return self._codec.encode_key(key, ())
-
-    def _check_open(self) -> None:
-        if not self._open:
-            self._closed()
-
-    def _closed(self, *_: Any) -> NoReturn:
-        raise InvalidStateStoreError(
-            f"store {self._name!r} is not open: it belongs to a task that was closed, moved, or not yet started; "
-            "ask the context for the store again"
-        )

@@ -13,17 +13,15 @@ no headers.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final, cast
 
-from pykstreams.core.errors import InvalidStateStoreError
-from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.changelogging import ChangeLogging
 from pykstreams.state.engine import BytesStore, Engine
-from pykstreams.state.layout import PLAIN
+from pykstreams.state.engine_store import EngineStore
 from pykstreams.state.rows import KeyEncoder
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.store import ChangelogRow, RawRow, StoreContext, TaskStore
+from pykstreams.state.store import RawRow, StoreContext, TaskStore
 from pykstreams.state.store_serdes import bound_codec
 
 _PLACE: Final = struct.Struct(">q?")
@@ -64,38 +62,19 @@ class JoinProgress:
         return self.earliest + look_ahead < self.stream_time
 
 
-class WaitingRecords(TaskStore):
+class WaitingRecords(EngineStore):
     """The store, which only the two sides of its join use; made by ``waiting_records``."""
 
     def __init__(self, name: str, serdes: tuple[Any, Any, Any], engine: Engine, *, logging: bool) -> None:
-        self._name = name
+        super().__init__(name, engine)
         self._serdes = serdes
-        self._engine = engine
         self._logging = logging
-        self._open = False
         self.progress = JoinProgress()
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def persistent(self) -> bool:
-        return self._engine.persistent
-
-    @property
-    def is_open(self) -> bool:
-        return self._open
-
-    @property
-    def uncommitted_bytes(self) -> int:
-        """About how many bytes wait for the next commit."""
-        return self._engine.uncommitted_bytes
 
     def init(self, context: StoreContext, root: TaskStore | None = None) -> None:
         key_serde, left_serde, right_serde = self._serdes
-        left = bound_codec(self._name, key_serde, left_serde, PLAIN, context)
-        right = bound_codec(self._name, key_serde, right_serde, PLAIN, context)
+        left = bound_codec(self._name, key_serde, left_serde, self.layout, context)
+        right = bound_codec(self._name, key_serde, right_serde, self.layout, context)
         self._encode_key: KeyEncoder = left.encode_key
         self._decode_key = left.decode_key
         self._encode = {True: left.encode_value, False: right.encode_value}
@@ -104,7 +83,7 @@ class WaitingRecords(TaskStore):
         self._top: BytesStore = self._engine
         log = context.changelog(self._name) if self._logging else None
         if log is not None:
-            self._top = ChangeLogging(self._engine, PLAIN, log, context.current, self._name)
+            self._top = ChangeLogging(self._engine, self.layout, log, context.current, self._name)
         self.progress = JoinProgress()
         self._open = True
 
@@ -147,26 +126,6 @@ class WaitingRecords(TaskStore):
         self._checked()
         return self._engine.approximate_num_entries()
 
-    def restore(self, rows: Sequence[ChangelogRow]) -> None:
-        self._engine.write(PLAIN.restored(ChangelogColumns.of(rows)))
-
-    def end_restore(self) -> None:
-        self._engine.end_restore()
-
-    def flush_cache(self) -> None:
-        """There is no cache."""
-
-    def commit(self, changelog_offset: int | None) -> None:
-        self._engine.commit(changelog_offset)
-
-    def committed_offset(self) -> int | None:
-        return self._engine.committed_offset()
-
-    def close(self) -> None:
-        if self._open:
-            self._open = False
-            self._engine.close()
-
     def _entries(self) -> Iterator[tuple[bytes, int, bool, bytes]]:
         for raw, packed in self._checked().scan(None, None, False):
             time, left = _PLACE.unpack_from(raw)
@@ -177,10 +136,7 @@ class WaitingRecords(TaskStore):
                 yield raw, time, left, packed[start:at]
 
     def _checked(self) -> BytesStore:
-        if not self._open:
-            raise InvalidStateStoreError(
-                f"store {self._name!r} is not open: it belongs to a task that was closed, moved, or not yet started"
-            )
+        self._check_open()
         return self._top
 
 

@@ -1,0 +1,70 @@
+"""What stores over an engine have in common: their name and life cycle, without what is put and read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from pykstreams.core.errors import InvalidStateStoreError
+from pykstreams.state.changelog_rows import ChangelogColumns
+from pykstreams.state.engine import Engine
+from pykstreams.state.layout import PLAIN, Layout
+from pykstreams.state.store import ChangelogRow, TaskStore
+
+
+class EngineStore(TaskStore):
+    """A store whose rows lie in one engine; ``init`` of a subclass opens the engine and says so by ``_open``."""
+
+    layout: Layout = PLAIN
+
+    def __init__(self, name: str, engine: Engine) -> None:
+        self._name = name
+        self._engine = engine
+        self._open = False
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def persistent(self) -> bool:
+        return self._engine.persistent
+
+    @property
+    def is_open(self) -> bool:
+        return self._open
+
+    @property
+    def uncommitted_bytes(self) -> int:
+        """About how many bytes wait for the next commit, those in a cache apart."""
+        return self._engine.uncommitted_bytes
+
+    def restore(self, rows: Sequence[ChangelogRow]) -> None:
+        self._engine.write(self.layout.restored(ChangelogColumns.of(rows)))
+
+    def end_restore(self) -> None:
+        self._engine.end_restore()
+
+    def flush_cache(self) -> None:
+        """There is no cache."""
+
+    def commit(self, changelog_offset: int | None) -> None:
+        self._engine.commit(changelog_offset)
+
+    def committed_offset(self) -> int | None:
+        return self._engine.committed_offset()
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            self._engine.close()
+
+    def _check_open(self) -> None:
+        if not self._open:
+            self._closed()
+
+    def _closed(self, *_: object) -> NoReturn:
+        raise InvalidStateStoreError(
+            f"store {self._name!r} is not open: it belongs to a task that was closed, moved, or not yet started; "
+            "ask the context for the store again"
+        )
