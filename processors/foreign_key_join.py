@@ -57,20 +57,21 @@ class SubscriptionSend:
     """Sends, for each change of a left row, what its old and its new foreign key are to be told.
 
     ``extractor(key, value)`` gives the foreign key; ``None`` joins with nothing, and is counted as dropped unless
-    ``left``. An old subscription is deleted where the serialized foreign key has changed
-    (``SubscriptionSendProcessorSupplier``, 4.3.1).
+    ``left``. An old subscription is deleted where the serialized foreign key has changed. A change of a ``versioned``
+    table that is older than the newest one of its row is dropped (``SubscriptionSendProcessorSupplier``, 4.3.1).
     """
 
     extractor: Callable[[Any, Any], Any]
     serdes: ForeignKeySerdes
     left: bool
+    versioned: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
         return self._left(context) if self.left else self._inner(context)
 
     def _inner(self, context: OperatorContext) -> Forward:
         extract, encode, hash_of = self._parts(context)
-        partition = context.processing.task_id.partition
+        partition, versioned = context.processing.task_id.partition, self.versioned
         forward, fail, drop = context.forward, context.fail, context.drop
         encode_key = self.serdes.encode_primary_key(context)
         unsettled = context.shared(self.serdes.topic, Unsettled)
@@ -88,7 +89,7 @@ class SubscriptionSend:
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
             new, old, newest = change
-            if not newest:
+            if versioned and not newest:
                 drop(OUT_OF_ORDER)
                 return
             try:
@@ -124,12 +125,12 @@ class SubscriptionSend:
 
     def _left(self, context: OperatorContext) -> Forward:
         extract, encode, hash_of = self._parts(context)
-        partition = context.processing.task_id.partition
+        partition, versioned = context.processing.task_id.partition, self.versioned
         forward, fail, drop = context.forward, context.fail, context.drop
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
             new, old, newest = change
-            if not newest:
+            if versioned and not newest:
                 drop(OUT_OF_ORDER)
                 return
             if new is None and old is None:

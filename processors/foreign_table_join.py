@@ -38,26 +38,28 @@ class RightRowCheck:
 
 @dataclass(frozen=True, slots=True)
 class ForeignTableJoin:
-    """Answers all subscriptions to the key of a changed right row with its new value
-    (``ForeignTableJoinProcessorSupplier``, 4.3.1).
+    """Answers all subscriptions to the key of a changed right row with its new value; a change of a ``versioned`` table
+    that is older than the newest one of its row is dropped (``ForeignTableJoinProcessorSupplier``, 4.3.1).
     """
 
     store: str
     serdes: ForeignKeySerdes
     check: RightRowCheck
+    versioned: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
         subscriptions = context.store(self.store).subscriptions
         encode_prefix, decode_key = self.serdes.encode_prefix(context), self.serdes.decode_primary_key(context)
         check: Callable[[Any, bytes], bool] | None = _checking(self.check, self.serdes, context)
         forward, fail, drop = context.forward, context.fail, context.drop
+        versioned = self.versioned
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
             nonlocal check
             if key is None:
                 drop("the key of a row to join is null")
                 return
-            if not change[2]:
+            if versioned and not change[2]:
                 drop(OUT_OF_ORDER)
                 return
             new = change[0]

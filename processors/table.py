@@ -47,7 +47,8 @@ class TableFilter:
     """Keeps the rows for which the predicate holds (``negate``: does not hold); other rows become deletions.
 
     Null values are not shown to the predicate. Where old values are known, a change from nothing to nothing
-    is not handed on: this is why the DSL sets ``send_old_values`` also for a parent that sends them anyway
+    is not handed on: this is why the DSL sets ``send_old_values`` also for a parent that sends them anyway.
+    Where the parent is ``versioned`` it is handed on, since it may be older than the newest change of its row
     (``KTableFilterProcessor.process``, 4.3.1).
     """
 
@@ -55,9 +56,11 @@ class TableFilter:
     negate: bool = False
     store: str | None = None
     send_old_values: bool = False
+    versioned: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
-        return _derived_table(self._compute(), self.store, self.send_old_values, context, skip_nothing=True)
+        compute, skip_nothing = self._compute(), not self.versioned
+        return _derived_table(compute, self.store, self.send_old_values, context, skip_nothing=skip_nothing)
 
     def view(self, parent: TableView) -> TableView:
         """The filtered table as it is read where it has no store."""

@@ -24,14 +24,17 @@ class TableRepartitionMap:
     The selector does not see null values. A pair that is missing, or whose key or value is null, is left out.
     If both are there under equal keys, one change carries both; else the old row goes first, as a change to
     nothing, then the new one, as a change from nothing. Keys of different types are never equal (``1`` and
-    ``True`` have different bytes). A null key is an error of this node
+    ``True`` have different bytes). A null key is an error of this node. A change of a ``versioned`` table that is older
+    than the newest one of its row is not part of the group and left out
     (``KTableRepartitionMap.KTableMapProcessor.process``, 4.3.1).
     """
 
     selector: KeyValueMapper[Any, Any, tuple[Any, Any] | None]
+    versioned: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
         selector, forward, fail = self.selector, context.forward, context.fail
+        versioned = self.versioned
 
         def select(key: Any, value: Any) -> tuple[Any, Any]:
             """The pair for a value; with ``None`` inside where it is to be left out."""
@@ -51,6 +54,8 @@ class TableRepartitionMap:
                 if key is None:
                     raise StreamsError("the key of a row to group is null; rows of a table must have a key")
                 new_value, old_value, newest = change
+                if versioned and not newest:
+                    return
                 new_key, new = select(key, new_value)
                 old_key, old = select(key, old_value)
                 together = new is not None and old is not None and new_key == old_key and type(new_key) is type(old_key)

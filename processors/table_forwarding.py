@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
+from pykstreams.state.versioned import VersionedKeyValueStore
 
-Emit: TypeAlias = Callable[[Any, Any, Any, int, Headers, bool], None]
-"""(key, new value, old value, timestamp, headers, is the newest version of its key)"""
+Emit: TypeAlias = Callable[[Any, Any, Any, int, Headers, bool | None], None]
+"""(key, new value, old value, timestamp, headers, what ``put_row`` gave: is it the newest version of its key?)"""
 
 
 def forwarder(
@@ -23,7 +24,7 @@ def forwarder(
     """Gives what hands on a change of this store's table, ``None`` where the store's cache does it.
 
     Called once, while the operator is built. Without ``send_old_values`` the old value is left out. ``children`` takes
-    the changes where not all children are to see them.
+    the changes where not all children are to see them. What a versioned store did not put is not handed on.
     """
     forward = context.current.following(context.forward if children is None else children)
 
@@ -33,12 +34,18 @@ def forwarder(
     def flush_new(key: Any, new: Any, old: Any, timestamp: int, headers: Headers) -> None:
         forward(key, (new, None, True), timestamp, headers)
 
-    def emit_both(key: Any, new: Any, old: Any, timestamp: int, headers: Headers, newest: bool) -> None:
+    def emit_both(key: Any, new: Any, old: Any, timestamp: int, headers: Headers, newest: bool | None) -> None:
         forward(key, (new, old, newest), timestamp, headers)
 
-    def emit_new(key: Any, new: Any, old: Any, timestamp: int, headers: Headers, newest: bool) -> None:
+    def emit_new(key: Any, new: Any, old: Any, timestamp: int, headers: Headers, newest: bool | None) -> None:
         forward(key, (new, None, newest), timestamp, headers)
 
+    def emit_put(key: Any, new: Any, old: Any, timestamp: int, headers: Headers, newest: bool | None) -> None:
+        if newest is not None:
+            forward(key, (new, old if send_old_values else None, newest), timestamp, headers)
+
+    if isinstance(store, VersionedKeyValueStore):
+        return emit_put
     if store.on_flush(flush_both if send_old_values else flush_new, send_old_values):
         return None
     return emit_both if send_old_values else emit_new

@@ -25,6 +25,7 @@ class TableTableJoin:
 
     ``None`` stands for a missing row of an optional side. A change is dropped without key, and goes unnoticed where
     it has nothing to join with: the other side has no row and is not optional, or this side had and has none, either.
+    So does a change of a ``versioned`` table that is older than the newest one of its row.
     """
 
     other: TableView
@@ -32,11 +33,12 @@ class TableTableJoin:
     this_is_optional: bool
     other_is_optional: bool
     send_old_values: bool = False
+    versioned: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
         read_other, joiner = self.other.build(context), self.joiner
         this_is_optional, other_is_optional = self.this_is_optional, self.other_is_optional
-        send_old_values = self.send_old_values
+        send_old_values, versioned = self.send_old_values, self.versioned
         forward, fail, drop = context.current.following(context.forward), context.fail, context.drop
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
@@ -44,6 +46,8 @@ class TableTableJoin:
                 drop("the key of a row to join is null")
                 return
             new, old, newest = change
+            if versioned and not newest:
+                return
             joined = joined_old = None
             try:
                 row = read_other(key)

@@ -16,7 +16,7 @@ from pykstreams.core.record import Record
 from pykstreams.core.types import Forward, Headers
 from pykstreams.core.value_transformer import ValueTransformerContext, ValueTransformerWithKey
 from pykstreams.processors.table_forwarding import forwarder
-from pykstreams.processors.table_view import ReadRow, TableView
+from pykstreams.processors.table_view import ReadRow, ReadRowAsOf, TableView, reader_as_of
 from pykstreams.processors.user import DelegatingContext
 
 _UNKNOWN = -1
@@ -75,20 +75,38 @@ class TransformedView:
         return replace(self, parent=self.parent.as_handed_on())
 
     def build(self, context: OperatorContext) -> ReadRow:
-        read_parent = self.parent.build(context)
-        transform, current = _transformer(self.supplier, context), context.current
+        read_parent, transformed = self.parent.build(context), self._transformed(context)
 
         def read(key: Any) -> tuple[Any, int] | None:
-            value, timestamp = read_parent(key) or (None, _UNKNOWN)
+            return transformed(key, read_parent(key))
+
+        return read
+
+    def build_as_of(self, context: OperatorContext) -> ReadRowAsOf | None:
+        read_parent = reader_as_of(self.parent, context)
+        if read_parent is None:
+            return None
+        transformed = self._transformed(context)
+
+        def read(key: Any, time: int) -> tuple[Any, int] | None:
+            return transformed(key, read_parent(key, time))
+
+        return read
+
+    def _transformed(self, context: OperatorContext) -> Callable[[Any, tuple[Any, int] | None], tuple[Any, int] | None]:
+        transform, current = _transformer(self.supplier, context), context.current
+
+        def transformed(key: Any, row: tuple[Any, int] | None) -> tuple[Any, int] | None:
+            value, timestamp = row or (None, _UNKNOWN)
             raw = current.raw
             current.raw = (None, timestamp, ())
             try:
-                transformed = transform(key, value)
+                new = transform(key, value)
             finally:
                 current.raw = raw
-            return None if transformed is None else (transformed, timestamp)
+            return None if new is None else (new, timestamp)
 
-        return read
+        return transformed
 
 
 def _stored(

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from pykstreams.core.processor import OperatorContext
+from pykstreams.state.versioned import VersionedKeyValueStore
 
 ReadRow: TypeAlias = Callable[[Any], tuple[Any, int] | None]
 """key -> (value, timestamp in ms), ``None`` where there is no row"""
+
+ReadRowAsOf: TypeAlias = Callable[[Any, int], tuple[Any, int] | None]
+"""(key, time in ms) -> (value, timestamp in ms) as of that time, ``None`` where there was no row"""
 
 Compute: TypeAlias = Callable[[Any, Any], Any]
 """(key, value of the parent, which may be ``None``) -> value, ``None`` for no row"""
@@ -36,6 +40,20 @@ class TableView(Protocol):
     def build(self, context: OperatorContext) -> ReadRow:
         """Gives what reads a row, for the operator whose context this is."""
         ...
+
+
+@runtime_checkable
+class HistoryView(Protocol):
+    """A table that can be read as it was at a time, if the store that it is kept in is versioned."""
+
+    def build_as_of(self, context: OperatorContext) -> ReadRowAsOf | None:
+        """Gives what reads a row as of a time; ``None`` where no versioned store keeps the table."""
+        ...
+
+
+def reader_as_of(view: TableView, context: OperatorContext) -> ReadRowAsOf | None:
+    """Gives what reads a table as of a time; ``None`` for one without history (``KTableValueGetter``, 4.3.1)."""
+    return view.build_as_of(context) if isinstance(view, HistoryView) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +78,10 @@ class StoredView:
         read: ReadRow = store.reader_below_cache() if self.handed_on else store.get_row
         return read
 
+    def build_as_of(self, context: OperatorContext) -> ReadRowAsOf | None:
+        store = context.store(self.store)
+        return store.get_row_as_of if isinstance(store, VersionedKeyValueStore) else None
+
 
 @dataclass(frozen=True, slots=True)
 class ComputedView:
@@ -80,6 +102,20 @@ class ComputedView:
 
         def read(key: Any) -> tuple[Any, int] | None:
             row = read_parent(key)
+            if row is None:
+                return None
+            value = compute(key, row[0])
+            return None if value is None else (value, row[1])
+
+        return read
+
+    def build_as_of(self, context: OperatorContext) -> ReadRowAsOf | None:
+        read_parent, compute = reader_as_of(self.parent, context), self.compute
+        if read_parent is None:
+            return None
+
+        def read(key: Any, time: int) -> tuple[Any, int] | None:
+            row = read_parent(key, time)
             if row is None:
                 return None
             value = compute(key, row[0])

@@ -27,6 +27,8 @@ class AggregateStore(Protocol):
     def queryable(self) -> bool: ...
     @property
     def value_serde(self) -> Serde[Any] | None: ...
+    @property
+    def history_ms(self) -> int | None: ...
 
 
 class GroupedRecords:
@@ -54,6 +56,7 @@ class GroupedRecords:
         graph, sources = self.place.graph, self.place.sources
         parent: GraphNode = self.place.node
         node = OperatorNode(name, logic.operator, stores=logic.stores, grace_ms=grace_ms)
+        node.versioned = store.history_ms is not None
         if self.place.rekeyed:
             parent = self.repartitioned(store)
             sources = frozenset({parent.name})

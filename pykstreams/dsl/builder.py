@@ -95,6 +95,7 @@ class StreamsBuilder:
         source = graph.namer.suffixed(options.name, "-source", "KSTREAM-SOURCE-")
         name = graph.namer.named(options.name, "KTABLE-SOURCE-")
         node = TableSourceNode(name, source, topic, _settings(options), logic.operator, logic.stores)
+        node.versioned = store.history_ms is not None
         graph.add(node, graph.root)
         place = Place(graph, node, name, options.key_serde, options.value_serde, frozenset({source}))
         return KTable(place, logic, store.name if store.queryable else None)
@@ -120,8 +121,12 @@ class StreamsBuilder:
         options: Consumed[K, V] = consumed or Consumed(key_serde=given.key_serde, value_serde=given.value_serde)
         kept = given.replace(key_serde=options.key_serde, value_serde=options.value_serde, logging=False)
         store = table_store(graph, kept, f"{topic}-", None, None)
-        if store.supplier is not None and store.supplier.history_retention_ms is not None:
-            raise TopologyError(f"global table of {topic!r} is given the versioned store {store.name!r}; it cannot be")
+        if store.history_ms is not None:
+            raise TopologyError(
+                f"global table of {topic!r} is given the versioned store {store.name!r}; it cannot be, since joins "
+                "read a global table as it is, whatever the time of their record. Give it another store, or read the "
+                "topic as a table"
+            )
         self._add_global(topic, options, TableSource(store.name), store)
         return GlobalKTable(StoredView(store.name), store.name if store.queryable else None)
 

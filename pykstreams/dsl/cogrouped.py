@@ -90,6 +90,7 @@ class CogroupedRecords:
                 stores=logic.stores,
                 grace_ms=grace_ms,
             )
+            node.versioned = store.history_ms is not None
             graph.add(node, parent)
             aggregations.append(node)
         merge = OperatorNode(graph.namer.suffixed(name, "-cogroup-merge", _MERGE), logic.operator)

@@ -57,6 +57,7 @@ from pykstreams.topology.graph import (
     RepartitionSettings,
     StreamSourceNode,
     TableSourceNode,
+    is_versioned,
 )
 from pykstreams.topology.windowed_partitioner import windowed_partitioner
 
@@ -188,7 +189,7 @@ def join_on_foreign_key(
     serdes = ForeignKeySerdes(topic, right_place.key_serde, left_place.key_serde, left_place.value_serde)
     send = OperatorNode(
         namer.suffixed(name, "-subscription-registration-processor", _REGISTRATION),
-        lambda: SubscriptionSend(extractor, serdes, right_is_optional),
+        lambda: SubscriptionSend(extractor, serdes, right_is_optional, is_versioned(left_place.node)),
     )
     graph.add(send, left_place.node)
     by_key = None if joined.other_partitioner is None else OnePartition(joined.other_partitioner)
@@ -224,7 +225,7 @@ def join_on_foreign_key(
     check = RightRowCheck(frozenset(topic for topic, _ in _key_sources(right_place.node)), by_key)
     fan_out = OperatorNode(
         namer.suffixed(name, "-foreign-join-subscription", _PROCESSOR),
-        lambda: ForeignTableJoin(store.name, serdes, check),
+        lambda: ForeignTableJoin(store.name, serdes, check, is_versioned(right_place.node)),
         stores=lambda: (store,),
     )
     graph.add(fan_out, right_place.node)
@@ -257,6 +258,7 @@ def join_on_foreign_key(
     )
     graph.add(resolve, answered)
     result = OperatorNode(result_name, logic.operator, stores=logic.stores)
+    result.versioned = kept.history_ms is not None
     graph.add(result, resolve)
     place = Place(graph, result, result_name, left_place.key_serde, kept.value_serde, sources)
     return place, logic, kept.name if kept.queryable else None

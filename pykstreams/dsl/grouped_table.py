@@ -108,6 +108,7 @@ class KGroupedTable(Generic[K, V]):
         place.graph.add(self._repartition, place.node)
         logic = AggregatedTable(store, make)
         node = OperatorNode(node_name, logic.operator, stores=logic.stores)
+        node.versioned = store.history_ms is not None
         place.graph.add(node, self._repartition)
         table = Place(
             place.graph,

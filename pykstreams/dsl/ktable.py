@@ -24,7 +24,7 @@ from pykstreams.processors import (
     TableTransformValues,
 )
 from pykstreams.processors.user import check_supplier
-from pykstreams.topology.graph import OperatorNode
+from pykstreams.topology.graph import OperatorNode, is_versioned
 from pykstreams.topology.stores import StoreFactory
 
 if TYPE_CHECKING:
@@ -170,9 +170,11 @@ class KTable(TableJoins[K, V]):
         When a row changes its old pair is taken away from its group, and the new one added to its.
         """
         options = grouped or Grouped()
-        node = self._add("KTABLE-SELECT-", options.name, lambda: TableRepartitionMap(selector))
-        self._logic.send_old_values(force=True)
         place = self._place
+        node = self._add(
+            "KTABLE-SELECT-", options.name, lambda: TableRepartitionMap(selector, is_versioned(place.node))
+        )
+        self._logic.send_old_values(force=True)
         selected = Place(
             place.graph, node, node.name, options.key_serde, options.value_serde, place.sources, rekeyed=True
         )
@@ -186,7 +188,12 @@ class KTable(TableJoins[K, V]):
         name: str | None,
     ) -> KTable[K, V]:
         store = self._named_store("KTABLE-FILTER-", materialized)
-        logic = DerivedTable(self._logic, store, lambda kept, old: TableFilter(predicate, negate, kept, old))
+        parent = self._place.node
+        logic = DerivedTable(
+            self._logic,
+            store,
+            lambda kept, old: TableFilter(predicate, negate, kept, old, is_versioned(parent)),
+        )
         table: KTable[K, V] = self._derived("KTABLE-FILTER-", name, logic, materialized, store, keeps_values=True)
         logic.follow_parent()
         return table
@@ -218,6 +225,8 @@ class KTable(TableJoins[K, V]):
             stores=lambda: (*logic.stores(), *brought),
             connect=connect,
         )
+        if materialized is not None:
+            node.versioned = store is not None and store.history_ms is not None
         place.graph.add(node, place.node)
         derived = Place(
             place.graph,

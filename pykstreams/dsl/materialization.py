@@ -20,6 +20,7 @@ from pykstreams.state.suppliers import (
     Stores,
     StoreSupplier,
 )
+from pykstreams.state.versioned_suppliers import VersionedBytesStoreSupplier
 from pykstreams.topology.graph import Graph
 
 
@@ -39,6 +40,11 @@ class DslStore:
     caching: bool
     logging: bool
     topic_config: Mapping[str, str]
+
+    @property
+    def history_ms(self) -> int | None:
+        """How long old versions are kept; ``None`` for a store that is not versioned."""
+        return None if self.supplier is None else self.supplier.history_retention_ms
 
     def _suppliers(self, config: StreamsConfig) -> DslStoreSuppliers:
         return self.store_type or config.dsl_store_suppliers
@@ -62,12 +68,14 @@ class DslStore:
 
 @dataclass(frozen=True, slots=True)
 class TableStore(DslStore):
-    """The store of a table."""
+    """The store of a table; one that is versioned has no cache (``KeyValueStoreMaterializer``, 4.3.1)."""
 
     def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
         supplier: Any = self.supplier
         if supplier is None:
             supplier = self._suppliers(config).key_value_store(table_params(self.name, self.key_serde, config))
+        if isinstance(supplier, VersionedBytesStoreSupplier):
+            return replace(self, caching=False)._builder(Stores.versioned_key_value_store_builder, supplier)
         if supplier.with_headers:
             return self._builder(Stores.timestamped_key_value_store_with_headers_builder, supplier)
         return self._builder(Stores.timestamped_key_value_store_builder, supplier)

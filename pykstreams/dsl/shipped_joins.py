@@ -196,6 +196,7 @@ def add_shipped_join(
     )
     logic = ShippedJoinTable(reference_join, store, ReferredRowCheck(topic.topic, of_referred))
     node = ShippedJoinNode(names, (referring_place.name, referred_place.name), join, topic, shipped, logic)
+    node.versioned = store is not None and store.history_ms is not None
     graph.add(node, referring_place.node, referred_place.node)
     shipped_key = join.keys.shipped
     place = Place(

@@ -21,7 +21,7 @@ from pykstreams.dsl.stream import Place
 from pykstreams.dsl.tables import TableLogic
 from pykstreams.processors import SuppressedView, TableSuppress, TableView
 from pykstreams.state.suppression_buffer import suppression_buffer
-from pykstreams.topology.graph import GraphNode, OperatorNode
+from pykstreams.topology.graph import GraphNode, OperatorNode, is_versioned
 from pykstreams.topology.stores import GivenStore, StoreFactory
 
 _PREFIX = "KTABLE-SUPPRESS-"
@@ -123,6 +123,12 @@ class SuppressedTable(TableLogic):
 
 def suppress(place: Place, parent: TableLogic, suppressed: Suppressed) -> tuple[Place, SuppressedTable]:
     """Adds a suppression behind a table."""
+    if is_versioned(place.node):
+        raise TopologyError(
+            f"{place.name} is a versioned table and cannot be suppressed: its changes may be older than the newest one "
+            "of their row, and a suppression would keep one change of each row and lose the others. Keep the table in "
+            "a store that is not versioned"
+        )
     graph, buffer = place.graph, suppressed.buffer
     if suppressed.name is None:
         name = graph.namer.node(_PREFIX)
@@ -149,6 +155,7 @@ def suppress(place: Place, parent: TableLogic, suppressed: Suppressed) -> tuple[
     )
     logic = SuppressedTable(parent, operator, GivenStore(store))
     node = OperatorNode(name, logic.operator, stores=logic.stores)
+    node.versioned = False
     graph.add(node, place.node)
     return Place(
         graph, node, name, place.key_serde, place.value_serde, place.sources, partitioner=place.partitioner

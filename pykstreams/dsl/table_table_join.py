@@ -11,7 +11,7 @@ from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stream import Place
 from pykstreams.dsl.tables import TableLogic
 from pykstreams.processors import JoinedView, StoredView, TableTableJoin, TableTableJoinMerger, TableView
-from pykstreams.topology.graph import GraphNode
+from pykstreams.topology.graph import GraphNode, is_versioned
 from pykstreams.topology.stores import StoreFactory
 from pykstreams.topology.topology import Topology
 
@@ -27,11 +27,13 @@ class JoinedTable(TableLogic):
         right: TableLogic,
         store: TableStore | None,
         joiner: ValueJoiner[Any, Any, Any],
+        nodes: tuple[GraphNode, GraphNode],
         *,
         left_is_optional: bool,
         right_is_optional: bool,
     ) -> None:
         self._parents = left, right
+        self._nodes = nodes
         self._store = store
         self._joiner = joiner
         self._optional = left_is_optional, right_is_optional
@@ -46,7 +48,14 @@ class JoinedTable(TableLogic):
     def left_operator(self) -> OperatorSupplier:
         """Joins changes of the left table."""
         left_is_optional, right_is_optional = self._optional
-        return TableTableJoin(self.right_view, self._joiner, left_is_optional, right_is_optional, self.sends_old_values)
+        return TableTableJoin(
+            self.right_view,
+            self._joiner,
+            left_is_optional,
+            right_is_optional,
+            self.sends_old_values,
+            is_versioned(self._nodes[0]),
+        )
 
     def right_operator(self) -> OperatorSupplier:
         """Joins changes of the right table."""
@@ -56,7 +65,14 @@ class JoinedTable(TableLogic):
         def mirrored(right: Any, left: Any) -> Any:
             return joiner(left, right)
 
-        return TableTableJoin(self.left_view, mirrored, right_is_optional, left_is_optional, self.sends_old_values)
+        return TableTableJoin(
+            self.left_view,
+            mirrored,
+            right_is_optional,
+            left_is_optional,
+            self.sends_old_values,
+            is_versioned(self._nodes[1]),
+        )
 
     def operator(self) -> OperatorSupplier:
         return TableTableJoinMerger(None if self._store is None else self._store.name, self.sends_old_values)
@@ -122,6 +138,7 @@ def join_tables(
         right_logic,
         store,
         joiner,
+        (left_place.node, right_place.node),
         left_is_optional=left_is_optional,
         right_is_optional=right_is_optional,
     )
@@ -130,6 +147,7 @@ def join_tables(
         graph.namer.suffixed(name, "-join-other", "KTABLE-JOINOTHER-"),
     )
     node = TableTableJoinNode(merge_name, names, (left_place.name, right_place.name), logic)
+    node.versioned = store is not None and store.history_ms is not None
     graph.add(node, left_place.node, right_place.node)
     value_serde = None if store is None else store.value_serde
     place = Place(graph, node, merge_name, key_serde, value_serde, sources, partitioner=left_place.partitioner)

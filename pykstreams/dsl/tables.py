@@ -41,6 +41,11 @@ class TableLogic(ABC):
     def view(self) -> TableView:
         """How others read the table; what they need is stored from now on (``KTableImpl.valueGetterSupplier``)."""
 
+    @property
+    def history_ms(self) -> int | None:
+        """For how long others can read the table as it was; ``None`` for one that is not versioned."""
+        return None
+
 
 class SourceTable(TableLogic):
     """A table read from records; keeps a store only if the user named one or something needs it."""
@@ -64,6 +69,19 @@ class SourceTable(TableLogic):
         self._stored = True
         return StoredView(self._store.name)
 
+    @property
+    def history_ms(self) -> int | None:
+        return self._store.history_ms
+
+
+class TableStoreFactory(StoreFactory, Protocol):
+    """The store of a table of any kind."""
+
+    @property
+    def history_ms(self) -> int | None:
+        """How long old versions are kept; ``None`` for a store that is not versioned."""
+        ...
+
 
 class AggregatedTable(TableLogic):
     """The table of an aggregation, which always has a store.
@@ -73,7 +91,7 @@ class AggregatedTable(TableLogic):
 
     def __init__(
         self,
-        store: StoreFactory,
+        store: TableStoreFactory,
         make: Callable[[str, bool], OperatorSupplier],
         view: Callable[[str], TableView] = StoredView,
     ) -> None:
@@ -93,6 +111,10 @@ class AggregatedTable(TableLogic):
 
     def view(self) -> TableView:
         return self._view(self._store.name)
+
+    @property
+    def history_ms(self) -> int | None:
+        return self._store.history_ms
 
 
 class DerivedOperator(OperatorSupplier, Protocol):
@@ -138,3 +160,7 @@ class DerivedTable(TableLogic):
         if self._store is not None:
             return StoredView(self._store.name)
         return self._make(None, False).view(self._parent.view())
+
+    @property
+    def history_ms(self) -> int | None:
+        return self._parent.history_ms if self._store is None else self._store.history_ms

@@ -27,6 +27,7 @@ class GraphNode:
     """A logical node. Subclasses say in ``write`` what it becomes.
 
     ``joins_null_keys`` marks joins that give results for records without key: repartition topics above keep these.
+    ``versioned`` says whether the table of this node is kept in a versioned store; ``None``: it is like its parents.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class GraphNode:
         self.merges = merges
         self.grace_ms: int | None = None
         self.joins_null_keys = False
+        self.versioned: bool | None = None
         self.priority = 0
         self.parents: list[GraphNode] = []
         self.children: list[GraphNode] = []
@@ -338,6 +340,15 @@ class StateStoreNode(GraphNode):
 
     def write(self, topology: Topology) -> None:
         topology.add_state_store(self.store)
+
+
+def is_versioned(node: GraphNode) -> bool:
+    """Whether the table of a node is versioned: by its own store, or else by those of all its parents
+    (``InternalStreamsBuilder.isVersionedOrVersionedUpstream``, 4.3.1).
+    """
+    if node.versioned is not None:
+        return node.versioned
+    return bool(node.parents) and all(is_versioned(parent) for parent in node.parents)
 
 
 class Graph:

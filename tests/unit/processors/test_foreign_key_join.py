@@ -66,9 +66,9 @@ def test_a_change_of_a_left_row_sends(new: Any, old: Any, inner: Any, left: Any)
 
 
 @pytest.mark.parametrize("left", [False, True])
-def test_a_change_older_than_the_newest_of_its_row_is_dropped(left: bool) -> None:
+def test_a_change_of_a_versioned_table_older_than_the_newest_of_its_row_is_dropped(left: bool) -> None:
     context = FakeOperatorContext()
-    context.start(SubscriptionSend(foreign_key, SERDES, left))("1", ("x|1", None, False), 5, ())
+    context.start(SubscriptionSend(foreign_key, SERDES, left, versioned=True))("1", ("x|1", None, False), 5, ())
 
     assert context.forwarded == []
     assert context.dropped == ["a change to join is older than the newest of its row"]
@@ -172,7 +172,9 @@ class HandedOn(FakeStore):
         return self.get_row
 
 
-def fan_out(check: RightRowCheck | None = None, **more: Any) -> tuple[FakeOperatorContext, Any]:
+def fan_out(
+    check: RightRowCheck | None = None, *, versioned: bool = False, **more: Any
+) -> tuple[FakeOperatorContext, Any]:
     store = Subscriptions()
     for primary, foreign, version in (("1", "x", 1), ("2", "x", 0), ("3", "xx", 1)):
         message = SubscriptionWrapper(b"h" * 16, ANSWER, primary, 2 if version else None, version)
@@ -180,7 +182,7 @@ def fan_out(check: RightRowCheck | None = None, **more: Any) -> tuple[FakeOperat
         key = len(foreign).to_bytes(4, "big") + foreign.encode() + primary.encode()
         store.put_subscription(key, raw, 1, ())
     context = FakeOperatorContext(subscriptions=store, **more)
-    operator = ForeignTableJoin("subscriptions", SERDES, check or RightRowCheck(frozenset()))
+    operator = ForeignTableJoin("subscriptions", SERDES, check or RightRowCheck(frozenset()), versioned)
     return context, context.start(operator)
 
 
@@ -195,8 +197,8 @@ def test_a_change_of_a_right_row_is_told_to_all_that_have_subscribed_to_its_key(
     ]
 
 
-def test_a_right_row_without_key_or_older_than_the_newest_is_dropped() -> None:
-    context, process = fan_out()
+def test_a_versioned_right_row_without_key_or_older_than_the_newest_is_dropped() -> None:
+    context, process = fan_out(versioned=True)
     process(None, ("X", None, True), 9, ())
     process("x", ("X", None, False), 9, ())
 
