@@ -29,7 +29,6 @@ class Filter:
 
     predicate: Predicate[Any, Any]
     negate: bool = False
-    hands_on: ClassVar = True
 
     def build(self, context: OperatorContext) -> Forward:
         predicate, forward, fail = self.predicate, context.forward, context.fail
@@ -216,7 +215,6 @@ class Peek:
     """Calls ``action(key, value)`` and hands the record on (``KStreamPeek.process``, 4.3.1)."""
 
     action: ForeachAction[Any, Any]
-    hands_on: ClassVar = True
 
     def build(self, context: OperatorContext) -> Forward:
         action, forward, fail = self.action, context.forward, context.fail

@@ -361,6 +361,7 @@ def hands_on(operator: object) -> bool:
     """Tells whether an operator hands on the very record it got, by its ``hands_on``; most make new ones.
 
     What a sink below has sent is sent for the whole record, so that its raw key and value are gone (``let_go``) for
-    other children above, too (``ProcessorContextImpl.forward``, 4.3.1, which keeps the context of such a record).
+    other children above, too (``ProcessorContextImpl.forward``, 4.3.1, which keeps the context of such a record). Those
+    that cannot change keys, as filters, make new ones there.
     """
     return bool(getattr(operator, "hands_on", False))

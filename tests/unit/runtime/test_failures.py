@@ -11,7 +11,7 @@ from pykstreams.core.handlers import ErrorHandlerResponse
 from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import PunctuationType
 from pykstreams.core.record import ProducerRecord
-from pykstreams.processors import MapValues, Peek
+from pykstreams.processors import Branch, Filter, MapValues, PassThrough, Peek
 from pykstreams.serdes import Serdes
 from tests.unit.runtime.fakes import Operator, TaskBench, each, message, node, sink, source
 
@@ -150,7 +150,16 @@ def test_a_sink_that_sends_to_no_partition_has_not_sent(chosen):
 
 
 def test_what_is_sent_below_a_node_counts_above_it_where_the_node_hands_on_the_very_record():
-    for operator, value in ((Peek(print), None), (MapValues(str.upper), b"bad")):
+    def always(key, value):
+        return True
+
+    for operator, value in (
+        (PassThrough(), None),
+        (Branch((always,), ("SINK",)), None),
+        (Filter(always), b"bad"),
+        (Peek(lambda key, value: None), b"bad"),
+        (MapValues(str.upper), b"bad"),
+    ):
         letter = letter_after_a_sink(node("FIRST", operator, "SINK"), into=("FIRST", "NODE"))
 
         assert letter.value == value
