@@ -124,7 +124,7 @@ CASES: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     ),
     "subscription response": (
         SubscriptionResponseWrapperSerde(Serdes.string()),
-        st.builds(SubscriptionResponseWrapper, DIGESTS, st.none() | TEXT.filter(bool)),
+        st.builds(SubscriptionResponseWrapper, DIGESTS, st.none() | TEXT.filter(bool), st.none()),
     ),
     "JSON": (JsonSerde(), JSON),
     "JSON of a dataclass": (JsonSerde(Order), ORDERS),
