@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 V = TypeVar("V")
 D = TypeVar("D")
-KCo = TypeVar("KCo", covariant=True)
-VCo = TypeVar("VCo", covariant=True)
-KContra = TypeVar("KContra", contravariant=True)
 
 ChangelogRow: TypeAlias = tuple[bytes, bytes | None, int, Headers]
 """A record of a changelog: key, value, timestamp in ms, headers."""
