@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pykstreams.core.types import KeyValueMapper
+from pykstreams.core.types import Duration, KeyValueMapper, duration_ms
 from pykstreams.dsl.options import Joined
 from pykstreams.dsl.repartitioning import repartitioned_for_join
 from pykstreams.dsl.stream import Place
 from pykstreams.dsl.tables import TableLogic
 from pykstreams.processors import StreamTableJoin, TableView
-from pykstreams.topology.graph import OperatorNode
+from pykstreams.state.join_buffer import join_buffer
+from pykstreams.topology.graph import OperatorNode, is_versioned
+from pykstreams.topology.stores import GivenStore, StoreFactory
 
 
 def join_stream_with_table(
@@ -34,15 +36,40 @@ def join_stream_with_table(
     sources = stream.sources | table_place.sources
     graph.copartitioned.append(set(sources))
     name = graph.namer.named(options.name, "KSTREAM-LEFTJOIN-" if left else "KSTREAM-JOIN-")
+    buffer = None
     if options.grace_period is not None:
-        raise ValueError(
-            f"{name} has a grace period of {options.grace_period!r} and joins {table_place.name}, which is not "
-            "versioned; leave grace_period away, or keep the table in a versioned store"
+        grace_ms = _grace(options.grace_period, name, table_place, table_logic)
+        buffer = join_buffer(
+            f"{name}-Buffer",
+            options.key_serde or stream.key_serde,
+            options.value_serde or stream.value_serde,
+            grace_ms=grace_ms,
+            topic=name,
         )
+        if options.name is None:
+            graph.implicit_names.stores.append(buffer.name)
+            graph.implicit_names.changelogs.append(f"{buffer.name}-changelog")
     view = table_logic.view()
-    operator = StreamTableJoin(view, joiner, left, with_key)
-    node = _added(stream, name, operator, view.stores)
+    operator = StreamTableJoin(view, joiner, left, with_key, buffer=None if buffer is None else buffer.name)
+    node = _added(stream, name, operator, view.stores, () if buffer is None else (GivenStore(buffer),))
     return Place(graph, node, name, options.key_serde or stream.key_serde, None, sources)
+
+
+def _grace(grace: Duration, name: str, table: Place, logic: TableLogic) -> int:
+    """The grace in ms; ``ValueError`` where the table has no history of that length."""
+    grace_ms, history_ms = duration_ms(grace, f"grace period of {name}"), logic.history_ms
+    if history_ms is None or not is_versioned(table.node):
+        raise ValueError(
+            f"{name} has a grace period of {grace!r} and joins {table.name}, which is not versioned; leave "
+            "grace_period away, or keep the table in a versioned store"
+        )
+    if grace_ms > history_ms:
+        raise ValueError(
+            f"{name} has a grace period of {grace_ms} ms and joins {table.name}, whose store keeps its history for "
+            f"{history_ms} ms only; records would find nothing any more when they have waited. Give the store a "
+            "history retention that is at least the grace period"
+        )
+    return grace_ms
 
 
 def join_stream_with_global_table(
@@ -64,7 +91,13 @@ def join_stream_with_global_table(
     return Place(stream.graph, node, name, stream.key_serde, None, stream.sources, stream.rekeyed)
 
 
-def _added(stream: Place, name: str, operator: StreamTableJoin, stores: tuple[str, ...]) -> OperatorNode:
-    node = OperatorNode(name, lambda: operator, connect=stores, joins_null_keys=operator.left)
+def _added(
+    stream: Place,
+    name: str,
+    operator: StreamTableJoin,
+    read: tuple[str, ...],
+    brought: tuple[StoreFactory, ...] = (),
+) -> OperatorNode:
+    node = OperatorNode(name, lambda: operator, stores=lambda: brought, connect=read, joins_null_keys=operator.left)
     stream.graph.add(node, stream.node)
     return node

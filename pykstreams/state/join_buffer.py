@@ -73,11 +73,11 @@ class JoinBuffer(EngineStore):
     def put(self, key: Any, value: Any, raw: RawContext) -> bool:
         """Lets a record wait; false for one that is too late to wait, which must be joined at once."""
         self._begin()
+        if key is None:
+            raise null_key(self._name)
         _, timestamp, headers = raw
         if timestamp < self._stream_time - self._grace_ms:
             return False
-        if key is None:
-            raise null_key(self._name)
         self._sequence = (self._sequence + 1) & _LAST_SEQUENCE
         packed_key = _START.pack(0, timestamp) + self._encode_key(key, headers) + _SEQUENCE.pack(self._sequence)
         packed = pack(0, BufferValue(None, None, self._encode(value, headers), raw))
