@@ -9,6 +9,7 @@ import pytest
 
 from pykstreams.core.errors import ProcessorStateError
 from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime import global_checkpoint
 from pykstreams.runtime.global_checkpoint import GlobalCheckpoint
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
@@ -39,13 +40,15 @@ def test_store_that_is_older_than_every_known_commit_has_no_offsets(tmp_path: Pa
     assert checkpoint.offsets("a", number) is None
 
 
-def test_only_the_latest_commits_are_kept(tmp_path: Path) -> None:
+def test_only_the_latest_commits_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(global_checkpoint, "_KEPT", 3)
     checkpoint = GlobalCheckpoint(tmp_path)
-    for number in range(1, 300):
+    for number in range(1, 6):
         checkpoint.add(number, {A0: number})
 
-    assert len(json.loads((tmp_path / "checkpoint.json").read_text())["commits"]) == 256
-    assert checkpoint.last == 299
+    assert len(json.loads((tmp_path / "checkpoint.json").read_text())["commits"]) == 3
+    assert checkpoint.offsets("a", 2) is None
+    assert checkpoint.last == 5
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 2, "commits": []}', '{"version": 1, "commits": [{}]}'])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime import restore
 from pykstreams.runtime.kafka import RestoreBatch
 from pykstreams.runtime.restore import Listeners, Restorer, StateRestoreListener
 from pykstreams.runtime.restore_progress import ProgressBar, ProgressLog
@@ -177,15 +178,18 @@ def test_removed_task_keeps_what_was_restored(restorer: Restorer, logs: FakeChan
     assert heard.calls[-1] == ("suspended", LOG, "counts", 2)
 
 
-def test_long_restore_is_committed_on_the_way(restorer: Restorer, logs: FakeChangelogs) -> None:
+def test_long_restore_is_committed_on_the_way(
+    restorer: Restorer, logs: FakeChangelogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(restore, "_COMMIT_EVERY", 20)
     store = FakeStore()
-    logs.ends[LOG] = 400_001
+    logs.ends[LOG] = 41
     restorer.add(TASK, {LOG: store}, {})
-    logs.put(LOG, *range(200_000))
+    logs.put(LOG, *range(20))
 
     restorer.step(0)
 
-    assert store.commits == [200_000]
+    assert store.commits == [20]
 
 
 def test_records_without_key_are_left_out(restorer: Restorer, logs: FakeChangelogs) -> None:

@@ -328,7 +328,7 @@ def test_worker_restores_a_users_store_from_its_changelog(embedded_cluster: Embe
         deadline = clock.monotonic() + 30
         with KafkaStreams(topology, config) as streams:
             while total() < expected and clock.monotonic() < deadline:
-                clock.sleep(0.05)
+                streams.wait(50)
             assert total() == expected
             streams.close(30_000, group_membership=GroupMembershipOperation.LEAVE_GROUP)
 
