@@ -26,15 +26,13 @@ class ForeignKeyResolver:
     """Gives ``joiner(left value, right value)`` for answers that are not stale, and ``None`` where there is no row.
 
     With ``left`` the joiner gets ``None`` where there is no right row. Stale answers are counted as dropped
-    (``ResponseJoinProcessorSupplier``, 4.3.1). ``result`` is the store of the joined table, if it has one: where it has
-    no row, a stale answer has none to delete.
+    (``ResponseJoinProcessorSupplier``, 4.3.1).
     """
 
     left_rows: TableView
     serdes: ForeignKeySerdes
     joiner: ValueJoiner[Any, Any, Any]
     left: bool
-    result: str | None = None
 
     def build(self, context: OperatorContext) -> Forward:
         # Rows as they were when their subscriptions were sent: those that a cache holds back have sent none yet.
@@ -43,7 +41,7 @@ class ForeignKeyResolver:
         unsettled = context.shared(self.serdes.topic, Unsettled)
         withdrawn = unsettled.withdrawn
         joiner, left = self.joiner, self.left
-        result_of = None if self.result is None else context.store(self.result).get_row
+        settled = left or context.one_record_at_a_time  # then no answer comes too late
         forward, fail, count_dropped = context.forward, context.fail, context.count_dropped
 
         def process(key: Any, answer: Any, timestamp: int, headers: Headers) -> None:
@@ -58,7 +56,7 @@ class ForeignKeyResolver:
                     withdrawn.discard(name)
                 if hash_of(value, headers) != digest:
                     count_dropped()
-                    if right is not None or left or (result_of is not None and result_of(key) is None):
+                    if right is not None or settled:
                         return
                     if row is None:
                         if not was_withdrawn:

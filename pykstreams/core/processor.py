@@ -293,6 +293,11 @@ class OperatorContext(Protocol):
         ...
 
     @property
+    def one_record_at_a_time(self) -> bool:
+        """Whether each input record is worked off, through all topics, before the next one comes: in a test driver."""
+        ...
+
+    @property
     def metadata(self) -> CommittedNumbers:
         """Numbers that outlive a restart, by names that are unique in the task, such as those of stores."""
         ...

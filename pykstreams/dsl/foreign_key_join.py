@@ -251,9 +251,7 @@ def join_on_foreign_key(
     logic = SourceTable(kept)
     resolve = OperatorNode(
         resolve_name,
-        lambda: ForeignKeyResolver(
-            left_view, serdes, joiner, right_is_optional, result=kept.name if logic.stores() else None
-        ),
+        lambda: ForeignKeyResolver(left_view, serdes, joiner, right_is_optional),
         connect=left_view.stores,
     )
     graph.add(resolve, answered)

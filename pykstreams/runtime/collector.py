@@ -97,7 +97,8 @@ class RecordCollector:
     :param partition_for_key: what the default partitioner chooses, (key bytes, number of partitions) -> partition; that
         of the client library is faster.
     :param takes_time_zero: whether the producer sends the timestamp 0 as it is; librdkafka takes it for "now".
-    :param takes_any_partition: whether partitions are taken that a topic does not have, as Kafka's test driver does.
+    :param one_record_at_a_time: whether this is the way out of a test driver that follows Kafka's: each input record is
+        worked off, through all topics, before the next one, and partitions are taken that a topic does not have.
     :param changelogs: watches what is written to changelogs; for embedded clusters.
     """
 
@@ -110,12 +111,12 @@ class RecordCollector:
         partition_count: Callable[[str], int],
         partition_for_key: Callable[[bytes, int], int] = partition_for_key,
         takes_time_zero: bool = True,
-        takes_any_partition: bool = False,
+        one_record_at_a_time: bool = False,
         changelogs: ChangelogWatch | None = None,
     ) -> None:
         self.produce = producer.produce
         self.partition_for_key = partition_for_key
-        self.takes_any_partition = takes_any_partition
+        self.one_record_at_a_time = one_record_at_a_time
         self._takes_time_zero = takes_time_zero
         self._said_time_zero = False
         self._changelogs = changelogs

@@ -196,7 +196,17 @@ class NodeProcessingContext(ProcessingContext):
 class NodeContext:
     """What an operator gets while its position in a task is compiled."""
 
-    __slots__ = ("_task", "children", "current", "failures_are_final", "forward", "metadata", "node", "processing")
+    __slots__ = (
+        "_task",
+        "children",
+        "current",
+        "failures_are_final",
+        "forward",
+        "metadata",
+        "node",
+        "one_record_at_a_time",
+        "processing",
+    )
 
     def __init__(
         self,
@@ -211,6 +221,7 @@ class NodeContext:
         self.processing = processing
         self.current = task.current
         self.failures_are_final = task.failures.only_fails
+        self.one_record_at_a_time = task.collector.one_record_at_a_time
         self.forward = forward
         self.children = children
         self.metadata = task.metadata

@@ -147,7 +147,7 @@ class Sink:
 
     def _partitioned(self, topic: str, partitioner: StreamPartitioner[Any, Any], write: _Write) -> Forward:
         collector, fail, node, drop = self.collector, self.fail, self.node, self.drop
-        takes_any = collector.takes_any_partition
+        takes_any = collector.one_record_at_a_time
 
         def checked(chosen: object, topic: str, count: int) -> int:
             if isinstance(chosen, int) and chosen >= 0 and (chosen < count or takes_any):

@@ -98,7 +98,7 @@ class TopologyTestDriver:
             config=self._config,
             metrics=self._metrics,
             partition_count=self._topics.partition_count,
-            takes_any_partition=partitions == 1,
+            one_record_at_a_time=partitions == 1,
         )
         self._cache = RecordCache(self._config.statestore_cache_max_bytes)
         self._output: dict[str, deque[ProducedRecord]] = {}

@@ -131,6 +131,7 @@ class FakeOperatorContext:
         self.children: dict[str, Forward] = {name: self._child(name) for name in children}
         self.failed: list[tuple[Any, ...]] = []
         self.dropped: list[str] = []
+        self.one_record_at_a_time = False
         self.silently_dropped = 0
         self.in_common: dict[str, Any] = {}
         self.partitions = 1

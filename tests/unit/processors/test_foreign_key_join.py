@@ -209,14 +209,10 @@ def test_a_versioned_right_row_without_key_or_older_than_the_newest_is_dropped()
     ]
 
 
-def resolved(
-    answer: SubscriptionResponseWrapper[str], row: str | None, *, left: bool = False, **stores: Any
-) -> FakeOperatorContext:
+def resolved(answer: SubscriptionResponseWrapper[str], row: str | None, *, left: bool = False) -> FakeOperatorContext:
     rows = {} if row is None else {"1": (row, 3)}
-    context = FakeOperatorContext(rows=HandedOn(rows), **stores)
-    operator = ForeignKeyResolver(
-        StoredView("rows"), SERDES, lambda a, b: f"{a}+{b}", left, result="result" if stores else None
-    )
+    context = FakeOperatorContext(rows=HandedOn(rows))
+    operator = ForeignKeyResolver(StoredView("rows"), SERDES, lambda a, b: f"{a}+{b}", left)
     context.start(operator)("1", answer, 9, HEADERS)
     return context
 
@@ -264,18 +260,13 @@ def test_a_joiner_that_raises_fails_with_the_answer() -> None:
 # ------------------------------------------------------------ late answers
 
 
-def both_ends(
-    row: str | None, result: FakeStore | None = None
-) -> tuple[FakeOperatorContext, FakeOperatorContext, Any, Any]:
+def both_ends(row: str | None) -> tuple[FakeOperatorContext, FakeOperatorContext, Any, Any]:
     """The sending and the resolving end of an inner join in one task, with the left row as it is."""
-    stores = {} if result is None else {"result": result}
     sending = FakeOperatorContext()
-    resolving = FakeOperatorContext(rows=HandedOn({} if row is None else {"1": (row, 3)}), **stores)
+    resolving = FakeOperatorContext(rows=HandedOn({} if row is None else {"1": (row, 3)}))
     resolving.in_common = sending.in_common
     send = sending.start(SubscriptionSend(foreign_key, SERDES, False))
-    operator = ForeignKeyResolver(
-        StoredView("rows"), SERDES, lambda a, b: f"{a}+{b}", False, result=None if result is None else "result"
-    )
+    operator = ForeignKeyResolver(StoredView("rows"), SERDES, lambda a, b: f"{a}+{b}", False)
     return sending, resolving, send, resolving.start(operator)
 
 
@@ -294,13 +285,6 @@ def test_a_row_without_foreign_key_has_no_result_whatever_a_stale_answer_was_for
 
     assert sending.forwarded == []
     assert resolving.forwarded == [("1", None, 9, HEADERS)]
-
-
-def test_nobody_is_asked_where_there_is_no_result_to_delete() -> None:
-    sending, resolving, _, resolve = both_ends("x|2", FakeStore())
-    resolve("1", SubscriptionResponseWrapper(hash_of("x|1"), None), 9, HEADERS)
-
-    assert (sending.forwarded, resolving.forwarded) == ([], [])
 
 
 def test_a_row_deleted_after_its_foreign_key_loses_its_result_when_the_answer_comes() -> None:
