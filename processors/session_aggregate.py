@@ -16,9 +16,8 @@ from typing import Any
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Aggregator, Forward, Headers, Initializer, Reducer
 from pykstreams.core.windows import EmitStrategy, SessionWindows, Window, Windowed
-from pykstreams.processors.emit_on_close import EmitClosed, emitter_of_closed
-from pykstreams.processors.late_records import LATE, late_outlet, result_outlet
-from pykstreams.processors.table_forwarding import Emit, forwarder
+from pykstreams.processors.late_records import LATE
+from pykstreams.processors.window_outlets import window_outlets
 
 _NULL_KEY = "the key of a record to aggregate is null"
 
@@ -61,14 +60,7 @@ class SessionAggregate:
 
     def build(self, context: OperatorContext) -> Forward:
         store = context.store(self.store)
-        forward = result_outlet(context, self.late_child)
-        emit: Emit | None = None
-        emit_closed: EmitClosed | None = None
-        if self.emit_strategy is EmitStrategy.ON_WINDOW_UPDATE:
-            emit = forwarder(store, context, self.send_old_values, forward)
-        else:
-            emit_closed = emitter_of_closed(context, self.store, forward, _closed, store.sessions_ended)
-        late = late_outlet(context, self.late_child)
+        emit, emit_closed, late = window_outlets(self, context, _closed, store.sessions_ended)
         sessions, put_row = store.sessions, store.put_row
         aggregation = self.aggregation
         initializer, aggregator, merger = aggregation.initializer, aggregation.aggregator, aggregation.merger

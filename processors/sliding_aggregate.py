@@ -28,10 +28,10 @@ from typing import Any
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
 from pykstreams.core.windows import EmitStrategy, SlidingWindows, in_window
-from pykstreams.processors.emit_on_close import Closed, EmitClosed, emitter_of_closed
-from pykstreams.processors.late_records import LATE, late_outlet, result_outlet
-from pykstreams.processors.table_forwarding import Emit, forwarder
+from pykstreams.processors.emit_on_close import Closed
+from pykstreams.processors.late_records import LATE
 from pykstreams.processors.window_aggregate import Aggregation
+from pykstreams.processors.window_outlets import WindowOutlets, window_outlets
 
 _NULL = "the key or the value of a record to aggregate is null"
 
@@ -49,14 +49,8 @@ class SlidingAggregate:
 
     def build(self, context: OperatorContext) -> Forward:
         store = context.store(self.store)
-        forward = result_outlet(context, self.late_child)
-        emit = emit_closed = None
-        if self.emit_strategy is EmitStrategy.ON_WINDOW_UPDATE:
-            emit = forwarder(store, context, self.send_old_values, forward)
-        else:
-            emit_closed = emitter_of_closed(context, self.store, forward, _closed(self.windows), store.rows_between)
-        late = late_outlet(context, self.late_child)
-        return _Sliding(self.windows, self.aggregation, store, context, emit, late, emit_closed).process
+        outlets = window_outlets(self, context, _closed(self.windows), store.rows_between)
+        return _Sliding(self.windows, self.aggregation, store, context, outlets).process
 
 
 class _Sliding:
@@ -84,15 +78,13 @@ class _Sliding:
         aggregation: Aggregation,
         store: Any,
         context: OperatorContext,
-        emit: Emit | None,
-        late: Forward | None,
-        emit_closed: EmitClosed | None,
+        outlets: WindowOutlets,
     ) -> None:
         self._difference = windows.time_difference_ms
         self._grace = windows.grace_period_ms
         self._initializer, self._aggregator = aggregation.initializer, aggregation.aggregator
         self._rows, self._put_row = store.rows, store.put_row
-        self._emit, self._late, self._emit_closed = emit, late, emit_closed
+        self._emit, self._emit_closed, self._late = outlets
         self._fail, self._drop = context.fail, context.drop
         self._observed = -1
         self._close = -1 - self._grace

@@ -16,11 +16,12 @@ from typing import Any, TypeAlias
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Aggregator, Forward, Headers, Initializer, Reducer
 from pykstreams.core.windows import EmitStrategy, TimeWindows, Windows, in_window
-from pykstreams.processors.emit_on_close import Closed, EmitClosed, emitter_of_closed
-from pykstreams.processors.late_records import LATE, late_outlet, result_outlet
+from pykstreams.processors.emit_on_close import Closed, EmitClosed
+from pykstreams.processors.late_records import LATE
 from pykstreams.processors.stream_aggregate import owned_rows
-from pykstreams.processors.table_forwarding import Emit, forwarder
+from pykstreams.processors.table_forwarding import Emit
 from pykstreams.processors.table_view import ReadRow
+from pykstreams.processors.window_outlets import window_outlets
 
 _NULL_KEY = "the key of a record to aggregate is null"
 
@@ -63,14 +64,9 @@ class WindowAggregate:
 
     def build(self, context: OperatorContext) -> Forward:
         store, windows = context.store(self.store), self.windows
-        forward = result_outlet(context, self.late_child)
-        emit = emit_closed = None
-        if self.emit_strategy is EmitStrategy.ON_WINDOW_UPDATE:
-            emit = forwarder(store, context, self.send_old_values, forward)
-        elif isinstance(windows, TimeWindows):
-            emit_closed = emitter_of_closed(context, self.store, forward, _closed(windows), store.rows_between)
+        closed = _closed(windows) if isinstance(windows, TimeWindows) else None
+        emit, emit_closed, late = window_outlets(self, context, closed, store.rows_between)
         add = _adder(self.aggregation, store, context, emit, self.send_old_values)
-        late = late_outlet(context, self.late_child)
         if isinstance(windows, TimeWindows):
             if windows.advance_ms == windows.size_ms:
                 return _tumbling(windows, add, context, late, emit_closed)

@@ -20,15 +20,12 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.global_state import GlobalState
 from pykstreams.runtime.kafka import RestoreBatch
-from pykstreams.runtime.restore import OffsetReader, StateRestoreListener
+from pykstreams.runtime.restore import COMMIT_EVERY, OffsetReader, StateRestoreListener
 
 log = logging.getLogger(__name__)
 
 _FETCH_S = 0.1
 _LOOK_S = 0.1
-_COMMIT_EVERY = 200_000
-"""After how many records the bootstrap keeps how far it is, so that a crash does not start it anew."""
-
 _WORTH_COMMITTING = 10_000
 """Later, fewer records than this are read again rather than committed (``StateManagerUtil``, 4.3.1)."""
 
@@ -178,7 +175,7 @@ class GlobalThread:
                 )
             self._check_positions(batch)
             self._restore(batch, left)
-            if state.uncommitted >= _COMMIT_EVERY:
+            if state.uncommitted >= COMMIT_EVERY:
                 state.commit()
         if not left:
             state.end_restore()

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 _time = itemgetter(1)
 
-_COMMIT_EVERY = 200_000
+COMMIT_EVERY = 200_000
 """After how many rows a store keeps how far it is, so that a crash does not start restoring anew."""
 
 _ENDING_THREADS = 2
@@ -179,7 +179,7 @@ class Restorer:
                 del self._stores[place]
                 self._reader.unassign([place])
                 self._finish(one)
-            elif one.uncommitted >= _COMMIT_EVERY:
+            elif one.uncommitted >= COMMIT_EVERY:
                 one.uncommitted = 0
                 one.store.commit(one.position)
         return [

@@ -250,7 +250,7 @@ def test_commits_when_enough_was_read_and_the_interval_has_passed(
 def test_long_starts_keep_how_far_they_are(
     topics: FakeTopics, make: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(global_thread, "_COMMIT_EVERY", 1)
+    monkeypatch.setattr(global_thread, "COMMIT_EVERY", 1)
     topics.add("table", "a", "1")
     topics.add("table", "b", "2", partition=1)
     topics.hidden[TopicPartition("table", 1)] = 5

@@ -181,7 +181,7 @@ def test_removed_task_keeps_what_was_restored(restorer: Restorer, logs: FakeChan
 def test_long_restore_is_committed_on_the_way(
     restorer: Restorer, logs: FakeChangelogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(restore, "_COMMIT_EVERY", 20)
+    monkeypatch.setattr(restore, "COMMIT_EVERY", 20)
     store = FakeStore()
     logs.ends[LOG] = 41
     restorer.add(TASK, {LOG: store}, {})
