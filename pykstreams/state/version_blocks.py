@@ -2,11 +2,11 @@
 
 A block, in the byte order of the machine::
 
-    last time (8) | first time (8) | count (4) | start of each version (8) | end of each value (4) | values
+    last time (8) | first time (8) | count (4) | start of each version (8) | size of each value (4) | values
 
 Versions are in order of time, each valid from its start to the start of the next one, the last one to the last time.
-The end of a value counts from where values begin; it is doubled, and one more marks a deletion, whose value is empty.
-A block without versions only knows that its key was deleted at that time.
+A value has one more byte before it, so that a deletion, of size 0, is none. A block without versions only knows that
+its key was deleted at its time.
 
 Invariants: first time is the start of the first version, or the last time where there are none; all times differ.
 """
@@ -19,10 +19,11 @@ from typing import Final, NamedTuple
 
 _HEAD: Final = Struct("=qqI")
 _TIME: Final = Struct("=q")
-_END: Final = Struct("=I")
-_TIMES_AT: Final = _HEAD.size
+_SIZE: Final = Struct("=I")
+_STARTS_AT: Final = _HEAD.size
 _TIME_BYTES: Final = _TIME.size
-_END_BYTES: Final = _END.size
+_SIZE_BYTES: Final = _SIZE.size
+_THERE: Final = b"\0"
 
 last_time = _TIME.unpack_from
 """Gives (last time,) of a block."""
@@ -46,78 +47,111 @@ def deleted_at(time: int) -> bytes:
 
 def single(value: bytes | None, start: int, end: int) -> bytes:
     """A block of one version."""
-    if value is None:
-        return _HEAD.pack(end, start, 1) + _TIME.pack(start) + _END.pack(1)
-    return _HEAD.pack(end, start, 1) + _TIME.pack(start) + _END.pack(len(value) << 1) + value
+    kept = b"" if value is None else _THERE + value
+    return _HEAD.pack(end, start, 1) + _TIME.pack(start) + _SIZE.pack(len(kept)) + kept
 
 
 def appended(block: bytes, value: bytes | None, start: int, end: int) -> bytes:
     """A block with one more version at its end; between its last time and ``start`` the key was deleted."""
     last, first, count = _HEAD.unpack_from(block)
     if last < start:
-        block, count = appended(block, None, last, start), count + 1
+        block = appended(block, None, last, start)
+        last, first, count = _HEAD.unpack_from(block)
     if count == 0:
         return single(value, start, end)
-    ends_at = _TIMES_AT + _TIME_BYTES * count
-    values_at = ends_at + _END_BYTES * count
-    size = (len(block) - values_at) << 1
-    if value is None:
-        size, value = size + 1, b""
-    else:
-        size += len(value) << 1
+    sizes_at = _STARTS_AT + _TIME_BYTES * count
+    values_at = sizes_at + _SIZE_BYTES * count
+    kept = b"" if value is None else _THERE + value
     return b"".join(
         (
             _HEAD.pack(end, first, count + 1),
-            block[_TIMES_AT:ends_at],
+            block[_STARTS_AT:sizes_at],
             _TIME.pack(start),
-            block[ends_at:values_at],
-            _END.pack(size),
+            block[sizes_at:values_at],
+            _SIZE.pack(len(kept)),
             block[values_at:],
-            value,
+            kept,
         )
     )
 
 
-def version_at(block: bytes, time: int) -> Version:
-    """The version that is valid at a time from the first on and before the last."""
+def prepended(block: bytes, value: bytes | None, start: int) -> bytes:
+    """A block with one more version before its first one, which may be a mere deletion."""
     last, _, count = _HEAD.unpack_from(block)
-    ends_at = _TIMES_AT + _TIME_BYTES * count
-    starts = memoryview(block)[_TIMES_AT:ends_at].cast("q")
+    return _spliced(block, 0, 0, value, start) if count else single(value, start, last)
+
+
+def index_at(block: bytes, time: int) -> tuple[int, int, int]:
+    """The version that is valid at a time from the first on and before the last: (index, start, end)."""
+    last, _, count = _HEAD.unpack_from(block)
+    starts = memoryview(block)[_STARTS_AT : _STARTS_AT + _TIME_BYTES * count].cast("q")
     index = bisect_right(starts, time) - 1
-    end = last if index + 1 == count else starts[index + 1]
-    mark = _END.unpack_from(block, ends_at + _END_BYTES * index)[0]
-    if mark & 1:
-        return Version(None, starts[index], end)
-    begin = _END.unpack_from(block, ends_at + _END_BYTES * (index - 1))[0] >> 1 if index else 0
-    values_at = ends_at + _END_BYTES * count
-    return Version(block[values_at + begin : values_at + (mark >> 1)], starts[index], end)
+    return index, starts[index], last if index + 1 == count else starts[index + 1]
+
+
+def value_at(block: bytes, index: int) -> bytes | None:
+    """The value of a version."""
+    count = _HEAD.unpack_from(block)[2]
+    begin, size = _place(block, count, index)
+    return block[begin + 1 : begin + size] if size else None
+
+
+def replaced(block: bytes, index: int, value: bytes | None, start: int) -> bytes:
+    """A block in which a version has another value and starts at another time."""
+    return _spliced(block, index, 1, value, start)
+
+
+def divided(block: bytes, index: int, value: bytes | None, start: int) -> bytes:
+    """A block in which a version is valid up to ``start`` only, and another one from there on."""
+    return _spliced(block, index + 1, 0, value, start)
 
 
 def versions(block: bytes) -> list[Version]:
     """Every version, in order of time."""
     last, _, count = _HEAD.unpack_from(block)
-    ends_at = _TIMES_AT + _TIME_BYTES * count
-    values_at = ends_at + _END_BYTES * count
+    sizes_at = _STARTS_AT + _TIME_BYTES * count
+    begin = sizes_at + _SIZE_BYTES * count
     view = memoryview(block)
-    starts = [*view[_TIMES_AT:ends_at].cast("q"), last]
+    starts = [*view[_STARTS_AT:sizes_at].cast("q"), last]
     found: list[Version] = []
-    begin = values_at
-    for index, mark in enumerate(view[ends_at:values_at].cast("I")):
-        end = values_at + (mark >> 1)
-        found.append(Version(None if mark & 1 else block[begin:end], starts[index], starts[index + 1]))
+    for index, size in enumerate(view[sizes_at:begin].cast("I")):
+        end = begin + size
+        found.append(Version(block[begin + 1 : end] if size else None, starts[index], starts[index + 1]))
         begin = end
     return found
 
 
-def packed(found: list[Version]) -> bytes:
-    """A block of versions, each of which ends where the next one starts; there is at least one."""
-    times: list[bytes] = []
-    ends: list[bytes] = []
-    size = 0
-    for value, start, _ in found:
-        times.append(_TIME.pack(start))
-        size += 0 if value is None else len(value)
-        ends.append(_END.pack(size << 1 | (value is None)))
-    values = [value for value, _, _ in found if value]
-    head = _HEAD.pack(found[-1].end, found[0].start, len(found))
-    return b"".join((head, *times, *ends, *values))
+def _spliced(block: bytes, at: int, removed: int, value: bytes | None, start: int) -> bytes:
+    """A block with a version in the place of none or of one."""
+    last, first, count = _HEAD.unpack_from(block)
+    sizes_at = _STARTS_AT + _TIME_BYTES * count
+    values_at = sizes_at + _SIZE_BYTES * count
+    start_at, size_at = _STARTS_AT + _TIME_BYTES * at, sizes_at + _SIZE_BYTES * at
+    begin, size = _place(block, count, at)
+    kept = b"" if value is None else _THERE + value
+    return b"".join(
+        (
+            _HEAD.pack(last, first if at else start, count + 1 - removed),
+            block[_STARTS_AT:start_at],
+            _TIME.pack(start),
+            block[start_at + _TIME_BYTES * removed : sizes_at],
+            block[sizes_at:size_at],
+            _SIZE.pack(len(kept)),
+            block[size_at + _SIZE_BYTES * removed : values_at],
+            block[values_at:begin],
+            kept,
+            block[begin + size if removed else begin :],
+        )
+    )
+
+
+def _place(block: bytes, count: int, index: int) -> tuple[int, int]:
+    """Where the value of a version begins, and its size; that of the version after the last is at the end."""
+    sizes_at = _STARTS_AT + _TIME_BYTES * count
+    values_at = sizes_at + _SIZE_BYTES * count
+    sizes = memoryview(block)[sizes_at:values_at].cast("I")
+    if index == count:
+        return len(block), 0
+    if index * 2 < count:
+        return values_at + sum(sizes[:index]), sizes[index]
+    return len(block) - sum(sizes[index:]), sizes[index]

@@ -35,10 +35,13 @@ from pykstreams.state.version_blocks import (
     appended,
     bounds,
     deleted_at,
+    divided,
+    index_at,
     last_time,
-    packed,
+    prepended,
+    replaced,
     single,
-    version_at,
+    value_at,
     versions,
 )
 from pykstreams.state.versioned import PUT_RETURN_CODE_NOT_PUT, PUT_RETURN_CODE_VALID_TO_UNDEFINED
@@ -55,7 +58,7 @@ _STAMP: Final = Struct(">q")
 _STAMP_BYTES: Final = _STAMP.size
 _SEGMENT_AT: Final = len(_BLOCKS)
 _KEY_AT: Final = _SEGMENT_AT + _STAMP_BYTES
-_NEAR_SEGMENTS: Final = 2
+_NEAR_SEGMENTS: Final = 4
 
 _stamp_of = _STAMP.unpack_from
 
@@ -126,7 +129,8 @@ class VersionHistory:
         block = found[1]
         if bounds(block)[1] > time:
             return None
-        value, start, _ = version_at(block, time)
+        index, start, _ = index_at(block, time)
+        value = value_at(block, index)
         return None if value is None else (value, start)
 
     def put(self, key: bytes, value: bytes | None, timestamp: int) -> int:
@@ -230,23 +234,20 @@ class VersionHistory:
         elif last_time(kept)[0] <= timestamp:
             self._put(place, appended(kept, value, timestamp, until))
         else:
-            self._put(place, packed([Version(value, timestamp, until), *versions(kept)]))
+            self._put(place, prepended(kept, value, timestamp))
         return until
 
     def _put_inside(self, key: bytes, value: bytes | None, timestamp: int, segment: int, block: bytes) -> int:
-        """Replaces a version of the block, or cuts it in two."""
-        found = versions(block)
-        index = bisect_right(found, timestamp, key=_start_of) - 1
-        old, start, end = found[index]
-        new = Version(value, timestamp, end)
+        """Replaces a version of the block, or divides it, of which the first part may belong to an older segment."""
+        index, start, end = index_at(block, timestamp)
         if start == timestamp:
-            found[index] = new
-        elif timestamp // self._interval != segment:
-            self._append(key, old, start, timestamp)
-            found[index] = new
+            block = replaced(block, index, value, timestamp)
+        elif timestamp // self._interval == segment:
+            block = divided(block, index, value, timestamp)
         else:
-            found[index : index + 1] = Version(old, start, timestamp), new
-        self._put(self._prefixes[segment] + key, packed(found))
+            self._append(key, value_at(block, index), start, timestamp)
+            block = replaced(block, index, value, timestamp)
+        self._put(self._prefixes[segment] + key, block)
         return end
 
     def _append(self, key: bytes, value: bytes | None, start: int, end: int) -> None:
@@ -362,10 +363,6 @@ class VersionHistory:
 
 def _prefix(segment: int) -> bytes:
     return _BLOCKS + segment.to_bytes(_STAMP_BYTES)
-
-
-def _start_of(version: Version) -> int:
-    return version.start
 
 
 def _kept(found: list[Version]) -> Iterator[tuple[bytes, int, int]]:

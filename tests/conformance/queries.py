@@ -97,16 +97,9 @@ def _versioned(store: Any, op: str, spec: Json) -> Json:
         return _one(store.get(key, *([spec["as_of"]] if "as_of" in spec else [])))
     if op != "history":
         raise _unknown(spec)
-    module = "pykstreams.query"
-    bounds = {
-        name: spec[field] for field, name in (("time_from", "from_time"), ("time_to", "to_time")) if field in spec
-    }
-    if spec.get("ascending"):
-        bounds["order"] = public("ResultOrder", module).ASCENDING
-    wanted = public("MultiVersionedKeyQuery", module)(key, **bounds)
-    unbounded = public("PositionBound", module).UNBOUNDED
-    answer = store.query(wanted, unbounded, public("QueryConfig", module)(collect_execution_info=False))
-    with answer.result as versions:
+    orders = public("ResultOrder", "pykstreams.state")
+    order = orders.ASCENDING if spec.get("ascending") else orders.DESCENDING
+    with store.history(key, spec.get("time_from"), spec.get("time_to"), order=order) as versions:
         return [_value(version) for version in versions]
 
 
