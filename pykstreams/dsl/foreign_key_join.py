@@ -1,7 +1,8 @@
 """Foreign-key joins of tables: what ``KTable.join`` and its like with ``foreign_key_extractor=`` put into the graph.
 
 Source: ``KTableImpl.doJoinOnForeignKey``, ``SubscriptionStoreFactory``, 4.3.1. Names are taken in the order in which
-Kafka Streams takes them, since all count on.
+Kafka Streams takes them, since all count on; and as there, both topics are read with the default timestamp extractor,
+unlike other repartition topics.
 """
 
 from __future__ import annotations
@@ -50,9 +51,8 @@ from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.subscriptions import subscription_store
 from pykstreams.topology.graph import (
     GraphNode,
-    GroupedTableRepartitionNode,
-    MessageTopicNode,
     OperatorNode,
+    PlainRepartitionNode,
     RepartitionNode,
     RepartitionSettings,
     StreamSourceNode,
@@ -193,7 +193,7 @@ def join_on_foreign_key(
     )
     graph.add(send, left_place.node)
     by_key = None if joined.other_partitioner is None else OnePartition(joined.other_partitioner)
-    asked = MessageTopicNode(
+    asked = PlainRepartitionNode(
         RepartitionSettings(
             topic,
             namer.suffixed(name, "-subscription-registration-sink", _SINK),
@@ -201,6 +201,7 @@ def join_on_foreign_key(
             right_place.key_serde,
             _subscriptions(left_place.key_serde),
             by_key or windowed_partitioner(getattr(right_place.key_serde, "serializer", None)),
+            timestamp_extractor=None,
         )
     )
     graph.add(asked, send)
@@ -231,7 +232,7 @@ def join_on_foreign_key(
     graph.add(fan_out, right_place.node)
 
     response_topic = namer.suffixed(name, "-subscription-response", _RESPONSE) + "-topic"
-    answered = MessageTopicNode(
+    answered = PlainRepartitionNode(
         RepartitionSettings(
             response_topic,
             namer.suffixed(name, "-subscription-response-sink", _SINK),
@@ -239,6 +240,7 @@ def join_on_foreign_key(
             left_place.key_serde,
             _answers(right_place.value_serde),
             where_it_was_asked if joined.partitioner is None else OnePartition(joined.partitioner),
+            timestamp_extractor=None,
         )
     )
     graph.add(answered, answer, fan_out)
@@ -291,7 +293,7 @@ def _key_sources(node: GraphNode) -> Iterator[tuple[str, Any]]:
     elif isinstance(node, StreamSourceNode):
         for topic in node.topics:
             yield topic, node.settings.key_deserializer
-    elif isinstance(node, RepartitionNode | GroupedTableRepartitionNode | MessageTopicNode):
+    elif isinstance(node, RepartitionNode | PlainRepartitionNode):
         serde = node.settings.key_serde
         yield node.settings.topic, None if serde is None else serde.deserializer
     elif not node.changes_key:

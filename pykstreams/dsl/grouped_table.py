@@ -16,7 +16,7 @@ from pykstreams.serdes.base import Serde
 from pykstreams.serdes.change import ChangeSerde
 from pykstreams.serdes.defaults import OverDefault
 from pykstreams.serdes.primitives import LongSerde
-from pykstreams.topology.graph import GroupedTableRepartitionNode, OperatorNode, RepartitionSettings
+from pykstreams.topology.graph import OperatorNode, PlainRepartitionNode, RepartitionSettings
 from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class KGroupedTable(Generic[K, V]):
     def __init__(self, place: Place, topic_name: str | None) -> None:
         self._place = place
         self._topic_name = topic_name
-        self._repartition: GroupedTableRepartitionNode | None = None
+        self._repartition: PlainRepartitionNode | None = None
 
     def count(
         self, *, materialized: Materialized[K, int] | str | None = None, name: str | None = None
@@ -102,9 +102,7 @@ class KGroupedTable(Generic[K, V]):
             topic = (store.name if self._topic_name is None else self._topic_name) + REPARTITION_SUFFIX
             value_serde = place.value_serde
             changes = OverDefault(ChangeSerde) if value_serde is None else ChangeSerde(value_serde)
-            self._repartition = GroupedTableRepartitionNode(
-                RepartitionSettings(topic, sink, source, place.key_serde, changes)
-            )
+            self._repartition = PlainRepartitionNode(RepartitionSettings(topic, sink, source, place.key_serde, changes))
         place.graph.add(self._repartition, place.node)
         logic = AggregatedTable(store, make)
         node = OperatorNode(node_name, logic.operator, stores=logic.stores)

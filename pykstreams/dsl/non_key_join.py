@@ -23,7 +23,7 @@ from pykstreams.processors import StoredView, TableTableJoinMerger, TableView
 from pykstreams.processors.mapped_rows import KeepMapped, MappedKeySerde, ShipMapped
 from pykstreams.processors.selected_keys import Matched, NumberedSerde, SelectedKeys, SelectedView, SelectKeys
 from pykstreams.processors.shipped_rows import ReferenceKeys
-from pykstreams.topology.graph import Graph, GroupedTableRepartitionNode, OperatorNode, RepartitionSettings
+from pykstreams.topology.graph import Graph, OperatorNode, PlainRepartitionNode, RepartitionSettings
 from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
 from pykstreams.topology.stores import StoreFactory
@@ -140,7 +140,7 @@ def _by_selected_key(
         options.value_serde,
         ReferencePartitioner(itemgetter(0), options.key_serde),
     )
-    between = GroupedTableRepartitionNode(topic)
+    between = PlainRepartitionNode(topic)
     graph.add(between, select)
     kept = TableStore(
         name=namer.suffixed(name, "-selected-store", f"{_PREFIX}SELECTED-STATE-STORE-"),

@@ -183,7 +183,10 @@ class OperatorNode(GraphNode):
 
 @dataclass(frozen=True, slots=True)
 class RepartitionSettings:
-    """A repartition topic with the sink before and the source behind it."""
+    """A repartition topic with the sink before and the source behind it.
+
+    ``timestamp_extractor`` is that of the source; ``None`` means the default of the configuration.
+    """
 
     topic: str
     sink_name: str
@@ -192,6 +195,7 @@ class RepartitionSettings:
     value_serde: Any
     partitioner: StreamPartitioner[Any, Any] | None = None
     num_partitions: int | None = None
+    timestamp_extractor: TimestampExtractor | None = _FAIL_ON_INVALID_TIMESTAMP
 
 
 class RepartitionNode(GraphNode):
@@ -225,8 +229,8 @@ class RepartitionNode(GraphNode):
         write_topic_between(topology, self.settings, (self.filter_name,))
 
 
-class GroupedTableRepartitionNode(GraphNode):
-    """Sends the changes of a table through a topic, under the key by which they are grouped."""
+class PlainRepartitionNode(GraphNode):
+    """Sends everything as it is through a topic of the application's own, such as the changes of a grouped table."""
 
     def __init__(self, settings: RepartitionSettings) -> None:
         super().__init__(settings.source_name)
@@ -235,22 +239,6 @@ class GroupedTableRepartitionNode(GraphNode):
     def write(self, topology: Topology) -> None:
         topology.add_internal_topic(self.settings.topic, self.settings.num_partitions)
         write_topic_between(topology, self.settings, self.parent_names)
-
-
-class MessageTopicNode(GraphNode):
-    """Sends what the two sides of a foreign-key join tell each other through a topic of the application's own.
-
-    Unlike other repartition topics it is read with the default timestamp extractor (``KTableImpl.doJoinOnForeignKey``,
-    4.3.1).
-    """
-
-    def __init__(self, settings: RepartitionSettings) -> None:
-        super().__init__(settings.source_name)
-        self.settings = settings
-
-    def write(self, topology: Topology) -> None:
-        topology.add_internal_topic(self.settings.topic, self.settings.num_partitions)
-        write_topic_between(topology, self.settings, self.parent_names, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,12 +400,7 @@ def _add_source(
     )
 
 
-def write_topic_between(
-    topology: Topology,
-    settings: RepartitionSettings,
-    parents: tuple[str, ...],
-    timestamp_extractor: TimestampExtractor | None = _FAIL_ON_INVALID_TIMESTAMP,
-) -> None:
+def write_topic_between(topology: Topology, settings: RepartitionSettings, parents: tuple[str, ...]) -> None:
     """Adds the sink and the source of a repartition topic."""
     key, value = settings.key_serde, settings.value_serde
     topology.add_sink(
@@ -431,7 +414,7 @@ def write_topic_between(
     topology.add_source(
         settings.source_name,
         settings.topic,
-        timestamp_extractor=timestamp_extractor,
+        timestamp_extractor=settings.timestamp_extractor,
         key_deserializer=None if key is None else key.deserializer,
         value_deserializer=None if value is None else value.deserializer,
     )
