@@ -129,9 +129,7 @@ def named_or_generated(graph: Graph, options: Materialized[Any, Any], prefix: st
     if name is not None:
         return name, True
     name = graph.namer.store(prefix)
-    graph.implicit_names.stores.append(name)
-    if options.logging:
-        graph.implicit_names.changelogs.append(f"{name}-changelog")
+    graph.implicit_names.add_store(name, logging=options.logging)
     return name, False
 
 

@@ -155,8 +155,7 @@ def _by_selected_key(
     )
     if name is None:
         graph.implicit_names.repartitions.append(topic.topic)
-        graph.implicit_names.stores.append(kept.name)
-        graph.implicit_names.changelogs.append(f"{kept.name}-changelog")
+        graph.implicit_names.add_store(kept.name, logging=kept.logging)
     selected = OperatorNode(
         namer.suffixed(name, "-selected", f"{_PREFIX}SELECTED-"),
         lambda: SelectedKeys(kept.name, prefix_serializer),

@@ -185,8 +185,7 @@ def add_shipped_join(
     )
     if name is None:
         graph.implicit_names.repartitions.append(topic.topic)
-        graph.implicit_names.stores.append(shipped.name)
-        graph.implicit_names.changelogs.append(f"{shipped.name}-changelog")
+        graph.implicit_names.add_store(shipped.name, logging=shipped.logging)
     sources = referred_place.sources | {source}
     graph.copartitioned.append(set(sources))
     referring_logic.send_old_values(force=True)

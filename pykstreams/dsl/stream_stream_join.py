@@ -33,8 +33,7 @@ from pykstreams.state.window_suppliers import (
     PersistentWindowSupplier,
     WindowBytesStoreSupplier,
 )
-from pykstreams.topology.graph import Graph, JoinStep, OperatorNode, StreamStreamJoinNode
-from pykstreams.topology.stores import StoreFactory
+from pykstreams.topology.graph import JoinStep, OperatorNode, StreamStreamJoinNode
 
 _THIS, _OTHER = "KSTREAM-JOINTHIS-", "KSTREAM-JOINOTHER-"
 _OUTER_THIS, _OUTER_OTHER = "KSTREAM-OUTERTHIS-", "KSTREAM-OUTEROTHER-"
@@ -163,7 +162,9 @@ def join_streams(
     _add_windowed(this, this_windowed, this_store)
     _add_windowed(other, other_windowed, other_store)
     if options.store_name is None:
-        _note_generated(graph, this_store, other_store, *([] if waiting is None else [waiting]))
+        for store in (this_store, other_store, waiting):
+            if store is not None:
+                graph.implicit_names.add_store(store.name, logging=store.logging)
 
     def side(of: _WindowStore, *, left: bool) -> StreamStreamJoin:
         return StreamStreamJoin(
@@ -269,10 +270,3 @@ def _suffixed(name: str | None, suffix: str) -> str | None:
 
 def _named(name: str | None, suffix: str, generated: str) -> str:
     return generated if name is None else valid_name(name + suffix)
-
-
-def _note_generated(graph: Graph, *stores: StoreFactory) -> None:
-    for store in stores:
-        graph.implicit_names.stores.append(store.name)
-        if store.logging:
-            graph.implicit_names.changelogs.append(f"{store.name}-changelog")

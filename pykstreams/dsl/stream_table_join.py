@@ -47,8 +47,7 @@ def join_stream_with_table(
             topic=name,
         )
         if options.name is None:
-            graph.implicit_names.stores.append(buffer.name)
-            graph.implicit_names.changelogs.append(f"{buffer.name}-changelog")
+            graph.implicit_names.add_store(buffer.name, logging=buffer.logging)
     view = table_logic.view()
     operator = StreamTableJoin(view, joiner, left, with_key, buffer=None if buffer is None else buffer.name)
     node = _added(stream, name, operator, view.stores, () if buffer is None else (GivenStore(buffer),))

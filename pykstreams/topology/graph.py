@@ -378,6 +378,12 @@ class ImplicitNames:
         self.stores: list[str] = []
         self.repartitions: list[str] = []
 
+    def add_store(self, name: str, *, logging: bool) -> None:
+        """Notes a store, with its changelog if it has one."""
+        self.stores.append(name)
+        if logging:
+            self.changelogs.append(f"{name}-changelog")
+
     def __str__(self) -> str:
         kinds = (
             ("changelog topics", self.changelogs),
