@@ -80,6 +80,10 @@ class SelectedTable(TableLogic):
     def view(self) -> TableView:
         return self._view if self._store is None else StoredView(self._store.name)
 
+    @property
+    def history_ms(self) -> int | None:
+        return None if self._store is None else self._store.history_ms
+
 
 def join_on_mapped_key(
     this: tuple[Place, TableLogic],

@@ -86,6 +86,10 @@ class ShippedJoinTable(TableLogic):
     def view(self) -> TableView:
         return ReferenceJoinView(self.join) if self._store is None else StoredView(self._store.name)
 
+    @property
+    def history_ms(self) -> int | None:
+        return None if self._store is None else self._store.history_ms
+
 
 @dataclass(frozen=True, slots=True)
 class _Names:

@@ -85,6 +85,10 @@ class JoinedTable(TableLogic):
             return StoredView(self._store.name)
         return JoinedView(self.left_view, self.right_view, self._joiner, *self._optional)
 
+    @property
+    def history_ms(self) -> int | None:
+        return None if self._store is None else self._store.history_ms
+
 
 class TableTableJoinNode(GraphNode):
     """A join as three processors: one for the changes of each table, and the merger, whose name the node has."""

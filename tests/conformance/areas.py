@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-DONE = (1, 2, 3)
+DONE = (1, 2, 3, 4)
 
 HERE = Path(__file__).parent
 

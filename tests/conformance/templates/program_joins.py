@@ -15,7 +15,12 @@ from tests.conformance.values import Json
 
 
 class JoinProgram(Program):
-    """A program that also joins."""
+    """A program that also joins.
+
+    ``grace`` is the chance that a join with a table has a grace period.
+    """
+
+    grace = 0.01
 
     def table_of_keys(self, key: str) -> tuple[str, Shape] | None:
         """A table whose keys have the serde of that type of keys."""
@@ -64,7 +69,7 @@ class JoinProgram(Program):
             joined["other_value"] = SERDES[other.value]
         if self.chance(self.profile.named):
             joined["name"] = self.new("join-")
-        if self.chance(0.01):  # the table is not versioned: an error when the topology is built
+        if self.chance(self.grace):  # where the table is not versioned an error when the topology is built
             joined["grace_ms"] = self.rng.choice([0, 20])
         with_key: dict[str, Json] = {"joiner_with_key": True} if self.chance(0.3) else {}
         self.used.add(table)
