@@ -18,6 +18,9 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol, TypeAlias
 
+from pykstreams.core.types import Headers
+from pykstreams.state.store import ChangelogWriter
+
 PREFIX_BYTES: Final = 8
 WINDOW_KEY_PART: Final = slice(8, -12)
 LAST_TIME: Final = 2**63 - 1
@@ -60,6 +63,15 @@ def prefix_of(number: int) -> bytes:
 def number_of(composed: bytes) -> int:
     """The number of the segment that a composed key starts with."""
     return int(_LONG.unpack_from(composed)[0])
+
+
+def without_prefix(log: ChangelogWriter) -> ChangelogWriter:
+    """Takes the prefix off composed keys before they are logged."""
+
+    def write(key: bytes, value: bytes | None, timestamp: int | None, headers: Headers) -> None:
+        log(key[PREFIX_BYTES:], value, timestamp, headers)
+
+    return write
 
 
 class WindowKeySchema:

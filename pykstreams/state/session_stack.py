@@ -8,7 +8,7 @@ from typing import Any, cast
 from pykstreams.state.adapter import AdaptedEngine
 from pykstreams.state.caching import CachingStore
 from pykstreams.state.changelogging import ChangeLogging
-from pykstreams.state.composed_keys import PREFIX_BYTES, SessionKeySchema
+from pykstreams.state.composed_keys import SessionKeySchema, without_prefix
 from pykstreams.state.engine import BytesStore, Engine
 from pykstreams.state.layout import Layout
 from pykstreams.state.metered_sessions import MeteredSessionStore, MeteredSessionStoreWithHeaders
@@ -20,7 +20,7 @@ from pykstreams.state.session_order import InMemorySessions
 from pykstreams.state.session_suppliers import SessionBytesStoreSupplier
 from pykstreams.state.sessions import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.store import ChangelogWriter, StoreContext
+from pykstreams.state.store import StoreContext
 
 
 def session_store(builder: StoreBuilder[SessionStore[Any, Any]]) -> SessionStore[Any, Any]:
@@ -65,7 +65,7 @@ def _parts(
         def logged(layer: BytesStore) -> BytesStore:
             if log is None:
                 return layer
-            return ChangeLogging(layer, layout, _without_prefix(log), context.current, name)
+            return ChangeLogging(layer, layout, without_prefix(log), context.current, name)
 
         top = logged(engine) if engine.persistent else InMemorySessions(engine, logged)
         if not builder.caching:
@@ -74,7 +74,3 @@ def _parts(
         return Layers(cache, cache)
 
     return name, builder.key_serde, builder.value_serde, engine, open_layers, schema, index
-
-
-def _without_prefix(log: ChangelogWriter) -> ChangelogWriter:
-    return lambda key, value, timestamp, headers: log(key[PREFIX_BYTES:], value, timestamp, headers)

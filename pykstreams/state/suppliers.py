@@ -29,9 +29,6 @@ from pykstreams.state.stack import (
     key_value_store,
     timestamped_key_value_store,
     timestamped_key_value_store_with_headers,
-    timestamped_window_store,
-    timestamped_window_store_with_headers,
-    window_store,
 )
 from pykstreams.state.store import (
     KeyValueStore,
@@ -48,6 +45,11 @@ from pykstreams.state.versioned_suppliers import (
     checked_versioned_supplier,
     versioned_lengths,
     versioned_store,
+)
+from pykstreams.state.window_stack import (
+    timestamped_window_store,
+    timestamped_window_store_with_headers,
+    window_store,
 )
 from pykstreams.state.window_suppliers import (
     InMemoryWindowSupplier,

@@ -1,0 +1,111 @@
+"""Puts the layers of a window store on each other: ``metered(caching(changelogging(segmented(engine))))``.
+
+Keys are composed in all layers but the changelog, which takes them without the prefix.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pykstreams.state.adapter import AdaptedEngine
+from pykstreams.state.caching import CachingStore
+from pykstreams.state.changelogging import ChangeLogging
+from pykstreams.state.composed_keys import WindowKeySchema, without_prefix
+from pykstreams.state.duplicates import RetainedDuplicates
+from pykstreams.state.engine import BytesStore
+from pykstreams.state.indexed_cache import IndexedCache
+from pykstreams.state.key_first import KeyFirstCopies
+from pykstreams.state.layout import Layout
+from pykstreams.state.metered_store import Layers
+from pykstreams.state.metered_windows import (
+    MeteredTimestampedWindowStore,
+    MeteredTimestampedWindowStoreWithHeaders,
+    MeteredWindowStore,
+)
+from pykstreams.state.rows import RowCodec
+from pykstreams.state.segments import SegmentedEngine
+from pykstreams.state.spec import StoreBuilder
+from pykstreams.state.store import StoreContext
+from pykstreams.state.window_suppliers import checked_window_supplier
+from pykstreams.state.windows import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
+
+_TIME_FIRST_BYTES: Final = 1  # the byte that tells kinds of keys apart in stores in order of time
+
+
+def window_store(builder: StoreBuilder[WindowStore[Any, Any]]) -> WindowStore[Any, Any]:
+    """Builds a plain window store."""
+    return MeteredWindowStore(*_parts(builder, MeteredWindowStore.layout))
+
+
+def timestamped_window_store(
+    builder: StoreBuilder[TimestampedWindowStore[Any, Any]],
+) -> TimestampedWindowStore[Any, Any]:
+    """Builds a window store with timestamps."""
+    return MeteredTimestampedWindowStore(*_parts(builder, MeteredTimestampedWindowStore.layout))
+
+
+def timestamped_window_store_with_headers(
+    builder: StoreBuilder[TimestampedWindowStoreWithHeaders[Any, Any]],
+) -> TimestampedWindowStoreWithHeaders[Any, Any]:
+    """Builds a window store with timestamps and headers."""
+    return MeteredTimestampedWindowStoreWithHeaders(*_parts(builder, MeteredTimestampedWindowStoreWithHeaders.layout))
+
+
+def _parts(builder: StoreBuilder[Any], layout: Layout) -> tuple[Any, ...]:
+    supplier = checked_window_supplier(builder.supplier)
+    inner = supplier.get()
+    if inner.persistent and supplier.layout is not layout:
+        inner = AdaptedEngine(inner, supplier.layout, layout)
+    interval = supplier.segment_interval_ms
+    by_time, by_index = supplier.in_order_of_time, supplier.reads_keys_by_segment
+    schema = WindowKeySchema(1 if by_time else interval)
+    if by_index and inner.persistent:
+        inner = KeyFirstCopies(inner, interval)
+    retention, name = supplier.retention_period_ms, builder.name
+    engine = SegmentedEngine(
+        inner,
+        schema,
+        retention,
+        interval,
+        name,
+        exact=not inner.persistent,
+        shows_oldest=by_time and inner.persistent,
+    )
+    duplicates = RetainedDuplicates(engine, persistent=engine.persistent) if supplier.retain_duplicates else None
+
+    def make_cache(top: BytesStore, context: StoreContext, codec: RowCodec) -> CachingStore:
+        layers = top, context.cache, context.current, codec.encoder()
+        extra = _TIME_FIRST_BYTES if by_time and engine.persistent else 0
+        if by_index:
+            return IndexedCache(*layers, extra_bytes=extra, interval_ms=interval)
+        return CachingStore(*layers, keeps_reads=False, extra_bytes=extra, by_key=by_time)
+
+    def open_layers(context: StoreContext, codec: RowCodec) -> Layers:
+        engine.open(context)
+        top: BytesStore = engine
+        if duplicates is not None:
+            top = duplicates
+            offset = engine.committed_offset()
+            if offset is not None:
+                duplicates.reopened(offset)
+        log = context.changelog(name) if builder.logging else None
+        if log is not None:
+            written = without_prefix(log if duplicates is None else duplicates.logging(log))
+            top = ChangeLogging(top, layout, written, context.current, name)
+        if not builder.caching or duplicates is not None:
+            return Layers(top, None)
+        cache = make_cache(top, context, codec)
+        return Layers(cache, cache)
+
+    return (
+        name,
+        builder.key_serde,
+        builder.value_serde,
+        engine,
+        open_layers,
+        schema,
+        supplier.window_size_ms,
+        interval,
+        by_index,
+        duplicates,
+    )
