@@ -102,7 +102,7 @@ def _windows(rng: Random, kind: str, *, full: bool) -> tuple[Json, str, int]:
             gap = rng.choice([1, 3, 5, 12])
             return {"type": kind, "gap_ms": gap, "grace_ms": grace}, "session_windowed:string", gap + grace
         case "sliding":
-            size = rng.choice([1, 4, 10] if full else [1, 4, 10, 25])  # see time_windows
+            size = rng.choice([1, 4] if full else [1, 4, 10, 25])  # see time_windows
             windows, least = {"type": kind, "difference_ms": size, "grace_ms": grace}, 2 * size + grace
         case _:
             size = rng.choice([1, 5, 10, 20])

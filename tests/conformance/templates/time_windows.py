@@ -25,7 +25,7 @@ def _windows(rng: Random, kind: str, *, full: bool) -> tuple[Json, int, int]:
     if kind == "unlimited":
         return {"type": "unlimited", **rng.choice([{}, {"start_ms": 15}])}, 1, 2**63 - 1
     if kind == "sliding":
-        difference = rng.choice([1, 4, 10] if full else [1, 4, 10, 25])
+        difference = rng.choice([1, 4] if full else [1, 4, 10, 25])
         return {"type": "sliding", "difference_ms": difference, **given}, difference, 2 * difference + (grace or 0)
     size = rng.choice([1, 5, 10, 20])
     advance = {"advance_ms": rng.randint(1, size)} if kind == "hopping" else {}
