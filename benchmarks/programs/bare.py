@@ -18,6 +18,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition, murmur2
 from orjson import dumps, loads
 from rocksdict import BlockBasedOptions, Cache, Options, Rdict, WriteBatch, WriteOptions
 
+from benchmarks.programs.bare_join import JoinForeignKey
 from benchmarks.programs.job import Job, Progress, report
 from benchmarks.settings import PARTITIONS
 from benchmarks.topics.fill import Topics
@@ -320,6 +321,7 @@ WORK: dict[str, Callable[[Job, Sender], Work]] = {
     "w3": CountByUser,
     "w4": CountByMinute,
     "w5": JoinTable,
+    "w6": lambda job, send: JoinForeignKey(job, send, open_store),
     "cogroup": Customers,
     "cogroup-joins": Customers,
 }
