@@ -11,7 +11,7 @@ from pykstreams.core.windows import EmitStrategy, SessionWindows
 from pykstreams.dsl.materialization import DslStore, named_or_generated, store_format
 from pykstreams.dsl.options import Materialized
 from pykstreams.serdes.base import Serde
-from pykstreams.state.session_suppliers import SessionBytesStoreSupplier
+from pykstreams.state.sessions.suppliers import SessionBytesStoreSupplier
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.suppliers import DslSessionParams, DslStoreFormat, Stores
 from pykstreams.topology.graph import Graph

@@ -28,7 +28,7 @@ from pykstreams.state.suppliers import (
     Stores,
 )
 from pykstreams.state.waiting import waiting_records
-from pykstreams.state.window_suppliers import (
+from pykstreams.state.windows.suppliers import (
     InMemoryWindowSupplier,
     PersistentWindowSupplier,
     WindowBytesStoreSupplier,

@@ -13,7 +13,7 @@ from pykstreams.dsl.options import Materialized
 from pykstreams.serdes.base import Serde
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.suppliers import DslWindowParams, Stores
-from pykstreams.state.window_suppliers import WindowBytesStoreSupplier
+from pykstreams.state.windows.suppliers import WindowBytesStoreSupplier
 from pykstreams.topology.graph import Graph
 
 

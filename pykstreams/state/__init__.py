@@ -2,13 +2,13 @@
 
 from pykstreams.core.record import ValueAndTimestamp
 from pykstreams.state.rocksdb import RocksDBConfigSetter
-from pykstreams.state.session_suppliers import SessionBytesStoreSupplier
-from pykstreams.state.sessions import (
+from pykstreams.state.sessions.store import (
     AggregationWithHeaders,
     ReadOnlySessionStore,
     SessionStore,
     SessionStoreWithHeaders,
 )
+from pykstreams.state.sessions.suppliers import SessionBytesStoreSupplier
 from pykstreams.state.spec import ConnectedStoreProvider, StoreBuilder, StoreSupplier
 from pykstreams.state.state_serdes import StateSerdes
 from pykstreams.state.store import (
@@ -49,14 +49,14 @@ from pykstreams.state.versioned import (
     VersionedRecordIterator,
 )
 from pykstreams.state.versioned_suppliers import VersionedBytesStoreSupplier
-from pykstreams.state.window_suppliers import WindowBytesStoreSupplier
-from pykstreams.state.windows import (
+from pykstreams.state.windows.store import (
     ReadOnlyWindowStore,
     TimestampedWindowStore,
     TimestampedWindowStoreWithHeaders,
     WindowStore,
     WindowStoreIterator,
 )
+from pykstreams.state.windows.suppliers import WindowBytesStoreSupplier
 
 __all__ = [
     "PUT_RETURN_CODE_NOT_PUT",

@@ -9,7 +9,7 @@ from pykstreams.core.record import ValueAndTimestamp
 from pykstreams.core.types import Headers
 from pykstreams.state.layout import HEADERS_AND_VALUE, NO_TIMESTAMP, PLAIN, TIMESTAMPED
 from pykstreams.state.rows import RowCodec
-from pykstreams.state.sessions import AggregationWithHeaders
+from pykstreams.state.sessions.store import AggregationWithHeaders
 from pykstreams.state.store import ValueTimestampHeaders
 
 

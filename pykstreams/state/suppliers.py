@@ -16,13 +16,13 @@ from pykstreams.state.key_value_suppliers import KeyValueBytesStoreSupplier as K
 from pykstreams.state.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
 from pykstreams.state.memory import LruEngine, MemoryEngine
 from pykstreams.state.rocksdb import RocksDbEngine
-from pykstreams.state.session_stack import session_store, session_store_with_headers
-from pykstreams.state.session_suppliers import (
+from pykstreams.state.sessions.stack import session_store, session_store_with_headers
+from pykstreams.state.sessions.store import SessionStore, SessionStoreWithHeaders
+from pykstreams.state.sessions.suppliers import (
     InMemorySessionSupplier,
     PersistentSessionSupplier,
     SessionBytesStoreSupplier,
 )
-from pykstreams.state.sessions import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.spec import StoreSupplier as StoreSupplier
 from pykstreams.state.stack import (
@@ -46,12 +46,13 @@ from pykstreams.state.versioned_suppliers import (
     versioned_lengths,
     versioned_store,
 )
-from pykstreams.state.window_stack import (
+from pykstreams.state.windows.stack import (
     timestamped_window_store,
     timestamped_window_store_with_headers,
     window_store,
 )
-from pykstreams.state.window_suppliers import (
+from pykstreams.state.windows.store import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
+from pykstreams.state.windows.suppliers import (
     InMemoryWindowSupplier,
     PersistentWindowSupplier,
     TimeOrderedWindowSupplier,
@@ -59,7 +60,6 @@ from pykstreams.state.window_suppliers import (
     checked_window_supplier,
     window_lengths,
 )
-from pykstreams.state.windows import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -32,14 +32,14 @@ from pykstreams.runtime.global_state import GlobalState
 from pykstreams.runtime.task import Task
 from pykstreams.serdes.base import bind_deserializer, bind_serializer
 from pykstreams.state.caching import RecordCache
-from pykstreams.state.sessions import SessionStore, SessionStoreWithHeaders
+from pykstreams.state.sessions.store import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.store import (
     KeyValueStore,
     TimestampedKeyValueStore,
     TimestampedKeyValueStoreWithHeaders,
 )
 from pykstreams.state.versioned import VersionedKeyValueStore
-from pykstreams.state.windows import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
+from pykstreams.state.windows.store import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
 from pykstreams.testing.input_topic import TestInputTopic

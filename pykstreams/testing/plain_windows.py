@@ -9,7 +9,7 @@ from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.core.types import Timestamp
 from pykstreams.core.windows import Windowed
 from pykstreams.state.store import KeyValueIterator, ValueTimestampHeaders
-from pykstreams.state.windows import (
+from pykstreams.state.windows.store import (
     TimestampedWindowStore,
     TimestampedWindowStoreWithHeaders,
     WindowStore,

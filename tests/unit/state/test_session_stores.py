@@ -25,7 +25,7 @@ from pykstreams.state import (
     Stores,
 )
 from pykstreams.state.caching import MEASURED_PUTS
-from pykstreams.state.session_order import TimeOrder
+from pykstreams.state.sessions.order import TimeOrder
 from tests.unit.state.support import NAME, ROOMY, Context, Flushed
 
 RETENTION = 200_000  # segments of 100 000 ms

@@ -18,9 +18,15 @@ from pykstreams.state.layout import HEADERS_AND_VALUE
 from pykstreams.state.metered_store import Layers, MeteredStore
 from pykstreams.state.rows import RowCodec, null_key
 from pykstreams.state.segments import SegmentedEngine
-from pykstreams.state.session_index import EndIndex
-from pykstreams.state.session_order import InMemorySessions, SegmentOrder, SessionOrder, TimeOrder
-from pykstreams.state.sessions import AggregationWithHeaders, RawSession, Session, SessionStore, SessionStoreWithHeaders
+from pykstreams.state.sessions.end_index import EndIndex
+from pykstreams.state.sessions.order import InMemorySessions, SegmentOrder, SessionOrder, TimeOrder
+from pykstreams.state.sessions.store import (
+    AggregationWithHeaders,
+    RawSession,
+    Session,
+    SessionStore,
+    SessionStoreWithHeaders,
+)
 from pykstreams.state.store import ChangelogRow, FlushListener, KeyValueIterator, StoreContext
 
 K = TypeVar("K")

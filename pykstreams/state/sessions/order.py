@@ -21,7 +21,7 @@ from pykstreams.state.composed_keys import LAST_TIME, SessionKeySchema, number_o
 from pykstreams.state.engine import BytesStore, Engine, Row, after
 from pykstreams.state.ordered import merged
 from pykstreams.state.segments import SegmentedEngine
-from pykstreams.state.session_index import EndIndex
+from pykstreams.state.sessions.end_index import EndIndex
 
 Wanted: TypeAlias = Callable[[tuple[bytes, object]], bool]
 """Tells whether a row is wanted."""

@@ -11,8 +11,8 @@ from pykstreams.state.caching import IMMUTABLE, UNSET, CacheEntry, CachingStore
 from pykstreams.state.composed_keys import LAST_TIME, WindowKeySchema
 from pykstreams.state.engine import BytesStore
 from pykstreams.state.rows import RowCodec, null_key
-from pykstreams.state.window_reads import WindowReads
-from pykstreams.state.windows import GetWindowRow, PutWindowRow, WindowRowsBetween, WindowRowsOfKey
+from pykstreams.state.windows.reads import WindowReads
+from pykstreams.state.windows.store import GetWindowRow, PutWindowRow, WindowRowsBetween, WindowRowsOfKey
 
 
 class WindowRows(NamedTuple):

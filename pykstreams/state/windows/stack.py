@@ -11,23 +11,23 @@ from pykstreams.state.adapter import AdaptedEngine
 from pykstreams.state.caching import CachingStore
 from pykstreams.state.changelogging import ChangeLogging
 from pykstreams.state.composed_keys import WindowKeySchema, without_prefix
-from pykstreams.state.duplicates import RetainedDuplicates
 from pykstreams.state.engine import BytesStore
-from pykstreams.state.indexed_cache import IndexedCache
-from pykstreams.state.key_first import KeyFirstCopies
 from pykstreams.state.layout import Layout
 from pykstreams.state.metered_store import Layers
-from pykstreams.state.metered_windows import (
-    MeteredTimestampedWindowStore,
-    MeteredTimestampedWindowStoreWithHeaders,
-    MeteredWindowStore,
-)
 from pykstreams.state.rows import RowCodec
 from pykstreams.state.segments import SegmentedEngine
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.store import StoreContext
-from pykstreams.state.window_suppliers import checked_window_supplier
-from pykstreams.state.windows import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
+from pykstreams.state.windows.duplicates import RetainedDuplicates
+from pykstreams.state.windows.indexed_cache import IndexedCache
+from pykstreams.state.windows.key_first import KeyFirstCopies
+from pykstreams.state.windows.metered import (
+    MeteredTimestampedWindowStore,
+    MeteredTimestampedWindowStoreWithHeaders,
+    MeteredWindowStore,
+)
+from pykstreams.state.windows.store import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
+from pykstreams.state.windows.suppliers import checked_window_supplier
 
 _TIME_FIRST_BYTES: Final = 1  # the byte that tells kinds of keys apart in stores in order of time
 

@@ -11,14 +11,14 @@ from pykstreams.core.types import Timestamp, timestamp_ms
 from pykstreams.core.windows import Windowed
 from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.composed_keys import LAST_TIME, WindowKeySchema
-from pykstreams.state.duplicates import RetainedDuplicates
 from pykstreams.state.engine import Row
 from pykstreams.state.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
 from pykstreams.state.metered_store import MeteredStore
 from pykstreams.state.segments import SegmentedEngine
 from pykstreams.state.store import ChangelogRow, KeyValueIterator, ValueTimestampHeaders
-from pykstreams.state.window_reads import WindowReads
-from pykstreams.state.window_rows import (
+from pykstreams.state.windows.duplicates import RetainedDuplicates
+from pykstreams.state.windows.reads import WindowReads
+from pykstreams.state.windows.rows import (
     negative_start,
     rows_between,
     rows_of_bytes,
@@ -26,7 +26,7 @@ from pykstreams.state.window_rows import (
     rows_of_objects,
     windowed_key,
 )
-from pykstreams.state.windows import (
+from pykstreams.state.windows.store import (
     RawWindowRow,
     TimestampedWindowStore,
     TimestampedWindowStoreWithHeaders,

@@ -11,14 +11,14 @@ from pykstreams.state.changelogging import ChangeLogging
 from pykstreams.state.composed_keys import SessionKeySchema, without_prefix
 from pykstreams.state.engine import BytesStore, Engine
 from pykstreams.state.layout import Layout
-from pykstreams.state.metered_sessions import MeteredSessionStore, MeteredSessionStoreWithHeaders
 from pykstreams.state.metered_store import Layers
 from pykstreams.state.rows import RowCodec
 from pykstreams.state.segments import SegmentedEngine
-from pykstreams.state.session_index import EndIndex
-from pykstreams.state.session_order import InMemorySessions
-from pykstreams.state.session_suppliers import SessionBytesStoreSupplier
-from pykstreams.state.sessions import SessionStore, SessionStoreWithHeaders
+from pykstreams.state.sessions.end_index import EndIndex
+from pykstreams.state.sessions.metered import MeteredSessionStore, MeteredSessionStoreWithHeaders
+from pykstreams.state.sessions.order import InMemorySessions
+from pykstreams.state.sessions.store import SessionStore, SessionStoreWithHeaders
+from pykstreams.state.sessions.suppliers import SessionBytesStoreSupplier
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.store import StoreContext
 

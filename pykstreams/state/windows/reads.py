@@ -20,9 +20,9 @@ from pykstreams.state.composed_keys import (
     prefix_of,
 )
 from pykstreams.state.engine import BytesStore, Row, Write, after
-from pykstreams.state.indexed_cache import IndexedCache
 from pykstreams.state.ordered import merged
 from pykstreams.state.segments import SegmentedEngine
+from pykstreams.state.windows.indexed_cache import IndexedCache
 
 _ABOVE_EVERY_SUFFIX: Final = b"\xff" * 12
 _FEW_SEGMENTS: Final = 8
