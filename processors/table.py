@@ -17,6 +17,7 @@ from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, Predicate
 from pykstreams.processors.table_forwarding import forwarder
 from pykstreams.processors.table_view import Compute, ComputedView, TableView
+from pykstreams.state.versioned import VersionedKeyValueStore
 
 logger = logging.getLogger(__name__)
 
@@ -25,10 +26,10 @@ logger = logging.getLogger(__name__)
 class TableSource:
     """Reads records as a table: the last record of a key in *offset* order is its value, ``None`` deletes.
 
-    A record without key is dropped. One that is older than the stored one still takes its place, with a
-    warning where the stored one is known, that is where old values are sent: reading the store for the
-    warning alone would cost each record more than all the rest (``KTableSourceProcessor.process``, 4.3.1,
-    reads it always).
+    A record without key is dropped. One that is older than the stored one still takes its place, unless the
+    store is versioned, with a warning where the stored one is known, that is where old values are sent:
+    reading the store for the warning alone would cost each record more than all the rest
+    (``KTableSourceProcessor.process``, 4.3.1, reads it always, and warns of versioned tables, too).
     """
 
     store: str | None = None
@@ -159,6 +160,7 @@ def _source_with_old_values(name: str, context: OperatorContext) -> Forward:
     store = context.store(name)
     get_row, put_row, emit = store.get_row, store.put_row, forwarder(store, context, True)
     fail, drop = context.fail, context.drop
+    versioned = isinstance(store, VersionedKeyValueStore)
 
     def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
         if key is None:
@@ -170,7 +172,7 @@ def _source_with_old_values(name: str, context: OperatorContext) -> Forward:
                 old = None
             else:
                 old, stored = row
-                if timestamp < stored:
+                if timestamp < stored and not versioned:
                     _warn_out_of_order(name, context, timestamp, stored)
             newest = put_row(key, value, timestamp)
         except Exception as error:

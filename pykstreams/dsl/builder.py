@@ -123,9 +123,9 @@ class StreamsBuilder:
         store = table_store(graph, kept, f"{topic}-", None, None)
         if store.history_ms is not None:
             raise TopologyError(
-                f"global table of {topic!r} is given the versioned store {store.name!r}; it cannot be, since joins "
-                "read a global table as it is, whatever the time of their record. Give it another store, or read the "
-                "topic as a table"
+                f"global table of {topic!r} is given the versioned store {store.name!r}; it cannot be, since "
+                "joins read a global table as it is, and its records are read in no order with theirs. Give it another "
+                "store, or read the topic as a table"
             )
         self._add_global(topic, options, TableSource(store.name), store)
         return GlobalKTable(StoredView(store.name), store.name if store.queryable else None)
