@@ -24,8 +24,8 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from pykstreams.state.engine import prefix_end
-from pykstreams.state.rocksdb import RocksDbEngine
+from pykstreams.state.engines.engine import prefix_end
+from pykstreams.state.engines.rocksdb import RocksDbEngine
 from pykstreams.state.store import StoreContext
 from pykstreams.testing import MockProcessorContext
 

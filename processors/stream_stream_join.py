@@ -20,7 +20,7 @@ from typing import Any, ClassVar, TypeAlias
 from pykstreams.core.config_keys import EMIT_INTERVAL_MS, EMIT_INTERVAL_OF_JOINS
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
-from pykstreams.state.waiting import JoinProgress
+from pykstreams.state.buffers.waiting import JoinProgress
 
 Joiner: TypeAlias = Callable[[Any, Any, Any], Any]
 """(key, value of this side, value of the other side) -> the result."""

@@ -16,8 +16,8 @@ from typing import Any
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, KeyValueMapper
 from pykstreams.processors.table_view import ReadRow, ReadRowAsOf, TableView, reader_as_of
+from pykstreams.state.buffers.join_buffer import JoinBuffer
 from pykstreams.state.changelogging import record_being_processed
-from pykstreams.state.join_buffer import JoinBuffer
 from pykstreams.state.record_context import RawContext
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from pykstreams.state.rocksdb import RocksDbEngine
+from pykstreams.state.engines.rocksdb import RocksDbEngine
+from pykstreams.state.engines.transactional import WriteBuffer
 from pykstreams.state.suppliers import KeyValueBytesStoreSupplier, PersistentKeyValueSupplier, RocksDBDslStoreSuppliers
-from pykstreams.state.transactional import WriteBuffer
 
 
 class CountingStores(RocksDBDslStoreSuppliers):

@@ -18,6 +18,7 @@ from pykstreams.dsl.options import StreamJoined
 from pykstreams.dsl.repartitioning import repartitioned_for_join
 from pykstreams.dsl.stream import Place
 from pykstreams.processors import KeepForJoin, PassThrough, StreamSelfJoin, StreamStreamJoin
+from pykstreams.state.buffers.waiting import waiting_records
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.suppliers import (
     DslKeyValueParams,
@@ -27,7 +28,6 @@ from pykstreams.state.suppliers import (
     KeyValueBytesStoreSupplier,
     Stores,
 )
-from pykstreams.state.waiting import waiting_records
 from pykstreams.state.windows.suppliers import (
     InMemoryWindowSupplier,
     PersistentWindowSupplier,

@@ -11,7 +11,7 @@ from pykstreams.dsl.repartitioning import repartitioned_for_join
 from pykstreams.dsl.stream import Place
 from pykstreams.dsl.tables import TableLogic
 from pykstreams.processors import StreamTableJoin, TableView
-from pykstreams.state.join_buffer import join_buffer
+from pykstreams.state.buffers.join_buffer import join_buffer
 from pykstreams.topology.graph import OperatorNode, is_versioned
 from pykstreams.topology.stores import GivenStore, StoreFactory
 

@@ -20,7 +20,7 @@ from pykstreams.dsl.options import Options
 from pykstreams.dsl.stream import Place
 from pykstreams.dsl.tables import TableLogic
 from pykstreams.processors import SuppressedView, TableSuppress, TableView
-from pykstreams.state.suppression_buffer import suppression_buffer
+from pykstreams.state.buffers.suppression_buffer import suppression_buffer
 from pykstreams.topology.graph import GraphNode, OperatorNode, is_versioned
 from pykstreams.topology.stores import GivenStore, StoreFactory
 

@@ -1,7 +1,7 @@
 """Stores and their suppliers: what users and the layers above import."""
 
 from pykstreams.core.record import ValueAndTimestamp
-from pykstreams.state.rocksdb import RocksDBConfigSetter
+from pykstreams.state.engines.rocksdb import RocksDBConfigSetter
 from pykstreams.state.sessions.store import (
     AggregationWithHeaders,
     ReadOnlySessionStore,

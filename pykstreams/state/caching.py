@@ -29,8 +29,8 @@ from uuid import UUID
 
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.state.composed_keys import WINDOW_KEY_PART
-from pykstreams.state.engine import BytesStore, Row, Write
-from pykstreams.state.ordered import KeyIndex, OrderedKeys, merged
+from pykstreams.state.engines.engine import BytesStore, Row, Write
+from pykstreams.state.engines.ordered import KeyIndex, OrderedKeys, merged
 from pykstreams.state.record_context import context_bytes
 
 MEASURED_PUTS: Final = 1000

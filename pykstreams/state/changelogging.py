@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 from pykstreams.core.errors import ProcessorStateError
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.types import Headers
-from pykstreams.state.engine import BytesStore
+from pykstreams.state.engines.engine import BytesStore
+from pykstreams.state.engines.memory import LruEngine
 from pykstreams.state.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMP, TIMESTAMPED, Layout
-from pykstreams.state.memory import LruEngine
 from pykstreams.state.store import ChangelogWriter
 
 Put: TypeAlias = Callable[[bytes, bytes | None], None]

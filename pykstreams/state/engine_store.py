@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from pykstreams.core.errors import InvalidStateStoreError
 from pykstreams.state.changelog_rows import ChangelogColumns
-from pykstreams.state.engine import Engine
+from pykstreams.state.engines.engine import Engine
 from pykstreams.state.layout import PLAIN, Layout
 from pykstreams.state.store import ChangelogRow, TaskStore
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pykstreams.state.engine import Engine
+from pykstreams.state.engines.engine import Engine
 from pykstreams.state.layout import WITH_HEADERS, Layout
 from pykstreams.state.spec import StoreSupplier
 

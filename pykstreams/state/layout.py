@@ -22,7 +22,7 @@ from typing import Final, TypeAlias, cast
 
 from pykstreams.core.types import Headers
 from pykstreams.state.changelog_rows import ChangelogColumns
-from pykstreams.state.engine import Write
+from pykstreams.state.engines.engine import Write
 
 NO_TIMESTAMP: Final = -1
 """The timestamp of a row that was kept without one."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.serdes.base import bind_serializer
-from pykstreams.state.engine import after, prefix_end
+from pykstreams.state.engines.engine import after, prefix_end
 from pykstreams.state.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
 from pykstreams.state.metered_store import MeteredStore
 from pykstreams.state.rows import GetRow, Rows, null_key, rows_of_bytes, rows_of_objects

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from pykstreams.state.caching import UNSET, CachingStore
 from pykstreams.state.changelogging import record_being_processed
-from pykstreams.state.engine import BytesStore, Engine
 from pykstreams.state.engine_store import EngineStore
+from pykstreams.state.engines.engine import BytesStore, Engine
 from pykstreams.state.layout import NO_TIMESTAMP
 from pykstreams.state.public_values import public_values
 from pykstreams.state.rows import RowCodec, null_key

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from pykstreams.core.types import Timestamp, timestamp_ms
-from pykstreams.state.engine import Engine
+from pykstreams.state.engines.engine import Engine
 from pykstreams.state.layout import PLAIN
 from pykstreams.state.metered_store import Layers, MeteredStore
 from pykstreams.state.rows import RowCodec, null_key

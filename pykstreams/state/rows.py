@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.state.caching import IMMUTABLE, UNSET, CacheEntry, CachingStore
-from pykstreams.state.engine import BytesStore
+from pykstreams.state.engines.engine import BytesStore
 from pykstreams.state.layout import TIMESTAMP, TIMESTAMPED, Layout
 
 GetRow: TypeAlias = Callable[[Any], tuple[Any, int] | None]

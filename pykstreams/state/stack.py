@@ -12,10 +12,10 @@ from pykstreams.core.errors import ConfigError
 from pykstreams.serdes.base import describe, fixed_width
 from pykstreams.serdes.combined_key import prefix_width
 from pykstreams.serdes.defaults import OverDefault, or_default
-from pykstreams.state.adapter import AdaptedEngine
 from pykstreams.state.caching import CachingStore
 from pykstreams.state.changelogging import ChangeLogging
-from pykstreams.state.engine import BytesStore, Engine
+from pykstreams.state.engines.adapter import AdaptedEngine
+from pykstreams.state.engines.engine import BytesStore, Engine
 from pykstreams.state.layout import Layout
 from pykstreams.state.metered import (
     MeteredKeyValueStore,

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from pykstreams.core.types import Headers
 from pykstreams.serdes.combined_key import CombinedKey
 from pykstreams.serdes.subscription import SubscriptionWrapper
-from pykstreams.state.engine import prefix_end
+from pykstreams.state.engines.engine import prefix_end
 from pykstreams.state.metered import MeteredTimestampedKeyValueStoreWithHeaders
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.stack import key_value_parts

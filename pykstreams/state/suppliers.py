@@ -11,11 +11,12 @@ from typing import Any, Final, TypeVar
 
 from pykstreams.core.types import Duration, duration_ms
 from pykstreams.core.windows import EmitStrategy
-from pykstreams.state.engine import Engine
+from pykstreams.state.engines.engine import Engine
+from pykstreams.state.engines.memory import LruEngine, MemoryEngine
+from pykstreams.state.engines.rocksdb import RocksDbEngine
+from pykstreams.state.engines.transactional import WriteBuffer
 from pykstreams.state.key_value_suppliers import KeyValueBytesStoreSupplier as KeyValueBytesStoreSupplier
 from pykstreams.state.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
-from pykstreams.state.memory import LruEngine, MemoryEngine
-from pykstreams.state.rocksdb import RocksDbEngine
 from pykstreams.state.sessions.stack import session_store, session_store_with_headers
 from pykstreams.state.sessions.store import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.sessions.suppliers import (
@@ -36,7 +37,6 @@ from pykstreams.state.store import (
     TimestampedKeyValueStore,
     TimestampedKeyValueStoreWithHeaders,
 )
-from pykstreams.state.transactional import WriteBuffer
 from pykstreams.state.versioned import VersionedKeyValueStore
 from pykstreams.state.versioned_suppliers import (
     InMemoryVersionedSupplier,

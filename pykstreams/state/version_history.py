@@ -28,7 +28,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from pykstreams.core.metrics import Counter
-from pykstreams.state.engine import Engine
+from pykstreams.state.engines.engine import Engine
 from pykstreams.state.store import ChangelogRow, StoreContext
 from pykstreams.state.version_blocks import (
     Version,

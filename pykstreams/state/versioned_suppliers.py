@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pykstreams.core.types import Duration, duration_ms
-from pykstreams.state.engine import Engine
+from pykstreams.state.engines.engine import Engine
+from pykstreams.state.engines.memory import MemoryEngine
+from pykstreams.state.engines.rocksdb import RocksDbEngine
+from pykstreams.state.engines.transactional import WriteBuffer
 from pykstreams.state.key_value_suppliers import KeyValueBytesStoreSupplier
 from pykstreams.state.layout import PLAIN
-from pykstreams.state.memory import MemoryEngine
 from pykstreams.state.metered_versioned import MeteredVersionedStore
-from pykstreams.state.rocksdb import RocksDbEngine
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.transactional import WriteBuffer
 from pykstreams.state.version_history import VersionHistory
 from pykstreams.state.versioned import VersionedKeyValueStore
 

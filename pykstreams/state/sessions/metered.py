@@ -13,11 +13,11 @@ from pykstreams.state.caching import UNSET
 from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.changelogging import record_being_processed
 from pykstreams.state.composed_keys import LAST_TIME, SessionKeySchema
-from pykstreams.state.engine import Row
+from pykstreams.state.engines.engine import Row
+from pykstreams.state.engines.segments import SegmentedEngine
 from pykstreams.state.layout import HEADERS_AND_VALUE
 from pykstreams.state.metered_store import Layers, MeteredStore
 from pykstreams.state.rows import RowCodec, null_key
-from pykstreams.state.segments import SegmentedEngine
 from pykstreams.state.sessions.end_index import EndIndex
 from pykstreams.state.sessions.order import InMemorySessions, SegmentOrder, SessionOrder, TimeOrder
 from pykstreams.state.sessions.store import (

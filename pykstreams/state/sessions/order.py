@@ -18,9 +18,9 @@ from typing import Final, TypeAlias
 
 from pykstreams.state.caching import MEASURED_PUTS, CachingStore
 from pykstreams.state.composed_keys import LAST_TIME, SessionKeySchema, number_of, prefix_of
-from pykstreams.state.engine import BytesStore, Engine, Row, after
-from pykstreams.state.ordered import merged
-from pykstreams.state.segments import SegmentedEngine
+from pykstreams.state.engines.engine import BytesStore, Engine, Row, after
+from pykstreams.state.engines.ordered import merged
+from pykstreams.state.engines.segments import SegmentedEngine
 from pykstreams.state.sessions.end_index import EndIndex
 
 Wanted: TypeAlias = Callable[[tuple[bytes, object]], bool]

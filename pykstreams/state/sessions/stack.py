@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from pykstreams.state.adapter import AdaptedEngine
 from pykstreams.state.caching import CachingStore
 from pykstreams.state.changelogging import ChangeLogging
 from pykstreams.state.composed_keys import SessionKeySchema, without_prefix
-from pykstreams.state.engine import BytesStore, Engine
+from pykstreams.state.engines.adapter import AdaptedEngine
+from pykstreams.state.engines.engine import BytesStore, Engine
+from pykstreams.state.engines.segments import SegmentedEngine
 from pykstreams.state.layout import Layout
 from pykstreams.state.metered_store import Layers
 from pykstreams.state.rows import RowCodec
-from pykstreams.state.segments import SegmentedEngine
 from pykstreams.state.sessions.end_index import EndIndex
 from pykstreams.state.sessions.metered import MeteredSessionStore, MeteredSessionStoreWithHeaders
 from pykstreams.state.sessions.order import InMemorySessions

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from pykstreams.state.engine import Engine
+from pykstreams.state.engines.engine import Engine
+from pykstreams.state.engines.memory import MemoryEngine
+from pykstreams.state.engines.rocksdb import RocksDbEngine
+from pykstreams.state.engines.transactional import WriteBuffer
 from pykstreams.state.layout import HEADERS_AND_VALUE, PLAIN, Layout
-from pykstreams.state.memory import MemoryEngine
-from pykstreams.state.rocksdb import RocksDbEngine
 from pykstreams.state.spec import StoreSupplier
-from pykstreams.state.transactional import WriteBuffer
 
 _SHORTEST_SEGMENT_MS: Final = 60_000
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from pykstreams.core.types import Headers
 from pykstreams.state.composed_keys import LAST_SEQUENCE
-from pykstreams.state.engine import BytesStore, Row
+from pykstreams.state.engines.engine import BytesStore, Row
 from pykstreams.state.store import ChangelogWriter
 
 _SEQUENCE: Final = struct.Struct(">i")

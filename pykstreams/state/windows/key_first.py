@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from pykstreams.state.composed_keys import LAST_SEQUENCE, PREFIX_BYTES, number_of
-from pykstreams.state.engine import Engine, Row, Write, after
-from pykstreams.state.second_rows import SecondRows, second_prefix
+from pykstreams.state.engines.engine import Engine, Row, Write, after
+from pykstreams.state.engines.second_rows import SecondRows, second_prefix
 
 _SUFFIX: Final = struct.Struct(">qi")
 _SEQUENCE_BYTES: Final = 4

@@ -11,10 +11,10 @@ from pykstreams.core.types import Timestamp, timestamp_ms
 from pykstreams.core.windows import Windowed
 from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.composed_keys import LAST_TIME, WindowKeySchema
-from pykstreams.state.engine import Row
+from pykstreams.state.engines.engine import Row
+from pykstreams.state.engines.segments import SegmentedEngine
 from pykstreams.state.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
 from pykstreams.state.metered_store import MeteredStore
-from pykstreams.state.segments import SegmentedEngine
 from pykstreams.state.store import ChangelogRow, KeyValueIterator, ValueTimestampHeaders
 from pykstreams.state.windows.duplicates import RetainedDuplicates
 from pykstreams.state.windows.reads import WindowReads

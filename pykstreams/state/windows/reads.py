@@ -19,9 +19,9 @@ from pykstreams.state.composed_keys import (
     number_of,
     prefix_of,
 )
-from pykstreams.state.engine import BytesStore, Row, Write, after
-from pykstreams.state.ordered import merged
-from pykstreams.state.segments import SegmentedEngine
+from pykstreams.state.engines.engine import BytesStore, Row, Write, after
+from pykstreams.state.engines.ordered import merged
+from pykstreams.state.engines.segments import SegmentedEngine
 from pykstreams.state.windows.indexed_cache import IndexedCache
 
 _ABOVE_EVERY_SUFFIX: Final = b"\xff" * 12

@@ -9,7 +9,7 @@ from pykstreams.core.types import Headers
 from pykstreams.core.windows import Windowed, in_window
 from pykstreams.state.caching import IMMUTABLE, UNSET, CacheEntry, CachingStore
 from pykstreams.state.composed_keys import LAST_TIME, WindowKeySchema
-from pykstreams.state.engine import BytesStore
+from pykstreams.state.engines.engine import BytesStore
 from pykstreams.state.rows import RowCodec, null_key
 from pykstreams.state.windows.reads import WindowReads
 from pykstreams.state.windows.store import GetWindowRow, PutWindowRow, WindowRowsBetween, WindowRowsOfKey

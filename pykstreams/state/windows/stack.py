@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pykstreams.state.adapter import AdaptedEngine
 from pykstreams.state.caching import CachingStore
 from pykstreams.state.changelogging import ChangeLogging
 from pykstreams.state.composed_keys import WindowKeySchema, without_prefix
-from pykstreams.state.engine import BytesStore
+from pykstreams.state.engines.adapter import AdaptedEngine
+from pykstreams.state.engines.engine import BytesStore
+from pykstreams.state.engines.segments import SegmentedEngine
 from pykstreams.state.layout import Layout
 from pykstreams.state.metered_store import Layers
 from pykstreams.state.rows import RowCodec
-from pykstreams.state.segments import SegmentedEngine
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.store import StoreContext
 from pykstreams.state.windows.duplicates import RetainedDuplicates

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from pykstreams.core.types import Duration, duration_ms
 from pykstreams.state.composed_keys import WINDOW_KEY_PART
-from pykstreams.state.engine import Engine
+from pykstreams.state.engines.engine import Engine
+from pykstreams.state.engines.memory import KeyedMemoryEngine
+from pykstreams.state.engines.rocksdb import RocksDbEngine
+from pykstreams.state.engines.transactional import WriteBuffer
 from pykstreams.state.layout import PLAIN, WITH_HEADERS, Layout
-from pykstreams.state.memory import KeyedMemoryEngine
-from pykstreams.state.rocksdb import RocksDbEngine
 from pykstreams.state.spec import StoreSupplier
-from pykstreams.state.transactional import WriteBuffer
 
 MIN_SEGMENT_INTERVAL_MS: Final = 60_000
 

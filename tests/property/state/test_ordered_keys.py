@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykstreams.state import ordered
-from pykstreams.state.engine import after, prefix_end
-from pykstreams.state.ordered import KeyIndex, OrderedKeys, merged
+from pykstreams.state.engines import ordered
+from pykstreams.state.engines.engine import after, prefix_end
+from pykstreams.state.engines.ordered import KeyIndex, OrderedKeys, merged
 
 KEYS = st.binary(max_size=2)
 BOUNDS = st.one_of(st.none(), KEYS)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pykstreams.serdes import Serdes
-from pykstreams.state.suppression_buffer import NEVER, NOT_BUFFERED, SuppressionBuffer, suppression_buffer
+from pykstreams.state.buffers.suppression_buffer import NEVER, NOT_BUFFERED, SuppressionBuffer, suppression_buffer
 from tests.unit.state.support import Context
 
 KEYS = st.sampled_from(["", "a", "b", "aa", "é"])

@@ -12,8 +12,8 @@ from pykstreams.core.config_keys import EMIT_INTERVAL_OF_JOINS
 from pykstreams.processors import KeepForJoin, StreamSelfJoin, StreamStreamJoin
 from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import Stores
+from pykstreams.state.buffers.waiting import WaitingRecords, waiting_records
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.waiting import WaitingRecords, waiting_records
 from tests.unit.processors.fakes import FakeOperatorContext
 from tests.unit.state.support import Context
 

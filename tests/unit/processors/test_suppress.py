@@ -11,7 +11,7 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.windows import Window, Windowed
 from pykstreams.processors import StoredView, SuppressedView, TableSuppress
 from pykstreams.serdes import Serdes, WindowedSerdes
-from pykstreams.state.suppression_buffer import SuppressionBuffer, suppression_buffer
+from pykstreams.state.buffers.suppression_buffer import SuppressionBuffer, suppression_buffer
 from tests.unit.processors.fakes import FakeOperatorContext, FakeStore
 from tests.unit.state.support import Context
 

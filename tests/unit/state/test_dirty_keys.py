@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pykstreams.state.dirty_keys import DirtyKeys, hash_code
+from pykstreams.state.buffers.dirty_keys import DirtyKeys, hash_code
 
 WORDS = "pear fig kiwi plum lime date apple é order-17 order-18 zzzzzzzz q lemon melon".split()
 ORDER = "fig lemon pear zzzzzzzz q kiwi date order-18 order-17 lime melon plum é apple".split()

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pykstreams.core.errors import ConfigError, InvalidStateStoreError, ProcessorStateError
 from pykstreams.serdes import Serdes
-from pykstreams.state.join_buffer import JoinBuffer, join_buffer
-from pykstreams.state.memory import MemoryEngine
+from pykstreams.state.buffers.join_buffer import JoinBuffer, join_buffer
+from pykstreams.state.engines.memory import MemoryEngine
 from tests.unit.state.support import Context
 
 

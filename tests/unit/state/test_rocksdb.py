@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from pykstreams.core.errors import InvalidStateStoreError, ProcessorStateError
-from pykstreams.state import RocksDBConfigSetter, Stores, ValueAndTimestamp, rocksdb
-from pykstreams.state.rocksdb import RocksDbEngine
-from pykstreams.state.transactional import WriteBuffer
+from pykstreams.state import RocksDBConfigSetter, Stores, ValueAndTimestamp
+from pykstreams.state.engines import rocksdb
+from pykstreams.state.engines.rocksdb import RocksDbEngine
+from pykstreams.state.engines.transactional import WriteBuffer
 from tests.unit.state.support import NAME, Context, Kind, opened, rows
 
 KIND = Kind("timestamped", "rocksdb", False, True)
@@ -87,7 +88,7 @@ def test_reopened_store_after_a_kill_has_rows_that_fit_its_offset(tmp_path: Path
         f"""
         import sys
         from pathlib import Path
-        from pykstreams.state import rocksdb
+        from pykstreams.state.engines import rocksdb
         from tests.unit.state import test_rocksdb as test
         rocksdb.WRITE_BUFFER_BYTES = rocksdb._OFFSET_BUFFER_BYTES = 64 << 10
         store = test.buffer(Path({str(tmp_path)!r}), {limit})
@@ -124,7 +125,7 @@ def test_store_that_was_killed_while_it_loaded_has_rows_that_fit_its_offset(tmp_
     child = dedent(
         f"""
         from pathlib import Path
-        from pykstreams.state import rocksdb
+        from pykstreams.state.engines import rocksdb
         from tests.unit.state import test_rocksdb as test
         rocksdb.WRITE_BUFFER_BYTES = rocksdb._OFFSET_BUFFER_BYTES = 64 << 10
         rocksdb._LOAD_FROM_ROWS = 100

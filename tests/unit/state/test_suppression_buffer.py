@@ -9,7 +9,7 @@ import pytest
 
 from pykstreams.core.errors import ConfigError, InvalidStateStoreError, ProcessorStateError
 from pykstreams.serdes import Serdes
-from pykstreams.state.suppression_buffer import NEVER, NOT_BUFFERED, SuppressionBuffer, suppression_buffer
+from pykstreams.state.buffers.suppression_buffer import NEVER, NOT_BUFFERED, SuppressionBuffer, suppression_buffer
 from tests.unit.state.support import Context
 
 

@@ -11,8 +11,8 @@ import pytest
 from pykstreams.errors import InvalidStateStoreError
 from pykstreams.serdes.primitives import LongSerde, StringSerde
 from pykstreams.state import Stores
+from pykstreams.state.buffers.waiting import JoinProgress, WaitingRecords, waiting_records
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.waiting import JoinProgress, WaitingRecords, waiting_records
 from tests.unit.state.support import Context
 
 LEFT, RIGHT = True, False

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, Protocol, TypeAlias
 
-from pykstreams.state.engine import Row, Write
-from pykstreams.state.ordered import OrderedKeys, merged
+from pykstreams.state.engines.engine import Row, Write
+from pykstreams.state.engines.ordered import OrderedKeys, merged
 from pykstreams.state.store import StoreContext
 
 UNCOMMITTED_LIMIT_BYTES: Final = 64 << 20

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pykstreams.state.engine import Engine, Row, Write
+from pykstreams.state.engines.engine import Engine, Row, Write
 from pykstreams.state.layout import Layout
 
 

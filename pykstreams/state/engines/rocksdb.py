@@ -39,10 +39,10 @@ from rocksdict import (
 )
 
 from pykstreams.core.errors import InvalidStateStoreError, ProcessorStateError
-from pykstreams.state.checkpoint import decode_offset, encode_offset
-from pykstreams.state.engine import Row, Write, prefix_end
+from pykstreams.state.engines.checkpoint import decode_offset, encode_offset
+from pykstreams.state.engines.engine import Row, Write, prefix_end
+from pykstreams.state.engines.transactional import Range
 from pykstreams.state.store import StoreContext
-from pykstreams.state.transactional import Range
 
 BLOCK_CACHE_BYTES: Final = 50 << 20
 WRITE_BUFFER_BYTES: Final = 16 << 20

@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 
 from pykstreams.core.metrics import Counter
 from pykstreams.state.composed_keys import LAST_TIME, KeySchema, number_of, prefix_of
-from pykstreams.state.engine import Engine, Row, Write
+from pykstreams.state.engines.engine import Engine, Row, Write
 from pykstreams.state.store import StoreContext
 
 logger = logging.getLogger(__name__)

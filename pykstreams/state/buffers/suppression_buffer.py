@@ -17,8 +17,8 @@ from typing import Any, Final, TypeAlias
 from pykstreams.core.errors import InvalidStateStoreError, ProcessorStateError
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.types import Change, Headers
-from pykstreams.state.buffer_values import HEADERS, BufferValue, pack, read
-from pykstreams.state.dirty_keys import DirtyKeys
+from pykstreams.state.buffers.dirty_keys import DirtyKeys
+from pykstreams.state.buffers.values import HEADERS, BufferValue, pack, read
 from pykstreams.state.layout import PLAIN
 from pykstreams.state.record_context import Origin, RawContext
 from pykstreams.state.spec import StoreBuilder, StoreSupplier

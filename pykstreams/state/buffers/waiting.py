@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from pykstreams.state.changelogging import ChangeLogging
-from pykstreams.state.engine import BytesStore, Engine
 from pykstreams.state.engine_store import EngineStore
+from pykstreams.state.engines.engine import BytesStore, Engine
 from pykstreams.state.rows import KeyEncoder
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.store import RawRow, StoreContext, TaskStore

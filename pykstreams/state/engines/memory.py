@@ -9,8 +9,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 
 from pykstreams.state.composed_keys import prefix_of
-from pykstreams.state.engine import Row, Write
-from pykstreams.state.ordered import KeyIndex, OrderedKeys
+from pykstreams.state.engines.engine import Row, Write
+from pykstreams.state.engines.ordered import KeyIndex, OrderedKeys
 from pykstreams.state.store import StoreContext
 
 

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from pykstreams.state.engine import Engine, Row, Write
+from pykstreams.state.engines.engine import Engine, Row, Write
 from pykstreams.state.store import StoreContext
 
 _PREFIX: Final = struct.Struct(">Q")

@@ -21,16 +21,16 @@ from heapq import heapify, heappop, heappush
 from typing import Any, Final, TypeAlias
 
 from pykstreams.core.errors import ProcessorStateError
-from pykstreams.state.buffer_values import BufferValue, pack, read_v3
-from pykstreams.state.engine import Engine
+from pykstreams.state.buffers.values import BufferValue, pack, read_v3
 from pykstreams.state.engine_store import EngineStore
+from pykstreams.state.engines.engine import Engine
+from pykstreams.state.engines.rocksdb import RocksDbEngine
+from pykstreams.state.engines.transactional import WriteBuffer
 from pykstreams.state.record_context import RawContext
-from pykstreams.state.rocksdb import RocksDbEngine
 from pykstreams.state.rows import null_key
 from pykstreams.state.spec import StoreBuilder, StoreSupplier
 from pykstreams.state.store import ChangelogRow, ChangelogWriter, RawRow, StoreContext, TaskStore
 from pykstreams.state.store_serdes import bound_codec
-from pykstreams.state.transactional import WriteBuffer
 
 Emit: TypeAlias = Callable[[Any, Any, RawContext], None]
 """Takes what leaves the buffer: key, value, and the record it was part of."""
