@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.state.versioned import VersionedKeyValueStore
+from pykstreams.state.versions.store import VersionedKeyValueStore
 
 ReadRow: TypeAlias = Callable[[Any], tuple[Any, int] | None]
 """key -> (value, timestamp in ms), ``None`` where there is no row"""

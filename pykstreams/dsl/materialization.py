@@ -20,7 +20,7 @@ from pykstreams.state.suppliers import (
     Stores,
     StoreSupplier,
 )
-from pykstreams.state.versioned_suppliers import VersionedBytesStoreSupplier
+from pykstreams.state.versions.suppliers import VersionedBytesStoreSupplier
 from pykstreams.topology.graph import Graph
 
 

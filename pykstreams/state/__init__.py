@@ -40,7 +40,7 @@ from pykstreams.state.user_stores import (
     StateStoreContext,
     TimestampedBytesStore,
 )
-from pykstreams.state.versioned import (
+from pykstreams.state.versions.store import (
     PUT_RETURN_CODE_NOT_PUT,
     PUT_RETURN_CODE_VALID_TO_UNDEFINED,
     ResultOrder,
@@ -48,7 +48,7 @@ from pykstreams.state.versioned import (
     VersionedRecord,
     VersionedRecordIterator,
 )
-from pykstreams.state.versioned_suppliers import VersionedBytesStoreSupplier
+from pykstreams.state.versions.suppliers import VersionedBytesStoreSupplier
 from pykstreams.state.windows.store import (
     ReadOnlyWindowStore,
     TimestampedWindowStore,

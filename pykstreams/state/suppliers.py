@@ -37,8 +37,8 @@ from pykstreams.state.store import (
     TimestampedKeyValueStore,
     TimestampedKeyValueStoreWithHeaders,
 )
-from pykstreams.state.versioned import VersionedKeyValueStore
-from pykstreams.state.versioned_suppliers import (
+from pykstreams.state.versions.store import VersionedKeyValueStore
+from pykstreams.state.versions.suppliers import (
     InMemoryVersionedSupplier,
     PersistentVersionedSupplier,
     VersionedBytesStoreSupplier,

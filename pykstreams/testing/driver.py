@@ -38,7 +38,7 @@ from pykstreams.state.store import (
     TimestampedKeyValueStore,
     TimestampedKeyValueStoreWithHeaders,
 )
-from pykstreams.state.versioned import VersionedKeyValueStore
+from pykstreams.state.versions.store import VersionedKeyValueStore
 from pykstreams.state.windows.store import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock

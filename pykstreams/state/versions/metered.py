@@ -15,8 +15,8 @@ from pykstreams.state.layout import PLAIN
 from pykstreams.state.metered_store import Layers, MeteredStore
 from pykstreams.state.rows import RowCodec, null_key
 from pykstreams.state.store import ChangelogRow, ChangelogWriter, StoreContext
-from pykstreams.state.version_history import RawVersion, VersionHistory
-from pykstreams.state.versioned import (
+from pykstreams.state.versions.history import RawVersion, VersionHistory
+from pykstreams.state.versions.store import (
     PUT_RETURN_CODE_NOT_PUT,
     PUT_RETURN_CODE_VALID_TO_UNDEFINED,
     ResultOrder,

@@ -3,7 +3,7 @@
 Keys of the engine below::
 
     00 | key                   time (8, big-endian) | newest value
-    01 | segment (8) | key     a block of versions that ended in this segment (``version_blocks``)
+    01 | segment (8) | key     a block of versions that ended in this segment (``blocks``)
     02                         observed stream time (8, big-endian)
 
 A segment is as long as ``interval_ms``; a version lies where it *ended*, so that a segment can be dropped as a whole,
@@ -30,7 +30,7 @@ from typing import Final, NamedTuple
 from pykstreams.core.metrics import Counter
 from pykstreams.state.engines.engine import Engine
 from pykstreams.state.store import ChangelogRow, StoreContext
-from pykstreams.state.version_blocks import (
+from pykstreams.state.versions.blocks import (
     Version,
     appended,
     bounds,
@@ -44,7 +44,7 @@ from pykstreams.state.version_blocks import (
     value_at,
     versions,
 )
-from pykstreams.state.versioned import PUT_RETURN_CODE_NOT_PUT, PUT_RETURN_CODE_VALID_TO_UNDEFINED
+from pykstreams.state.versions.store import PUT_RETURN_CODE_NOT_PUT, PUT_RETURN_CODE_VALID_TO_UNDEFINED
 
 logger = logging.getLogger(__name__)
 

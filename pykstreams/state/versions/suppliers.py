@@ -12,10 +12,10 @@ from pykstreams.state.engines.rocksdb import RocksDbEngine
 from pykstreams.state.engines.transactional import WriteBuffer
 from pykstreams.state.key_value_suppliers import KeyValueBytesStoreSupplier
 from pykstreams.state.layout import PLAIN
-from pykstreams.state.metered_versioned import MeteredVersionedStore
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.version_history import VersionHistory
-from pykstreams.state.versioned import VersionedKeyValueStore
+from pykstreams.state.versions.history import VersionHistory
+from pykstreams.state.versions.metered import MeteredVersionedStore
+from pykstreams.state.versions.store import VersionedKeyValueStore
 
 
 class VersionedBytesStoreSupplier(KeyValueBytesStoreSupplier):
