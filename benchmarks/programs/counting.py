@@ -14,6 +14,7 @@ class CountingStores(RocksDBDslStoreSuppliers):
     """Chooses RocksDB for all stores; ``reads`` is how many rows of key-value stores were asked for."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.reads = 0
 
     def key_value_store(self, params: Any) -> KeyValueBytesStoreSupplier:
