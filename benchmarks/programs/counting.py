@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from pykstreams.state.dsl_suppliers import RocksDBDslStoreSuppliers
 from pykstreams.state.engines.rocksdb import RocksDbEngine
 from pykstreams.state.engines.transactional import WriteBuffer
-from pykstreams.state.suppliers import KeyValueBytesStoreSupplier, PersistentKeyValueSupplier, RocksDBDslStoreSuppliers
+from pykstreams.state.key_value_suppliers import KeyValueBytesStoreSupplier, PersistentKeyValueSupplier
 
 
 class CountingStores(RocksDBDslStoreSuppliers):
@@ -20,7 +21,7 @@ class CountingStores(RocksDBDslStoreSuppliers):
     def key_value_store(self, params: Any) -> KeyValueBytesStoreSupplier:
         supplier = super().key_value_store(params)
         assert isinstance(supplier, PersistentKeyValueSupplier)
-        return _CountedSupplier(supplier.name, supplier.format, self)
+        return _CountedSupplier(supplier.name, supplier.layout, self)
 
 
 @dataclass(frozen=True)

@@ -425,7 +425,7 @@ _KEYS = (
     ConfigKey(
         "dsl.store.suppliers.class",
         _CLASS,
-        "pykstreams.state.suppliers:RocksDBDslStoreSuppliers",
+        "pykstreams.state:RocksDBDslStoreSuppliers",
         _LOW,
         "Which stores the DSL makes: RocksDB, or in memory with BuiltInDslStoreSuppliers.IN_MEMORY.",
         component=_SUPPLIERS,

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from pykstreams.core.names import valid_name
 from pykstreams.core.types import Duration, StreamPartitioner, TimestampExtractor, duration_ms
 from pykstreams.serdes.base import Serde
-from pykstreams.state.suppliers import DslStoreSuppliers, StoreSupplier
+from pykstreams.state.dsl_suppliers import DslStoreSuppliers
+from pykstreams.state.spec import StoreSupplier
 from pykstreams.topology.offset_reset import AutoOffsetReset
 
 if TYPE_CHECKING:

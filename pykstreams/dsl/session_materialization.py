@@ -11,9 +11,10 @@ from pykstreams.core.windows import EmitStrategy, SessionWindows
 from pykstreams.dsl.materialization import DslStore, named_or_generated, store_format
 from pykstreams.dsl.options import Materialized
 from pykstreams.serdes.base import Serde
+from pykstreams.state.dsl_suppliers import DslSessionParams, DslStoreFormat
 from pykstreams.state.sessions.suppliers import SessionBytesStoreSupplier
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.suppliers import DslSessionParams, DslStoreFormat, Stores
+from pykstreams.state.suppliers import Stores
 from pykstreams.topology.graph import Graph
 
 

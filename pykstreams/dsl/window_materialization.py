@@ -11,8 +11,9 @@ from pykstreams.core.windows import EmitStrategy, SlidingWindows, Windows
 from pykstreams.dsl.materialization import DslStore, named_or_generated, store_format
 from pykstreams.dsl.options import Materialized
 from pykstreams.serdes.base import Serde
+from pykstreams.state.dsl_suppliers import DslWindowParams
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.suppliers import DslWindowParams, Stores
+from pykstreams.state.suppliers import Stores
 from pykstreams.state.windows.suppliers import WindowBytesStoreSupplier
 from pykstreams.topology.graph import Graph
 

@@ -1,7 +1,18 @@
 """Stores and their suppliers: what users and the layers above import."""
 
 from pykstreams.core.record import ValueAndTimestamp
+from pykstreams.state.dsl_suppliers import (
+    BuiltInDslStoreSuppliers,
+    DslKeyValueParams,
+    DslSessionParams,
+    DslStoreFormat,
+    DslStoreSuppliers,
+    DslWindowParams,
+    InMemoryDslStoreSuppliers,
+    RocksDBDslStoreSuppliers,
+)
 from pykstreams.state.engines.rocksdb import RocksDBConfigSetter
+from pykstreams.state.key_value_suppliers import KeyValueBytesStoreSupplier
 from pykstreams.state.sessions.store import (
     AggregationWithHeaders,
     ReadOnlySessionStore,
@@ -21,18 +32,7 @@ from pykstreams.state.store import (
     TimestampedKeyValueStoreWithHeaders,
     ValueTimestampHeaders,
 )
-from pykstreams.state.suppliers import (
-    BuiltInDslStoreSuppliers,
-    DslKeyValueParams,
-    DslSessionParams,
-    DslStoreFormat,
-    DslStoreSuppliers,
-    DslWindowParams,
-    InMemoryDslStoreSuppliers,
-    KeyValueBytesStoreSupplier,
-    RocksDBDslStoreSuppliers,
-    Stores,
-)
+from pykstreams.state.suppliers import Stores
 from pykstreams.state.user_stores import (
     BatchingStateRestoreCallback,
     HeadersBytesStore,

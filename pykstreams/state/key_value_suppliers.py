@@ -1,14 +1,19 @@
-"""What every supplier of a key-value store is, versioned ones among them."""
+"""Suppliers of key-value stores: in RocksDB, in memory, in memory and of limited size."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from pykstreams.state.engines.engine import Engine
-from pykstreams.state.layout import WITH_HEADERS, Layout
+from pykstreams.state.engines.memory import LruEngine, MemoryEngine
+from pykstreams.state.engines.rocksdb import RocksDbEngine
+from pykstreams.state.engines.transactional import WriteBuffer
+from pykstreams.state.layout import PLAIN, WITH_HEADERS, Layout
 from pykstreams.state.spec import StoreSupplier
 
 
 class KeyValueBytesStoreSupplier(StoreSupplier[Engine]):
-    """Makes engines of key-value stores."""
+    """Makes engines of key-value stores, versioned ones among them."""
 
     layout: Layout
     """How rows are kept by an engine on disk; one in memory keeps what the store above gives it."""
@@ -17,3 +22,46 @@ class KeyValueBytesStoreSupplier(StoreSupplier[Engine]):
     def with_headers(self) -> bool:
         """Whether rows keep their headers."""
         return self.layout is WITH_HEADERS
+
+
+@dataclass(frozen=True)
+class PersistentKeyValueSupplier(KeyValueBytesStoreSupplier):
+    """Stores in RocksDB; with ``prefix_bytes`` they find keys by prefixes of that length through bloom filters."""
+
+    name: str
+    layout: Layout
+    prefix_bytes: int | None = field(default=None, kw_only=True)
+    metrics_scope = "rocksdb"
+
+    def __post_init__(self) -> None:
+        width = self.prefix_bytes
+        if width is not None and (not isinstance(width, int) or width < 1):
+            raise ValueError(f"prefix_bytes of store {self.name!r} is {width!r}; a prefix has at least one byte")
+
+    def get(self) -> Engine:
+        return WriteBuffer(RocksDbEngine(self.name, self.prefix_bytes))
+
+
+@dataclass(frozen=True)
+class InMemoryKeyValueSupplier(KeyValueBytesStoreSupplier):
+    """Stores in memory."""
+
+    name: str
+    metrics_scope = "in-memory"
+    layout = PLAIN
+
+    def get(self) -> Engine:
+        return MemoryEngine()
+
+
+@dataclass(frozen=True)
+class LruMapSupplier(KeyValueBytesStoreSupplier):
+    """Stores in memory that keep the ``max_cache_size`` rows used last."""
+
+    name: str
+    max_cache_size: int
+    metrics_scope = "in-memory-lru"
+    layout = PLAIN
+
+    def get(self) -> Engine:
+        return LruEngine(self.max_cache_size)

@@ -81,6 +81,13 @@ class StoreBuilder(Generic[S]):
         return self.make(self)
 
 
+def checked_name(name: Any) -> str:
+    """Gives what can be the name of a store; ``TypeError`` for anything but text."""
+    if not isinstance(name, str):
+        raise TypeError(f"name of a store is {name!r}; expected text")
+    return name
+
+
 class ConnectedStoreProvider(Protocol):
     """A supplier of processors that brings stores: they are added, and connected to what it supplies."""
 

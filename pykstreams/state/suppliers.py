@@ -1,21 +1,18 @@
-"""The factories of stores (``Stores``), the suppliers they give, and what the DSL takes where nobody chose a store."""
+"""``Stores``: the suppliers of stores that come with the package, and builders over them."""
 
 from __future__ import annotations
 
 import logging
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from pykstreams.core.types import Duration, duration_ms
-from pykstreams.core.windows import EmitStrategy
-from pykstreams.state.engines.engine import Engine
-from pykstreams.state.engines.memory import LruEngine, MemoryEngine
-from pykstreams.state.engines.rocksdb import RocksDbEngine
-from pykstreams.state.engines.transactional import WriteBuffer
-from pykstreams.state.key_value_suppliers import KeyValueBytesStoreSupplier as KeyValueBytesStoreSupplier
+from pykstreams.state.key_value_suppliers import (
+    InMemoryKeyValueSupplier,
+    KeyValueBytesStoreSupplier,
+    LruMapSupplier,
+    PersistentKeyValueSupplier,
+)
 from pykstreams.state.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
 from pykstreams.state.sessions.stack import session_store, session_store_with_headers
 from pykstreams.state.sessions.store import SessionStore, SessionStoreWithHeaders
@@ -24,8 +21,7 @@ from pykstreams.state.sessions.suppliers import (
     PersistentSessionSupplier,
     SessionBytesStoreSupplier,
 )
-from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.spec import StoreSupplier as StoreSupplier
+from pykstreams.state.spec import StoreBuilder, checked_name
 from pykstreams.state.stack import (
     key_value_store,
     timestamped_key_value_store,
@@ -55,7 +51,6 @@ from pykstreams.state.windows.store import TimestampedWindowStore, TimestampedWi
 from pykstreams.state.windows.suppliers import (
     InMemoryWindowSupplier,
     PersistentWindowSupplier,
-    TimeOrderedWindowSupplier,
     WindowBytesStoreSupplier,
     checked_window_supplier,
     window_lengths,
@@ -66,73 +61,6 @@ V = TypeVar("V")
 S = TypeVar("S", bound=TaskStore)
 
 logger = logging.getLogger(__name__)
-
-
-class DslStoreFormat(StrEnum):
-    """What a store of the DSL keeps beside its values; looked up in upper or lower case."""
-
-    PLAIN = "PLAIN"
-    TIMESTAMPED = "TIMESTAMPED"
-    HEADERS = "HEADERS"
-
-    @classmethod
-    def _missing_(cls, value: object) -> DslStoreFormat | None:
-        text = str(value).upper()
-        return next((member for member in cls if member.value == text), None)
-
-
-@dataclass(frozen=True)
-class PersistentKeyValueSupplier(KeyValueBytesStoreSupplier):
-    """Stores in RocksDB; with ``prefix_bytes`` they find keys by prefixes of that length through bloom filters."""
-
-    name: str
-    format: DslStoreFormat
-    prefix_bytes: int | None = field(default=None, kw_only=True)
-    metrics_scope = "rocksdb"
-
-    def __post_init__(self) -> None:
-        width = self.prefix_bytes
-        if width is not None and (not isinstance(width, int) or width < 1):
-            raise ValueError(f"prefix_bytes of store {self.name!r} is {width!r}; a prefix has at least one byte")
-
-    @property
-    def layout(self) -> Layout:  # type: ignore[override]
-        return _LAYOUTS[self.format]
-
-    def get(self) -> Engine:
-        return WriteBuffer(RocksDbEngine(self.name, self.prefix_bytes))
-
-
-@dataclass(frozen=True)
-class InMemoryKeyValueSupplier(KeyValueBytesStoreSupplier):
-    """Stores in memory."""
-
-    name: str
-    metrics_scope = "in-memory"
-    layout = PLAIN
-
-    def get(self) -> Engine:
-        return MemoryEngine()
-
-
-@dataclass(frozen=True)
-class LruMapSupplier(KeyValueBytesStoreSupplier):
-    """Stores in memory that keep the ``max_cache_size`` rows used last."""
-
-    name: str
-    max_cache_size: int
-    metrics_scope = "in-memory-lru"
-    layout = PLAIN
-
-    def get(self) -> Engine:
-        return LruEngine(self.max_cache_size)
-
-
-_LAYOUTS: Final[Mapping[DslStoreFormat, Layout]] = {
-    DslStoreFormat.PLAIN: PLAIN,
-    DslStoreFormat.TIMESTAMPED: TIMESTAMPED,
-    DslStoreFormat.HEADERS: WITH_HEADERS,
-}
 
 
 class Stores:
@@ -147,33 +75,33 @@ class Stores:
     @staticmethod
     def persistent_key_value_store(name: str, *, prefix_bytes: int | None = None) -> KeyValueBytesStoreSupplier:
         """A store in RocksDB that keeps values only."""
-        return PersistentKeyValueSupplier(_checked(name), DslStoreFormat.PLAIN, prefix_bytes=prefix_bytes)
+        return PersistentKeyValueSupplier(checked_name(name), PLAIN, prefix_bytes=prefix_bytes)
 
     @staticmethod
     def persistent_timestamped_key_value_store(
         name: str, *, prefix_bytes: int | None = None
     ) -> KeyValueBytesStoreSupplier:
         """A store in RocksDB that keeps values and timestamps."""
-        return PersistentKeyValueSupplier(_checked(name), DslStoreFormat.TIMESTAMPED, prefix_bytes=prefix_bytes)
+        return PersistentKeyValueSupplier(checked_name(name), TIMESTAMPED, prefix_bytes=prefix_bytes)
 
     @staticmethod
     def persistent_timestamped_key_value_store_with_headers(
         name: str, *, prefix_bytes: int | None = None
     ) -> KeyValueBytesStoreSupplier:
         """A store in RocksDB that keeps values, timestamps and headers."""
-        return PersistentKeyValueSupplier(_checked(name), DslStoreFormat.HEADERS, prefix_bytes=prefix_bytes)
+        return PersistentKeyValueSupplier(checked_name(name), WITH_HEADERS, prefix_bytes=prefix_bytes)
 
     @staticmethod
     def in_memory_key_value_store(name: str) -> KeyValueBytesStoreSupplier:
         """A store in memory; it is read from its changelog at each start."""
-        return InMemoryKeyValueSupplier(_checked(name))
+        return InMemoryKeyValueSupplier(checked_name(name))
 
     @staticmethod
     def lru_map(name: str, max_cache_size: int) -> KeyValueBytesStoreSupplier:
         """A store in memory that keeps only the rows read or written last."""
         if max_cache_size < 0:
             raise ValueError(f"max_cache_size of store {name!r} is {max_cache_size}; it must not be negative")
-        return LruMapSupplier(_checked(name), max_cache_size)
+        return LruMapSupplier(checked_name(name), max_cache_size)
 
     @staticmethod
     def key_value_store_builder(
@@ -250,7 +178,7 @@ class Stores:
             are read and written together. It must not change while there is local state.
         """
         return PersistentVersionedSupplier(
-            _checked(name), *versioned_lengths(name, history_retention, segment_interval)
+            checked_name(name), *versioned_lengths(name, history_retention, segment_interval)
         )
 
     @staticmethod
@@ -258,7 +186,8 @@ class Stores:
         name: str, history_retention: Duration, segment_interval: Duration | None = None
     ) -> VersionedBytesStoreSupplier:
         """A versioned store in memory; it is read from its changelog at each start. Kafka Streams has none."""
-        return InMemoryVersionedSupplier(_checked(name), *versioned_lengths(name, history_retention, segment_interval))
+        lengths = versioned_lengths(checked_name(name), history_retention, segment_interval)
+        return InMemoryVersionedSupplier(name, *lengths)
 
     @staticmethod
     def versioned_key_value_store_builder(
@@ -279,17 +208,17 @@ class Stores:
     @staticmethod
     def persistent_session_store(name: str, retention_period: Duration) -> SessionBytesStoreSupplier:
         """A store of sessions in RocksDB that keeps them for that time after their end."""
-        return PersistentSessionSupplier(_checked(name), _retention(retention_period))
+        return PersistentSessionSupplier(checked_name(name), _retention(retention_period))
 
     @staticmethod
     def persistent_session_store_with_headers(name: str, retention_period: Duration) -> SessionBytesStoreSupplier:
         """A store of sessions and their headers in RocksDB that keeps them for that time after their end."""
-        return PersistentSessionSupplier(_checked(name), _retention(retention_period), HEADERS_AND_VALUE)
+        return PersistentSessionSupplier(checked_name(name), _retention(retention_period), HEADERS_AND_VALUE)
 
     @staticmethod
     def in_memory_session_store(name: str, retention_period: Duration) -> SessionBytesStoreSupplier:
         """A store of sessions in memory that keeps them for that time after their end."""
-        return InMemorySessionSupplier(_checked(name), _retention(retention_period))
+        return InMemorySessionSupplier(checked_name(name), _retention(retention_period))
 
     @staticmethod
     def session_store_builder(
@@ -337,28 +266,28 @@ class Stores:
         :param window_size: the length of the windows, for the keys that are handed out.
         :param retain_duplicates: whether each value that is put is kept; there is no cache then.
         """
-        return _persistent_window(name, retention_period, window_size, retain_duplicates, DslStoreFormat.PLAIN)
+        return _persistent_window(name, retention_period, window_size, retain_duplicates, PLAIN)
 
     @staticmethod
     def persistent_timestamped_window_store(
         name: str, retention_period: Duration, window_size: Duration, retain_duplicates: bool = False
     ) -> WindowBytesStoreSupplier:
         """A window store in RocksDB that keeps values and timestamps."""
-        return _persistent_window(name, retention_period, window_size, retain_duplicates, DslStoreFormat.TIMESTAMPED)
+        return _persistent_window(name, retention_period, window_size, retain_duplicates, TIMESTAMPED)
 
     @staticmethod
     def persistent_timestamped_window_store_with_headers(
         name: str, retention_period: Duration, window_size: Duration, retain_duplicates: bool = False
     ) -> WindowBytesStoreSupplier:
         """A window store in RocksDB that keeps values, timestamps and headers."""
-        return _persistent_window(name, retention_period, window_size, retain_duplicates, DslStoreFormat.HEADERS)
+        return _persistent_window(name, retention_period, window_size, retain_duplicates, WITH_HEADERS)
 
     @staticmethod
     def in_memory_window_store(
         name: str, retention_period: Duration, window_size: Duration, retain_duplicates: bool = False
     ) -> WindowBytesStoreSupplier:
         """A window store in memory; it is read from its changelog at each start."""
-        lengths = window_lengths(_checked(name), retention_period, window_size)
+        lengths = window_lengths(checked_name(name), retention_period, window_size)
         return InMemoryWindowSupplier(name, *lengths, retain_duplicates)
 
     @staticmethod
@@ -411,121 +340,6 @@ class Stores:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class DslKeyValueParams:
-    """The key-value store that the DSL asks for; where all its keys have prefixes of ``prefix_bytes`` bytes, it will be
-    scanned for these.
-    """
-
-    name: str
-    store_format: DslStoreFormat = DslStoreFormat.TIMESTAMPED
-    prefix_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DslSessionParams:
-    """The session store that the DSL asks for; the retention is in ms."""
-
-    name: str
-    retention_period: int
-    emit_strategy: EmitStrategy = EmitStrategy.ON_WINDOW_UPDATE
-    store_format: DslStoreFormat = DslStoreFormat.PLAIN
-
-
-@dataclass(frozen=True, slots=True)
-class DslWindowParams:
-    """The window store that the DSL asks for; lengths are in ms."""
-
-    name: str
-    retention_period: int
-    window_size: int
-    retain_duplicates: bool
-    emit_strategy: EmitStrategy
-    is_sliding_window: bool
-    store_format: DslStoreFormat = DslStoreFormat.TIMESTAMPED
-
-
-class DslStoreSuppliers(ABC):
-    """Chooses the stores of the DSL (``dsl.store.suppliers.class``, ``Materialized(store_type=...)``)."""
-
-    def configure(self, configs: Mapping[str, object]) -> None:  # noqa: B027 - most have nothing to configure
-        """Called once with the configuration."""
-
-    @abstractmethod
-    def key_value_store(self, params: DslKeyValueParams) -> KeyValueBytesStoreSupplier:
-        """The supplier of a key-value store."""
-
-    @abstractmethod
-    def window_store(self, params: DslWindowParams) -> WindowBytesStoreSupplier:
-        """The supplier of a window store."""
-
-    @abstractmethod
-    def session_store(self, params: DslSessionParams) -> SessionBytesStoreSupplier:
-        """The supplier of a session store."""
-
-
-class RocksDBDslStoreSuppliers(DslStoreSuppliers):
-    """Every store in RocksDB.
-
-    :param prefix_seek: whether scans for prefixes of a fixed length go through bloom filters.
-    """
-
-    def __init__(self, *, prefix_seek: bool = True) -> None:
-        self._prefix_seek = prefix_seek
-
-    def key_value_store(self, params: DslKeyValueParams) -> KeyValueBytesStoreSupplier:
-        prefix_bytes = params.prefix_bytes if self._prefix_seek else None
-        return PersistentKeyValueSupplier(_checked(params.name), params.store_format, prefix_bytes=prefix_bytes)
-
-    def window_store(self, params: DslWindowParams) -> WindowBytesStoreSupplier:
-        if params.emit_strategy is EmitStrategy.ON_WINDOW_UPDATE:
-            return _persistent_window(
-                params.name,
-                params.retention_period,
-                params.window_size,
-                params.retain_duplicates,
-                params.store_format,
-            )
-        lengths = window_lengths(_checked(params.name), params.retention_period, params.window_size)
-        with_headers = params.store_format is DslStoreFormat.HEADERS
-        kept = _LAYOUTS[DslStoreFormat.HEADERS if with_headers else DslStoreFormat.TIMESTAMPED]
-        indexed = with_headers or params.is_sliding_window
-        return TimeOrderedWindowSupplier(params.name, *lengths, params.retain_duplicates, kept, indexed)
-
-    def session_store(self, params: DslSessionParams) -> SessionBytesStoreSupplier:
-        layout = HEADERS_AND_VALUE if params.store_format is DslStoreFormat.HEADERS else PLAIN
-        on_close = params.emit_strategy is EmitStrategy.ON_WINDOW_CLOSE
-        return PersistentSessionSupplier(_checked(params.name), _retention(params.retention_period), layout, on_close)
-
-
-class InMemoryDslStoreSuppliers(DslStoreSuppliers):
-    """Every store in memory."""
-
-    def key_value_store(self, params: DslKeyValueParams) -> KeyValueBytesStoreSupplier:
-        return InMemoryKeyValueSupplier(_checked(params.name))
-
-    def window_store(self, params: DslWindowParams) -> WindowBytesStoreSupplier:
-        return Stores.in_memory_window_store(
-            params.name, params.retention_period, params.window_size, params.retain_duplicates
-        )
-
-    def session_store(self, params: DslSessionParams) -> SessionBytesStoreSupplier:
-        return Stores.in_memory_session_store(params.name, params.retention_period)
-
-
-class BuiltInDslStoreSuppliers:
-    """The two that come with the package."""
-
-    ROCKS_DB: Final[DslStoreSuppliers] = RocksDBDslStoreSuppliers()
-    IN_MEMORY: Final[DslStoreSuppliers] = InMemoryDslStoreSuppliers()
-
-
-def _checked(name: Any) -> str:
-    if not isinstance(name, str):
-        raise TypeError(f"name of a store is {name!r}; expected text")
-    return name
-
-
 def _retention(period: Duration) -> int:
     return duration_ms(period, "retention period")
 
@@ -553,10 +367,10 @@ def _persistent_window(
     retention_period: Duration,
     window_size: Duration,
     retain_duplicates: bool,
-    store_format: DslStoreFormat,
+    layout: Layout,
 ) -> WindowBytesStoreSupplier:
-    lengths = window_lengths(_checked(name), retention_period, window_size)
-    return PersistentWindowSupplier(name, *lengths, retain_duplicates, _LAYOUTS[store_format])
+    lengths = window_lengths(checked_name(name), retention_period, window_size)
+    return PersistentWindowSupplier(name, *lengths, retain_duplicates, layout)
 
 
 def _window_builder(
