@@ -8,7 +8,7 @@ on from there and emits nothing twice (``AbstractKStreamTimeWindowAggregateProce
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from pykstreams.core.config_keys import EMIT_INTERVAL_MS, EMIT_INTERVAL_OF_WINDOWS
 from pykstreams.core.processor import OperatorContext
@@ -33,7 +33,7 @@ def emitter_of_closed(
     """
     metadata, fail = context.metadata, context.fail
     now_ms = context.processing.current_system_time_ms
-    interval = cast("int", context.processing.app_configs.get(EMIT_INTERVAL_OF_WINDOWS, EMIT_INTERVAL_MS))
+    interval = emit_interval_ms(context, EMIT_INTERVAL_OF_WINDOWS)
     forward = context.current.following(forward)
     next_look = 0
     last: int | None = None
@@ -64,3 +64,9 @@ def emitter_of_closed(
 
     context.on_init(take_up)
     return emit
+
+
+def emit_interval_ms(context: OperatorContext, setting: str) -> int:
+    """The wall-clock time between two looks for closed windows, by that internal setting or else the default."""
+    interval = context.processing.app_configs.get(setting, EMIT_INTERVAL_MS)
+    return interval if isinstance(interval, int) else EMIT_INTERVAL_MS

@@ -17,9 +17,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from pykstreams.core.config_keys import EMIT_INTERVAL_MS, EMIT_INTERVAL_OF_JOINS
+from pykstreams.core.config_keys import EMIT_INTERVAL_OF_JOINS
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
+from pykstreams.processors.emit_on_close import emit_interval_ms
 from pykstreams.state.buffers.waiting import JoinProgress
 
 Joiner: TypeAlias = Callable[[Any, Any, Any], Any]
@@ -154,7 +155,7 @@ class StreamStreamJoin:
         progress: JoinProgress = waiting.progress
         look_ahead = self._bounds()[1] + grace
         closes_after = {True: self.after_ms + grace, False: self.before_ms + grace}
-        interval = _emit_interval(context)
+        interval = emit_interval_ms(context, EMIT_INTERVAL_OF_JOINS)
         now_ms = context.processing.current_system_time_ms
         scan, remove = waiting.scan, waiting.remove
         forward = context.current.following(context.forward)
@@ -242,8 +243,3 @@ def _this_side_first(joiner: Callable[..., Any], with_key: bool, left: bool) -> 
     if left:
         return lambda key, this, other: joiner(this, other)
     return lambda key, this, other: joiner(other, this)
-
-
-def _emit_interval(context: OperatorContext) -> int:
-    interval = context.processing.app_configs.get(EMIT_INTERVAL_OF_JOINS, EMIT_INTERVAL_MS)
-    return interval if isinstance(interval, int) else EMIT_INTERVAL_MS

@@ -4,7 +4,7 @@ The layout of ``RocksDBTimeOrderedKeyValueBuffer`` and ``TimeFirstWindowKeySchem
 big-endian::
 
     key      00 | timestamp (8) | key | sequence (4)
-    value    the v3 of buffer_values with the record as new value, and with a time of 0
+    value    the v3 of ``values`` with the record as new value, and with a time of 0
 
 The sequence tells records of one key and time apart; it starts with 1. Stream time is the highest timestamp of what was
 put, after a restart of what still waits. Rows of the changelog carry neither time nor headers.
