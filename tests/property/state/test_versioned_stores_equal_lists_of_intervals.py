@@ -118,11 +118,12 @@ class Model:
         return None if expired and found != versions.as_of(2**63) else found
 
     def history(self, key: str, first: int, last: int) -> list[VersionedRecord[Any]]:
+        readable = self.time - RETENTION
         return [
             version
             for version in self.keys.get(key, Intervals()).versions()
             if version.timestamp <= last
-            and (version.valid_to is None or version.valid_to > max(first, self.time - RETENTION))
+            and (version.valid_to is None or (last >= readable and version.valid_to > max(first, readable)))
         ]
 
 
