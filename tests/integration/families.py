@@ -1,4 +1,4 @@
-"""One topology of each family, for workers of their own: windows, sessions, emit on close, suppression, joins, cogroup.
+"""One topology of each family, for workers of their own: windows, sessions, suppression, joins, cogroup, versions.
 
 ``python -m pykstreams run families.py --set app.prefix=... --set app.folder=...``. Results are texts, windows in their
 keys are told from the full hour on: ``a@100`` is key ``a`` in the window that starts 100 ms after it.
@@ -20,6 +20,7 @@ from pykstreams import (
     Consumed,
     EmitStrategy,
     Grouped,
+    Joined,
     JoinWindows,
     KGroupedStream,
     KStream,
@@ -27,6 +28,7 @@ from pykstreams import (
     Produced,
     Serdes,
     SessionWindows,
+    Stores,
     StreamJoined,
     StreamsBuilder,
     StreamsConfig,
@@ -66,6 +68,7 @@ def build(settings: StreamsConfig) -> Topology:
     stream_joins(builder, topic)
     table_joins(builder, topic)
     cogroup(builder, topic)
+    versioned_joins(builder, topic)
     builder.stream(topic("crash"), READ).foreach(Crash(folder / "crashed"))
     return builder.build(settings)
 
@@ -137,6 +140,16 @@ def cogroup(builder: StreamsBuilder, topic: Callable[[str], str]) -> None:
         str, materialized=Materialized("customers-by-window", key_serde=TEXT, value_serde=TEXT)
     )
     by_window.to_stream(window_text).to(topic("customers-by-window"), WRITE)
+
+
+def versioned_joins(builder: StreamsBuilder, topic: Callable[[str], str]) -> None:
+    """A stream joined with a table as of the time of its records, at once and after a grace."""
+    history = Materialized[str, str](Stores.persistent_versioned_key_value_store("prices", 300))
+    prices = builder.table(topic("prices"), READ, materialized=history)
+    sales: KStream[str, str] = builder.stream(topic("sales"), READ)
+    sales.left_join(prices, pair).to(topic("priced"), WRITE)
+    later: Joined[str, str, str] = Joined(name="priced-later", key_serde=TEXT, value_serde=TEXT, grace_period=50)
+    sales.left_join(prices, pair, joined=later).to(topic("priced-later"), WRITE)
 
 
 def pair(one: str | None, other: str | None) -> str:

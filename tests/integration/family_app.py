@@ -40,6 +40,8 @@ SINKS = (
     "profiles",
     "customers",
     "customers-by-window",
+    "priced",
+    "priced-later",
 )
 REPARTITION_TOPICS = ("by-word-repartition", "by-customer-repartition")
 

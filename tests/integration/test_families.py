@@ -77,6 +77,18 @@ PAGES: Steps = {
     2: [("site", "a:x", 20), ("site", "b:y", 21)],
     4: [("site", "a:z", 110)],
 }
+PRICES: Steps = {
+    1: [("a", "p10", 10), ("a", "p100", 100)],
+    2: [("a", "p50", 50), ("b", "q350", 350)],
+    4: [("a", "p40", 40), ("a", "p70", 70)],
+}
+"""The history goes back 300 ms: ``p50`` is late and put, ``p40`` is too late, since ``b`` has come to 350."""
+
+SALES: Steps = {
+    2: [("c", "r90", 90)],
+    3: [("a", "s60", 60), ("a", "s49", 49), ("a", "s120", 120)],
+    5: [("a", "t55", 55), ("a", "t75", 75), ("a", "t45", 45), ("a", "t300", 300)],
+}
 INPUTS = {
     "words": WORDS,
     "visits": VISITS,
@@ -88,6 +100,8 @@ INPUTS = {
     "orders": ORDERS,
     "seconds": SECONDS,
     "pages": PAGES,
+    "prices": PRICES,
+    "sales": SALES,
     "crash": {},
 }
 
@@ -278,6 +292,36 @@ def test_cogrouped_streams_go_on_with_one_aggregate_a_window(run: Run) -> None:
     }
 
 
+def test_stream_is_joined_with_the_row_of_its_time_and_late_rows_stay_out_after_the_restart_too(run: Run) -> None:
+    """Kafka Streams forgets the stream time of a store that is not restored, and would take ``p40``."""
+    assert run.results["priced"] == {
+        "a": [
+            ("s60+p50", 60),
+            ("s49+None", 49),
+            ("s120+p100", 120),
+            ("t55+p50", 55),
+            ("t75+p70", 75),
+            ("t45+None", 45),
+            ("t300+p100", 300),
+        ],
+        "c": [("r90+None", 90)],
+    }
+
+
+def test_records_that_waited_for_a_table_before_the_restart_are_joined_after_it(run: Run) -> None:
+    assert run.results["priced-later"] == {
+        "a": [
+            ("s49+None", 49),
+            ("s60+p50", 60),
+            ("t55+p50", 55),
+            ("t45+None", 45),
+            ("t75+p70", 75),
+            ("s120+p100", 120),
+        ],
+        "c": [("r90+None", 90)],
+    }
+
+
 def test_changelogs_are_read_only_where_state_is_not_on_disk_or_too_old(run: Run) -> None:
     in_memory = {"finals-store"} | {f"outer-join-outer-{name}-join-store" for name in ("this", "other", "shared")}
     if run.way is restart_with_state:
@@ -318,6 +362,8 @@ CHANGELOGS = {
     "profiles-changelog": COMPACTED,
     "customers-changelog": COMPACTED,
     "customers-by-window-changelog": windowed(100 + 100),
+    "prices-changelog": {**COMPACTED, "min.compaction.lag.ms": str(DAY_MS + 300)},
+    "priced-later-Buffer-changelog": COMPACTED,
 }
 """As the conformance cases have recorded them of Kafka Streams, for windows of other lengths."""
 
