@@ -118,6 +118,11 @@ def table_store(
     return _table_store(name, options, queryable, key_serde, value_serde)
 
 
+def join_store(name: str, key_serde: Any, value_serde: Any, store_type: DslStoreSuppliers | None = None) -> TableStore:
+    """A store that a join needs for itself: with a changelog, and without a cache, so that what is read was handed on."""
+    return TableStore(name, False, key_serde, value_serde, None, store_type, False, True, {})
+
+
 def named_or_generated(graph: Graph, options: Materialized[Any, Any], prefix: str) -> tuple[str, bool]:
     """The name of a store, and whether the user gave it (``MaterializedInternal``, 4.3.1)."""
     name = options.store_name

@@ -11,22 +11,20 @@ from dataclasses import dataclass
 from operator import itemgetter, methodcaller
 from typing import Any
 
-from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KeyValueMapper, ValueJoiner
-from pykstreams.dsl.materialization import TableStore, named_table_store, options_of
+from pykstreams.dsl.materialization import TableStore, join_store, named_table_store, options_of
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.outer_foreign_key_join import optional
 from pykstreams.dsl.shipped_joins import ShippedJoin, add_shipped_join, combined_serde, over_default
 from pykstreams.dsl.stream import Place
-from pykstreams.dsl.tables import TableLogic
-from pykstreams.processors import StoredView, TableTableJoinMerger, TableView
+from pykstreams.dsl.tables import JoinedTable, TableLogic
+from pykstreams.processors import TableView
 from pykstreams.processors.mapped_rows import KeepMapped, MappedKeySerde, ShipMapped
 from pykstreams.processors.selected_keys import Matched, NumberedSerde, SelectedKeys, SelectedView, SelectKeys
 from pykstreams.processors.shipped_rows import ReferenceKeys
 from pykstreams.topology.graph import Graph, OperatorNode, PlainRepartitionNode, RepartitionSettings
 from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
-from pykstreams.topology.stores import StoreFactory
 
 _PREFIX = "KTABLE-NONKEY-"
 
@@ -60,29 +58,19 @@ class MapperAndSelector:
         return cls(mapper, selector)
 
 
-class SelectedTable(TableLogic):
+class SelectedTable(JoinedTable):
     """The result: kept in a store that the user named, or read from all results of each selected key."""
 
     def __init__(self, view: SelectedView, store: TableStore | None) -> None:
+        super().__init__(store)
         self._view = view
-        self._store = store
 
     def send_old_values(self, *, force: bool) -> bool:
         self.sends_old_values = True
         return True
 
-    def operator(self) -> OperatorSupplier:
-        return TableTableJoinMerger(None if self._store is None else self._store.name, self.sends_old_values)
-
-    def stores(self) -> tuple[StoreFactory, ...]:
-        return () if self._store is None else (self._store,)
-
-    def view(self) -> TableView:
-        return self._view if self._store is None else StoredView(self._store.name)
-
-    @property
-    def history_ms(self) -> int | None:
-        return None if self._store is None else self._store.history_ms
+    def _view_without_store(self) -> TableView:
+        return self._view
 
 
 def join_on_mapped_key(
@@ -146,16 +134,11 @@ def _by_selected_key(
     )
     between = PlainRepartitionNode(topic)
     graph.add(between, select)
-    kept = TableStore(
-        name=namer.suffixed(name, "-selected-store", f"{_PREFIX}SELECTED-STATE-STORE-"),
-        queryable=False,
-        key_serde=keys,
-        value_serde=over_default(options.value_serde, NumberedSerde),
-        supplier=None,
-        store_type=options.store_type,
-        caching=False,
-        logging=True,
-        topic_config={},
+    kept = join_store(
+        namer.suffixed(name, "-selected-store", f"{_PREFIX}SELECTED-STATE-STORE-"),
+        keys,
+        over_default(options.value_serde, NumberedSerde),
+        options.store_type,
     )
     if name is None:
         graph.implicit_names.repartitions.append(topic.topic)
@@ -169,7 +152,7 @@ def _by_selected_key(
     store = named_table_store(options)
     logic = SelectedTable(SelectedView(kept.name, prefix_serializer), store)
     result = OperatorNode(namer.suffixed(name, "-result", f"{_PREFIX}RESULT-"), logic.operator, stores=logic.stores)
-    result.versioned = store is not None and store.history_ms is not None
+    result.versioned = logic.history_ms is not None
     graph.add(result, selected)
     place = Place(graph, result, result.name, options.key_serde, options.value_serde, frozenset({topic.source_name}))
     return place, logic, None if store is None else store.name

@@ -12,11 +12,11 @@ from typing import Any
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import StreamPartitioner, ValueJoiner
-from pykstreams.dsl.materialization import TableStore, options_of, table_store
+from pykstreams.dsl.materialization import TableStore, join_store, options_of, table_store
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stream import Place
-from pykstreams.dsl.tables import TableLogic
-from pykstreams.processors import StoredView, TableTableJoinMerger, TableView
+from pykstreams.dsl.tables import JoinedTable, TableLogic
+from pykstreams.processors import TableView
 from pykstreams.processors.reference_join import JoinReferred, JoinShipped, ReferenceJoin, ReferenceJoinView
 from pykstreams.processors.referred_row_check import ReferredRowCheck
 from pykstreams.processors.shipped_rows import KeepShipped, ReferenceKeys
@@ -26,7 +26,6 @@ from pykstreams.serdes.defaults import OverDefault, or_default
 from pykstreams.topology.graph import GraphNode, RepartitionSettings, write_topic_between
 from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
-from pykstreams.topology.stores import StoreFactory
 from pykstreams.topology.topology import Topology
 
 
@@ -57,12 +56,12 @@ class ShippedJoin:
     keeps_unreferred: bool = False
 
 
-class ShippedJoinTable(TableLogic):
+class ShippedJoinTable(JoinedTable):
     """The result: kept in a store of its own, or read from the shipped rows and the referred table."""
 
     def __init__(self, join: ReferenceJoin, store: TableStore | None, check: ReferredRowCheck) -> None:
+        super().__init__(store)
         self.join = join
-        self._store = store
         self._check = check
 
     def send_old_values(self, *, force: bool) -> bool:
@@ -77,18 +76,8 @@ class ShippedJoinTable(TableLogic):
         """Joins changes of the referred table."""
         return JoinReferred(self.join, self.sends_old_values, self._check)
 
-    def operator(self) -> OperatorSupplier:
-        return TableTableJoinMerger(None if self._store is None else self._store.name, self.sends_old_values)
-
-    def stores(self) -> tuple[StoreFactory, ...]:
-        return () if self._store is None else (self._store,)
-
-    def view(self) -> TableView:
-        return ReferenceJoinView(self.join) if self._store is None else StoredView(self._store.name)
-
-    @property
-    def history_ms(self) -> int | None:
-        return None if self._store is None else self._store.history_ms
+    def _view_without_store(self) -> TableView:
+        return ReferenceJoinView(self.join)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +148,10 @@ def add_shipped_join(
     ship = namer.suffixed(name, "-ship", f"{prefix}SHIP-")
     sink = namer.suffixed(name, "-sink", "KTABLE-SINK-")
     source = namer.suffixed(name, "-source", "KTABLE-SOURCE-")
-    shipped = TableStore(
-        name=namer.suffixed(name, "-shipped-store", f"{prefix}SHIPPED-STATE-STORE-"),
-        queryable=False,
-        key_serde=join.shipped_serde,
-        value_serde=referring_place.value_serde,
-        supplier=None,
-        store_type=None,
-        caching=False,
-        logging=True,
-        topic_config={},
+    shipped = join_store(
+        namer.suffixed(name, "-shipped-store", f"{prefix}SHIPPED-STATE-STORE-"),
+        join.shipped_serde,
+        referring_place.value_serde,
     )
     names = _Names(
         ship,
@@ -199,7 +182,7 @@ def add_shipped_join(
     )
     logic = ShippedJoinTable(reference_join, store, ReferredRowCheck(topic.topic, of_referred))
     node = ShippedJoinNode(names, (referring_place.name, referred_place.name), join, topic, shipped, logic)
-    node.versioned = store is not None and store.history_ms is not None
+    node.versioned = logic.history_ms is not None
     graph.add(node, referring_place.node, referred_place.node)
     shipped_key = join.keys.shipped
     place = Place(

@@ -9,16 +9,15 @@ from pykstreams.core.types import ValueJoiner
 from pykstreams.dsl.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stream import Place
-from pykstreams.dsl.tables import TableLogic
-from pykstreams.processors import JoinedView, StoredView, TableTableJoin, TableTableJoinMerger, TableView
+from pykstreams.dsl.tables import JoinedTable, TableLogic
+from pykstreams.processors import JoinedView, TableTableJoin, TableView
 from pykstreams.topology.graph import GraphNode, is_versioned
-from pykstreams.topology.stores import StoreFactory
 from pykstreams.topology.topology import Topology
 
 _MERGE = "KTABLE-MERGE-"
 
 
-class JoinedTable(TableLogic):
+class KeyJoinedTable(JoinedTable):
     """The join of two tables, both of which are read through their views and so have stores somewhere above."""
 
     def __init__(
@@ -32,9 +31,9 @@ class JoinedTable(TableLogic):
         left_is_optional: bool,
         right_is_optional: bool,
     ) -> None:
+        super().__init__(store)
         self._parents = left, right
         self._nodes = nodes
-        self._store = store
         self._joiner = joiner
         self._optional = left_is_optional, right_is_optional
         self.left_view, self.right_view = left.view(), right.view()
@@ -74,26 +73,14 @@ class JoinedTable(TableLogic):
             is_versioned(self._nodes[1]),
         )
 
-    def operator(self) -> OperatorSupplier:
-        return TableTableJoinMerger(None if self._store is None else self._store.name, self.sends_old_values)
-
-    def stores(self) -> tuple[StoreFactory, ...]:
-        return () if self._store is None else (self._store,)
-
-    def view(self) -> TableView:
-        if self._store is not None:
-            return StoredView(self._store.name)
+    def _view_without_store(self) -> TableView:
         return JoinedView(self.left_view, self.right_view, self._joiner, *self._optional)
-
-    @property
-    def history_ms(self) -> int | None:
-        return None if self._store is None else self._store.history_ms
 
 
 class TableTableJoinNode(GraphNode):
     """A join as three processors: one for the changes of each table, and the merger, whose name the node has."""
 
-    def __init__(self, name: str, names: tuple[str, str], parents: tuple[str, str], logic: JoinedTable) -> None:
+    def __init__(self, name: str, names: tuple[str, str], parents: tuple[str, str], logic: KeyJoinedTable) -> None:
         super().__init__(name)
         self._names = names
         self._parents = parents
@@ -137,7 +124,7 @@ def join_tables(
         left_logic.send_old_values(force=True)
     if left_is_optional:
         right_logic.send_old_values(force=True)
-    logic = JoinedTable(
+    logic = KeyJoinedTable(
         left_logic,
         right_logic,
         store,
@@ -151,7 +138,7 @@ def join_tables(
         graph.namer.suffixed(name, "-join-other", "KTABLE-JOINOTHER-"),
     )
     node = TableTableJoinNode(merge_name, names, (left_place.name, right_place.name), logic)
-    node.versioned = store is not None and store.history_ms is not None
+    node.versioned = logic.history_ms is not None
     graph.add(node, left_place.node, right_place.node)
     value_serde = None if store is None else store.value_serde
     place = Place(graph, node, merge_name, key_serde, value_serde, sources, partitioner=left_place.partitioner)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.dsl.materialization import TableStore
-from pykstreams.processors import StoredView, TableSource, TableView
+from pykstreams.processors import StoredView, TableSource, TableTableJoinMerger, TableView
 from pykstreams.topology.stores import StoreFactory
 
 
@@ -72,6 +72,30 @@ class SourceTable(TableLogic):
     @property
     def history_ms(self) -> int | None:
         return self._store.history_ms
+
+
+class JoinedTable(TableLogic):
+    """What a join of tables gives: kept by its merger if the user named a store, else read from what it is made of."""
+
+    def __init__(self, store: TableStore | None) -> None:
+        self._store = store
+
+    def operator(self) -> OperatorSupplier:
+        return TableTableJoinMerger(None if self._store is None else self._store.name, self.sends_old_values)
+
+    def stores(self) -> tuple[StoreFactory, ...]:
+        return () if self._store is None else (self._store,)
+
+    def view(self) -> TableView:
+        return self._view_without_store() if self._store is None else StoredView(self._store.name)
+
+    @property
+    def history_ms(self) -> int | None:
+        return None if self._store is None else self._store.history_ms
+
+    @abstractmethod
+    def _view_without_store(self) -> TableView:
+        """How a table is read that has no store of its own."""
 
 
 class TableStoreFactory(StoreFactory, Protocol):
