@@ -119,7 +119,7 @@ def table_store(
 
 
 def join_store(name: str, key_serde: Any, value_serde: Any, store_type: DslStoreSuppliers | None = None) -> TableStore:
-    """A store that a join needs for itself: with a changelog, and without a cache, so that what is read was handed on."""
+    """A store that a join needs for itself, with a changelog; it has no cache, so that what is read was handed on."""
     return TableStore(name, False, key_serde, value_serde, None, store_type, False, True, {})
 
 

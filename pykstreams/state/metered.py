@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, cast
 
@@ -23,8 +22,6 @@ from pykstreams.state.store import (
 
 K = TypeVar("K")
 V = TypeVar("V")
-
-logger = logging.getLogger(__name__)
 
 
 class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
@@ -120,14 +117,7 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
     def range(self, lower: K | None = None, upper: K | None = None, *, reverse: bool = False) -> KeyValueIterator[K, V]:
         first = None if lower is None else self._raw_key(lower)
         last = None if upper is None else self._raw_key(upper)
-        if first is not None and last is not None and first > last:
-            logger.warning(
-                "range of store %r from %r to %r is empty: the first key is greater as serialized bytes; swap them, "
-                "or use a serde that keeps the order (built-in numbers do not for negative ones)",
-                self._name,
-                lower,
-                upper,
-            )
+        if self._is_empty(first, last, lower, upper):
             return self._iterator(iter(()))
         return self._iterator(self._scan(first, None if last is None else after(last), reverse))
 

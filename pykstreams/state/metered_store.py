@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,6 +16,8 @@ from pykstreams.state.public_values import public_values
 from pykstreams.state.rows import RowCodec, null_key
 from pykstreams.state.store import FlushListener, StoreContext, TaskStore
 from pykstreams.state.store_serdes import bound_codec
+
+logger = logging.getLogger(__name__)
 
 
 class Layers(NamedTuple):
@@ -94,6 +97,19 @@ class MeteredStore(EngineStore):
     @abstractmethod
     def _flushed_key(self) -> Callable[[bytes], Any]:
         """Makes the function from a key of the cache to what the listener of a flush gets."""
+
+    def _is_empty(self, first: bytes | None, last: bytes | None, key_from: Any, key_to: Any) -> bool:
+        """Whether a range has no keys since its ends are the wrong way round; warns of that."""
+        if first is None or last is None or first <= last:
+            return False
+        logger.warning(
+            "the range of store %r from %r to %r is empty: the first key is greater as serialized bytes; swap them, or "
+            "use a serde that keeps the order (built-in numbers do not for negative ones)",
+            self._name,
+            key_from,
+            key_to,
+        )
+        return True
 
     def _raw_key(self, key: Any) -> bytes:
         if not self._open:

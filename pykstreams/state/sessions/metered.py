@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
@@ -31,8 +30,6 @@ from pykstreams.state.store import ChangelogRow, FlushListener, KeyValueIterator
 
 K = TypeVar("K")
 AGG = TypeVar("AGG")
-
-logger = logging.getLogger(__name__)
 
 
 class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
@@ -133,14 +130,7 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
         order = self._order_of_open()
         lower = None if key_from is None else self._raw_key(key_from)
         upper = None if key_to is None else self._raw_key(key_to)
-        if lower is not None and upper is not None and lower > upper:
-            logger.warning(
-                "range of store %r from %r to %r is empty: the first key is greater as serialized bytes; swap them, "
-                "or use a serde that keeps the order (built-in numbers do not for negative ones)",
-                self._name,
-                key_from,
-                key_to,
-            )
+        if self._is_empty(lower, upper, key_from, key_to):
             return self._iterator(iter(()))
         return self._iterator(order.of_keys(lower, upper, earliest, latest, reverse))
 

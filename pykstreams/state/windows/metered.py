@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
@@ -36,8 +35,6 @@ from pykstreams.state.windows.store import (
 
 K = TypeVar("K")
 V = TypeVar("V")
-
-logger = logging.getLogger(__name__)
 
 
 class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
@@ -153,14 +150,7 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
         first = None if key_from is None else self._raw_key(key_from)
         last = None if key_to is None else self._raw_key(key_to)
         span = _span(time_from, time_to)
-        if first is not None and last is not None and first > last:
-            logger.warning(
-                "fetch_range of store %r from %r to %r is empty: the first key is greater as serialized bytes; swap "
-                "them, or use a serde that keeps the order (built-in numbers do not for negative ones)",
-                self._name,
-                key_from,
-                key_to,
-            )
+        if self._is_empty(first, last, key_from, key_to):
             return self._iterator(iter(()))
         self._check_open()
         return self._iterator(self._reads.of_range(first, last, *span, reverse))

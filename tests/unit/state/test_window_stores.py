@@ -170,7 +170,7 @@ def test_a_range_whose_first_key_is_greater_is_empty_and_warns(
     store.put("a", 1, 0)
 
     assert list(store.fetch_range("b", "a", 0, END)) == []
-    assert "fetch_range of store 'orders' from 'b' to 'a' is empty" in caplog.text
+    assert "range of store 'orders' from 'b' to 'a' is empty" in caplog.text
 
 
 def test_the_last_window_ends_where_time_ends(make_store: Any) -> None:
