@@ -1,0 +1,206 @@
+"""An application as the processes that run it: started, killed and stopped, and watched through logs and offsets.
+
+Each worker is ``pykstreams run`` with a state directory of its own. Nothing here sleeps for a result: what is waited
+for is what workers say, or the state of the broker, with a deadline.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 240.0
+
+
+@dataclass
+class Workers:
+    """The application, its topics and its workers."""
+
+    brokers: str
+    name: str
+    folder: Path
+    script: str
+    partitions: int
+    """Of each topic."""
+    settings: tuple[str, ...] = ()
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    starts: int = 0
+
+    def start(self, worker: str) -> None:
+        script = self.folder / "application.py"
+        if not script.exists():
+            script.write_text(textwrap.dedent(self.script))
+        self.starts += 1
+        command = [sys.executable, "-m", "pykstreams", "run", str(script), "--application-id", self.name]
+        command += ["--bootstrap-servers", self.brokers, "--state-dir", str(self.folder / worker)]
+        for setting in (f"app.prefix={self.name}", "commit.interval.ms=1000", *self.settings):
+            command += ["--set", setting]
+        with (self.folder / f"{self.starts}-{worker}.log").open("wb") as log:
+            self.processes[worker] = subprocess.Popen(
+                command, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": str(ROOT)}
+            )
+
+    def start_all(self, workers: Iterable[str], tasks: int) -> None:
+        """Starts workers, and waits until each has its share of the tasks: nothing moves from then on."""
+        names = sorted(workers)
+        for worker in names:
+            self.start(worker)
+        self.wait("all workers have tasks", lambda: sorted(self.running()) == names and self.running_tasks() == tasks)
+
+    def kill(self, worker: str) -> None:
+        self.processes[worker].kill()
+        self.processes[worker].wait()
+
+    def stop(self, worker: str) -> None:
+        self.processes[worker].send_signal(signal.SIGTERM)
+        assert self.processes[worker].wait(60) == 0, self.log(worker)[-6000:]
+
+    def end(self) -> None:
+        """Ends what is still there after the test, in whatever state."""
+        for process in self.processes.values():
+            process.kill()
+            process.wait()
+
+    def delete_state(self, worker: str) -> None:
+        shutil.rmtree(self.folder / worker)
+
+    def log(self, worker: str) -> str:
+        """What a worker has said since it was started last."""
+        paths = sorted(self.folder.glob(f"*-{worker}.log"), key=lambda path: int(path.name.partition("-")[0]))
+        return paths[-1].read_text()
+
+    def send(self, rows: Iterable[tuple[str, str, str | None]]) -> None:
+        """Writes (topic, key, value) rows; topics are named without the name of the application."""
+        producer = Producer(
+            {
+                "bootstrap.servers": self.brokers,
+                "linger.ms": 50,
+                "queue.buffering.max.messages": 200_000,
+                "partitioner": "murmur2_random",  # that of Java's producer, and of the workers
+            }
+        )
+        for topic, key, value in rows:
+            while True:
+                try:
+                    producer.produce(self.topic(topic), value, key=key)
+                    break
+                except BufferError:
+                    producer.poll(1)
+        assert producer.flush(60) == 0
+
+    def topic(self, name: str) -> str:
+        return f"{self.name}-{name}"
+
+    def wait(self, what: str, done: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not done():
+            for worker, process in self.processes.items():
+                assert process.poll() is None, f"{worker} ended: {self.log(worker)[-6000:]}"
+            assert time.monotonic() < deadline, f"{what}: not within {PATIENCE_S:g} s" + "".join(
+                self.log(worker)[-3000:] for worker in self.processes
+            )
+            time.sleep(0.2)
+
+    def running(self) -> dict[str, set[str]]:
+        """The tasks of each worker that has some, by what the workers say."""
+        running: dict[str, set[str]] = {}
+        for worker in self.processes:
+            for line in self.log(worker).splitlines():
+                if found := re.search(r"task (\d+_\d+) runs", line):
+                    running.setdefault(worker, set()).add(found[1])
+                elif found := re.search(r"tasks (.*) leave this worker", line):
+                    running.setdefault(worker, set()).difference_update(found[1].split(", "))
+        return {worker: tasks for worker, tasks in running.items() if tasks}
+
+    def running_tasks(self) -> int:
+        return sum(map(len, self.running().values()))
+
+    def unread(self, topics: Iterable[str]) -> dict[str, int]:
+        """How many records each topic has beyond the committed offsets; exact when there are few."""
+        consumer = self._reader(self.name)
+        left: dict[str, int] = {}
+        try:
+            for topic in topics:
+                places = [TopicPartition(self.topic(topic), number) for number in range(self.partitions)]
+                left[topic] = sum(_records_from(consumer, place) for place in consumer.committed(places, timeout=10))
+        finally:
+            consumer.close()
+        return left
+
+    def ends(self, topics: Iterable[str]) -> dict[str, int]:
+        """How many offsets each topic has got so far."""
+        consumer = self._reader(self.name)
+        try:
+            return {
+                topic: sum(
+                    consumer.get_watermark_offsets(TopicPartition(self.topic(topic), number), timeout=10)[1]
+                    for number in range(self.partitions)
+                )
+                for topic in topics
+            }
+        finally:
+            consumer.close()
+
+    def last_values(self, topics: Iterable[str]) -> dict[str, dict[str, bytes | None]]:
+        """The last value of every key, by topic."""
+        consumer = self._reader("results")
+        last: dict[str, dict[str, bytes | None]] = {self.topic(topic): {} for topic in topics}
+        places = [TopicPartition(topic, number, 0) for topic in last for number in range(self.partitions)]
+        consumer.assign(places)
+        ended = 0
+        deadline = time.monotonic() + PATIENCE_S
+        while ended < len(places):
+            assert time.monotonic() < deadline, f"only {ended} of {len(places)} partitions were read to their end"
+            for message in consumer.consume(10_000, 1):
+                if _is_record(message):
+                    last[message.topic()][message.key().decode()] = message.value()
+                else:
+                    ended += 1
+        consumer.close()
+        return {topic.removeprefix(f"{self.name}-"): values for topic, values in last.items()}
+
+    def _reader(self, group: str) -> Consumer:
+        return Consumer(
+            {
+                "bootstrap.servers": self.brokers,
+                "group.id": group,
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": "read_committed",
+            }
+        )
+
+
+def _records_from(consumer: Consumer, place: TopicPartition) -> int:
+    """The records of a partition from an offset on; the last few offsets may be markers of transactions only."""
+    start = max(place.offset, 0)
+    ahead = consumer.get_watermark_offsets(place, timeout=10)[1] - start
+    if not 0 < ahead <= 100:
+        return ahead
+    consumer.assign([TopicPartition(place.topic, place.partition, start)])
+    records = 0
+    while True:
+        message = consumer.poll(10)
+        assert message is not None, f"{place} has no end"
+        if not _is_record(message):
+            return records
+        records += 1
+
+
+def _is_record(message: Message) -> bool:
+    """False for the news that a partition has ended; anything else is an error."""
+    error = message.error()
+    assert error is None or error.code() == KafkaError._PARTITION_EOF, error
+    return error is None
