@@ -42,3 +42,15 @@ def test_late_clicks_of_the_guide_go_to_their_topic(driver: TopologyTestDriver) 
     clicks.pipe_input("ann", "/late", MINUTE)
 
     assert late.read_key_values() == [("ann", "/late")]
+
+
+def test_late_clicks_of_the_guide_are_billed_on_the_plan_of_their_time(driver: TopologyTestDriver) -> None:
+    text = Serdes.string()
+    plans, clicks = driver.create_input_topic("plans", text, text), driver.create_input_topic("clicks", text, text)
+    billed = driver.create_output_topic("billed", text, text)
+    plans.pipe_input("ann", "free", MINUTE)
+    plans.pipe_input("ann", "pro", 3 * MINUTE)
+    clicks.pipe_input("ann", "/new", 4 * MINUTE)
+    clicks.pipe_input("ann", "/old", 2 * MINUTE)
+
+    assert billed.read_key_values() == [("ann", "/new on pro"), ("ann", "/old on free")]
