@@ -6,6 +6,7 @@ Nothing is decided here but which module adds the join to the graph.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from pykstreams.core.types import KeyValueMapper, ValueJoiner
@@ -33,10 +34,44 @@ KR = TypeVar("KR")
 VO = TypeVar("VO")
 VR = TypeVar("VR")
 
-_FOREIGN_KEYS_ALONE = (
-    "foreign_keys_extractor was given beside foreign_key_extractor, extractor_with_key or table_joined, which belong "
-    "to joins by one foreign key; leave them out"
-)
+
+@dataclass(frozen=True, slots=True)
+class _JoinOptions:
+    """What a user said of a join, beside the other table and the joiner; see ``TableJoins.join``."""
+
+    materialized: Materialized[Any, Any] | str | None
+    name: str | None
+    foreign_key_extractor: Callable[..., Any] | None = None
+    extractor_with_key: bool = False
+    table_joined: TableJoined[Any, Any] | None = None
+    foreign_keys_extractor: Callable[[Any], Iterable[Any]] | None = None
+    mapper: KeyValueMapper[Any, Any, Any] | None = None
+    selector: KeyValueMapper[Any, Any, Any] | None = None
+
+    def mapper_and_selector(self) -> MapperAndSelector | None:
+        """What makes it a non-key join; ``None`` for one that is none."""
+        return MapperAndSelector.of(
+            self.mapper,
+            self.selector,
+            foreign_key_extractor=self.foreign_key_extractor,
+            foreign_keys_extractor=self.foreign_keys_extractor,
+            table_joined=self.table_joined,
+        )
+
+    def foreign_keys(self) -> Callable[[Any], Iterable[Any]] | None:
+        """What makes it a join by many foreign keys; ``TypeError`` beside what belongs to joins by one."""
+        extractor = self.foreign_keys_extractor
+        by_one = self.foreign_key_extractor is not None or self.extractor_with_key or self.table_joined is not None
+        if extractor is not None and by_one:
+            raise TypeError(
+                "foreign_keys_extractor was given beside foreign_key_extractor, extractor_with_key or table_joined, "
+                "which belong to joins by one foreign key; leave them out"
+            )
+        return extractor
+
+    def foreign_key(self) -> ForeignKey | None:
+        """What makes it a foreign-key join; ``None`` for a join by the keys of both tables."""
+        return ForeignKey.of(self.foreign_key_extractor, self.extractor_with_key, self.table_joined, self.name)
 
 
 class TableJoins(Generic[K, V]):
@@ -135,23 +170,17 @@ class TableJoins(Generic[K, V]):
         result are those of ``materialized``, or the defaults. Rows whose mapped or selected key is ``None`` are dropped
         and counted. See docs/non-key-joins.md.
         """
-        mapped = MapperAndSelector.of(
+        options = _JoinOptions(
+            materialized,
+            name,
+            foreign_key_extractor,
+            extractor_with_key,
+            table_joined,
+            foreign_keys_extractor,
             mapper,
             selector,
-            foreign_key_extractor=foreign_key_extractor,
-            foreign_keys_extractor=foreign_keys_extractor,
-            table_joined=table_joined,
         )
-        if mapped is not None:
-            return self._join_on_mapped_key(
-                other, joiner, mapped, materialized, name, left_is_optional=False, right_is_optional=False
-            )
-        if foreign_keys_extractor is not None:
-            if foreign_key_extractor is not None or extractor_with_key or table_joined is not None:
-                raise TypeError(_FOREIGN_KEYS_ALONE)
-            return self._join_by_foreign_keys(other, joiner, foreign_keys_extractor, materialized, name, False)
-        foreign = ForeignKey.of(foreign_key_extractor, extractor_with_key, table_joined, name)
-        return self._join(other, joiner, foreign, materialized, name, left_is_optional=False, right_is_optional=False)
+        return self._joined(other, joiner, options, left_is_optional=False, right_is_optional=False)
 
     @overload
     def left_join(
@@ -229,23 +258,17 @@ class TableJoins(Generic[K, V]):
         With ``mapper`` and ``selector`` a row whose mapped key the other table does not have, or which has none, gets
         the key ``selector(key, None)``.
         """
-        mapped = MapperAndSelector.of(
+        options = _JoinOptions(
+            materialized,
+            name,
+            foreign_key_extractor,
+            extractor_with_key,
+            table_joined,
+            foreign_keys_extractor,
             mapper,
             selector,
-            foreign_key_extractor=foreign_key_extractor,
-            foreign_keys_extractor=foreign_keys_extractor,
-            table_joined=table_joined,
         )
-        if mapped is not None:
-            return self._join_on_mapped_key(
-                other, joiner, mapped, materialized, name, left_is_optional=False, right_is_optional=True
-            )
-        if foreign_keys_extractor is not None:
-            if foreign_key_extractor is not None or extractor_with_key or table_joined is not None:
-                raise TypeError(_FOREIGN_KEYS_ALONE)
-            return self._join_by_foreign_keys(other, joiner, foreign_keys_extractor, materialized, name, True)
-        foreign = ForeignKey.of(foreign_key_extractor, extractor_with_key, table_joined, name)
-        return self._join(other, joiner, foreign, materialized, name, left_is_optional=False, right_is_optional=True)
+        return self._joined(other, joiner, options, left_is_optional=False, right_is_optional=True)
 
     @overload
     def right_join(
@@ -288,9 +311,10 @@ class TableJoins(Generic[K, V]):
 
         ``CombinedKeySerde(serde of other keys, OptionalSerde(serde of keys))`` reads and writes the keys of the result.
         """
-        return self._join_on_foreign_key_outer(
-            other, joiner, foreign_key_extractor, extractor_with_key, materialized, name, keeps_left=False
-        )
+        if foreign_key_extractor is None:
+            raise TypeError("foreign_key_extractor is None; expected a callable that gives the foreign key")
+        options = _JoinOptions(materialized, name, foreign_key_extractor, extractor_with_key)
+        return self._joined(other, joiner, options, left_is_optional=True, right_is_optional=False)
 
     @overload
     def outer_join(
@@ -356,17 +380,10 @@ class TableJoins(Generic[K, V]):
         With ``mapper`` and ``selector``, rows of this table without partner have the key ``selector(key, None)``, and
         those of the other table ``selector(None, other key)``.
         """
-        mapped = MapperAndSelector.of(mapper, selector, foreign_key_extractor=foreign_key_extractor)
-        if mapped is not None:
-            return self._join_on_mapped_key(
-                other, joiner, mapped, materialized, name, left_is_optional=True, right_is_optional=True
-            )
-        if foreign_key_extractor is not None:
-            return self._join_on_foreign_key_outer(
-                other, joiner, foreign_key_extractor, extractor_with_key, materialized, name, keeps_left=True
-            )
-        foreign = ForeignKey.of(None, extractor_with_key, None, name)
-        return self._join(other, joiner, foreign, materialized, name, left_is_optional=True, right_is_optional=True)
+        options = _JoinOptions(
+            materialized, name, foreign_key_extractor, extractor_with_key, mapper=mapper, selector=selector
+        )
+        return self._joined(other, joiner, options, left_is_optional=True, right_is_optional=True)
 
     @overload
     def one_to_many_join(
@@ -448,103 +465,51 @@ class TableJoins(Generic[K, V]):
         )
         return self._table(joined)
 
-    def _join(
+    def _joined(
         self,
         other: KTable[Any, VO],
         joiner: Callable[[Any, Any], VR | None],
-        foreign: ForeignKey | None,
-        materialized: Materialized[K, VR] | str | None,
-        name: str | None,
+        options: _JoinOptions,
         *,
         left_is_optional: bool,
         right_is_optional: bool,
-    ) -> KTable[K, VR]:
+    ) -> KTable[Any, VR]:
+        """Adds a join of the kind that the options ask for."""
         self._check_table(other)
         this, that = (self._place, self._logic), (other._place, other._logic)
-        if foreign is not None:
-            return self._table(
-                join_on_foreign_key(this, that, foreign, joiner, materialized, right_is_optional=right_is_optional)
+        materialized, name = options.materialized, options.name
+        mapped = options.mapper_and_selector()
+        if mapped is not None:
+            joined = join_on_mapped_key(
+                this,
+                that,
+                joiner,
+                mapped,
+                materialized,
+                name,
+                left_is_optional=left_is_optional,
+                right_is_optional=right_is_optional,
             )
-        joined = join_tables(
-            this,
-            that,
-            joiner,
-            materialized,
-            name,
-            left_is_optional=left_is_optional,
-            right_is_optional=right_is_optional,
-        )
-        return self._table(joined)
-
-    def _join_by_foreign_keys(
-        self,
-        other: KTable[Any, VO],
-        joiner: Callable[[Any, Any], VR | None],
-        extractor: Callable[[V], Iterable[Any]],
-        materialized: Materialized[Any, VR] | str | None,
-        name: str | None,
-        right_is_optional: bool,
-    ) -> KTable[Any, VR]:
-        self._check_table(other)
-        joined = join_by_foreign_keys(
-            (self._place, self._logic),
-            (other._place, other._logic),
-            joiner,
-            extractor,
-            materialized,
-            name,
-            right_is_optional=right_is_optional,
-        )
-        return self._table(joined)
-
-    def _join_on_foreign_key_outer(
-        self,
-        other: KTable[Any, VO],
-        joiner: Callable[[Any, Any], VR | None],
-        extractor: Callable[..., Any],
-        with_key: bool,
-        materialized: Materialized[Any, VR] | str | None,
-        name: str | None,
-        *,
-        keeps_left: bool,
-    ) -> KTable[Any, VR]:
-        self._check_table(other)
-        foreign = ForeignKey.of(extractor, with_key, None, None)
-        if foreign is None:
-            raise TypeError("foreign_key_extractor is None; expected a callable that gives the foreign key")
-        joined = join_on_foreign_key_outer(
-            (self._place, self._logic),
-            (other._place, other._logic),
-            joiner,
-            foreign.extractor,
-            materialized,
-            name,
-            keeps_left=keeps_left,
-        )
-        return self._table(joined)
-
-    def _join_on_mapped_key(
-        self,
-        other: KTable[Any, VO],
-        joiner: Callable[[Any, Any], VR | None],
-        mapped: MapperAndSelector,
-        materialized: Materialized[Any, VR] | str | None,
-        name: str | None,
-        *,
-        left_is_optional: bool,
-        right_is_optional: bool,
-    ) -> KTable[Any, VR]:
-        self._check_table(other)
-        joined = join_on_mapped_key(
-            (self._place, self._logic),
-            (other._place, other._logic),
-            joiner,
-            mapped,
-            materialized,
-            name,
-            left_is_optional=left_is_optional,
-            right_is_optional=right_is_optional,
-        )
+        elif (extractor := options.foreign_keys()) is not None:
+            joined = join_by_foreign_keys(
+                this, that, joiner, extractor, materialized, name, right_is_optional=right_is_optional
+            )
+        elif (foreign := options.foreign_key()) is None:
+            joined = join_tables(
+                this,
+                that,
+                joiner,
+                materialized,
+                name,
+                left_is_optional=left_is_optional,
+                right_is_optional=right_is_optional,
+            )
+        elif left_is_optional:
+            joined = join_on_foreign_key_outer(
+                this, that, joiner, foreign.extractor, materialized, name, keeps_left=right_is_optional
+            )
+        else:
+            joined = join_on_foreign_key(this, that, foreign, joiner, materialized, right_is_optional=right_is_optional)
         return self._table(joined)
 
     def _check_table(self, other: object) -> None:
