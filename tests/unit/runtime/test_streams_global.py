@@ -10,10 +10,10 @@ import pytest
 from confluent_kafka import Producer
 
 from pykstreams import Processor, Serdes, StreamsBuilder
-from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.handlers import StreamThreadExceptionResponse
 from pykstreams.core.record import Record
+from pykstreams.runtime.global_thread import GlobalThread
 from pykstreams.runtime.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.state import State
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
@@ -128,18 +128,18 @@ def test_closing_while_global_stores_are_read_gives_up_reading(
     make: Callable[..., KafkaStreams], embedded_cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     streams = make()
-    monkeypatch.setattr("pykstreams.runtime.global_thread.GlobalThread._bootstrap", lambda self, reader: wait(streams))
+    told: list[bool] = []
 
-    def wait(streams: KafkaStreams) -> None:
+    def read_until_told(keeper: GlobalThread, reader: object) -> None:
         streams._stop_requested = True
-        clock = SystemClock()
-        deadline = clock.monotonic() + 20
-        while not streams._global or not streams._global._stopping.wait(0.05):
-            assert clock.monotonic() < deadline
+        told.append(keeper._stopping.wait(20))
+
+    monkeypatch.setattr(GlobalThread, "_bootstrap", read_until_told)
 
     streams.start()
 
     assert streams.state is State.NOT_RUNNING
+    assert told == [True]
 
 
 def test_cleaning_up_deletes_global_stores(
