@@ -86,8 +86,24 @@ class SubscriptionSend:
             return True
 
         unsettled.ask = ask
+        current, ask_in_any_case = context.current, self._left(context)
+
+        def repeat(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            """The row is in the store, but what it was to send may be lost, and so the old foreign key."""
+            new = change[0]
+            if new is not None and (change[2] or not versioned):
+                try:
+                    if extract(key, new) is None:
+                        withdrawn.add((encode_key(key, headers), hash_of(new, headers)))
+                except Exception as error:
+                    fail(error, key, change, timestamp, headers)
+                    return
+            ask_in_any_case(key, change, timestamp, headers)
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            if current.repeated:
+                repeat(key, change, timestamp, headers)
+                return
             new, old, newest = change
             if versioned and not newest:
                 drop(OUT_OF_ORDER)
@@ -126,14 +142,14 @@ class SubscriptionSend:
     def _left(self, context: OperatorContext) -> Forward:
         extract, encode, hash_of = self._parts(context)
         partition, versioned = context.processing.task_id.partition, self.versioned
-        forward, fail, drop = context.forward, context.fail, context.drop
+        forward, fail, drop, current = context.forward, context.fail, context.drop, context.current
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
             new, old, newest = change
             if versioned and not newest:
                 drop(OUT_OF_ORDER)
                 return
-            if new is None and old is None:
+            if new is None and old is None and not current.repeated:
                 return
             try:
                 old_foreign = None if old is None else extract(key, old)
@@ -200,7 +216,8 @@ class SubscriptionJoin:
     def build(self, context: OperatorContext) -> Forward:
         # What a cache holds back is told to all subscriptions when it is flushed, unless it is gone again by then.
         read = self.right.as_handed_on().build(context)
-        forward, fail = context.current.following(context.forward), context.fail
+        current, fail = context.current, context.fail
+        forward = current.following(context.forward)
 
         def process(foreign: Any, message: Any, timestamp: int, headers: Headers) -> None:
             digest, instruction, key, partition, _ = message
@@ -209,7 +226,7 @@ class SubscriptionJoin:
             except Exception as error:
                 fail(error, foreign, message, timestamp, headers)
                 return
-            if instruction is _FORGET or (row is None and instruction is _ANSWER_IF_THERE):
+            if instruction is _FORGET or (row is None and instruction is _ANSWER_IF_THERE and not current.repeated):
                 return
             value, time = (None, timestamp) if row is None else row
             if instruction is _FORGET_AND_ANSWER:

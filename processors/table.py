@@ -207,7 +207,7 @@ def _derived_table(
     """A table whose rows are computed one by one from the rows of its parent."""
     if store_name is not None:
         return _stored(compute, store_name, send_old_values, context, skip_nothing)
-    forward, fail = context.forward, context.fail
+    forward, fail, current = context.forward, context.fail, context.current
 
     def new_only(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
         try:
@@ -225,7 +225,7 @@ def _derived_table(
         except Exception as error:
             fail(error, key, change, timestamp, headers)
             return
-        if skip_nothing and new is None and old is None:
+        if skip_nothing and new is None and old is None and not current.repeated:
             return
         forward(key, (new, old, newest), timestamp, headers)
 
@@ -241,7 +241,7 @@ def _stored(
 ) -> Forward:
     store = context.store(name)
     get_row, put_row, emit = store.get_row, store.put_row, forwarder(store, context, send_old_values)
-    fail = context.fail
+    fail, current = context.fail, context.current
 
     def new_only(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
         try:
@@ -258,7 +258,7 @@ def _stored(
             new = compute(key, change[0])
             row = get_row(key)
             old = None if row is None else row[0]
-            if skip_nothing and new is None and old is None:
+            if skip_nothing and new is None and old is None and not current.repeated:
                 return
             newest = put_row(key, new, timestamp)
         except Exception as error:

@@ -181,12 +181,16 @@ class CurrentRecord:
     ``raw`` is a tuple (message, timestamp in ms, headers), ``None`` while no record is current; ``context`` makes the
     readable form of it when somebody asks. Time and headers are those that travel with what is forwarded, so they can
     differ from the message's. Caches keep ``raw`` beside a dirty entry and put it back while they forward the entry.
+
+    ``repeated`` tells that what is read may have been worked on before, by a worker that died before it committed:
+    state may be ahead of what was sent. A change that seems to change nothing is handed on then.
     """
 
-    __slots__ = ("_describe", "raw")
+    __slots__ = ("_describe", "raw", "repeated")
 
     def __init__(self, describe: Callable[[Any], RecordContext]) -> None:
         self.raw: tuple[Any, int, Headers] | None = None
+        self.repeated = False
         self._describe = describe
 
     @property

@@ -146,6 +146,7 @@ def build_worker(
             lag=reader.lag,
             global_stores=global_stores,
             wake=woken.set,
+            end_offsets=None if config.exactly_once else app.admin.end_offsets,
         )
 
     tasks = TaskManager(

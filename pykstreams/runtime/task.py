@@ -46,6 +46,8 @@ class Task:
     :param directory: the folder for its stores.
     :param lag: tells how many records of a partition are still on the brokers (for ``max.task.idle.ms``).
     :param global_stores: the global stores by name, as tasks may see them.
+    :param end_offsets: gives the ends of partitions, and is asked before anything is restored; ``None`` where state
+        is never ahead of what is committed.
     :param wake: called from any thread when something that was in flight has finished, so that ``process`` is due.
     """
 
@@ -64,6 +66,7 @@ class Task:
         lag: LagProvider | None = None,
         wake: Callable[[], None] = lambda: None,
         global_stores: Mapping[str, Any] | None = None,
+        end_offsets: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]] | None = None,
     ) -> None:
         self.id = task_id
         self.input_partitions = tuple(input_partitions)
@@ -71,6 +74,7 @@ class Task:
         self._clock = clock
         self._cache = cache
         self._lag = lag
+        self._end_offsets = end_offsets
         current = CurrentRecord(describe_record)
         tags = {"task_id": str(task_id)}
         dropped = DroppedRecords(
@@ -102,6 +106,8 @@ class Task:
         self._waiting: list[Any] = []
         self._consumed: dict[TopicPartition, int] = {}
         self._known: dict[TopicPartition, int] = {}
+        self._repeated: dict[TopicPartition, int] = {}
+        """Where what may have been worked on before ends, by partition; those that were read beyond it are gone."""
         self._commit_needed = False
 
     @property
@@ -150,6 +156,7 @@ class Task:
 
     def open_stores(self) -> dict[TopicPartition, Any]:
         """Builds and opens the stores; gives those that are to be restored, by changelog partition."""
+        self._find_repetition()
         context = TaskStoreContext(self._state, self._plan, self._cache)
         for name, builder in self._plan.stores.items():
             store = builder.build()
@@ -174,6 +181,7 @@ class Task:
             self._known[partition] = offset
             self._state.stream_time[0] = max(self._state.stream_time[0], time)
             self._state.metadata.update(values)
+        self._end_of_repetition()
         if len(self._queues) == 1 and self.input_partitions[0].topic not in self._pattern_texts():
             self._only = self._queues[self.input_partitions[0]]
         else:
@@ -277,6 +285,8 @@ class Task:
                     offset = self._consumed[partition] + 1
             store.commit(offset)
         self._known.update((partition, offset + 1) for partition, offset in self._consumed.items())
+        if self._repeated:
+            self._end_of_repetition()
         self._commit_needed = False
         self._state.in_flight.held = False
         self._state.commit_requested = False
@@ -305,6 +315,23 @@ class Task:
             logger.error("task %s: closing went wrong once more", self.id, exc_info=further)
         if errors:
             raise errors[0]
+
+    def _find_repetition(self) -> None:
+        """What is in the inputs may have been worked on if that has left anything in a changelog of this task's own."""
+        if self._end_offsets is None:
+            return
+        inputs = self.input_partitions
+        changelogs = {self._changelog_partition(name) for name in self._plan.changelogs}.difference(inputs)
+        if changelogs:
+            ends = self._end_offsets([*inputs, *changelogs])
+            if any(ends[changelog] for changelog in changelogs):
+                self._repeated = {place: ends[place] for place in inputs}
+
+    def _end_of_repetition(self) -> None:
+        """Forgets the partitions of which all that was there at the start is committed."""
+        known = self._known
+        self._repeated = {place: end for place, end in self._repeated.items() if known.get(place, 0) < end}
+        self._state.current.repeated = bool(self._repeated)
 
     def _hand_on(self) -> None:
         """Hands on what was in flight and has finished; counts as work to commit even if no record is taken."""

@@ -34,9 +34,10 @@ def foreign_key(key: str, value: str) -> str | None:
     return value.partition("|")[0] or None
 
 
-def sent(left: bool, new: str | None, old: str | None) -> list[tuple[Any, Instruction]]:
+def sent(left: bool, new: str | None, old: str | None, *, repeated: bool = False) -> list[tuple[Any, Instruction]]:
     """What a change makes the left side send: foreign keys and instructions."""
     context = FakeOperatorContext()
+    context.current.repeated = repeated
     process = context.start(SubscriptionSend(foreign_key, SERDES, left))
     process("1", (new, old, True), 5, HEADERS)
     for _, message, timestamp, headers in context.forwarded:
@@ -63,6 +64,25 @@ def sent(left: bool, new: str | None, old: str | None) -> list[tuple[Any, Instru
 def test_a_change_of_a_left_row_sends(new: Any, old: Any, inner: Any, left: Any) -> None:
     assert inner == sent(False, new, old)
     assert left == sent(True, new, old)
+
+
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [("x|1", ("x", ANSWER)), ("|1", (None, ANSWER)), (None, (None, ANSWER))],
+)
+def test_a_change_to_what_a_worker_that_died_has_stored_asks_in_any_case(left: bool, row: Any, expected: Any) -> None:
+    """What was sent then may be lost, and the result may be that of a foreign key that nobody knows any more."""
+    assert [expected] == sent(left, row, row, repeated=True)
+
+
+def test_an_extractor_that_raises_for_a_repeated_change_fails_with_it() -> None:
+    context = FakeOperatorContext()
+    context.current.repeated = True
+    context.start(SubscriptionSend(lambda key, value: {}[value], SERDES, False))("1", ("x", "x", True), 5, HEADERS)
+
+    assert [type(error) for error, *_ in context.failed] == [KeyError]
+    assert context.forwarded == []
 
 
 @pytest.mark.parametrize("left", [False, True])
@@ -159,6 +179,14 @@ def test_a_subscription_is_answered_with_the_right_row_and_the_larger_time(
         found[foreign] = [(answer.value, time) for _, answer, time, _ in context.forwarded]
 
     assert found == {"x": there, "y": missing}
+
+
+def test_a_repeated_subscription_is_answered_although_the_row_that_it_met_is_gone() -> None:
+    context = FakeOperatorContext(rows=HandedOn({}))
+    context.current.repeated = True
+    context.start(SubscriptionJoin(StoredView("rows")))("y", asking(ANSWER_IF_THERE), 5, HEADERS)
+
+    assert [answer.value for _, answer, _, _ in context.forwarded] == [None]
 
 
 class HandedOn(FakeStore):

@@ -115,6 +115,14 @@ def test_filter_with_old_values_filters_both_and_skips_changes_from_nothing_to_n
     ]
 
 
+def test_filter_hands_on_changes_from_nothing_to_nothing_while_records_may_be_repeated() -> None:
+    context = FakeOperatorContext()
+    context.current.repeated = True
+    context.start(TableFilter(is_x, send_old_values=True))("a", (None, None, True), 5, HEADERS)
+
+    assert changes(context) == [(None, None, True)]
+
+
 def test_negated_filter_keeps_null_a_deletion() -> None:
     operator = TableFilter(is_x, negate=True, send_old_values=True)
     context = run(operator, ("a", ("y", None, True), 5), ("a", (None, "y", True), 6))

@@ -128,6 +128,7 @@ class TaskBench:
         directory: Path | None = None,
         committed: dict[TopicPartition, tuple[int, str]] | None = None,
         lag: Any = None,
+        ends: dict[TopicPartition, int] | None = None,
         partition_count: int = 4,
         **parts: Any,
     ) -> None:
@@ -162,6 +163,7 @@ class TaskBench:
             metrics=self.metrics,
             lag=lag,
             wake=self.woken.set,
+            end_offsets=None if ends is None else lambda places: {place: ends[place] for place in places},
         )
         self.changelogs = self.task.open_stores()
         self.task.start(committed or {})

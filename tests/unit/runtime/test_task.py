@@ -13,6 +13,8 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.core.processor import PunctuationType
 from pykstreams.core.timestamps import WallclockTimestampExtractor
 from pykstreams.runtime.offset_metadata import decode, encode
+from pykstreams.state import Stores
+from pykstreams.topology.plan import InternalTopic
 from tests.unit.runtime.fakes import Operator, TaskBench, each, message, node, sink, source
 
 IN = TopicPartition("in", 0)
@@ -40,6 +42,45 @@ def probing(probe, **options):
         return lambda key, value, timestamp, headers: probe(context)
 
     return TaskBench(source("SOURCE", "in", children=("NODE",)), node("NODE", Operator(build)), **options)
+
+
+def repeating(ends, committed):
+    """A bench with a store, and what its node is told of each record: whether it may be repeated."""
+    told = []
+    bench = TaskBench(
+        source("SOURCE", "in", children=("NODE",)),
+        node("NODE", Operator(lambda context: lambda *record: told.append(context.current.repeated))),
+        stores={"rows": Stores.key_value_store_builder(Stores.in_memory_key_value_store("rows"))},
+        changelogs={"rows": InternalTopic("log", "changelog", None, {})},
+        ends={IN: ends[0], TopicPartition("log", 0): ends[1]},
+        committed=committed,
+    )
+    return bench, told
+
+
+def test_records_that_were_there_when_a_task_with_state_was_opened_may_be_repeated_until_they_are_committed():
+    bench, told = repeating((7, 3), {IN: (5, "")})
+    bench.feed(message("in", 5, "v", 1))
+    bench.commit()
+    bench.feed(message("in", 6, "v", 1), message("in", 7, "v", 1))
+    bench.commit()
+    bench.feed(message("in", 8, "v", 1))
+
+    assert told == [True, True, True, False]
+
+
+def test_no_record_is_repeated_where_nobody_has_left_any_state():
+    bench, told = repeating((7, 0), {})
+    bench.feed(message("in", 0, "v", 1))
+
+    assert told == [False]
+
+
+def test_no_record_is_repeated_where_all_is_committed():
+    bench, told = repeating((7, 3), {IN: (7, "")})
+    bench.feed(message("in", 7, "v", 1))
+
+    assert told == [False]
 
 
 def test_a_record_goes_from_source_to_sink_with_time_and_headers():

@@ -141,6 +141,16 @@ def test_delete_of_what_never_was_below_is_neither_forwarded_nor_logged(context:
     assert context.logged == []
 
 
+def test_delete_of_what_is_not_below_is_forwarded_while_records_may_be_repeated(context: Context) -> None:
+    """A worker that died may have written the deletion and not what it was to send."""
+    store, flushed = listening(CACHED, context, old=True)
+    context.current.repeated = True
+    store.put_row("a", None, 5)
+    store.flush_cache()
+
+    assert [row[:3] for row in flushed.rows] == [("a", None, None)]
+
+
 def test_delete_is_forwarded_with_the_time_of_the_record_that_deleted(context: Context) -> None:
     store, flushed = listening(CACHED, context)
     store.restore([(b"a", b"1", 9, ())])
