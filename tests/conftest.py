@@ -1,10 +1,17 @@
-"""Loads the plugin that chooses a Kafka, and the package's own fixtures where it is not installed."""
+"""Loads the plugin that chooses a Kafka, and the package's own fixtures where it is not installed.
 
+Properties have no deadline for an example: how long one takes is a matter of the machine and of what else it does.
+"""
+
+import hypothesis
 import pytest
 
 from pykstreams.testing import pytest_plugin
 
 pytest_plugins = ["tests.kafka.plugin"]
+
+hypothesis.settings.register_profile("any machine", parent=hypothesis.settings.default, deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 
 def pytest_configure(config: pytest.Config) -> None:
