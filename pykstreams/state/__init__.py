@@ -36,6 +36,7 @@ from pykstreams.state.suppliers import Stores
 from pykstreams.state.user_stores import (
     BatchingStateRestoreCallback,
     HeadersBytesStore,
+    HeadersBytesStoreSupplier,
     StateStore,
     StateStoreContext,
     TimestampedBytesStore,
@@ -43,12 +44,15 @@ from pykstreams.state.user_stores import (
 from pykstreams.state.versions.store import (
     PUT_RETURN_CODE_NOT_PUT,
     PUT_RETURN_CODE_VALID_TO_UNDEFINED,
+    PutResult,
+    ReadOnlyVersionedKeyValueStore,
     ResultOrder,
     VersionedKeyValueStore,
     VersionedRecord,
     VersionedRecordIterator,
 )
 from pykstreams.state.versions.suppliers import VersionedBytesStoreSupplier
+from pykstreams.state.versions.user_versions import VersionedBytesStore
 from pykstreams.state.windows.store import (
     ReadOnlyWindowStore,
     TimestampedWindowStore,
@@ -72,12 +76,15 @@ __all__ = [
     "DslStoreSuppliers",
     "DslWindowParams",
     "HeadersBytesStore",
+    "HeadersBytesStoreSupplier",
     "InMemoryDslStoreSuppliers",
     "KeyValueBytesStoreSupplier",
     "KeyValueIterator",
     "KeyValueStore",
+    "PutResult",
     "ReadOnlyKeyValueStore",
     "ReadOnlySessionStore",
+    "ReadOnlyVersionedKeyValueStore",
     "ReadOnlyWindowStore",
     "ResultOrder",
     "RocksDBConfigSetter",
@@ -99,6 +106,7 @@ __all__ = [
     "TimestampedWindowStoreWithHeaders",
     "ValueAndTimestamp",
     "ValueTimestampHeaders",
+    "VersionedBytesStore",
     "VersionedBytesStoreSupplier",
     "VersionedKeyValueStore",
     "VersionedRecord",

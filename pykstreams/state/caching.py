@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, KeysView
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import count
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -47,6 +47,8 @@ Forward: TypeAlias = Callable[[bytes, bytes | None, bytes | None, Any, int], Non
 """Takes what leaves a cache: (key, new packed value, old packed value, new object or ``UNSET``, the object's time)."""
 
 NODE_BYTES: Final = 24 + 1  # three references of the list node, and the dirty flag (NamedCache.LRUNode, LRUCacheEntry)
+_ANY_TIME: Final = b"\xff" * 8
+_tick_of = attrgetter("tick")
 _CLEAN_CONTEXT_BYTES: Final = context_bytes(None)
 
 
@@ -84,6 +86,8 @@ class CachingStore:
         (``CachingWindowStore.fetch``, ``CachingSessionStore.fetchSession``, 4.3.1).
     :param by_key: whether the keys are those of windows in order of time, of which it is asked for one key at a time.
     :param extra_bytes: what an entry takes in Kafka Streams beyond its key, value and context.
+    :param time_at: where keys have the time of their window, big-endian. No row is looked for below whose time is later
+        than that of any row that was there when the store was opened (``knows_below``) or that was evicted since.
     """
 
     def __init__(
@@ -96,6 +100,7 @@ class CachingStore:
         keeps_reads: bool = True,
         extra_bytes: int = 0,
         by_key: bool = False,
+        time_at: slice | None = None,
     ) -> None:
         self.below = below
         self._cache = cache
@@ -108,11 +113,15 @@ class CachingStore:
         self._entries: dict[bytes, CacheEntry] = {}
         self._keys = OrderedKeys(self._entries)
         self._by_key = KeyIndex(self._entries, WINDOW_KEY_PART) if by_key else None
+        self._time_at = time_at
+        self._last_below = _ANY_TIME
         self._dirty: list[CacheEntry] = []  # one for each put; the last one of an entry counts
-        self._eldest: list[tuple[int, CacheEntry]] = []  # by tick, descending; stale where an entry was used since
+        self._eldest: list[CacheEntry] = []  # as they were used up to the tick ``_lined_up``, the eldest last
+        self._lined_up = 0
         self._next_tick = count(1).__next__
         self._measures = True
         self._measured = 0
+        self._replaced = 0
         self._average = 0.0
         self._size = 0
         self._reported = 0
@@ -122,6 +131,16 @@ class CachingStore:
         self._forward = forward
         self._send_old_values = send_old_values
         self._measures = self._measures or send_old_values
+
+    def knows_below(self, last_time: bytes) -> None:
+        """Hears the latest time of what is below, as keys have it; for a cache that has nothing yet."""
+        self._last_below = last_time
+
+    def get_below(self, key: bytes) -> bytes | None:
+        """Reads a row that the cache does not have."""
+        if self._time_at is not None and key[self._time_at] > self._last_below:
+            return None
+        return self.below.get(key)
 
     @property
     def size_bytes(self) -> int:
@@ -150,13 +169,22 @@ class CachingStore:
         found = self.entry(key)
         if found is not None:
             return self.packed(found)
-        return None if self._keeps_reads else self.below.get(key)
+        return None if self._keeps_reads else self.get_below(key)
+
+    def replaces(self, key: bytes) -> None:
+        """Hears which row is about to be replaced: among the first it is read, and may evict another one.
+
+        Table sources of Kafka Streams read each row before they write it (``KTableSource``, 4.3.1).
+        """
+        if self._replaced < MEASURED_PUTS:
+            self._replaced += 1
+            self.entry(key)
 
     def read(self, key: bytes) -> bytes | None:
         """What ``get`` gives, without keeping what had to be read from below."""
         found = self._entries.get(key)
         if found is None:
-            return self.below.get(key)
+            return self.get_below(key)
         found.tick = self._next_tick()
         return self.packed(found)
 
@@ -184,16 +212,22 @@ class CachingStore:
 
     def finder(self) -> Callable[[bytes], CacheEntry | None]:
         """Makes the function that gives what ``entry`` gives, with less ado for keys that the cache has."""
-        entries, next_tick, entry = self._entries, self._next_tick, self.entry
+        in_cache, next_tick, entry = self._entries.get, self._next_tick, self.entry
 
         def find(key: bytes) -> CacheEntry | None:
-            found = entries.get(key)
+            found = in_cache(key)
             if found is None:
                 return entry(key)
             found.tick = next_tick()
             return found
 
-        return find
+        def find_here(key: bytes) -> CacheEntry | None:
+            found = in_cache(key)
+            if found is not None:
+                found.tick = next_tick()
+            return found
+
+        return find if self._keeps_reads else find_here
 
     @property
     def cached(self) -> Callable[[bytes], CacheEntry | None]:
@@ -220,6 +254,43 @@ class CachingStore:
                 self._evict()
 
         return keep
+
+    def new_keeper(self) -> Callable[[bytes, Any, int], None]:
+        """Makes the function that puts an object (never ``None``) for a key that the cache does not have.
+
+        It does what ``keep`` does, with less ado.
+        """
+        dirty, current, cache, next_tick = self._dirty, self._current, self._cache, self._next_tick
+        entries, keys, by_key = self._entries, self._keys, self._by_key
+        new_entry = CacheEntry.__new__  # half the time of the constructor
+
+        def keep_new(key: bytes, value: Any, timestamp: int) -> None:
+            tick = next_tick()
+            if self._measures or not tick % SAMPLE_EVERY:
+                self.keep(key, value, timestamp)
+                return
+            size = len(key) + self._node_bytes + int(self._average)
+            entries[key] = entry = new_entry(CacheEntry)
+            entry.key = key
+            entry.value = value
+            entry.packed = UNSET
+            entry.timestamp = timestamp
+            entry.raw = current.raw
+            entry.dirty = entry.live = True
+            entry.size = size
+            entry.tick = tick
+            if keys.awake:
+                keys.add(key)
+            if by_key is not None:
+                by_key.add(key)
+            dirty.append(entry)
+            self._size += size
+            cache.size_bytes += self._size - self._reported
+            self._reported = self._size
+            if cache.size_bytes > cache.max_bytes:
+                self._evict()
+
+        return keep_new
 
     def keep(self, key: bytes, value: Any, timestamp: int) -> None:
         """Puts an object (never ``None``), to be serialized at the flush; at once where bytes or sizes are wanted."""
@@ -342,6 +413,8 @@ class CachingStore:
             if entry is None:
                 return
             self._remove(entry)
+            if self._time_at is not None:
+                self._last_below = max(self._last_below, entry.key[self._time_at])
             if entry.dirty:
                 self._flush(entry)
             self._report()
@@ -353,14 +426,13 @@ class CachingStore:
         """Finds the eldest entry: those in line keep their order, those used since are younger than all of these."""
         while True:
             while self._eldest:
-                tick, entry = self._eldest.pop()
-                if entry.tick == tick and entry.live:
+                entry = self._eldest.pop()
+                if entry.tick <= self._lined_up and entry.live:
                     return entry
-            line = [(entry.tick, entry) for entry in self._every_entry()]
-            if not line:
+            self._eldest = sorted(self._every_entry(), key=_tick_of, reverse=True)
+            if not self._eldest:
                 return None
-            line.sort(key=itemgetter(0), reverse=True)
-            self._eldest = line
+            self._lined_up = self._next_tick()
 
     def _forget_repeated_puts(self) -> None:
         self._dirty[:] = last = self._dirty_in_order()
@@ -391,14 +463,17 @@ class CachingStore:
         """Writes entries below and forwards them, each as part of the record that put it (``putAndMaybeForward``)."""
         forward, current, encode, send_old = self._forward, self._current, self._encode, self._send_old_values
         put, get = self.below.put, self.below.get
-        saved = current.raw
+        saved, immutable = current.raw, IMMUTABLE
         try:
             for entry in entries:
                 key, value, packed = entry.key, entry.value, entry.packed
                 current.raw = entry.raw
                 if packed is UNSET:
                     packed = entry.packed = encode(value, entry.timestamp)
-                entry.value = UNSET  # what is forwarded may be changed further down; the bytes stay
+                if packed is not None and value.__class__ in immutable:
+                    entry.packed = UNSET  # the object stays, and takes less than its bytes
+                else:
+                    entry.value = UNSET  # what is forwarded may be changed further down; the bytes stay
                 entry.raw = None  # a clean entry keeps no record alive
                 old = get(key) if send_old or (packed is None and forward is not None) else None
                 if packed is None and old is None and forward is not None and not current.repeated:

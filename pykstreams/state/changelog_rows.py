@@ -1,32 +1,43 @@
-"""Rows of a changelog, column by column: a store reads the columns that it keeps, and the others are never made."""
+"""Rows of a changelog as stores take them: a column of keys, and beside it the records as the client gave them.
+
+A layout asks each record for what it keeps, and for nothing else: making what is not kept (a timestamp, headers) takes
+as long as writing the row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import overload
+from collections.abc import Iterator, Sequence
+from typing import Protocol, overload
 
 from pykstreams.core.types import Headers
 from pykstreams.state.store import ChangelogRow
 
 
+class ChangelogRecord(Protocol):
+    """What a record tells besides its key, as a client's message does."""
+
+    def value(self) -> bytes | None:
+        """The value; ``None`` deletes the row."""
+        ...
+
+    def timestamp(self) -> tuple[int, int]:
+        """The kind of its time, and the time in ms."""
+        ...
+
+    def headers(self) -> Headers | None:
+        """The headers, ``None`` without any."""
+        ...
+
+
 class ChangelogColumns(Sequence[ChangelogRow]):
     """Rows in the order of their changelog.
 
-    :param timestamps: makes the column of timestamps in ms.
-    :param headers: makes the column of headers, ``None`` for a row without.
+    :param keys: those of the rows, which need not be those of the records.
     """
 
-    def __init__(
-        self,
-        keys: Sequence[bytes],
-        values: Sequence[bytes | None],
-        timestamps: Callable[[], Iterable[int]],
-        headers: Callable[[], Iterable[Headers | None]],
-    ) -> None:
+    def __init__(self, keys: Sequence[bytes], records: Sequence[ChangelogRecord]) -> None:
         self.keys = keys
-        self.values = values
-        self.timestamps = timestamps
-        self.headers = headers
+        self.records = records
 
     @classmethod
     def of(cls, rows: Sequence[ChangelogRow]) -> ChangelogColumns:
@@ -37,21 +48,23 @@ class ChangelogColumns(Sequence[ChangelogRow]):
         """
         if isinstance(rows, ChangelogColumns):
             return rows
-        return cls(
-            [row[0] for row in rows],
-            [row[1] for row in rows],
-            lambda: [row[2] for row in rows],
-            lambda: [row[3] for row in rows],
-        )
+        return cls([row[0] for row in rows], [_RecordOfRow(row) for row in rows])
+
+    def with_keys(self, keys: Sequence[bytes]) -> ChangelogColumns:
+        """The same rows by other keys."""
+        return ChangelogColumns(keys, self.records)
+
+    @property
+    def values(self) -> list[bytes | None]:
+        """The column of values, made anew."""
+        return [record.value() for record in self.records]
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def __iter__(self) -> Iterator[ChangelogRow]:
-        for key, value, timestamp, headers in zip(
-            self.keys, self.values, self.timestamps(), self.headers(), strict=True
-        ):
-            yield key, value, timestamp, headers or ()
+        for key, record in zip(self.keys, self.records, strict=True):
+            yield key, record.value(), record.timestamp()[1], record.headers() or ()
 
     @overload
     def __getitem__(self, index: int) -> ChangelogRow: ...
@@ -61,3 +74,21 @@ class ChangelogColumns(Sequence[ChangelogRow]):
 
     def __getitem__(self, index: int | slice) -> ChangelogRow | list[ChangelogRow]:
         return list(self)[index]
+
+
+class _RecordOfRow:
+    """A row that is asked like a message."""
+
+    __slots__ = ("_row",)
+
+    def __init__(self, row: ChangelogRow) -> None:
+        self._row = row
+
+    def value(self) -> bytes | None:
+        return self._row[1]
+
+    def timestamp(self) -> tuple[int, int]:
+        return 0, self._row[2]
+
+    def headers(self) -> Headers:
+        return self._row[3]

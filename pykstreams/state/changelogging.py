@@ -18,6 +18,7 @@ from pykstreams.core.types import Headers
 from pykstreams.state.engines.engine import BytesStore
 from pykstreams.state.engines.memory import LruEngine
 from pykstreams.state.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMP, TIMESTAMPED, Layout
+from pykstreams.state.parts import TAKEN_IN_PARTS, PutParts, parts_taker, values_scanner
 from pykstreams.state.store import ChangelogWriter
 
 Put: TypeAlias = Callable[[bytes, bytes | None], None]
@@ -25,14 +26,28 @@ Put: TypeAlias = Callable[[bytes, bytes | None], None]
 
 
 class ChangeLogging:
-    """An engine whose writes are logged."""
+    """An engine whose writes are logged.
+
+    :param key_from: how many bytes at the beginning of a key the changelog does without.
+    """
 
     def __init__(
-        self, engine: BytesStore, layout: Layout, log: ChangelogWriter, current: CurrentRecord, store: str
+        self,
+        engine: BytesStore,
+        layout: Layout,
+        log: ChangelogWriter,
+        current: CurrentRecord,
+        store: str,
+        *,
+        key_from: int = 0,
     ) -> None:
         self.get = engine.get
         self.scan = engine.scan
-        self.put = _logged(engine.put, layout, log, current, store)
+        self.scan_values = values_scanner(engine, layout)
+        self.put = _logged(engine.put, layout, log, current, store, key_from)
+        self.put_parts: PutParts | None = None
+        if layout in TAKEN_IN_PARTS:
+            self.put_parts = _parts_logged(parts_taker(engine, layout), layout, log, current, store, key_from)
         if layout is PLAIN and isinstance(engine, LruEngine):
             # Only plain stores tell the changelog of evicted rows: under a timestamped store Kafka Streams hides
             # the LRU map behind a marker, and its changelog keeps them.
@@ -42,42 +57,56 @@ class ChangeLogging:
             engine.on_evict = evicted
 
 
-def _logged(put: Put, layout: Layout, log: ChangelogWriter, current: CurrentRecord, store: str) -> Put:
+def _logged(put: Put, layout: Layout, log: ChangelogWriter, current: CurrentRecord, store: str, key_from: int) -> Put:
     stamp_of = TIMESTAMP.unpack_from
 
     def plain(key: bytes, packed: bytes | None) -> None:
         put(key, packed)
-        log(key, packed, record_being_processed(current, store)[1], ())
+        log(key[key_from:], packed, record_being_processed(current, store)[1], ())
 
     def timestamped(key: bytes, packed: bytes | None) -> None:
         put(key, packed)
         if packed is None:
-            log(key, None, record_being_processed(current, store)[1], ())
+            log(key[key_from:], None, record_being_processed(current, store)[1], ())
         else:
-            log(key, packed[8:], stamp_of(packed)[0], ())
+            log(key[key_from:], packed[8:], stamp_of(packed)[0], ())
 
     def with_headers(key: bytes, packed: bytes | None) -> None:
         put(key, packed)
         if packed is None:
             _, timestamp, headers = record_being_processed(current, store)
-            log(key, None, timestamp, headers)
+            log(key[key_from:], None, timestamp, headers)
         else:
-            log(key, *layout.unpack(packed))
+            log(key[key_from:], *layout.unpack(packed))
 
     def headers_and_value(key: bytes, packed: bytes | None) -> None:
         put(key, packed)
         _, timestamp, headers = record_being_processed(current, store)
         if packed is None:
-            log(key, None, timestamp, headers)
+            log(key[key_from:], None, timestamp, headers)
         else:
             value, _, headers = layout.unpack(packed)
-            log(key, value, timestamp, headers)
+            log(key[key_from:], value, timestamp, headers)
 
     if layout is PLAIN:
         return plain
     if layout is HEADERS_AND_VALUE:
         return headers_and_value
     return timestamped if layout is TIMESTAMPED else with_headers
+
+
+def _parts_logged(
+    put: PutParts, layout: Layout, log: ChangelogWriter, current: CurrentRecord, store: str, key_from: int
+) -> PutParts:
+    keeps_headers = layout is not TIMESTAMPED
+
+    def put_parts(key: bytes, value: bytes | None, timestamp: int, headers: Headers) -> None:
+        put(key, value, timestamp, headers)
+        if value is None:
+            _, timestamp, headers = record_being_processed(current, store)
+        log(key[key_from:], value, timestamp, headers if keeps_headers else ())
+
+    return put_parts
 
 
 def record_being_processed(current: CurrentRecord, store: str) -> tuple[Any, int, Headers]:

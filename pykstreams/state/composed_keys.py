@@ -18,9 +18,6 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol, TypeAlias
 
-from pykstreams.core.types import Headers
-from pykstreams.state.store import ChangelogWriter
-
 PREFIX_BYTES: Final = 8
 WINDOW_KEY_PART: Final = slice(8, -12)
 LAST_TIME: Final = 2**63 - 1
@@ -42,8 +39,13 @@ class KeySchema(Protocol):
         """How many milliseconds share a prefix."""
         ...
 
+    @property
+    def time_at(self) -> slice:
+        """Where a key has the time that decides how long a row is kept; its bytes sort as times do."""
+        ...
+
     def time_of(self, composed: bytes, /) -> int:
-        """The time that decides how long a row is kept."""
+        """That time."""
         ...
 
     def composed(self, logged: Iterable[bytes], /) -> list[bytes]:
@@ -65,15 +67,6 @@ def number_of(composed: bytes) -> int:
     return int(_LONG.unpack_from(composed)[0])
 
 
-def without_prefix(log: ChangelogWriter) -> ChangelogWriter:
-    """Takes the prefix off composed keys before they are logged."""
-
-    def write(key: bytes, value: bytes | None, timestamp: int | None, headers: Headers) -> None:
-        log(key[PREFIX_BYTES:], value, timestamp, headers)
-
-    return write
-
-
 class WindowKeySchema:
     """Keys of window stores.
 
@@ -83,6 +76,8 @@ class WindowKeySchema:
     >>> schema.unpack(schema.pack(b"a", 61_000, 7))
     (b'a', 61000, 7)
     """
+
+    time_at = slice(-12, -4)
 
     def __init__(self, prefix_ms: int) -> None:
         self.prefix_ms = prefix_ms
@@ -112,7 +107,8 @@ class WindowKeySchema:
         return composed[8:-12], start, sequence
 
     def time_of(self, composed: bytes) -> int:
-        return _LONG.unpack(composed[-12:-4])[0]  # type: ignore[no-any-return]
+        time: int = _LONG.unpack_from(composed, -12)[0]
+        return time
 
     def composed(self, logged: Iterable[bytes]) -> list[bytes]:
         prefix_ms, long, time = self.prefix_ms, _LONG.pack, _LONG.unpack
@@ -127,6 +123,8 @@ class SessionKeySchema:
     (b'a', 10, 25)
     """
 
+    time_at = slice(-16, -8)
+
     def __init__(self, prefix_ms: int) -> None:
         self.prefix_ms = prefix_ms
 
@@ -140,7 +138,8 @@ class SessionKeySchema:
         return composed[8:-16], start, end
 
     def time_of(self, composed: bytes) -> int:
-        return _LONG.unpack(composed[-16:-8])[0]  # type: ignore[no-any-return]
+        time: int = _LONG.unpack_from(composed, -16)[0]
+        return time
 
     def composed(self, logged: Iterable[bytes]) -> list[bytes]:
         prefix_ms, long, time = self.prefix_ms, _LONG.pack, _LONG.unpack

@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -30,6 +31,8 @@ from pykstreams.state.file_lock import FileLock
 
 _LOCK: Final = ".lock"
 _GLOBAL: Final = "global-"
+_LOOKS: Final = 100
+_LOOK_S: Final = 0.01
 
 logger = logging.getLogger(__name__)
 
@@ -149,6 +152,18 @@ class StateDirectory:
             stored = make()
             held.write(stored)
         return stored
+
+    def instance_id(self) -> str:
+        """The id of all workers that share the directory: that of the first of them, running or not."""
+        held = self._process
+        if held is None:
+            raise LockError(f"the id of {str(self.path)!r} needs the lock of a worker; ask for process_id first")
+        first = FileLock(self.path / "worker-0.id")
+        for _ in range(_LOOKS):
+            if found := first.content():
+                return found
+            threading.Event().wait(_LOOK_S)  # another worker is about to write it
+        return held.content()
 
     @property
     def global_dir(self) -> Path:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from pykstreams.core.errors import InvalidStateStoreError
 from pykstreams.state.changelog_rows import ChangelogColumns
-from pykstreams.state.engines.engine import Engine
+from pykstreams.state.engines.engine import Engine, Row
 from pykstreams.state.layout import PLAIN, Layout
 from pykstreams.state.store import ChangelogRow, TaskStore
 
@@ -16,6 +16,10 @@ class EngineStore(TaskStore):
     """A store whose rows lie in one engine; ``init`` of a subclass opens the engine and says so by ``_open``."""
 
     layout: Layout = PLAIN
+
+    logged_from: int | None = None
+    """From which byte on a key of the engine is that of the changelog; ``None`` where that does not tell row by row
+    what the engine holds."""
 
     def __init__(self, name: str, engine: Engine) -> None:
         self._name = name
@@ -42,8 +46,24 @@ class EngineStore(TaskStore):
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
         self._engine.write(self.layout.restored(ChangelogColumns.of(rows)))
 
+    def restore_keys(self, rows: Sequence[ChangelogRow]) -> None:
+        """Takes all records that there are of some keys, key after key, those of a key in order of time."""
+        self.restore(rows)
+
+    def engine_rows(self) -> Iterator[Row]:
+        """Every row below the cache, in the order of the keys of the engine."""
+        return self._engine.scan(None, None, False)
+
     def end_restore(self) -> None:
         self._engine.end_restore()
+
+    @property
+    def observed_time(self) -> int:
+        """The highest time that was put, -1 before the first; always -1 for stores that keep rows for ever."""
+        return -1
+
+    def advance(self, time: int) -> None:
+        """Hears of a time that was put elsewhere: what is too old by it is dropped with the next commit."""
 
     def flush_cache(self) -> None:
         """There is no cache."""

@@ -11,19 +11,19 @@ if sys.platform == "win32":
 
     _LOCKED_BYTE = 1 << 20  # beyond the content, which others may then read
 
-    def _try_lock(descriptor: int) -> None:
+    def _try_lock(descriptor: int, *, shared: bool = False) -> None:  # Windows has no shared ones here
         os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
 
 else:
     import fcntl
 
-    def _try_lock(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    def _try_lock(descriptor: int, *, shared: bool = False) -> None:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
 
 
 class FileLock:
-    """One holder at a time; the file may say who it is. The file stays when the lock is let go."""
+    """One holder at a time, or several that share it; the file may say who it is. It stays when the lock is let go."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -40,6 +40,17 @@ class FileLock:
         self._descriptor = descriptor
         if content is not None:
             self.write(content)
+        return True
+
+    def share(self) -> bool:
+        """Takes the lock of a file that is there, beside others who share it; false when another holds it alone."""
+        descriptor = os.open(self._path, os.O_RDONLY)
+        try:
+            _try_lock(descriptor, shared=True)
+        except OSError:
+            os.close(descriptor)
+            return False
+        self._descriptor = descriptor
         return True
 
     def content(self) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pykstreams.state.engines.durable import durable
 from pykstreams.state.engines.engine import Engine
 from pykstreams.state.engines.memory import LruEngine, MemoryEngine
-from pykstreams.state.engines.rocksdb import RocksDbEngine
-from pykstreams.state.engines.transactional import WriteBuffer
 from pykstreams.state.layout import PLAIN, WITH_HEADERS, Layout
 from pykstreams.state.spec import StoreSupplier
+from pykstreams.state.user_stores import HeadersBytesStoreSupplier
 
 
 class KeyValueBytesStoreSupplier(StoreSupplier[Engine]):
@@ -21,7 +21,7 @@ class KeyValueBytesStoreSupplier(StoreSupplier[Engine]):
     @property
     def with_headers(self) -> bool:
         """Whether rows keep their headers."""
-        return self.layout is WITH_HEADERS
+        return isinstance(self, HeadersBytesStoreSupplier) or self.layout is WITH_HEADERS
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class PersistentKeyValueSupplier(KeyValueBytesStoreSupplier):
             raise ValueError(f"prefix_bytes of store {self.name!r} is {width!r}; a prefix has at least one byte")
 
     def get(self) -> Engine:
-        return WriteBuffer(RocksDbEngine(self.name, self.prefix_bytes))
+        return durable(self.name, self.prefix_bytes)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias, cast
+from collections.abc import Iterable
+from typing import Final, TypeAlias
 
 from pykstreams.core.types import Headers
 from pykstreams.state.changelog_rows import ChangelogColumns
@@ -72,12 +72,12 @@ class _Timestamped(Layout):
         return packed[_WIDTH:], TIMESTAMP.unpack_from(packed)[0], ()
 
     def restored(self, rows: ChangelogColumns) -> Iterable[Write]:
-        values = rows.values
-        stamps = map(TIMESTAMP.pack, rows.timestamps())
-        if None in values:
-            packed = [None if value is None else stamp + value for stamp, value in zip(stamps, values, strict=True)]
-            return zip(rows.keys, packed, strict=True)
-        return zip(rows.keys, map(bytes.__add__, stamps, cast("Sequence[bytes]", values)), strict=True)
+        pack = TIMESTAMP.pack
+        packed = [
+            None if (value := record.value()) is None else pack(record.timestamp()[1]) + value
+            for record in rows.records
+        ]
+        return zip(rows.keys, packed, strict=True)
 
 
 class _WithHeaders(Layout):

@@ -27,6 +27,8 @@ V = TypeVar("V")
 class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
     """A key-value store as it is handed out."""
 
+    logged_from = 0
+
     def _make_closures(self) -> None:
         if self._cache is not None and self.layout is TIMESTAMPED:
             rows = rows_of_objects(self._cache, self._codec, self._name)
@@ -41,6 +43,16 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
     def _flushed_key(self) -> Callable[[bytes], Any]:
         decode = self._codec.decode_key
         return lambda key: decode(key, ())
+
+    def before_put(self) -> Callable[[Any], None] | None:
+        if self._cache is None:
+            return None
+        encode_key, replaces = self._codec.encode_key, self._cache.replaces
+
+        def hear(key: Any) -> None:
+            replaces(encode_key(key, ()))
+
+        return hear
 
     def reader_below_cache(self) -> GetRow:
         """Gives what reads a row as it was last flushed, which is as it was last handed on to other operators."""
@@ -89,6 +101,14 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
     def get(self, key: K, default: Any = None) -> Any:
         packed = self._top.get(self._raw_key(key))
         return default if packed is None else self._shown(packed)
+
+    def peek(self, key: K, *, skip_cache: bool = False) -> V | None:
+        raw, cache = self._raw_key(key), self._cache
+        if cache is None:
+            packed = self._top.get(raw)
+        else:
+            packed = cache.below.get(raw) if skip_cache else cache.read(raw)
+        return None if packed is None else cast("V", self._shown(packed))
 
     def put(self, key: K, value: V | None) -> None:
         raw = self._raw_key(key)

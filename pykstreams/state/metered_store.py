@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pykstreams.state.caching import UNSET, CachingStore
 from pykstreams.state.changelogging import record_being_processed
@@ -13,11 +13,19 @@ from pykstreams.state.engine_store import EngineStore
 from pykstreams.state.engines.engine import BytesStore, Engine
 from pykstreams.state.layout import NO_TIMESTAMP
 from pykstreams.state.public_values import public_values
+from pykstreams.state.queries.answers import answered
+from pykstreams.state.queries.position import Position, PositionBound, PositionOf
+from pykstreams.state.queries.results import QueryConfig, QueryResult
 from pykstreams.state.rows import RowCodec, null_key
 from pykstreams.state.store import FlushListener, StoreContext, TaskStore
 from pykstreams.state.store_serdes import bound_codec
 
+if TYPE_CHECKING:
+    from pykstreams.state.queries.queries import Query
+
 logger = logging.getLogger(__name__)
+
+R = TypeVar("R")
 
 
 class Layers(NamedTuple):
@@ -41,12 +49,14 @@ class MeteredStore(EngineStore):
         super().__init__(name, engine)
         self._serdes = key_serde, value_serde
         self._open_layers = open_layers
+        self._position_of: PositionOf = _unknown
 
     def init(self, context: StoreContext, root: TaskStore | None = None) -> None:
         codec = bound_codec(self._name, *self._serdes, self.layout, context)
         layers = self._open_layers(context, codec)
         self._codec = codec
         self._current = context.current
+        self._partition = context.task_id.partition
         self._top, self._cache = layers.top, layers.cache
         self._shown, self._packed = public_values(codec, self._name)
         self._make_closures()
@@ -73,18 +83,30 @@ class MeteredStore(EngineStore):
         decode_key, decode_row = self._flushed_key(), self._codec.decoder()
 
         def forward(key: bytes, packed: bytes | None, old: bytes | None, value: Any, timestamp: int) -> None:
-            _, record_time, headers = record_being_processed(current, name)
+            message, record_time, headers = current.raw or record_being_processed(current, name)
             if packed is None:
                 value, timestamp = None, record_time
             elif value is UNSET:
                 value, timestamp = decode_row(packed)
                 if timestamp == NO_TIMESTAMP:
                     timestamp = record_time
-            old_value = None if old is None else decode_row(old)[0]
-            listener(decode_key(key), value, old_value, timestamp, headers)
+            if timestamp != record_time:
+                current.raw = (message, timestamp, headers)
+            listener(decode_key(key), (value, None if old is None else decode_row(old)[0], True), timestamp, headers)
 
         self._cache.on_flush(forward, send_old_values)
         return True
+
+    def query(self, query: Query[R], position_bound: PositionBound, config: QueryConfig) -> QueryResult[R]:
+        partition = self._partition if self._open else None
+        return answered(self, query, position_bound, config, self._position_of, partition)
+
+    @property
+    def position(self) -> Position:
+        return self._position_of() if self._open else Position()
+
+    def told_by(self, position_of: PositionOf) -> None:
+        self._position_of = position_of
 
     @abstractmethod
     def _make_closures(self) -> None:
@@ -117,3 +139,7 @@ class MeteredStore(EngineStore):
         if key is None:
             raise null_key(self._name)
         return self._codec.encode_key(key, ())
+
+
+def _unknown(*, below_cache: bool = False) -> Position:
+    return Position()

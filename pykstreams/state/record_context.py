@@ -55,6 +55,13 @@ class Origin:
         return None
 
 
+def without_message(raw: RawContext) -> RawContext:
+    """What is left of a context that was packed and read again."""
+    message, timestamp, headers = raw
+    origin = Origin("", -1, -1) if message is None else Origin(message.topic(), message.partition(), message.offset())
+    return origin, timestamp, tuple(headers)
+
+
 def context_bytes(raw: RawContext | None) -> int:
     """How many bytes a context counts for (``ProcessorRecordContext.residentMemorySizeEstimate``, 4.3.1)."""
     if raw is None:
@@ -70,10 +77,11 @@ def pack_context(raw: RawContext) -> bytes:
     """Gives the bytes of a context."""
     message, timestamp, headers = raw
     if message is None:
-        return _pack_start(timestamp, -1, 0) + _pack_ints(-1, 0)
-    topic = message.topic().encode()
-    packed: bytes = _pack_start(timestamp, message.offset(), len(topic)) + topic
-    packed += _pack_ints(message.partition(), len(headers))
+        packed = _pack_start(timestamp, -1, 0) + _pack_ints(-1, len(headers))
+    else:
+        topic = message.topic().encode()
+        packed = _pack_start(timestamp, message.offset(), len(topic)) + topic
+        packed += _pack_ints(message.partition(), len(headers))
     for name, value in headers:
         packed += sized(name.encode()) + sized(value)
     return packed

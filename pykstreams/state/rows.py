@@ -14,6 +14,7 @@ from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.state.caching import IMMUTABLE, UNSET, CacheEntry, CachingStore
 from pykstreams.state.engines.engine import BytesStore
 from pykstreams.state.layout import TIMESTAMP, TIMESTAMPED, Layout
+from pykstreams.state.parts import parts_taker
 
 GetRow: TypeAlias = Callable[[Any], tuple[Any, int] | None]
 PutRow: TypeAlias = Callable[[Any, Any, int], bool]
@@ -86,8 +87,8 @@ class Rows(NamedTuple):
 
 def rows_of_bytes(store: BytesStore, codec: RowCodec, name: str) -> Rows:
     """Makes the closures over a layer that takes bytes."""
-    encode_key, encode_row, decode_row = codec.encode_key, codec.encoder(), codec.decoder()
-    get, put = store.get, store.put
+    encode_key, encode_value, decode_row = codec.encode_key, codec.encode_value, codec.decoder()
+    get, put = store.get, parts_taker(store, codec.layout)
 
     def get_row(key: Any) -> tuple[Any, int] | None:
         if key is None:
@@ -98,7 +99,7 @@ def rows_of_bytes(store: BytesStore, codec: RowCodec, name: str) -> Rows:
     def put_row(key: Any, value: Any, timestamp: int) -> bool:
         if key is None:
             raise null_key(name)
-        put(encode_key(key, ()), encode_row(value, timestamp))
+        put(encode_key(key, ()), None if value is None else encode_value(value, ()), timestamp, ())
         return True
 
     return Rows(get_row, put_row, get_row, put_row)
@@ -110,7 +111,7 @@ def rows_of_objects(cache: CachingStore, codec: RowCodec, name: str) -> Rows:
     The entry read last is kept at hand: what is put next mostly has the very same key object.
     """
     encode_key, encode_row, decode_row = codec.encode_key, codec.encoder(), codec.decoder()
-    find, cached, keep_in, keep_new = cache.finder(), cache.cached, cache.keeper(), cache.keep
+    find, cached, keep_in, keep_new = cache.finder(), cache.cached, cache.keeper(), cache.new_keeper()
     put, packed_of = cache.put, cache.packed
     immutable = IMMUTABLE
     last_key: Any = UNSET

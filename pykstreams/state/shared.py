@@ -9,7 +9,7 @@ store, so that users find the kind they expect.
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Lock
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Final
 
@@ -28,11 +28,11 @@ class SharedStore:
 
     __slots__ = ("_lock", "_store")
 
-    def __init__(self, store: Any, lock: Lock) -> None:
+    def __init__(self, store: Any, lock: AbstractContextManager[object]) -> None:
         self._store = store
         self._lock = lock
 
-    @property  # type: ignore[misc]
+    @property  # type: ignore[misc]  # that of object can be set
     def __class__(self) -> type[Any]:
         """The kind of the store."""
         return type(self._store)
@@ -90,7 +90,7 @@ class ReadOnlyStore(SharedStore):
 
     __slots__ = ("_topic",)
 
-    def __init__(self, store: Any, lock: Lock, topic: str) -> None:
+    def __init__(self, store: Any, lock: AbstractContextManager[object], topic: str) -> None:
         super().__init__(store, lock)
         self._topic = topic
 
@@ -118,11 +118,11 @@ class _LockedIterator:
 
     __slots__ = ("_lock", "_rows")
 
-    def __init__(self, rows: Any, lock: Lock) -> None:
+    def __init__(self, rows: Any, lock: AbstractContextManager[object]) -> None:
         self._rows = rows
         self._lock = lock
 
-    @property  # type: ignore[misc]
+    @property  # type: ignore[misc]  # that of object can be set
     def __class__(self) -> type[Any]:
         """The kind of the iterator below."""
         return type(self._rows)

@@ -23,15 +23,22 @@ class StoreSupplier(ABC, Generic[S_co]):
     metrics_scope: str
     """The kind of store in the tags of metrics."""
 
-    retention_ms: int | None = None
-    """How long windows and sessions are kept; ``None`` for stores of other kinds."""
+    @property
+    def retention_ms(self) -> int | None:
+        """How long windows and sessions are kept; ``None`` for stores of other kinds."""
+        return None
 
-    history_retention_ms: int | None = None
-    """How long old versions are kept; ``None`` for stores of other kinds."""
+    @property
+    def history_retention_ms(self) -> int | None:
+        """How long old versions are kept; ``None`` for stores of other kinds."""
+        return None
 
     @abstractmethod
     def get(self) -> S_co:
         """Makes it; it is opened later."""
+
+
+_of_a_user: Callable[[Any], Any] = user_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,7 @@ class StoreBuilder(Generic[S]):
     """
 
     supplier: StoreSupplier[Any]
-    make: Callable[[StoreBuilder[S]], S] = field(default=user_store, repr=False)  # type: ignore[assignment]
+    make: Callable[[StoreBuilder[S]], S] = field(default=_of_a_user, repr=False)
     key_serde: Any = None
     value_serde: Any = None
     caching: bool = False

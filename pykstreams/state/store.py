@@ -14,15 +14,19 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.core.types import Headers
+from pykstreams.state.queries.position import Position, PositionBound, PositionOf
+from pykstreams.state.queries.results import QueryConfig, QueryResult
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
     from pykstreams.core.metrics import StreamsMetrics
     from pykstreams.state.caching import RecordCache
+    from pykstreams.state.queries.queries import Query
 
 K = TypeVar("K")
 V = TypeVar("V")
 D = TypeVar("D")
+R = TypeVar("R")
 
 ChangelogRow: TypeAlias = tuple[bytes, bytes | None, int, Headers]
 """A record of a changelog: key, value, timestamp in ms, headers."""
@@ -30,8 +34,11 @@ ChangelogRow: TypeAlias = tuple[bytes, bytes | None, int, Headers]
 ChangelogWriter: TypeAlias = Callable[[bytes, bytes | None, int | None, Headers], object]
 """Sends one changelog record: (key, value, timestamp in ms, headers); ``None`` leaves the time to the producer."""
 
-FlushListener: TypeAlias = Callable[[Any, Any, Any, int, Headers], None]
-"""Takes what leaves a cache: (key, new value, old value, timestamp in ms, headers)."""
+FlushListener: TypeAlias = Callable[[Any, tuple[Any, Any, bool], int, Headers], None]
+"""Takes what leaves a cache: (key, (new value, old value, ``True``), timestamp in ms, headers).
+
+The current record is then the one that put it, with that timestamp.
+"""
 
 RawRow: TypeAlias = tuple[bytes, bytes, int | None, Headers]
 """A serialized row: key, value, timestamp in ms (``None`` where the store keeps none), headers."""
@@ -146,6 +153,18 @@ class TaskStore(ABC):
     def close(self) -> None:
         """Closes it; what was not committed is gone."""
 
+    def query(self, query: Query[R], position_bound: PositionBound, config: QueryConfig) -> QueryResult[R]:
+        """Answers an interactive query; what iterators give is read from the store while they are used."""
+        return QueryResult.for_unknown_query_type(query, self)
+
+    @property
+    def position(self) -> Position:
+        """Up to which input records it has come; empty while it is not open, or is restored."""
+        return Position()
+
+    def told_by(self, position_of: PositionOf) -> None:  # noqa: B027 - stores of one operator answer no queries
+        """Hears whom to ask up to which records the task has come."""
+
 
 class KeyValueIterator(Iterator[KeyValue[K, V]]):
     """Rows of a store in the order of their serialized keys.
@@ -154,10 +173,8 @@ class KeyValueIterator(Iterator[KeyValue[K, V]]):
     of the store in memory, and warns (``ResourceWarning``).
     """
 
-    def __init__(
-        self, rows: Iterator[tuple[bytes, bytes]], row: Callable[[bytes, bytes], KeyValue[K, V]], store: str
-    ) -> None:
-        self._rows: Iterator[tuple[bytes, bytes]] | None = rows
+    def __init__(self, rows: Iterator[tuple[Any, Any]], row: Callable[[Any, Any], KeyValue[K, V]], store: str) -> None:
+        self._rows: Iterator[tuple[Any, Any]] | None = rows
         self._row = row
         self._store = store
         self._peeked: KeyValue[K, V] | None = None
@@ -263,6 +280,10 @@ class KeyValueStore(TaskStore, Generic[K, V]):
     def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
         """Tells whether the store has a cache; then the listener is called for what leaves it."""
 
+    def before_put(self) -> Callable[[Any], None] | None:
+        """Gives what a table source calls with each key before it puts; ``None`` where nobody wants to know."""
+        return None
+
     @overload
     def get(self, key: K) -> V | None: ...
     @overload
@@ -270,6 +291,13 @@ class KeyValueStore(TaskStore, Generic[K, V]):
     @abstractmethod
     def get(self, key: K, default: Any = None) -> Any:
         """The value of a key, ``default`` without one."""
+
+    def peek(self, key: K, *, skip_cache: bool = False) -> V | None:
+        """The value of a key, for one who is not the task: the cache takes nothing in for it, and so evicts nothing.
+
+        With ``skip_cache`` it is what was last written through the cache.
+        """
+        return self.get(key)
 
     @abstractmethod
     def put(self, key: K, value: V | None) -> None:

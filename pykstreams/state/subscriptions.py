@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from pykstreams.core.types import Headers
 from pykstreams.serdes.combined_key import CombinedKey
 from pykstreams.serdes.subscription import SubscriptionWrapper
 from pykstreams.state.engines.engine import prefix_end
 from pykstreams.state.metered import MeteredTimestampedKeyValueStoreWithHeaders
+from pykstreams.state.parts import PutParts, parts_taker, values_scanner
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.stack import key_value_parts
-
-PutSubscription: TypeAlias = Callable[[bytes, bytes | None, int, Headers], None]
-"""(key, value, timestamp in ms, headers); ``None`` deletes, with the time and headers of the current record."""
 
 ScanSubscriptions: TypeAlias = Callable[[bytes], Iterator[tuple[bytes, bytes]]]
 """prefix of keys -> (key, value), in the order of keys"""
@@ -28,22 +25,17 @@ ScanSubscriptions: TypeAlias = Callable[[bytes], Iterator[tuple[bytes, bytes]]]
 class SubscriptionStore(MeteredTimestampedKeyValueStoreWithHeaders[CombinedKey[Any, Any], SubscriptionWrapper[Any]]):
     """A store of subscriptions; ``put_subscription`` and ``subscriptions`` are closures made when it is opened."""
 
-    put_subscription: PutSubscription
+    put_subscription: PutParts
     subscriptions: ScanSubscriptions
 
     def _make_closures(self) -> None:
         super()._make_closures()
-        put, scan = self._top.put, self._top.scan
-        pack, unpack = self.layout.pack, self.layout.unpack
-
-        def put_subscription(key: bytes, value: bytes | None, timestamp: int, headers: Headers) -> None:
-            put(key, None if value is None else pack(value, timestamp, headers))
+        put, scan = parts_taker(self._top, self.layout), values_scanner(self._top, self.layout)
 
         def subscriptions(prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-            for key, packed in scan(prefix, prefix_end(prefix), False):
-                yield key, unpack(packed)[0]
+            return scan(prefix, prefix_end(prefix), False)
 
-        self.put_subscription, self.subscriptions = put_subscription, subscriptions
+        self.put_subscription, self.subscriptions = put, subscriptions
 
     def _close_closures(self) -> None:
         super()._close_closures()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import InvalidStateStoreError, ProcessorStateError
@@ -20,10 +20,15 @@ from pykstreams.core.record import RecordMetadata
 from pykstreams.core.types import CommitCallback, StateRestoreCallback
 from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.layout import NO_TIMESTAMP, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
+from pykstreams.state.queries.position import Position, PositionBound
+from pykstreams.state.queries.results import QueryConfig, QueryResult
 from pykstreams.state.store import ChangelogRow, ChangelogWriter, StoreContext, TaskStore
 
 if TYPE_CHECKING:
+    from pykstreams.state.queries.queries import Query
     from pykstreams.state.spec import StoreBuilder
+
+R = TypeVar("R")
 
 
 class StateStoreContext(Protocol):
@@ -136,8 +141,21 @@ class StateStore(ABC):
     def close(self) -> None:
         """Closes it; closing again does nothing."""
 
+    def query(self, query: Query[R], position_bound: PositionBound, config: QueryConfig) -> QueryResult[R]:
+        """Answers an interactive query, between two batches of records; unless overridden, no query is known.
 
-StateStore.register(TaskStore)  # type: ignore[type-abstract]  # every store of the package is one
+        What it gives is used by another thread, while the store goes on: give a copy, no part of the store.
+        """
+        return QueryResult.for_unknown_query_type(query, self)
+
+    @property
+    def position(self) -> Position:
+        """Up to which input records it has come; a store that does not tell gives an empty one."""
+        return Position()
+
+
+# Every store of the package is one.
+StateStore.register(TaskStore)  # type: ignore[type-abstract]  # abstract classes may be registered, too
 
 
 class BatchingStateRestoreCallback(ABC):
@@ -183,6 +201,10 @@ class HeadersBytesStore:
         return None if value is None else WITH_HEADERS.pack(value, NO_TIMESTAMP, ())
 
 
+class HeadersBytesStoreSupplier:
+    """Marks a user's supplier of stores for tables, windows or sessions: headers are kept in them."""
+
+
 class UserStore(TaskStore):
     """A user's store as its task drives it."""
 
@@ -217,6 +239,9 @@ class UserStore(TaskStore):
     def init(self, context: StoreContext, root: TaskStore | None = None) -> None:
         self._place = TopicPartition(context.changelog_topic(self.name), context.task_id.partition)
         self._store.init(_Context(context, self._register), self._store)
+        self._must_be_registered(context)
+
+    def _must_be_registered(self, context: StoreContext) -> None:
         if self._restore is None:
             raise ProcessorStateError(
                 f"store {self.name!r} of task {context.task_id} did not register itself; call "
@@ -240,10 +265,19 @@ class UserStore(TaskStore):
     def commit(self, changelog_offset: int | None) -> None:
         if changelog_offset is not None:
             self._offset = changelog_offset
-        known = self._offset is not None and self._place is not None and self._store.persistent
-        self._store.commit({self._place: self._offset} if known else {})  # type: ignore[dict-item]
+        offsets = {}
+        if self._offset is not None and self._place is not None and self._store.persistent:
+            offsets[self._place] = self._offset
+        self._store.commit(offsets)
         if self._commit_callback is not None:
             self._commit_callback()
+
+    def query(self, query: Query[R], position_bound: PositionBound, config: QueryConfig) -> QueryResult[R]:
+        return self._store.query(query, position_bound, config)
+
+    @property
+    def position(self) -> Position:
+        return self._store.position
 
     def committed_offset(self) -> int | None:
         if not self._store.persistent or self._place is None:
@@ -278,9 +312,14 @@ def user_store(builder: StoreBuilder[Any]) -> UserStore:
             f"supplier {builder.supplier!r} gave {store!r}; expected an object of a class derived from StateStore. "
             "For stores of the package take a builder of Stores"
         )
-    if store.name != builder.name:
-        raise ValueError(f"supplier of store {builder.name!r} gave a store named {store.name!r}; give both one name")
+    check_name(store, builder.name)
     return UserStore(store)
+
+
+def check_name(store: StateStore, name: str) -> None:
+    """Refuses a store of another name than its supplier's."""
+    if store.name != name:
+        raise ValueError(f"supplier of store {name!r} gave a store named {store.name!r}; give both one name")
 
 
 class _Context:

@@ -29,6 +29,8 @@ Read: TypeAlias = "tuple[int, BufferValue]"
 """Time and value."""
 
 _SAME_AS_PRIOR: Final = b"\xff\xff\xff\xfe"
+_NO_PRIOR_NO_OLD: Final = 2 * sized(None)
+_NO_TIME: Final = bytes(8)
 _pack_long = struct.Struct(">q").pack
 
 
@@ -61,6 +63,11 @@ def pack(time: int, value: BufferValue) -> bytes:
     prior, old = value.prior, value.old
     packed_old = _SAME_AS_PRIOR if old is not None and old == prior else sized(old)
     return pack_context(value.raw) + sized(prior) + packed_old + sized(value.new) + _pack_long(time)
+
+
+def pack_record(value: bytes | None, raw: RawContext) -> bytes:
+    """Gives the bytes of a row for a record instead of a change: ``value`` is the new one, and its time is 0."""
+    return pack_context(raw) + _NO_PRIOR_NO_OLD + sized(value) + _NO_TIME
 
 
 def read(data: bytes, headers: Headers, timestamp: int, prior: bytes | None, changelog: Origin) -> Read:

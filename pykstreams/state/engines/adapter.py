@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from pykstreams.state.engines.engine import Engine, Row, Write
 from pykstreams.state.layout import Layout
+from pykstreams.state.parts import TAKEN_IN_PARTS, parts_taker, values_scanner
 
 
 class AdaptedEngine:
@@ -19,6 +20,8 @@ class AdaptedEngine:
     def __init__(self, engine: Engine, kept: Layout, shown: Layout) -> None:
         self._engine = engine
         self._kept, self._shown = kept, shown
+        self.put_parts = parts_taker(engine, kept) if shown in TAKEN_IN_PARTS else None
+        self.scan_values = values_scanner(engine, kept)
         self.persistent = engine.persistent
         self.open = engine.open
         self.drop = engine.drop

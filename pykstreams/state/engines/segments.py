@@ -57,7 +57,7 @@ class SegmentedEngine:
     ) -> None:
         self._engine = engine
         self._schema = schema
-        self._time_of = schema.time_of
+        self._time_of, self._time_at = schema.time_of, schema.time_at
         self._retention = retention_ms
         self._shown = retention_ms if shows_oldest else retention_ms - 1
         self._interval = interval_ms
@@ -81,10 +81,22 @@ class SegmentedEngine:
         self._dropped_before = 0
         self._oldest = LAST_TIME  # no row is older, apart from what was dropped
         self._kept_before = NO_TIME  # no row that was there when it was opened is newer
+        self._compare_bytes()
+
+    def _compare_bytes(self) -> None:
+        """Keeps the times that each read and write compares as keys have them: big-endian, none before the first."""
+        self._first_shown = _in_key(self.shown_from)
+        self._last_there = _in_key(max(self.observed_time, self._kept_before))
+        self._first_taken, self._last_taken = _in_key(self._oldest), _in_key(self.observed_time)
 
     @property
     def uncommitted_bytes(self) -> int:
         return self._engine.uncommitted_bytes
+
+    @property
+    def last_there(self) -> bytes:
+        """The highest time that a row may have, as keys have it; nothing when there is none."""
+        return self._last_there
 
     @property
     def first_number(self) -> int:
@@ -114,22 +126,26 @@ class SegmentedEngine:
         if oldest is not None and newest is not None:
             width = self._schema.prefix_ms
             self._oldest, self._kept_before = number_of(oldest[0]) * width, (number_of(newest[0]) + 1) * width - 1
+            self._compare_bytes()
 
     def get(self, key: bytes) -> bytes | None:
-        if self._time_of(key) < self.shown_from:
-            return None
-        return self._get(key)
+        return self._get(key) if self._first_shown <= key[self._time_at] <= self._last_there else None
 
     def put(self, key: bytes, packed: bytes | None) -> None:
-        time = self._time_of(key)
+        if self._first_taken <= key[self._time_at] <= self._last_taken or self._takes(self._time_of(key)):
+            self._put(key, packed)
+
+    def _takes(self, time: int) -> bool:
+        """Makes room for a time outside of those that were put before; whether rows of it are still taken."""
         if time > self.observed_time:
             self._advance(time)
+        if time < self._taken_from:
+            self._refuse(time)
+            return False
         if time < self._oldest:
-            if time < self._taken_from:
-                self._refuse(time)
-                return
             self._oldest = time
-        self._put(key, packed)
+            self._compare_bytes()
+        return True
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
         shown_from = self.shown_from
@@ -168,12 +184,18 @@ class SegmentedEngine:
             self._advance(newest)
         oldest, taken_from = min(times), self._taken_from
         self._oldest = max(min(self._oldest, oldest), taken_from)
+        self._compare_bytes()
         if oldest < taken_from:
             found = [row for row, time in zip(found, times, strict=True) if time >= taken_from]
         self._engine.write(found)
 
     def drop(self, lower: bytes, upper: bytes) -> None:
         self._engine.drop(lower, upper)
+
+    def advance(self, time: int) -> None:
+        """Hears of a time that was put elsewhere, and drops what is too old by it."""
+        if time > self.observed_time:
+            self._advance(time)
 
     def _advance(self, time: int) -> None:
         is_empty = self._oldest == LAST_TIME
@@ -190,6 +212,7 @@ class SegmentedEngine:
             width = self._schema.prefix_ms
             self._engine.drop(prefix_of(self._dropped_before // width), prefix_of(self._taken_from // width))
             self._dropped_before = self._taken_from
+        self._compare_bytes()
 
     def _refuse(self, time: int) -> None:
         self._refused.add()
@@ -205,3 +228,8 @@ class SegmentedEngine:
             time,
             self.observed_time,
         )
+
+
+def _in_key(time: int) -> bytes:
+    """A time as keys have it; nothing, which sorts before every time, where it is negative."""
+    return prefix_of(time) if time >= 0 else b""

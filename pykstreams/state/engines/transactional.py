@@ -82,13 +82,11 @@ class WriteBuffer:
     def open(self, context: StoreContext) -> None:
         self._writes_early = context.config["processing.guarantee"] == "at_least_once"
         self._engine.open(context)
-        self._below = self._engine.get
+        self._below = self._engine.get  # which database it is may have been chosen only now
 
     def get(self, key: bytes) -> bytes | None:
         pending = self._pending
-        if key in pending:
-            return pending[key]
-        return self._below(key)
+        return pending[key] if key in pending else self._below(key)
 
     def put(self, key: bytes, packed: bytes | None) -> None:
         pending = self._pending
@@ -150,7 +148,9 @@ class WriteBuffer:
         self._engine.close()
 
     def _flush(self, offset: int | None) -> None:
-        self._engine.write_batch(self._pending.items(), offset, self._dropped)
+        pending = self._pending
+        keys = sorted(pending)  # neighbours meet in the caches of the processor: less than half of what a write takes
+        self._engine.write_batch(zip(keys, map(pending.__getitem__, keys), strict=True), offset, self._dropped)
         self._dropped.clear()
         self._pending.clear()
         self._keys.clear()

@@ -11,7 +11,7 @@ from pykstreams.core.windows import Window, Windowed
 from pykstreams.state.caching import UNSET
 from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.changelogging import record_being_processed
-from pykstreams.state.composed_keys import LAST_TIME, SessionKeySchema
+from pykstreams.state.composed_keys import LAST_TIME, PREFIX_BYTES, SessionKeySchema
 from pykstreams.state.engines.engine import Row
 from pykstreams.state.engines.segments import SegmentedEngine
 from pykstreams.state.layout import HEADERS_AND_VALUE
@@ -38,6 +38,8 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
     :param index: the sessions by their end, where the store keeps such an index.
     """
 
+    logged_from = PREFIX_BYTES
+
     def __init__(
         self,
         name: str,
@@ -56,9 +58,7 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
         logged = ChangelogColumns.of(rows)
         keys = self._schema.composed(logged.keys)
-        self._engine.write(
-            self.layout.restored(ChangelogColumns(keys, logged.values, logged.timestamps, logged.headers))
-        )
+        self._engine.write(self.layout.restored(logged.with_keys(keys)))
         if not self.persistent:
             unpack, noted = self._schema.unpack, self._order.noted
             for key, value in zip(keys, logged.values, strict=True):
@@ -71,13 +71,15 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
         unpack, decode_key, headers_of = self._schema.unpack, self._codec.decode_key, self._headers_of
 
         def forward(composed: bytes, packed: bytes | None, old: bytes | None, value: Any, timestamp: int) -> None:
-            _, _, headers = record_being_processed(current, name)
+            message, _, headers = record_being_processed(current, name)
             raw, start, end = unpack(composed)
             if value is UNSET:
                 value = None if packed is None else decode_row(packed)[0]
             old_value = None if old is None else decode_row(old)[0]
             windowed = Windowed(decode_key(raw, ()), Window(start, end))
-            listener(windowed, value, old_value, end, headers_of(packed, headers))
+            headers = headers_of(packed, headers)
+            current.raw = (message, end, headers)
+            listener(windowed, (value, old_value, True), end, headers)
 
         self._cache.on_flush(forward, send_old_values)
         return True
@@ -89,12 +91,20 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
             windowed = self._windowed(composed)
             yield windowed, decode_row(packed)[0], windowed.window.end
 
+    @property
+    def observed_time(self) -> int:
+        return self._segments.observed_time
+
+    def advance(self, time: int) -> None:
+        self._segments.advance(time)
+
     def raw_rows(self) -> Iterator[RawSession]:
         """Every session as it is kept, without what only the cache knows until it is flushed."""
         self._check_open()
         unpack = self.layout.unpack
         for composed, packed in self._engine.scan(None, None, False):
-            yield RawSession(*self._schema.unpack(composed), unpack(packed)[0])
+            value, _, headers = unpack(packed)
+            yield RawSession(*self._schema.unpack(composed), value, headers)
 
     def put(self, session_key: Windowed[K], aggregate: AGG | None) -> None:
         raw, start, end = self._parts(session_key)

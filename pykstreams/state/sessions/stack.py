@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from pykstreams.state.caching import CachingStore
 from pykstreams.state.changelogging import ChangeLogging
-from pykstreams.state.composed_keys import SessionKeySchema, without_prefix
+from pykstreams.state.composed_keys import PREFIX_BYTES, SessionKeySchema
 from pykstreams.state.engines.adapter import AdaptedEngine
 from pykstreams.state.engines.engine import BytesStore, Engine
 from pykstreams.state.engines.segments import SegmentedEngine
@@ -65,7 +65,7 @@ def _parts(
         def logged(layer: BytesStore) -> BytesStore:
             if log is None:
                 return layer
-            return ChangeLogging(layer, layout, without_prefix(log), context.current, name)
+            return ChangeLogging(layer, layout, log, context.current, name, key_from=PREFIX_BYTES)
 
         top = logged(engine) if engine.persistent else InMemorySessions(engine, logged)
         if not builder.caching:

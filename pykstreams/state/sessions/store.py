@@ -38,6 +38,7 @@ class RawSession(NamedTuple):
     start: int
     end: int
     value: bytes
+    headers: Headers
 
 
 class ReadOnlySessionStore(Protocol[K, AGG]):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from pykstreams.state.engines.durable import durable
 from pykstreams.state.engines.engine import Engine
 from pykstreams.state.engines.memory import MemoryEngine
-from pykstreams.state.engines.rocksdb import RocksDbEngine
-from pykstreams.state.engines.transactional import WriteBuffer
 from pykstreams.state.layout import HEADERS_AND_VALUE, PLAIN, Layout
 from pykstreams.state.spec import StoreSupplier
+from pykstreams.state.user_stores import HeadersBytesStoreSupplier
 
 _SHORTEST_SEGMENT_MS: Final = 60_000
 
@@ -35,10 +35,10 @@ class SessionBytesStoreSupplier(StoreSupplier[Engine]):
     @property
     def with_headers(self) -> bool:
         """Whether sessions keep their headers."""
-        return self.layout is HEADERS_AND_VALUE
+        return isinstance(self, HeadersBytesStoreSupplier) or self.layout is HEADERS_AND_VALUE
 
     @property
-    def retention_ms(self) -> int:  # type: ignore[override]
+    def retention_ms(self) -> int:
         return self.retention_period_ms
 
 
@@ -53,7 +53,7 @@ class PersistentSessionSupplier(SessionBytesStoreSupplier):
     metrics_scope = "rocksdb-session"
 
     def get(self) -> Engine:
-        return WriteBuffer(RocksDbEngine(self.name))
+        return durable(self.name)
 
 
 @dataclass(frozen=True)

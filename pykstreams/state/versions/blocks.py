@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 _HEAD: Final = Struct("=qqI")
 _TIME: Final = Struct("=q")
 _SIZE: Final = Struct("=I")
+_SINGLE: Final = Struct("=qqIqI")
 _STARTS_AT: Final = _HEAD.size
 _TIME_BYTES: Final = _TIME.size
 _SIZE_BYTES: Final = _SIZE.size
@@ -47,8 +48,9 @@ def deleted_at(time: int) -> bytes:
 
 def single(value: bytes | None, start: int, end: int) -> bytes:
     """A block of one version."""
-    kept = b"" if value is None else _THERE + value
-    return _HEAD.pack(end, start, 1) + _TIME.pack(start) + _SIZE.pack(len(kept)) + kept
+    if value is None:
+        return _SINGLE.pack(end, start, 1, start, 0)
+    return _SINGLE.pack(end, start, 1, start, len(value) + 1) + _THERE + value
 
 
 def appended(block: bytes, value: bytes | None, start: int, end: int) -> bytes:
@@ -87,6 +89,18 @@ def index_at(block: bytes, time: int) -> tuple[int, int, int]:
     starts = memoryview(block)[_STARTS_AT : _STARTS_AT + _TIME_BYTES * count].cast("q")
     index = bisect_right(starts, time) - 1
     return index, starts[index], last if index + 1 == count else starts[index + 1]
+
+
+def found_at(block: bytes, time: int) -> tuple[bytes, int] | None:
+    """The value that is valid at a time before the last one, with its start; ``None`` for none."""
+    _, start, count = _HEAD.unpack_from(block)
+    if start > time:
+        return None
+    if count == 1:
+        return (block[_SINGLE.size + 1 :], start) if len(block) > _SINGLE.size else None
+    index, start, _ = index_at(block, time)
+    begin, size = _place(block, count, index)
+    return (block[begin + 1 : begin + size], start) if size else None
 
 
 def value_at(block: bytes, index: int) -> bytes | None:

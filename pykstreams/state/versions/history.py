@@ -2,7 +2,7 @@
 
 Keys of the engine below::
 
-    00 | key                   time (8, big-endian) | newest value
+    00 | key                   time (8, big-endian) | newest value (``newest``)
     01 | segment (8) | key     a block of versions that ended in this segment (``blocks``)
     02                         observed stream time (8, big-endian)
 
@@ -36,6 +36,7 @@ from pykstreams.state.versions.blocks import (
     bounds,
     deleted_at,
     divided,
+    found_at,
     index_at,
     last_time,
     prepended,
@@ -44,6 +45,7 @@ from pykstreams.state.versions.blocks import (
     value_at,
     versions,
 )
+from pykstreams.state.versions.newest import Newest, NewestRows
 from pykstreams.state.versions.store import PUT_RETURN_CODE_NOT_PUT, PUT_RETURN_CODE_VALID_TO_UNDEFINED
 
 logger = logging.getLogger(__name__)
@@ -51,7 +53,6 @@ logger = logging.getLogger(__name__)
 NO_TIME: Final = -1
 """Observed stream time before the first record."""
 
-_NEWEST: Final = b"\0"
 _BLOCKS: Final = b"\1"
 _STREAM_TIME: Final = b"\2"
 _STAMP: Final = Struct(">q")
@@ -80,6 +81,7 @@ class VersionHistory:
 
     def __init__(self, engine: Engine, retention_ms: int, interval_ms: int, name: str) -> None:
         self._engine = engine
+        self._newest_rows = NewestRows(engine)
         self._retention = retention_ms
         self._interval = interval_ms
         self._name = name
@@ -95,6 +97,8 @@ class VersionHistory:
         engine = self._engine
         engine.open(context)
         self._get, self._put = engine.get, engine.put
+        self._newest_rows.open()
+        self.newest = self._newest_rows.get  # type: ignore[method-assign]  # one call less
         self._forget()
         self._refused: Counter = context.metrics.counter(
             "dropped-records-total", "stream-task-metrics", task_id=str(context.task_id)
@@ -107,31 +111,25 @@ class VersionHistory:
         self._find_segments()
         self._drop_expired()
 
-    def newest(self, key: bytes) -> tuple[bytes, int] | None:
-        """The newest value of a key and its time."""
-        row = self._get(_NEWEST + key)
-        return None if row is None else (row[_STAMP_BYTES:], _stamp_of(row)[0])
+    def newest(self, key: bytes) -> Newest | None:
+        """The newest value of a key, and since when."""
+        return self._newest_rows.get(key)
 
-    def as_of(self, key: bytes, time: int) -> tuple[bytes, int] | None:
+    def as_of(self, key: bytes, time: int) -> Newest | None:
         """The value that a key had at a time, and since when."""
-        row = self._get(_NEWEST + key)
+        newest = self.newest(key)
         until = None
-        if row is not None:
-            until = _stamp_of(row)[0]
+        if newest is not None:
+            until = newest[1]
             if until <= time:
-                return row[_STAMP_BYTES:], until
+                return newest
         if time < self.observed_time - self._retention:
             self._warn_expired_read(time)
             return None
         found = self._block_after(key, time, until)
         if found is None:
             return None
-        block = found[1]
-        if bounds(block)[1] > time:
-            return None
-        index, start, _ = index_at(block, time)
-        value = value_at(block, index)
-        return None if value is None else (value, start)
+        return found_at(found[1], time)
 
     def put(self, key: bytes, value: bytes | None, timestamp: int) -> int:
         """Puts a version, ``None`` for a deletion; gives until when it is valid (``VersionedKeyValueStore.put``)."""
@@ -142,28 +140,38 @@ class VersionHistory:
         elif timestamp < self.observed_time - self._retention:
             self._refuse(timestamp)
             return PUT_RETURN_CODE_NOT_PUT
-        newest_key = _NEWEST + key
-        row = self._get(newest_key)
-        if row is None:
+        newest = self.newest(key)
+        if newest is None:
             return self._put_older(key, value, timestamp, None)
-        newest = _stamp_of(row)[0]
-        if timestamp < newest:
-            return self._put_older(key, value, timestamp, newest)
-        if timestamp > newest:
-            self._append(key, row[_STAMP_BYTES:], newest, timestamp)
-        self._put(newest_key, None if value is None else _STAMP.pack(timestamp) + value)
+        before, since = newest
+        if timestamp < since:
+            return self._put_older(key, value, timestamp, since)
+        if timestamp > since:
+            self._append(key, before, since, timestamp)
+        self._newest_rows.put(key, value, timestamp)
         return PUT_RETURN_CODE_VALID_TO_UNDEFINED
+
+    def delete(self, key: bytes, timestamp: int) -> Newest | None:
+        """Puts a deletion; gives the value that was valid then, and since when."""
+        valid = None if self.is_expired(timestamp) else self.as_of(key, timestamp)
+        self.put(key, None, timestamp)
+        return valid
+
+    @property
+    def oldest_time(self) -> int:
+        """The time before which versions that were replaced cannot be read, and records are not put."""
+        return self.observed_time - self._retention
 
     def is_expired(self, timestamp: int) -> bool:
         """Whether a record of that time would not be put."""
-        return timestamp < self.observed_time - self._retention
+        return timestamp < self.oldest_time
 
     def between(self, key: bytes, time_from: int, time_to: int) -> list[tuple[bytes, int, int | None]]:
         """The values that a key had at any time between two, both inclusive: (value, since, until), in order of time.
 
         What was replaced before the retention is left out; the newest one never is.
         """
-        row = self._get(_NEWEST + key)
+        newest = self.newest(key)
         found: list[tuple[bytes, int, int | None]] = []
         readable = self.observed_time - self._retention
         if time_to >= readable:
@@ -175,11 +183,49 @@ class VersionHistory:
                 found += [version for version in _kept(versions(block)) if version[1] <= time_to and version[2] > first]
                 if last_time(block)[0] > time_to:
                     break
-        if row is not None:
-            since = _stamp_of(row)[0]
-            if since <= time_to:
-                found.append((row[_STAMP_BYTES:], since, None))
+        if newest is not None and newest[1] <= time_to:
+            found.append((*newest, None))
         return found
+
+    def timeline(self, key: bytes, time_from: int, time_to: int) -> list[tuple[int, bytes | None]]:
+        """What a key was between two times, both inclusive: (since, value, ``None`` where deleted), in order of time.
+
+        Each is valid until the next one. The first was valid at ``time_from``, or is the first that is known: empty
+        where the history of all that time has expired.
+        """
+        newest = self.newest(key)
+        first = max(time_from, self.oldest_time)
+        if newest is not None and newest[1] <= first:
+            return [(newest[1], newest[0])] if newest[1] <= time_to else []
+        found: dict[int, bytes | None] = {}
+        if time_to >= first:
+            for segment in self._segments[bisect_left(self._segments, first // self._interval) :]:
+                block = self._get(self._prefixes[segment] + key)
+                if block is None:
+                    continue
+                found |= {start: value for value, start, end in versions(block) if end > first and start <= time_to}
+                last = last_time(block)[0]
+                if last > time_to:
+                    break
+                if last >= first:
+                    found[last] = None
+            if next(iter(found), time_to + 1) > first:
+                found = {first: None, **found}
+        if newest is not None and newest[1] <= time_to:
+            found[newest[1]] = newest[0]
+        return list(found.items())
+
+    def end_of(self, key: bytes, time: int) -> int | None:
+        """Until when what a key was at a time is valid; ``None`` where nothing has replaced it."""
+        newest = self.newest(key)
+        until = None if newest is None else newest[1]
+        if until is not None and until <= time:
+            return None
+        found = self._block_after(key, time, until)
+        if found is None:
+            return until
+        first = bounds(found[1])[1]
+        return first if first > time else index_at(found[1], time)[2]
 
     def rows(self) -> Iterator[RawVersion]:
         """Every version that can be read, by key and then by time."""
@@ -191,10 +237,7 @@ class VersionHistory:
             for value, start, end in _kept(versions(block))
             if end > readable
         ]
-        found += [
-            RawVersion(key[len(_NEWEST) :], row[_STAMP_BYTES:], _stamp_of(row)[0], None)
-            for key, row in scan(_NEWEST, _BLOCKS, False)
-        ]
+        found += [RawVersion(key, value, since, None) for key, value, since in self._newest_rows.rows()]
         return iter(sorted(found, key=lambda row: (row.key, row.timestamp)))
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
@@ -206,6 +249,28 @@ class VersionHistory:
             put(key, value, timestamp)
         self._refused, self._warned_put = refused, warned
         self.commit(None)
+
+    def restore_keys(self, rows: Sequence[ChangelogRow]) -> None:
+        """Takes whole keys, one after the other, those of a key in order of time: nothing is too late.
+
+        What another key has in later times must not count: in order of time it would have come after. For a part of the
+        keys of a store: stream time is that of all parts, so it is not kept here (``advance`` and ``commit`` do).
+        """
+        highest, before = self.observed_time, None
+        for key, value, timestamp, _ in rows:
+            if key != before:
+                highest = max(highest, self.observed_time)
+                before, self.observed_time = key, NO_TIME
+            self.put(key, value, timestamp)
+        self.observed_time, self._kept_time = max(highest, self.observed_time), NO_TIME
+        self._put(_STREAM_TIME, None)
+        self._engine.commit(None)
+
+    def advance(self, time: int) -> None:
+        """Hears of a time that was put elsewhere, and drops what is too old by it."""
+        if time > self.observed_time:
+            self.observed_time = time
+            self._drop_expired()
 
     def commit(self, offset: int | None) -> None:
         if self.observed_time != self._kept_time:
@@ -225,7 +290,7 @@ class VersionHistory:
             if value is None:
                 self._delete_newest(key, timestamp)
             else:
-                self._put(_NEWEST + key, _STAMP.pack(timestamp) + value)
+                self._newest_rows.put(key, value, timestamp)
             return PUT_RETURN_CODE_VALID_TO_UNDEFINED
         place = self._place(until // self._interval) + key
         kept = self._get(place)
@@ -251,9 +316,13 @@ class VersionHistory:
         return end
 
     def _append(self, key: bytes, value: bytes | None, start: int, end: int) -> None:
-        """Keeps a version that ends later than every other of its segment."""
-        place = self._place(end // self._interval) + key
-        block = self._get(place)
+        """Keeps a version that ends later than every other of its segment.
+
+        Those before it ended when it started or earlier, so that a segment that began later has none of them.
+        """
+        segment = end // self._interval
+        place = (self._prefixes.get(segment) or self._place(segment)) + key
+        block = self._get(place) if start // self._interval == segment else None
         self._put(place, single(value, start, end) if block is None else appended(block, value, start, end))
 
     def _delete_newest(self, key: bytes, timestamp: int) -> None:
@@ -273,6 +342,8 @@ class VersionHistory:
         Looks from that time on where many versions are likely to be, then from the newest one back.
         """
         segments, prefixes, get, interval = self._segments, self._prefixes, self._get, self._interval
+        if not segments:
+            return None
         low = bisect_left(segments, time // interval)
         high = len(segments) if until is None else bisect_right(segments, until // interval)
         near = min(low + _NEAR_SEGMENTS, high)

@@ -7,7 +7,7 @@ late (``ChangeLoggingVersionedKeyValueBytesStore``, 4.3.1).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, overload
 
 from pykstreams.core.types import Timestamp, timestamp_ms
 from pykstreams.state.engines.engine import Engine
@@ -15,24 +15,49 @@ from pykstreams.state.layout import PLAIN
 from pykstreams.state.metered_store import Layers, MeteredStore
 from pykstreams.state.rows import RowCodec, null_key
 from pykstreams.state.store import ChangelogRow, ChangelogWriter, StoreContext
-from pykstreams.state.versions.history import RawVersion, VersionHistory
+from pykstreams.state.versions.history import RawVersion
 from pykstreams.state.versions.store import (
+    LAST_TIME,
+    NO_SPAN,
     PUT_RETURN_CODE_NOT_PUT,
     PUT_RETURN_CODE_VALID_TO_UNDEFINED,
     ResultOrder,
     VersionedKeyValueStore,
     VersionedRecord,
     VersionedRecordIterator,
+    time_span,
 )
 
 K = TypeVar("K")
 V = TypeVar("V")
 
-_FIRST_TIME = 0
-_LAST_TIME = 2**63 - 1
-
-PutBytes = Callable[[bytes, bytes | None, int], int]
+PutBytes: TypeAlias = Callable[[bytes, bytes | None, int], int]
 """(key, value, timestamp) -> until when it is valid."""
+
+DeleteBytes: TypeAlias = Callable[[bytes, int], tuple[bytes, int] | None]
+"""(key, timestamp) -> what was valid then: value and since when."""
+
+
+class Versions(Protocol):
+    """All versions of the keys of one store, as bytes; see ``VersionHistory``."""
+
+    @property
+    def observed_time(self) -> int: ...
+    @property
+    def oldest_time(self) -> int: ...
+    def open(self, context: StoreContext) -> None: ...
+    def newest(self, key: bytes, /) -> tuple[bytes, int] | None: ...
+    def as_of(self, key: bytes, time: int, /) -> tuple[bytes, int] | None: ...
+    def between(self, key: bytes, time_from: int, time_to: int, /) -> list[tuple[bytes, int, int | None]]: ...
+    def timeline(self, key: bytes, time_from: int, time_to: int, /) -> list[tuple[int, bytes | None]]: ...
+    def end_of(self, key: bytes, time: int, /) -> int | None: ...
+    def rows(self) -> Iterator[RawVersion]: ...
+    def put(self, key: bytes, value: bytes | None, timestamp: int, /) -> int: ...
+    def delete(self, key: bytes, timestamp: int, /) -> tuple[bytes, int] | None: ...
+    def restore(self, rows: Sequence[ChangelogRow], /) -> None: ...
+    def restore_keys(self, rows: Sequence[ChangelogRow], /) -> None: ...
+    def advance(self, time: int, /) -> None: ...
+    def commit(self, offset: int | None, /) -> None: ...
 
 
 class MeteredVersionedStore(MeteredStore, VersionedKeyValueStore[K, V]):
@@ -44,19 +69,33 @@ class MeteredVersionedStore(MeteredStore, VersionedKeyValueStore[K, V]):
     layout = PLAIN
 
     def __init__(
-        self, name: str, key_serde: Any, value_serde: Any, engine: Engine, history: VersionHistory, *, logging: bool
+        self, name: str, key_serde: Any, value_serde: Any, engine: Engine, history: Versions, *, logging: bool
     ) -> None:
         def open_layers(context: StoreContext, codec: RowCodec) -> Layers:
             history.open(context)
             log = context.changelog(name) if logging else None
-            self._put_bytes = _logged(history.put, log)
+            self._put_bytes, self._delete_bytes = history.put, history.delete
+            if log is not None:
+                self._put_bytes = _put_and_logged(history.put, log)
+                self._delete_bytes = _deleted_and_logged(history.delete, log)
             return Layers(engine, None)
 
         super().__init__(name, key_serde, value_serde, engine, open_layers)
         self._history = history
+        self._close_closures()
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
         self._history.restore(rows)
+
+    def restore_keys(self, rows: Sequence[ChangelogRow]) -> None:
+        self._history.restore_keys(rows)
+
+    @property
+    def observed_time(self) -> int:
+        return self._history.observed_time
+
+    def advance(self, time: int) -> None:
+        self._history.advance(time)
 
     def commit(self, changelog_offset: int | None) -> None:
         self._history.commit(changelog_offset)
@@ -64,7 +103,8 @@ class MeteredVersionedStore(MeteredStore, VersionedKeyValueStore[K, V]):
     def _make_closures(self) -> None:
         codec, history, name = self._codec, self._history, self._name
         encode_key, encode, decode = codec.encode_key, codec.encode_value, codec.decode_value
-        newest, as_of = history.newest, history.as_of
+        newest, as_of = self._newest, self._as_of = history.newest, history.as_of
+        self._encode_key, self._encode_value, self._decode_value = encode_key, encode, decode
         put = self._put_bytes
         latest, not_put = PUT_RETURN_CODE_VALID_TO_UNDEFINED, PUT_RETURN_CODE_NOT_PUT
 
@@ -80,6 +120,13 @@ class MeteredVersionedStore(MeteredStore, VersionedKeyValueStore[K, V]):
             found = as_of(encode_key(key, ()), time)
             return None if found is None else (decode(found[0], ()), found[1])
 
+        def get_timeline(key: Any, time_from: int, time_to: int) -> list[tuple[int, Any]]:
+            found = history.timeline(encode_key(key, ()), time_from, time_to)
+            return [(since, None if value is None else decode(value, ())) for since, value in found]
+
+        def get_end(key: Any, time: int) -> int | None:
+            return history.end_of(encode_key(key, ()), time)
+
         def put_row(key: Any, value: Any, timestamp: int) -> bool | None:
             if key is None:
                 raise null_key(name)
@@ -90,6 +137,8 @@ class MeteredVersionedStore(MeteredStore, VersionedKeyValueStore[K, V]):
 
         self.get_row = self.take_row = get_row
         self.get_row_as_of = get_row_as_of
+        self.get_timeline, self.get_end = get_timeline, get_end
+        self.oldest_time = lambda: history.oldest_time
         self.put_row = self.keep_row = put_row
 
     def reader_below_cache(self) -> Callable[[Any], tuple[Any, int] | None]:
@@ -99,6 +148,8 @@ class MeteredVersionedStore(MeteredStore, VersionedKeyValueStore[K, V]):
     def _close_closures(self) -> None:
         closed: Any = self._closed
         self.get_row = self.take_row = self.get_row_as_of = self.put_row = self.keep_row = closed
+        self.get_timeline = self.get_end = self.oldest_time = closed
+        self._encode_key = self._newest = self._as_of = closed
 
     def _flushed_key(self) -> Callable[[bytes], Any]:
         decode = self._codec.decode_key
@@ -110,59 +161,79 @@ class MeteredVersionedStore(MeteredStore, VersionedKeyValueStore[K, V]):
         return self._history.rows()
 
     def put(self, key: K, value: V | None, timestamp: Timestamp) -> int:
-        raw, time = self._raw_key(key), self._time(timestamp)
-        return self._put_bytes(raw, None if value is None else self._codec.encode_value(value, ()), time)
+        if key is None:
+            raise null_key(self._name)
+        time = timestamp if timestamp.__class__ is int else timestamp_ms(timestamp, "timestamp")
+        if not 0 <= time <= LAST_TIME:
+            raise _out_of_range(time, self._name)
+        raw = self._encode_key(key, ())
+        return self._put_bytes(raw, None if value is None else self._encode_value(value, ()), time)
 
     def delete(self, key: K, timestamp: Timestamp) -> VersionedRecord[V] | None:
-        raw, time = self._raw_key(key), self._time(timestamp)
-        valid = None if self._history.is_expired(time) else self._history.as_of(raw, time)
-        self._put_bytes(raw, None, time)
-        return self._record(valid)
+        time = timestamp_ms(timestamp, "timestamp")
+        if not 0 <= time <= LAST_TIME:
+            raise _out_of_range(time, self._name)
+        found = self._delete_bytes(self._raw_key(key), time)
+        return None if found is None else VersionedRecord(self._decode_value(found[0], ()), found[1])
 
-    def get(self, key: K, as_of: Timestamp | None = None) -> VersionedRecord[V] | None:
-        raw = self._raw_key(key)
-        if as_of is None:
-            return self._record(self._history.newest(raw))
-        return self._record(self._history.as_of(raw, timestamp_ms(as_of, "as_of")))
-
-    def history(
+    @overload
+    def get(self, key: K, as_of: Timestamp | None = None) -> VersionedRecord[V] | None: ...
+    @overload
+    def get(
+        self, key: K, time_from: Timestamp | None, /, time_to: Timestamp | None, order: ResultOrder = ...
+    ) -> VersionedRecordIterator[V]: ...
+    @overload
+    def get(
+        self, key: K, *, time_from: Timestamp | None, time_to: Timestamp | None, order: ResultOrder = ...
+    ) -> VersionedRecordIterator[V]: ...
+    def get(
         self,
         key: K,
-        time_from: Timestamp | None = None,
-        time_to: Timestamp | None = None,
-        *,
+        as_of: Timestamp | None = None,
+        time_to: Any = NO_SPAN,
         order: ResultOrder = ResultOrder.ANY,
-    ) -> VersionedRecordIterator[V]:
-        raw = self._raw_key(key)
-        first = _FIRST_TIME if time_from is None else timestamp_ms(time_from, "time_from")
-        last = _LAST_TIME if time_to is None else timestamp_ms(time_to, "time_to")
-        if first > last:
-            raise ValueError(f"the history of store {self._name!r} is read from {first} to {last}; swap them")
-        found = self._history.between(raw, first, last)
+        *,
+        time_from: Any = NO_SPAN,
+    ) -> Any:
+        if key is None:
+            raise null_key(self._name)
+        if time_to is not NO_SPAN or time_from is not NO_SPAN:
+            return self._of_span(key, time_span(self._name, as_of, time_from, time_to), order)
+        if as_of is None:
+            found = self._newest(self._encode_key(key, ()))
+        else:
+            time = as_of if as_of.__class__ is int else timestamp_ms(as_of, "as_of")
+            found = self._as_of(self._encode_key(key, ()), time)
+        return None if found is None else VersionedRecord(self._decode_value(found[0], ()), found[1])
+
+    def _of_span(self, key: K, span: tuple[int, int], order: ResultOrder) -> VersionedRecordIterator[V]:
+        found = self._history.between(self._raw_key(key), *span)
         if order is not ResultOrder.ASCENDING:
             found.reverse()
-        decode = self._codec.decode_value
+        decode = self._decode_value
         return VersionedRecordIterator(
             (VersionedRecord(decode(value, ()), since, until) for value, since, until in found), self._name
         )
 
-    def _record(self, found: tuple[bytes, int] | None) -> VersionedRecord[V] | None:
-        return None if found is None else VersionedRecord(self._codec.decode_value(found[0], ()), found[1])
 
-    def _time(self, timestamp: Timestamp) -> int:
-        time = timestamp_ms(timestamp, "timestamp")
-        if time < 0:
-            raise ValueError(f"the timestamp for store {self._name!r} is {time}; it must not be negative")
-        return time
+def _out_of_range(time: int, store: str) -> ValueError:
+    wanted = "it must not be negative" if time < 0 else f"the greatest one is {LAST_TIME}"
+    return ValueError(f"the timestamp for store {store!r} is {time}; {wanted}")
 
 
-def _logged(put: PutBytes, log: ChangelogWriter | None) -> PutBytes:
-    if log is None:
-        return put
-
+def _put_and_logged(put: PutBytes, log: ChangelogWriter) -> PutBytes:
     def put_and_log(key: bytes, value: bytes | None, timestamp: int) -> int:
         until = put(key, value, timestamp)
         log(key, value, timestamp, ())
         return until
 
     return put_and_log
+
+
+def _deleted_and_logged(delete: DeleteBytes, log: ChangelogWriter) -> DeleteBytes:
+    def delete_and_log(key: bytes, timestamp: int) -> tuple[bytes, int] | None:
+        valid = delete(key, timestamp)
+        log(key, None, timestamp, ())
+        return valid
+
+    return delete_and_log

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
-from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, cast, overload
 
 from pykstreams.core.errors import InvalidStateStoreError
-from pykstreams.core.types import Timestamp
+from pykstreams.core.types import Timestamp, timestamp_ms
 from pykstreams.state.store import FlushListener, TaskStore
 
 K = TypeVar("K")
+K_contra = TypeVar("K_contra", contravariant=True)
 V = TypeVar("V")
 
 PUT_RETURN_CODE_VALID_TO_UNDEFINED: Final = -1
@@ -25,8 +26,25 @@ PUT_RETURN_CODE_NOT_PUT: Final = -(2**63)
 GetRowAsOf: TypeAlias = Callable[[Any, int], tuple[Any, int] | None]
 """(key, time) -> (value, timestamp) as of that time."""
 
+GetTimeline: TypeAlias = Callable[[Any, int, int], list[tuple[int, Any]]]
+"""(key, time from, time to), both inclusive -> (since, value or ``None`` for none), in order of time.
+
+Each is valid until the next one. The first was valid at the first time, or is the first that is known: empty where the
+history of all that time has expired.
+"""
+
+GetEnd: TypeAlias = Callable[[Any, int], int | None]
+"""(key, time) -> until when what it was at that time is valid, ``None`` where nothing has replaced it."""
+
 PutVersion: TypeAlias = Callable[[Any, Any, int], bool | None]
 """(key, value, timestamp) -> whether it is the newest version of its key; ``None`` where nothing was put."""
+
+
+NO_SPAN: Final[Any] = object()
+"""Stands for a bound of time that was not given: ``None`` is one that is given and does not bound."""
+
+LAST_TIME: Final = 2**63 - 1
+"""The greatest time in ms that there is."""
 
 
 class ResultOrder(Enum):
@@ -37,7 +55,7 @@ class ResultOrder(Enum):
     DESCENDING = "descending"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class VersionedRecord(Generic[V]):
     """A value of a key, valid from ``timestamp`` up to, and without, ``valid_to``.
 
@@ -47,7 +65,44 @@ class VersionedRecord(Generic[V]):
 
     value: V
     timestamp: int
+    valid_to: int | None
+
+    def __init__(self, value: V, timestamp: int, valid_to: int | None = None) -> None:
+        # Half of what the generated one takes, which is more than all else that a read of a value at hand does.
+        _set_value(self, value)
+        _set_timestamp(self, timestamp)
+        _set_valid_to(self, valid_to)
+
+
+_set_value, _set_timestamp, _set_valid_to = (
+    cast("Callable[[VersionedRecord[Any], Any], None]", VersionedRecord.__dict__[name].__set__)
+    for name in ("value", "timestamp", "valid_to")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PutResult:
+    """What became of a version that was put with a time, in ms.
+
+    >>> PutResult(50)
+    PutResult(timestamp=50, valid_to=None, is_put=True)
+    >>> PutResult(50).is_latest, PutResult(50, 60).is_latest, PutResult(50, is_put=False).is_latest
+    (True, False, False)
+    """
+
+    timestamp: int
+    """From when it is valid."""
+
     valid_to: int | None = None
+    """Until when, exclusively; ``None`` for the newest version of its key, and where nothing was put."""
+
+    is_put: bool = True
+    """Whether it is in the store. It is not if it came later than the history retention allows."""
+
+    @property
+    def is_latest(self) -> bool:
+        """Whether it is the newest version of its key."""
+        return self.is_put and self.valid_to is None
 
 
 class VersionedRecordIterator(Iterator[VersionedRecord[V]]):
@@ -75,6 +130,43 @@ class VersionedRecordIterator(Iterator[VersionedRecord[V]]):
         self.close()
 
 
+class ReadOnlyVersionedKeyValueStore(Protocol[K_contra, V]):
+    """What may be read from a versioned store."""
+
+    @overload
+    def get(self, key: K_contra, as_of: Timestamp | None = None) -> VersionedRecord[V] | None:
+        """The newest version of a key, or the one that was valid at a time."""
+
+    @overload
+    def get(
+        self, key: K_contra, time_from: Timestamp | None, /, time_to: Timestamp | None, order: ResultOrder = ...
+    ) -> VersionedRecordIterator[V]:
+        """The versions of a key that were valid at some time between two, both inclusive; newest first unless told."""
+
+    @overload
+    def get(
+        self, key: K_contra, *, time_from: Timestamp | None, time_to: Timestamp | None, order: ResultOrder = ...
+    ) -> VersionedRecordIterator[V]: ...
+
+    def __getitem__(self, key: K_contra) -> V: ...
+    def __contains__(self, key: object) -> bool: ...
+
+
+def time_span(store: str, as_of: Timestamp | None, time_from: Any, time_to: Any) -> tuple[int, int]:
+    """Reads the bounds of a span of time, both inclusive, as ``get`` takes them: the first one may be in ``as_of``."""
+    if time_from is NO_SPAN:
+        time_from = as_of
+    elif as_of is not None:
+        raise TypeError(f"store {store!r} is asked for a key as of {as_of!r} and from {time_from!r} on; give one")
+    if time_to is NO_SPAN:
+        raise TypeError(f"store {store!r} is asked for a key from {time_from!r} on; give time_to, too, None for no end")
+    first = 0 if time_from is None else timestamp_ms(time_from, "time_from")
+    last = LAST_TIME if time_to is None else timestamp_ms(time_to, "time_to")
+    if first > last:
+        raise ValueError(f"store {store!r} is asked for a key from {first} to {last}; swap them")
+    return first, last
+
+
 class VersionedKeyValueStore(TaskStore, Generic[K, V]):
     """Values by key and time; ``store[key]`` and ``key in store`` tell of the newest value.
 
@@ -83,7 +175,8 @@ class VersionedKeyValueStore(TaskStore, Generic[K, V]):
     than stream time by more than the retention is not put. The newest version of a key never expires.
 
     Operators use the closures; see docs/windows-and-joins.md. ``take_row`` and ``keep_row`` are ``get_row`` and
-    ``put_row`` for one who owns the values, as in key-value stores.
+    ``put_row`` for one who owns the values, as in key-value stores. ``oldest_time()`` is the time, in ms, before which
+    nothing is put, and nothing is read but what is still valid.
     """
 
     PUT_RETURN_CODE_VALID_TO_UNDEFINED: ClassVar[int] = PUT_RETURN_CODE_VALID_TO_UNDEFINED
@@ -91,6 +184,9 @@ class VersionedKeyValueStore(TaskStore, Generic[K, V]):
 
     get_row: Callable[[Any], tuple[Any, int] | None]
     get_row_as_of: GetRowAsOf
+    get_timeline: GetTimeline
+    get_end: GetEnd
+    oldest_time: Callable[[], int]
     put_row: PutVersion
     take_row: Callable[[Any], tuple[Any, int] | None]
     keep_row: PutVersion
@@ -112,25 +208,41 @@ class VersionedKeyValueStore(TaskStore, Generic[K, V]):
     def delete(self, key: K, timestamp: Timestamp) -> VersionedRecord[V] | None:
         """Puts ``None``; gives the version that was valid at that time."""
 
-    @abstractmethod
-    def get(self, key: K, as_of: Timestamp | None = None) -> VersionedRecord[V] | None:
-        """The newest version of a key, or the one that was valid at a time.
+    def put_with_result(self, key: K, value: V | None, timestamp: Timestamp) -> PutResult:
+        """Puts a version as ``put`` does; gives what has become of it in words instead of a number."""
+        until = self.put(key, value, timestamp)
+        is_put = until != PUT_RETURN_CODE_NOT_PUT
+        valid_to = until if is_put and until != PUT_RETURN_CODE_VALID_TO_UNDEFINED else None
+        return PutResult(timestamp_ms(timestamp, "timestamp"), valid_to, is_put)
 
-        As of a time older than the history retention only a version is found that is the newest still.
-        """
-
+    @overload
+    def get(self, key: K, as_of: Timestamp | None = None) -> VersionedRecord[V] | None: ...
+    @overload
+    def get(
+        self, key: K, time_from: Timestamp | None, /, time_to: Timestamp | None, order: ResultOrder = ...
+    ) -> VersionedRecordIterator[V]: ...
+    @overload
+    def get(
+        self, key: K, *, time_from: Timestamp | None, time_to: Timestamp | None, order: ResultOrder = ...
+    ) -> VersionedRecordIterator[V]: ...
     @abstractmethod
-    def history(
+    def get(
         self,
         key: K,
-        time_from: Timestamp | None = None,
-        time_to: Timestamp | None = None,
-        *,
+        as_of: Timestamp | None = None,
+        time_to: Any = NO_SPAN,
         order: ResultOrder = ResultOrder.ANY,
-    ) -> VersionedRecordIterator[V]:
-        """The versions of a key that were valid at some time between two, both inclusive; newest first unless told.
+        *,
+        time_from: Any = NO_SPAN,
+    ) -> Any:
+        """The newest version of a key; the one that was valid at a time; or those of a span, with their validity.
 
-        ``None`` for no bound. Versions that were replaced before the history retention are left out.
+        ``get(key)`` and ``get(key, as_of)`` give a version, or ``None``. As of a time older than the history retention
+        only a version is found that is the newest still.
+
+        ``get(key, time_from, time_to, order)`` gives the versions that were valid at some time between two, both
+        inclusive, each with its ``valid_to``; newest first unless told. ``None`` is no bound. Those that were replaced
+        before the history retention are left out.
         """
 
     def __getitem__(self, key: K) -> V:

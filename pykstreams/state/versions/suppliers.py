@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pykstreams.core.types import Duration, duration_ms
+from pykstreams.state.engines.durable import durable
 from pykstreams.state.engines.engine import Engine
 from pykstreams.state.engines.memory import MemoryEngine
-from pykstreams.state.engines.rocksdb import RocksDbEngine
-from pykstreams.state.engines.transactional import WriteBuffer
 from pykstreams.state.key_value_suppliers import KeyValueBytesStoreSupplier
 from pykstreams.state.layout import PLAIN
 from pykstreams.state.spec import StoreBuilder
+from pykstreams.state.user_stores import StateStore, check_name
 from pykstreams.state.versions.history import VersionHistory
 from pykstreams.state.versions.metered import MeteredVersionedStore
 from pykstreams.state.versions.store import VersionedKeyValueStore
+from pykstreams.state.versions.user_versions import UserVersions, VersionedBytesStore
 
 
 class VersionedBytesStoreSupplier(KeyValueBytesStoreSupplier):
-    """Makes engines of versioned stores; tables take it wherever they take the supplier of a key-value store."""
+    """Makes versioned stores; tables take it wherever they take the supplier of a key-value store.
+
+    One of your own has ``name``, ``metrics_scope``, ``history_retention_ms``, for the settings of the changelog, and
+    ``get``, which makes a ``VersionedBytesStore``.
+    """
 
     history_ms: int
     """How long a version can be read after it was replaced, and how late a record may come."""
@@ -30,8 +36,12 @@ class VersionedBytesStoreSupplier(KeyValueBytesStoreSupplier):
     layout = PLAIN
 
     @property
-    def history_retention_ms(self) -> int:  # type: ignore[override]
+    def history_retention_ms(self) -> int:
         return self.history_ms
+
+    @abstractmethod
+    def get(self) -> Any:
+        """Makes an engine, or a ``VersionedBytesStore``."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +54,7 @@ class PersistentVersionedSupplier(VersionedBytesStoreSupplier):
     metrics_scope = "rocksdb"
 
     def get(self) -> Engine:
-        return WriteBuffer(RocksDbEngine(self.name))
+        return durable(self.name)
 
 
 @dataclass(frozen=True)
@@ -94,10 +104,28 @@ def checked_versioned_supplier(supplier: Any) -> VersionedBytesStoreSupplier:
 def versioned_store(builder: StoreBuilder[VersionedKeyValueStore[Any, Any]]) -> VersionedKeyValueStore[Any, Any]:
     """Builds a versioned store."""
     supplier = checked_versioned_supplier(builder.supplier)
-    engine = supplier.get()
+    engine: Any = supplier.get()
+    if isinstance(engine, StateStore):
+        return _over_user_store(builder, engine)
     history = VersionHistory(engine, supplier.history_retention_ms, supplier.segment_interval_ms, builder.name)
     return MeteredVersionedStore(
         builder.name, builder.key_serde, builder.value_serde, engine, history, logging=builder.logging
+    )
+
+
+def _over_user_store(
+    builder: StoreBuilder[VersionedKeyValueStore[Any, Any]], store: StateStore
+) -> VersionedKeyValueStore[Any, Any]:
+    if not isinstance(store, VersionedBytesStore):
+        raise TypeError(
+            f"supplier {builder.supplier!r} of a versioned store gave {store!r}; expected an object of a class derived "
+            "from VersionedBytesStore"
+        )
+    check_name(store, builder.name)
+    versions = UserVersions(store)
+    life = cast("Engine", versions)  # rows are read and written as versions only
+    return MeteredVersionedStore(
+        builder.name, builder.key_serde, builder.value_serde, life, versions, logging=builder.logging
     )
 
 

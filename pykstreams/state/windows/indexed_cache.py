@@ -62,6 +62,9 @@ class IndexedCache(CachingStore):
 
         return keep
 
+    def new_keeper(self) -> Callable[[bytes, Any, int], None]:
+        return self.keep
+
     def by_key(self, lower: bytes, upper: bytes, reverse: bool) -> Iterator[Write]:
         """What the cache has of the rows whose index entries lie between two, in the order of those; deletes, too."""
         index, next_tick = self._index, self._next_tick

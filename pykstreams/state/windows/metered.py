@@ -9,7 +9,7 @@ from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.core.types import Timestamp, timestamp_ms
 from pykstreams.core.windows import Windowed
 from pykstreams.state.changelog_rows import ChangelogColumns
-from pykstreams.state.composed_keys import LAST_TIME, WindowKeySchema
+from pykstreams.state.composed_keys import LAST_TIME, PREFIX_BYTES, WindowKeySchema
 from pykstreams.state.engines.engine import Row
 from pykstreams.state.engines.segments import SegmentedEngine
 from pykstreams.state.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
@@ -47,6 +47,8 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
         since joins keep them as starts.
     """
 
+    logged_from = PREFIX_BYTES
+
     def __init__(
         self,
         name: str,
@@ -73,17 +75,22 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
         keys: Sequence[bytes] = self._schema.composed(columns.keys)
         if self._duplicates is not None:
             keys = self._duplicates.restored(keys)
-        composed = ChangelogColumns(keys, columns.values, columns.timestamps, columns.headers)
-        self._engine.write(self.layout.restored(composed))
+        self._engine.write(self.layout.restored(columns.with_keys(keys)))
+        self._tell_cache()
+
+    def _tell_cache(self) -> None:
+        if self._cache is not None:
+            self._cache.knows_below(self._segments.last_there)
 
     def _make_closures(self) -> None:
+        self._tell_cache()
         codec, schema, name = self._codec, self._schema, self._name
         self._reads = WindowReads(
             self._top, self._cache, self._segments, schema, self._interval_ms, by_key=self._by_key
         )
         self._windowed = windowed_key(codec, schema, self._size_ms)
         if self._cache is not None and self.layout is TIMESTAMPED:
-            rows = rows_of_objects(self._cache, self._cache.below, codec, schema, name)
+            rows = rows_of_objects(self._cache, codec, schema, name)
         else:
             rows = rows_of_bytes(self._top, codec, schema, name)
         self.get_row, self.put_row, self.take_row, self.keep_row = rows
@@ -103,6 +110,13 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
 
     def _flushed_key(self) -> Callable[[bytes], Any]:
         return self._windowed
+
+    @property
+    def observed_time(self) -> int:
+        return self._segments.observed_time
+
+    def advance(self, time: int) -> None:
+        self._segments.advance(time)
 
     def raw_rows(self) -> Iterator[RawWindowRow]:
         """Every row as it is kept, without what only the cache knows until it is flushed."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from pykstreams.core.types import Headers
-from pykstreams.core.windows import Windowed, in_window
+from pykstreams.core.windows import Window, Windowed, in_this_window
 from pykstreams.state.caching import IMMUTABLE, UNSET, CacheEntry, CachingStore
-from pykstreams.state.composed_keys import LAST_TIME, WindowKeySchema
+from pykstreams.state.composed_keys import LAST_TIME, WINDOW_KEY_PART, WindowKeySchema
 from pykstreams.state.engines.engine import BytesStore
 from pykstreams.state.rows import RowCodec, null_key
 from pykstreams.state.windows.reads import WindowReads
@@ -48,14 +48,20 @@ def rows_of_bytes(store: BytesStore, codec: RowCodec, schema: WindowKeySchema, n
     return WindowRows(get_row, put_row, get_row, put_row)
 
 
-def rows_of_objects(
-    cache: CachingStore, below: BytesStore, codec: RowCodec, schema: WindowKeySchema, name: str
-) -> WindowRows:
-    """Makes the closures over a cache that may hold objects, and the layer that it is on."""
+def rows_of_objects(cache: CachingStore, codec: RowCodec, schema: WindowKeySchema, name: str) -> WindowRows:
+    """Makes the closures over a cache that may hold objects.
+
+    The entry read last is kept at hand: what is put next mostly has the very key object and start that were read.
+    """
     compose, encode_row, decode_row = composer(codec, schema, name), codec.encoder(), codec.decoder()
-    find, cached, keep_in, keep_new = cache.finder(), cache.cached, cache.keeper(), cache.keep
-    put, packed_of, get_below = cache.put, cache.packed, below.get
+    encode_key, compose_raw = codec.encode_key, schema.packer()
+    find, cached, keep_in, keep_new = cache.finder(), cache.cached, cache.keeper(), cache.new_keeper()
+    put, packed_of, get_below = cache.put, cache.packed, cache.get_below
     immutable = IMMUTABLE
+    read_key: Any = UNSET
+    read_start = -1
+    read_composed = b""
+    read_entry: CacheEntry | None = None
 
     def get_row(key: Any, start: int) -> tuple[Any, int] | None:
         composed = compose(key, start)
@@ -73,8 +79,12 @@ def rows_of_objects(
         return None if packed is None else decode_row(packed)
 
     def take_row(key: Any, start: int) -> tuple[Any, int] | None:
-        composed = compose(key, start)
-        entry = find(composed)
+        nonlocal read_key, read_start, read_composed, read_entry
+        if key is None:
+            raise null_key(name)
+        read_composed = composed = compose_raw(encode_key(key, ()), start)
+        read_entry = entry = find(composed)
+        read_key, read_start = key, start
         if entry is None:
             packed = get_below(composed)
             return None if packed is None else decode_row(packed)
@@ -95,13 +105,21 @@ def rows_of_objects(
         put(compose(key, start), encode_row(value, timestamp))
 
     def keep_row(key: Any, start: int, value: Any, timestamp: int, headers: Headers = (), /) -> None:
+        nonlocal read_key
+        entry: CacheEntry | None
+        if key is read_key and start == read_start:
+            composed, entry = read_composed, read_entry
+            read_key = UNSET
+            if entry is not None and not entry.live:
+                entry = None
+        else:
+            composed = compose(key, start)
+            entry = cached(composed)
         if start < 0:
             raise negative_start(name, start)
-        composed = compose(key, start)
         if value is None:
             put(composed, None)
             return
-        entry: CacheEntry | None = cached(composed)
         if entry is None:
             keep_new(composed, value, timestamp)
         else:
@@ -138,11 +156,19 @@ def rows_between(reads: WindowReads, codec: RowCodec, windowed: Callable[[bytes]
 
 def windowed_key(codec: RowCodec, schema: WindowKeySchema, size_ms: int) -> Callable[[bytes], Windowed[Any]]:
     """Makes the function from composed keys to keys in windows of a size; no window ends after the last time."""
-    decode_key, unpack = codec.decode_key, schema.unpack
+    decode_key, start_of, time_at = codec.decode_key, schema.time_of, schema.time_at
+    last_start = LAST_TIME - size_ms
+    last_time: bytes | None = None
+    window = Window(0, size_ms)
 
     def windowed(composed: bytes) -> Windowed[Any]:
-        key, start, _ = unpack(composed)
-        return in_window(decode_key(key, ()), start, min(start + size_ms, LAST_TIME))
+        nonlocal last_time, window
+        time = composed[time_at]
+        if time != last_time:  # many keys in a row lie in one window
+            start = start_of(composed)
+            window = Window(start, start + size_ms if start < last_start else LAST_TIME)
+            last_time = time
+        return in_this_window(decode_key(composed[WINDOW_KEY_PART], ()), window)
 
     return windowed
 

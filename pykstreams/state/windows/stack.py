@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pykstreams.state.caching import CachingStore
 from pykstreams.state.changelogging import ChangeLogging
-from pykstreams.state.composed_keys import WindowKeySchema, without_prefix
+from pykstreams.state.composed_keys import PREFIX_BYTES, WindowKeySchema
 from pykstreams.state.engines.adapter import AdaptedEngine
 from pykstreams.state.engines.engine import BytesStore
 from pykstreams.state.engines.segments import SegmentedEngine
@@ -78,7 +78,7 @@ def _parts(builder: StoreBuilder[Any], layout: Layout) -> tuple[Any, ...]:
         extra = _TIME_FIRST_BYTES if by_time and engine.persistent else 0
         if by_index:
             return IndexedCache(*layers, extra_bytes=extra, interval_ms=interval)
-        return CachingStore(*layers, keeps_reads=False, extra_bytes=extra, by_key=by_time)
+        return CachingStore(*layers, keeps_reads=False, extra_bytes=extra, by_key=by_time, time_at=schema.time_at)
 
     def open_layers(context: StoreContext, codec: RowCodec) -> Layers:
         engine.open(context)
@@ -90,8 +90,8 @@ def _parts(builder: StoreBuilder[Any], layout: Layout) -> tuple[Any, ...]:
                 duplicates.reopened(offset)
         log = context.changelog(name) if builder.logging else None
         if log is not None:
-            written = without_prefix(log if duplicates is None else duplicates.logging(log))
-            top = ChangeLogging(top, layout, written, context.current, name)
+            written = log if duplicates is None else duplicates.logging(log)
+            top = ChangeLogging(top, layout, written, context.current, name, key_from=PREFIX_BYTES)
         if not builder.caching or duplicates is not None:
             return Layers(top, None)
         cache = make_cache(top, context, codec)

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from pykstreams.core.types import Duration, duration_ms
 from pykstreams.state.composed_keys import WINDOW_KEY_PART
+from pykstreams.state.engines.durable import durable
 from pykstreams.state.engines.engine import Engine
 from pykstreams.state.engines.memory import KeyedMemoryEngine
-from pykstreams.state.engines.rocksdb import RocksDbEngine
-from pykstreams.state.engines.transactional import WriteBuffer
 from pykstreams.state.layout import PLAIN, WITH_HEADERS, Layout
 from pykstreams.state.spec import StoreSupplier
+from pykstreams.state.user_stores import HeadersBytesStoreSupplier
 
 MIN_SEGMENT_INTERVAL_MS: Final = 60_000
 
@@ -38,13 +38,13 @@ class WindowBytesStoreSupplier(StoreSupplier[Engine]):
         return segment_interval(self.retention_period_ms)
 
     @property
-    def retention_ms(self) -> int:  # type: ignore[override]
+    def retention_ms(self) -> int:
         return self.retention_period_ms
 
     @property
     def with_headers(self) -> bool:
         """Whether rows keep their headers."""
-        return self.layout is WITH_HEADERS
+        return isinstance(self, HeadersBytesStoreSupplier) or self.layout is WITH_HEADERS
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class PersistentWindowSupplier(WindowBytesStoreSupplier):
     metrics_scope = "rocksdb-window"
 
     def get(self) -> Engine:
-        return WriteBuffer(RocksDbEngine(self.name))
+        return durable(self.name)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class TimeOrderedWindowSupplier(WindowBytesStoreSupplier):
     metrics_scope = "rocksdb-window"
 
     def get(self) -> Engine:
-        return WriteBuffer(RocksDbEngine(self.name))
+        return durable(self.name)
 
 
 @dataclass(frozen=True)

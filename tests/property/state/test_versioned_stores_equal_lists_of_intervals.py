@@ -150,9 +150,27 @@ def check(store: Any, model: Model) -> None:
     assert wanted == rows
 
     for key in ("", "a", "aa"):
+        check_timelines(store, model, key)
         assert model.get(key) == store.get(key)
         for time in range(max(0, model.time - RETENTION), model.time + 2, 3):
             assert model.get(key, time) == store.get(key, time)
+
+
+def check_timelines(store: Any, model: Model, key: str) -> None:
+    """What operators read: every value between two times, as far back as is known, and until when each is valid."""
+    intervals, readable = model.keys.get(key, Intervals()), model.time - RETENTION
+    for first in range(0, model.time + 2, 7):
+        for last in range(first, model.time + 9, 11):
+            found = store.get_timeline(key, first, last)
+            starts = [since for since, _ in found]
+            known = max(first, starts[0]) if found else last + 1
+            values = {time: found[bisect_right(starts, time) - 1][1] for time in range(known, last + 1)}
+
+            assert starts == sorted(set(starts))
+            assert values == {time: row and row.value for time in values for row in [intervals.as_of(time)]}
+            assert known <= max(first, readable) or last < readable
+        if first >= readable:
+            assert store.get_end(key, first) == next((time for time in intervals.times if time > first), None)
 
 
 @pytest.mark.parametrize("engine", ["rocksdb", "memory"])
@@ -183,7 +201,7 @@ def test_a_versioned_store_equals_lists_of_intervals(engine: str, steps: list[tu
                     assert row == (None if found is None else (found.value, found.timestamp))
                 case "history", key, first, last:
                     first, last = min(first, last), max(first, last)
-                    with store.history(key, first, last, order=ResultOrder.ASCENDING) as versions:
+                    with store.get(key, first, last, ResultOrder.ASCENDING) as versions:
                         assert model.history(key, first, last) == list(versions)
                 case ("commit",):
                     store.commit(len(context.logged))

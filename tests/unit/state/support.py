@@ -126,9 +126,12 @@ class Flushed:
     context: Context
     rows: list[tuple[Any, ...]] = field(default_factory=list)
 
-    def __call__(self, key: Any, new: Any, old: Any, timestamp: int, headers: Headers) -> None:
+    def __call__(self, key: Any, change: tuple[Any, Any, bool], timestamp: int, headers: Headers) -> None:
         current = self.context.current.context
         assert current is not None
+        assert (current.timestamp, current.headers) == (timestamp, headers)
+        new, old, newest = change
+        assert newest
         self.rows.append((key, new, old, timestamp, current.offset))
 
 

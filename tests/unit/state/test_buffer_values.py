@@ -42,10 +42,11 @@ def test_a_context_is_written_with_its_place_and_headers() -> None:
     assert pack_context(raw()) == CONTEXT
 
 
-def test_what_a_punctuator_brought_has_an_empty_topic() -> None:
-    packed = pack_context((None, 7, (("lost", b""),)))
+def test_what_a_punctuator_brought_has_an_empty_topic_and_keeps_its_headers() -> None:
+    packed = pack_context((None, 7, (("h", b""),)))
 
-    assert packed.hex() == "0000000000000007" + "ffffffffffffffff" + "00000000" + "ffffffff" + "00000000"
+    place = "0000000000000007" + "ffffffffffffffff" + "00000000" + "ffffffff"
+    assert packed.hex() == place + "00000001" + "00000001" + "68" + "00000000"
 
 
 def test_a_context_counts_its_numbers_topic_and_headers() -> None:

@@ -265,11 +265,11 @@ def test_downstream_cache_evicts_while_the_evicted_entry_upstream_still_counts(t
     context.record(5)
     first, second = opened(CACHED, context), opened(CACHED, context)
     order: list[tuple[str, Any]] = []
-    second.on_flush(lambda key, new, *_: order.append(("second", key)), False)
+    second.on_flush(lambda key, *_: order.append(("second", key)), False)
 
-    def into_second(key: Any, new: Any, old: Any, timestamp: int, headers: Any) -> None:
+    def into_second(key: Any, change: Any, timestamp: int, headers: Any) -> None:
         order.append(("first", key))
-        second.put_row(key, new, timestamp)
+        second.put_row(key, change[0], timestamp)
 
     first.on_flush(into_second, False)
     for key in "abc":
@@ -283,6 +283,26 @@ def test_downstream_cache_evicts_while_the_evicted_entry_upstream_still_counts(t
         ("first", "c"),
         ("second", "c"),
     ]
+
+
+@pytest.mark.parametrize("heard", [False, True])
+def test_a_row_that_a_table_source_replaces_is_read_first_and_may_evict_another(context: Context, heard: bool) -> None:
+    store, _ = listening(CACHED, context)
+    store.put_row("replaced", "a long value", 9)
+    store.flush_cache()
+    context.cache.max_bytes = 0
+    store.put_row("other", 1, 9)
+    context.cache.max_bytes = entry_bytes("stays", 1) + entry_bytes("replaced", 1)
+    store.put_row("stays", 1, 9)
+    if heard:
+        store.before_put()("replaced")
+    store.put_row("replaced", 1, 9)
+
+    assert (store._cache.cached(b"stays") is None) == heard
+
+
+def test_without_a_cache_nobody_wants_to_know_what_is_replaced(context: Context) -> None:
+    assert opened(Kind("timestamped", "memory", False, True), context).before_put() is None
 
 
 def add_one(store: Any, key: str) -> None:
@@ -306,7 +326,8 @@ def test_aggregate_changed_in_place_gives_the_same_records_with_cache_and_withou
         store = opened(Kind("timestamped", "memory", cached, True), context)
         downstream: list[Any] = []
 
-        def spoils(key: Any, new: Any, old: Any, *_: Any, seen: list[Any] = downstream) -> None:
+        def spoils(key: Any, change: Any, *_: Any, seen: list[Any] = downstream) -> None:
+            new = change[0]
             seen.append((key, dict(new)))
             new["n"] = -100
 

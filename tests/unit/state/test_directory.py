@@ -157,3 +157,16 @@ def test_only_global_stores_of_workers_that_do_not_run_are_cleaned_up(tmp_path: 
     directory(tmp_path, clock).clean_up_global()
 
     assert sorted(path.name for path in (tmp_path / "shop").glob("global-*")) == ["global-0"]
+
+
+def test_workers_that_share_a_directory_have_one_id_together(tmp_path: Path, clock: Clock) -> None:
+    first, second = directory(tmp_path, clock), directory(tmp_path, clock)
+    first.process_id(lambda: "one")
+    second.process_id(lambda: "two")
+    together = first.instance_id(), second.instance_id()
+    first.close()
+
+    assert (together, second.instance_id()) == (("one", "one"), "one")
+    second.close()
+    with pytest.raises(LockError, match=r"^the id of '.*shop' needs the lock of a worker; ask for process_id first$"):
+        second.instance_id()

@@ -120,8 +120,11 @@ def test_reopened_store_after_a_kill_has_rows_that_fit_its_offset(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_store_that_was_killed_while_it_loaded_has_rows_that_fit_its_offset(tmp_path: Path) -> None:
-    """A child restores rows ``k<n % 50> = n`` and commits offset ``n`` each tenth, with small buffers."""
+@pytest.mark.parametrize("in_order", [False, True])
+def test_store_that_was_killed_while_it_loaded_has_rows_that_fit_its_offset(tmp_path: Path, in_order: bool) -> None:
+    """A child restores rows ``k<n % 50> = n``, or in a mixed-up order, and commits offset ``n`` each tenth, with small
+    buffers."""
+    keys = [b"k%02d" % (number if in_order else number * 7 % 50) for number in range(50)]
     child = dedent(
         f"""
         from pathlib import Path
@@ -131,10 +134,11 @@ def test_store_that_was_killed_while_it_loaded_has_rows_that_fit_its_offset(tmp_
         rocksdb._LOAD_FROM_ROWS = 100
         store = test.buffer(Path({str(tmp_path)!r}), 1 << 30)
         for number in range(1 << 40):
-            store.write([(b"k%d" % (number % 50), b"%d" % number * 20)])
+            store.write([({keys}[number % 50], b"%d" % number * 20)])
             if number % 10 == 0:
                 store.commit(number)
             if number == 5_000:
+                assert store._engine._loading is not {in_order}
                 print("far enough", flush=True)
         """
     )
@@ -148,8 +152,8 @@ def test_store_that_was_killed_while_it_loaded_has_rows_that_fit_its_offset(tmp_
     offset = store.committed_offset()
     assert offset is not None and offset > 100
     last = offset + 100  # no row on disk lies further ahead
-    store.write([(b"k%d" % (number % 50), b"%d" % number * 20) for number in range(offset + 1, last)])
-    expected = {b"k%d" % (number % 50): b"%d" % number * 20 for number in range(last - 50, last)}
+    store.write([(keys[number % 50], b"%d" % number * 20) for number in range(offset + 1, last)])
+    expected = {keys[number % 50]: b"%d" % number * 20 for number in range(last - 50, last)}
     assert dict(store.scan(None, None, False)) == expected
     store.close()
 
@@ -161,13 +165,16 @@ def buffer(folder: Path, limit: int) -> WriteBuffer:
 
 
 @pytest.mark.parametrize("commits", [False, True])
+@pytest.mark.parametrize("in_order", [False, True])
 def test_many_restored_rows_are_loaded_and_read(
-    context: Context, monkeypatch: pytest.MonkeyPatch, commits: bool
+    context: Context, monkeypatch: pytest.MonkeyPatch, commits: bool, in_order: bool
 ) -> None:
     monkeypatch.setattr(rocksdb, "_LOAD_FROM_ROWS", 100)
     store = opened(KIND, context)
+    numbers = list(range(500)) if in_order else [*reversed(range(300)), *reversed(range(300, 500))]
     for start in range(0, 500, 50):
-        store.restore([(b"k%03d" % (number % 300), b"%d" % number, number, ()) for number in range(start, start + 50)])
+        batch = numbers[start : start + 50]
+        store.restore([(b"k%03d" % (number % 300), b"%d" % number, number, ()) for number in batch])
         if commits:
             store.commit(start)
     store.restore([(b"k000", None, 1, ())])
@@ -190,7 +197,8 @@ def test_store_that_is_closed_while_it_loads_keeps_what_was_committed(
 ) -> None:
     monkeypatch.setattr(rocksdb, "_LOAD_FROM_ROWS", 10)
     store = opened(KIND, context)
-    store.restore([(b"k%03d" % number, b"1", number, ()) for number in range(50)])
+    for number in reversed(range(50)):
+        store.restore([(b"k%03d" % number, b"1", number, ())])
     store.commit(49)
     store.close()
     store = opened(KIND, context)
@@ -200,15 +208,35 @@ def test_store_that_is_closed_while_it_loads_keeps_what_was_committed(
     store.close()
 
 
-def test_loaded_store_is_made_ready_at_the_end_of_restoring_and_not_by_its_first_read(
-    context: Context, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opens = []
+@pytest.fixture
+def opens(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows each time that a RocksDB is opened; ten rows are many."""
+    opens: list[int] = []
     real = rocksdb._opened
     monkeypatch.setattr(rocksdb, "_LOAD_FROM_ROWS", 10)
     monkeypatch.setattr(rocksdb, "_opened", lambda *arguments: opens.append(1) or real(*arguments))  # type: ignore[func-returns-value]
+    return opens
+
+
+def test_store_is_not_opened_again_to_load_rows_whose_keys_rise(context: Context, opens: list[int]) -> None:
+    """Once over all keys, and once more: that one step back is no disorder."""
     store = opened(KIND, context)
-    store.restore([(b"k%03d" % number, b"1", number, ()) for number in range(50)])
+    for number in [*range(50), *range(50)]:
+        store.restore([(b"k%03d" % number, b"1", number, ())])
+    store.commit(100)
+    store.end_restore()
+
+    assert len(rows(store.all())) == 50
+    assert len(opens) == 1
+    store.close()
+
+
+def test_loaded_store_is_made_ready_at_the_end_of_restoring_and_not_by_its_first_read(
+    context: Context, opens: list[int]
+) -> None:
+    store = opened(KIND, context)
+    for start in (50, 0):
+        store.restore([(b"k%03d" % number, b"1", number, ()) for number in range(start, start + 50)])
     store.restore([(b"k%03d" % number, b"2", number, ()) for number in range(50)])
     store.commit(100)
     store.end_restore()

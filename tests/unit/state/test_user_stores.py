@@ -30,6 +30,7 @@ from pykstreams.state import (
 from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.user_stores import UserStore
 from pykstreams.testing import MockProcessorContext, TopologyTestDriver
+from tests.kafka.quick_cluster import SHORT_SESSION
 from tests.unit.state.support import Context
 
 TEXT = Serdes.string()
@@ -315,6 +316,7 @@ def test_worker_restores_a_users_store_from_its_changelog(embedded_cluster: Embe
         "bootstrap.servers": embedded_cluster.bootstrap_servers,
         "state.dir": str(tmp_path),
         "commit.interval.ms": 100,
+        **SHORT_SESSION,
     }
 
     def total() -> int:

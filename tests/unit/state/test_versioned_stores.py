@@ -19,6 +19,7 @@ from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import (
     PUT_RETURN_CODE_NOT_PUT,
     PUT_RETURN_CODE_VALID_TO_UNDEFINED,
+    PutResult,
     ResultOrder,
     Stores,
     VersionedRecord,
@@ -57,8 +58,10 @@ def make_store(context: Context) -> Any:
     return make
 
 
-def history(store: Any, *bounds: Any, **order: Any) -> list[tuple[Any, int, int | None]]:
-    with store.history("a", *bounds, **order) as records:
+def history(
+    store: Any, first: Any = None, last: Any = None, order: Any = ResultOrder.ANY
+) -> list[tuple[Any, int, int | None]]:
+    with store.get("a", first, last, order) as records:
         return [(record.value, record.timestamp, record.valid_to) for record in records]
 
 
@@ -95,6 +98,16 @@ def test_put_tells_until_when_the_version_is_valid(make_store: Any, supplier: An
     assert store.put("b", 1, 200) == PUT_RETURN_CODE_VALID_TO_UNDEFINED
     assert store.put("a", 2, 99) == PUT_RETURN_CODE_NOT_PUT == -(2**63)
     assert store.put("a", 2, 100) == PUT_RETURN_CODE_VALID_TO_UNDEFINED
+
+
+def test_put_with_result_tells_what_became_of_the_version(make_store: Any) -> None:
+    store = make_store()
+
+    assert store.put_with_result("a", 1, 150) == PutResult(150)
+    assert store.put_with_result("a", 0, 60) == PutResult(60, valid_to=150)
+    assert store.put_with_result("a", 0, 49) == PutResult(49, is_put=False)
+    assert store.put_with_result("b", 1, datetime.fromtimestamp(0.2, UTC)) == PutResult(200)
+    assert [PutResult(1).is_latest, PutResult(1, 2).is_latest, PutResult(1, None, False).is_latest] == [1, 0, 0]
 
 
 def test_operators_hear_whether_what_they_put_is_the_newest(make_store: Any) -> None:
@@ -147,14 +160,27 @@ def test_a_history_has_the_version_whose_end_is_in_a_later_segment(make_store: A
 
 
 def test_a_history_from_late_to_early_is_refused(make_store: Any) -> None:
-    with pytest.raises(ValueError, match="history of store 'orders' is read from 9 to 3; swap them"):
-        make_store().history("a", 9, 3)
+    with pytest.raises(ValueError, match="store 'orders' is asked for a key from 9 to 3; swap them"):
+        make_store().get("a", 9, 3)
+
+
+def test_a_span_is_given_by_position_or_by_name_and_needs_both_bounds(make_store: Any) -> None:
+    store = make_store()
+    store.put("a", 1, 10)
+    wanted = [VersionedRecord(1, 10)]
+
+    assert list(store.get("a", 5, 20)) == list(store.get("a", 5, time_to=20)) == wanted
+    assert list(store.get("a", time_from=None, time_to=10, order=ResultOrder.ASCENDING)) == wanted
+    with pytest.raises(TypeError, match="store 'orders' is asked for a key from 5 on; give time_to, too, None for no"):
+        store.get("a", time_from=5)
+    with pytest.raises(TypeError, match="store 'orders' is asked for a key as of 7 and from 5 on; give one"):
+        store.get("a", as_of=7, time_from=5, time_to=9)
 
 
 def test_a_closed_iterator_tells_to_ask_anew(make_store: Any) -> None:
     store = make_store()
     store.put("a", 1, 1)
-    records = store.history("a")
+    records = store.get("a", None, None)
     records.close()
 
     with pytest.raises(InvalidStateStoreError, match="this iterator over store 'orders' is closed; ask for a new one"):
@@ -179,19 +205,28 @@ def test_negative_timestamps_are_refused(make_store: Any, call: str) -> None:
         getattr(make_store(), call)(*arguments)
 
 
-@pytest.mark.parametrize("call", ["put", "put_row", "get", "get_row", "get_row_as_of", "history"])
+@pytest.mark.parametrize("call", ["put", "delete", "put_row", "get", "get_row", "get_row_as_of"])
 def test_null_keys_are_refused(make_store: Any, call: str) -> None:
-    arguments = {"put": (None, 1, 1), "put_row": (None, 1, 1), "get_row_as_of": (None, 1)}.get(call, (None,))
+    arguments = {"put": (None, 1, 1), "put_row": (None, 1, 1), "delete": (None, 1), "get_row_as_of": (None, 1)}
 
     with pytest.raises(TypeError, match="the key for store 'orders' is None"):
-        getattr(make_store(), call)(*arguments)
+        getattr(make_store(), call)(*arguments.get(call, (None,)))
 
 
 def test_a_closed_store_tells_to_ask_for_it_again(make_store: Any) -> None:
     store = make_store()
     store.close()
 
-    for call in (lambda: store.get("a"), lambda: store.put_row("a", 1, 1), lambda: store.get_row_as_of("a", 1)):
+    calls = [
+        lambda: store.get("a"),
+        lambda: store.get("a", 1),
+        lambda: store.get("a", 1, 2),
+        lambda: store.put("a", 1, 1),
+        lambda: store.delete("a", 1),
+        lambda: store.put_row("a", 1, 1),
+        lambda: store.get_row_as_of("a", 1),
+    ]
+    for call in calls:
         with pytest.raises(InvalidStateStoreError, match="store 'orders' is not open"):
             call()
 

@@ -470,6 +470,39 @@ def test_what_is_read_from_below_is_not_kept_in_the_cache(make_store: Any, conte
     assert context.cache.size_bytes == 0
 
 
+@pytest.mark.parametrize("supplier", SUPPLIERS)
+@pytest.mark.parametrize("read", ["get_row", "take_row"])
+def test_a_row_is_looked_for_below_the_cache_only_where_one_of_its_time_may_be(
+    make_store: Any, context: Context, supplier: Any, read: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store(supplier, caching=True)
+    store.restore([(logged_key("restored", 1_000), b"1", 1, ())])
+    looked: list[int] = []
+    found = store._cache.below.get
+
+    def get(key: bytes) -> bytes | None:
+        looked.append(int.from_bytes(key[-12:-4], "big"))
+        value: bytes | None = found(key)
+        return value
+
+    monkeypatch.setattr(store._cache.below, "get", get)
+    row_of = getattr(store, read)
+
+    assert row_of("restored", 1_000) == (1, 1)
+    assert [row_of("absent", start) for start in (1_000, 2_000, 3_000)] == [None, None, None]
+    assert looked == [1_000, 1_000]
+
+    store.put_row("evicted", 2_000, 2, 2)
+    store.put_row("stays", 3_000, 3, 3)
+    store.flush_cache()
+    context.cache.max_bytes = context.cache.size_bytes - 1
+    store.put_row("stays", 3_000, 4, 4)
+    looked.clear()
+
+    assert [row_of("evicted", 2_000), row_of("stays", 3_000), row_of("absent", 3_000)] == [(2, 2), (4, 4), None]
+    assert looked == [2_000]
+
+
 def test_an_entry_has_the_size_that_kafka_streams_counts(make_store: Any, context: Context) -> None:
     context.record(5, topic="in")
     store = make_store(caching=True)

@@ -1,0 +1,68 @@
+"""Where state lies on disk that nobody works on: which folders have a store, and how they are held while it is read.
+
+Invariant: while a folder is held here, no worker takes it; others may read it at the same time. A folder without a
+lock file is a copy, which no worker has ever had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pykstreams.core.clock import SystemClock
+from pykstreams.core.errors import LockError, TaskIdFormatError
+from pykstreams.core.ids import TaskId
+from pykstreams.state.directory import StateDirectory
+from pykstreams.state.file_lock import FileLock
+
+NO_TASK: Final = TaskId(-1, -1)
+"""Whose the store is that every worker has whole, and the folder whose name does not tell its task."""
+
+
+class Place(NamedTuple):
+    """One folder in which a store lies, and who locks it: a task, or a worker for its global stores."""
+
+    folder: Path
+    task_id: TaskId
+    lock: Path
+
+
+def places_of(root: Path, store: str, subtopologies: Collection[int]) -> list[Place]:
+    """The folders below the one of an application, or below a copy of it, in which a store lies, by partition.
+
+    :param subtopologies: those that have the store; none for a global store, of which any one copy is given.
+    """
+    here = Path("rocksdb") / store
+    if subtopologies:
+        tasks = StateDirectory(root.parent, root.name, clock=SystemClock()).tasks()
+        wanted = [(task, root / str(task)) for task in tasks if task.subtopology in subtopologies]
+        return [Place(folder, task, folder / ".lock") for task, folder in wanted if (folder / here).is_dir()]
+    folders = [path for path in sorted(root.glob("global-*")) if (path / here).is_dir()]
+    locks = [path.with_name(f"worker-{path.name.removeprefix('global-')}.id") for path in folders]
+    return [Place(path, NO_TASK, lock) for path, lock in zip(folders, locks, strict=True)][:1]
+
+
+def place_of_task(folder: Path) -> Place:
+    """The folder of one task, or a copy of it: its name may tell the task."""
+    try:
+        task_id = TaskId.parse(folder.resolve().name)
+    except TaskIdFormatError:
+        task_id = NO_TASK
+    return Place(folder, task_id, folder / ".lock")
+
+
+@contextmanager
+def held(place: Place) -> Iterator[None]:
+    """Keeps workers away from a folder; ``LockError`` when one has it."""
+    lock = FileLock(place.lock)
+    if place.lock.exists() and not lock.share():
+        raise LockError(
+            f"folder {str(place.folder)!r} is in use by process {lock.content() or 'unknown'}; stop the application, "
+            "or ask it while it runs (KafkaStreams.store)"
+        )
+    try:
+        yield
+    finally:
+        lock.release()

@@ -1,0 +1,70 @@
+"""The database of a store behind its write buffer: RocksDB, unless the context of the task brings another engine.
+
+Suppliers make engines before anybody knows where they are opened, so which database it is is decided when it is opened.
+A context that has ``durable_engine`` chooses: so a store can be opened outside of a worker, over rows in memory or over
+a database that is only read (``state/bulk/offline.py``), and is the same store in all its layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, runtime_checkable
+
+from pykstreams.state.engines.engine import Engine, Row, Write
+from pykstreams.state.engines.rocksdb import RocksDbEngine
+from pykstreams.state.engines.transactional import DurableEngine, Range, WriteBuffer
+from pykstreams.state.store import StoreContext
+
+
+@runtime_checkable
+class ChoosesEngines(Protocol):
+    """A ``StoreContext`` that says where rows are kept."""
+
+    def durable_engine(self, name: str, prefix_bytes: int | None) -> DurableEngine:
+        """Makes the database of a store, which is opened next; ``prefix_bytes`` as for ``RocksDbEngine``."""
+        ...
+
+
+def durable(name: str, prefix_bytes: int | None = None) -> Engine:
+    """Makes the engine of a store that outlives the process.
+
+    :param prefix_bytes: how many bytes the prefixes have that scans look for most.
+    """
+    return WriteBuffer(_ChosenWhenOpened(name, prefix_bytes))
+
+
+class _ChosenWhenOpened:
+    """A database of which only the name is known yet."""
+
+    def __init__(self, name: str, prefix_bytes: int | None) -> None:
+        self._name = name
+        self._prefix_bytes = prefix_bytes
+        self._engine: DurableEngine = RocksDbEngine(name, prefix_bytes)
+        self.get: Callable[[bytes], bytes | None] = self._engine.get
+
+    def open(self, context: StoreContext) -> None:
+        if isinstance(context, ChoosesEngines):
+            self._engine = context.durable_engine(self._name, self._prefix_bytes)
+        self._engine.open(context)
+        self.get = self._engine.get
+
+    def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
+        return self._engine.scan(lower, upper, reverse)
+
+    def load(self, rows: Iterable[Write]) -> None:
+        self._engine.load(rows)
+
+    def end_load(self) -> None:
+        self._engine.end_load()
+
+    def write_batch(self, rows: Iterable[Write], offset: int | None, dropped: Iterable[Range] = ()) -> None:
+        self._engine.write_batch(rows, offset, dropped)
+
+    def committed_offset(self) -> int | None:
+        return self._engine.committed_offset()
+
+    def approximate_num_entries(self) -> int:
+        return self._engine.approximate_num_entries()
+
+    def close(self) -> None:
+        self._engine.close()

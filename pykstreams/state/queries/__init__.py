@@ -1,0 +1,5 @@
+"""What interactive queries ask of a store and what it answers.
+
+``queries`` are the questions, ``results`` the answers, ``position`` says up to which records a store has come, and
+``answers`` is how the stores of the package answer.
+"""
