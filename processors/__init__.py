@@ -7,12 +7,14 @@ task.
 if __name__ != "pykstreams.processors":  # this folder has one name
     raise ImportError(f"{__name__!r} is not importable; import pykstreams.processors instead")
 
+from pykstreams.processors.complete_join import CompleteJoin, CompleteJoinMerger
 from pykstreams.processors.foreign_key_join import SubscriptionJoin, SubscriptionReceive, SubscriptionSend
 from pykstreams.processors.foreign_key_resolver import ForeignKeyResolver
 from pykstreams.processors.foreign_key_serdes import ForeignKeySerdes
 from pykstreams.processors.foreign_table_join import ForeignTableJoin, RightRowCheck
 from pykstreams.processors.map_values_async import MapValuesAsync
 from pykstreams.processors.printing import Print
+from pykstreams.processors.reorder import Reorder
 from pykstreams.processors.session_aggregate import (
     COUNT_OF_SESSION,
     SessionAggregate,
@@ -23,6 +25,7 @@ from pykstreams.processors.sliding_aggregate import SlidingAggregate
 from pykstreams.processors.stateless import (
     Branch,
     Filter,
+    FilterNothing,
     FlatMap,
     FlatMapValues,
     ForEach,
@@ -49,7 +52,10 @@ __all__ = [
     "COUNT_OF_SESSION",
     "Aggregation",
     "Branch",
+    "CompleteJoin",
+    "CompleteJoinMerger",
     "Filter",
+    "FilterNothing",
     "FlatMap",
     "FlatMapValues",
     "ForEach",
@@ -64,6 +70,7 @@ __all__ = [
     "PassThrough",
     "Peek",
     "Print",
+    "Reorder",
     "RightRowCheck",
     "SelectKey",
     "SessionAggregate",

@@ -19,7 +19,7 @@ from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
 from pykstreams.processors.foreign_key_serdes import ForeignKeySerdes
 from pykstreams.processors.table_view import TableView
-from pykstreams.serdes.subscription import Instruction, SubscriptionResponseWrapper, SubscriptionWrapper
+from pykstreams.serdes.subscription import SUBSCRIPTION_VERSION, Instruction, response_of, subscription_of
 
 _FORGET: Final = Instruction.DELETE_KEY_NO_PROPAGATE
 _FORGET_AND_ANSWER: Final = Instruction.DELETE_KEY_AND_PROPAGATE
@@ -81,7 +81,7 @@ class SubscriptionSend:
             foreign = extract(key, value)
             if foreign is None:
                 return False
-            message = SubscriptionWrapper(hash_of(value, headers), _ANSWER, key, partition)
+            message = subscription_of((hash_of(value, headers), _ANSWER, key, partition, SUBSCRIPTION_VERSION))
             forward(foreign, message, timestamp, headers)
             return True
 
@@ -129,13 +129,23 @@ class SubscriptionSend:
             if foreign is None:
                 if new is not None:
                     drop(NULL_FOREIGN_KEY)
-                message = SubscriptionWrapper(digest, _FORGET_AND_ANSWER, key, partition)
+                message = subscription_of((digest, _FORGET_AND_ANSWER, key, partition, SUBSCRIPTION_VERSION))
                 forward(old_foreign, message, timestamp, headers)
                 return
             if changed:
-                forward(old_foreign, SubscriptionWrapper(digest, _FORGET, key, partition), timestamp, headers)
+                forward(
+                    old_foreign,
+                    subscription_of((digest, _FORGET, key, partition, SUBSCRIPTION_VERSION)),
+                    timestamp,
+                    headers,
+                )
             instruction = _ANSWER if changed else _ANSWER_IF_THERE
-            forward(foreign, SubscriptionWrapper(digest, instruction, key, partition), timestamp, headers)
+            forward(
+                foreign,
+                subscription_of((digest, instruction, key, partition, SUBSCRIPTION_VERSION)),
+                timestamp,
+                headers,
+            )
 
         return process
 
@@ -160,9 +170,16 @@ class SubscriptionSend:
                 fail(error, key, change, timestamp, headers)
                 return
             if changed:
-                forward(old_foreign, SubscriptionWrapper(digest, _FORGET, key, partition), timestamp, headers)
+                forward(
+                    old_foreign,
+                    subscription_of((digest, _FORGET, key, partition, SUBSCRIPTION_VERSION)),
+                    timestamp,
+                    headers,
+                )
             # Without a foreign key, too: the answer that there is no right row makes the result, or deletes it.
-            forward(foreign, SubscriptionWrapper(digest, _ANSWER, key, partition), timestamp, headers)
+            forward(
+                foreign, subscription_of((digest, _ANSWER, key, partition, SUBSCRIPTION_VERSION)), timestamp, headers
+            )
 
         return process
 
@@ -189,9 +206,9 @@ class SubscriptionReceive:
 
         def process(foreign: Any, message: Any, timestamp: int, headers: Headers) -> None:
             try:
-                instruction = message.instruction
+                _, instruction, key, _, _ = message
                 if foreign is not None:
-                    raw = encode_key((foreign, message.primary_key), headers)
+                    raw = encode_key((foreign, key), headers)
                     forgotten = instruction is _FORGET or instruction is _FORGET_AND_ANSWER
                     put(raw, None if forgotten else encode(message, headers), timestamp, headers)
                 elif instruction is not _ANSWER:
@@ -231,7 +248,7 @@ class SubscriptionJoin:
             value, time = (None, timestamp) if row is None else row
             if instruction is _FORGET_AND_ANSWER:
                 value = None
-            answer = SubscriptionResponseWrapper(digest, value, partition)
+            answer = response_of((digest, value, partition))
             forward(key, answer, time if time > timestamp else timestamp, headers)
 
         return process

@@ -19,7 +19,7 @@ from pykstreams.core.windows import Windowed
 from pykstreams.processors.foreign_key_join import OUT_OF_ORDER
 from pykstreams.processors.foreign_key_serdes import ForeignKeySerdes
 from pykstreams.serdes.combined_key import CombinedKey
-from pykstreams.serdes.subscription import SubscriptionResponseWrapper, subscription_source
+from pykstreams.serdes.subscription import response_of, subscription_source
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ class ForeignTableJoin:
                 except Exception as error:
                     fail(error, key, change, timestamp, headers)
                     return
-                forward(subscriber, SubscriptionResponseWrapper(digest, new, partition), timestamp, headers)
+                forward(subscriber, response_of((digest, new, partition)), timestamp, headers)
 
         return process
 

@@ -7,7 +7,7 @@ a deletion, which has no value to be mapped, says which row it deletes. A row wi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Decoder, Encoder, Forward, Headers, KeyValueMapper
@@ -64,6 +64,8 @@ class ShipMapped:
     :param topic: what that serde is told, without the application id.
     :param keeps_null: whether rows without a mapped key are sent, too.
     """
+
+    takes_back: ClassVar[bool] = True
 
     mapper: KeyValueMapper[Any, Any, Any]
     mapped_serde: Any

@@ -61,12 +61,39 @@ class JoinShipped:
         join, send_old_values = self.join, self.send_old_values
         read, joiner, keys, keeps_unmatched = join.read_referred(context), join.joiner, join.keys, join.keeps_unmatched
         reference, result = keys.reference, keys.result or _same
-        forward, fail = context.current.following(context.forward), context.fail
-        unreferred = _Unreferred.of(join, send_old_values, context) if join.keeps_unreferred else None
+        current = context.current
+        forward, fail = current.following(context.forward), context.fail
+        unreferred = _Unreferred.of(join, context) if join.keeps_unreferred else None
+
+        def repeat(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            """Hands on the result as it is now, and that of the referred row: what was sent before may be anything."""
+            new, old, newest = change
+            joined = joined_old = lone = None
+            try:
+                referred = reference(key)
+                row = read(referred)
+                other, other_time = (None, timestamp) if row is None else row
+                if row is not None or keeps_unmatched:
+                    joined = None if new is None else joiner(other, new)
+                    joined_old = joiner(other, old) if send_old_values and old is not None else None
+                result_key = result(key)
+                if unreferred is not None and referred is not None:
+                    lone = unreferred.now(referred, row)
+            except Exception as error:
+                fail(error, key, change, timestamp, headers)
+                return
+            time = timestamp if timestamp > other_time else other_time
+            forward(result_key, (joined, joined_old, newest), time, headers)
+            if lone is not None:
+                forward(lone[0], (lone[1], None, True), time, headers)
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            if current.repeated:
+                repeat(key, change, timestamp, headers)
+                return
             new, old, newest = change
-            joined = joined_old = first = last = None
+            joined = joined_old = lone = None
+            first = last = False
             try:
                 referred = reference(key)
                 row = read(referred)
@@ -85,7 +112,8 @@ class JoinShipped:
                 if send_old_values and old is not None:
                     joined_old = joiner(other, old)
                 result_key = result(key)
-                lone = unreferred.change(referred, row) if first or last else None  # type: ignore[union-attr]
+                if unreferred is not None and (first or last):
+                    lone = unreferred.joined(referred, other)
             except Exception as error:
                 fail(error, key, change, timestamp, headers)
                 return
@@ -103,6 +131,7 @@ class JoinReferred:
     """Joins a changed row with all shipped rows that refer to it.
 
     Where joining one of them raises, and the processing exception handler goes on, the others are joined nevertheless.
+    A repeated change from nothing to nothing is one, too: it may have been a deletion that was stored and not sent.
     """
 
     join: ReferenceJoin
@@ -116,7 +145,8 @@ class JoinReferred:
         keeps_unmatched, keeps_unreferred = join.keeps_unmatched, join.keeps_unreferred
         scan = context.store(join.store).rows_by_prefix(keys.prefix_serializer)
         make, reference, result, checked = keys.make, keys.reference, keys.result or _same, keys.checked
-        forward, fail, drop = context.current.following(context.forward), context.fail, context.drop
+        current = context.current
+        forward, fail, drop = current.following(context.forward), context.fail, context.drop
 
         def join_row(key: Any, new: Any, old: Any, row: tuple[Any, Any, int]) -> tuple[Any, Any, Any]:
             shipped_key, value, _ = row
@@ -143,7 +173,7 @@ class JoinReferred:
             if not newest:
                 drop(OUT_OF_ORDER)
                 return
-            if new is None and old is None:
+            if new is None and old is None and not current.repeated:
                 return
             found = False
             try:
@@ -162,10 +192,10 @@ class JoinReferred:
                     continue
                 time = row[2] if row[2] > timestamp else timestamp
                 forward(result_key, (joined, joined_old, True), time, headers)
-            if found or not keeps_unreferred:
+            if not keeps_unreferred or (found and not current.repeated):
                 return
             try:
-                result_key, joined, joined_old = unreferred(key, new, old)
+                result_key, joined, joined_old = unreferred(key, None if found else new, old)
             except Exception as error:
                 fail(error, key, change, timestamp, headers)
                 return
@@ -224,7 +254,7 @@ class _Unreferred:
     joiner: ValueJoiner[Any, Any, Any]
 
     @classmethod
-    def of(cls, join: ReferenceJoin, send_old_values: bool, context: OperatorContext) -> _Unreferred:
+    def of(cls, join: ReferenceJoin, context: OperatorContext) -> _Unreferred:
         keys = join.keys
         scan = context.store(join.store).rows_by_prefix(keys.prefix_serializer)
         return cls(scan, keys.make, keys.result or _same, join.joiner)
@@ -233,11 +263,16 @@ class _Unreferred:
         """Whether no row but the one of this key refers to it."""
         return all(row[0] == key for row in self.scan(referred))
 
-    def change(self, referred: Any, row: tuple[Any, int] | None) -> tuple[Any, Any] | None:
+    def joined(self, referred: Any, value: Any) -> tuple[Any, Any]:
         """Key and value of the result."""
-        if row is None:
-            return None
-        return self.result(self.make(referred, None)), self.joiner(row[0], None)
+        return self.result(self.make(referred, None)), self.joiner(value, None)
+
+    def now(self, referred: Any, row: tuple[Any, Any] | None) -> tuple[Any, Any]:
+        """Key of the result, and its value as it is to be now; ``None`` where there is none."""
+        key = self.result(self.make(referred, None))
+        if row is None or next(iter(self.scan(referred)), None) is not None:
+            return key, None
+        return key, self.joiner(row[0], None)
 
 
 def _same(key: Any) -> Any:

@@ -92,13 +92,15 @@ class SelectKeys:
     ``selector(key, mapped key)`` gets ``None`` for the row that is missing. When a result gets another key it is
     deleted under the former one first. A result whose selected key is null is dropped and counted; one for which the
     selector raises, while the processing exception handler goes on, is gone, too.
+
+    A repeated one is deleted under the other key that it may have had: which one it had before may be forgotten.
     """
 
     selector: KeyValueMapper[Any, Any, Any]
 
     def build(self, context: OperatorContext) -> Forward:
         selector = self.selector
-        forward, fail, drop = context.forward, context.fail, context.drop
+        forward, fail, drop, current = context.forward, context.fail, context.drop, context.current
 
         def select(key: CombinedKey[Any, Any], both: bool) -> Any:
             mapped, own = key
@@ -108,7 +110,7 @@ class SelectKeys:
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
             new, old, _ = change
-            selected = former = None
+            selected = None
             if new is not None:
                 try:
                     selected = select(key, new.both)
@@ -117,13 +119,17 @@ class SelectKeys:
                 else:
                     if selected is None:
                         drop("the selected key of a join is null")
-            if old is not None:
+            if current.repeated:
+                both_before: tuple[bool, ...] = (False,) if key[0] is None or key[1] is None else (False, True)
+            else:
+                both_before = () if old is None else (old.both,)
+            for both in both_before:
                 try:
-                    former = select(key, old.both)
+                    former = select(key, both)
                 except Exception:  # reported when the result was new, and then it was not sent
-                    former = None
-            if former is not None and not (former == selected and type(former) is type(selected)):
-                forward(CombinedKey(former, key), None, timestamp, headers)
+                    continue
+                if former is not None and not (former == selected and type(former) is type(selected)):
+                    forward(CombinedKey(former, key), None, timestamp, headers)
             if selected is not None:
                 forward(CombinedKey(selected, key), new.result, timestamp, headers)
 
@@ -144,7 +150,8 @@ class SelectedKeys:
     def build(self, context: OperatorContext) -> Forward:
         store = context.store(self.store)
         put_row, scan = store.put_row, store.rows_by_prefix(self.prefix_serializer)
-        forward, fail = context.current.following(context.forward), context.fail
+        current = context.current
+        forward, fail = current.following(context.forward), context.fail
         collisions = _collisions(context)
 
         def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
@@ -154,9 +161,8 @@ class SelectedKeys:
                 before = _last(rows)
                 others = [row for row in rows if row[0] != key]
                 if value is None:
-                    if len(others) == len(rows):
-                        return
-                    put_row(key, None, timestamp)
+                    if len(others) < len(rows):
+                        put_row(key, None, timestamp)
                     after = _last(others)
                 else:
                     number = 0 if before is None else before[1].number + (before[0] != key)
@@ -167,7 +173,7 @@ class SelectedKeys:
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
                 return
-            if after is before:
+            if after is before and not current.repeated:  # if it is, what was sent before may be another one
                 return
             time = timestamp if after is None else max(timestamp, after[2])
             forward(selected, (_result(after), _result(before), True), time, headers)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
@@ -58,7 +58,11 @@ class ShipRows:
 
     Where ``references`` raises and the processing exception handler goes on, the row has no references: what was
     shipped before is deleted, and nothing is left behind that later changes would not find.
+
+    Nobody but the table knows what a row referred to before, so it must not forget that before the deletions are sent.
     """
+
+    takes_back: ClassVar[bool] = True
 
     references: References
     make: Callable[[Any, Any], Any] = CombinedKey
@@ -72,7 +76,7 @@ class ShipRows:
 class KeepShipped:
     """Keeps shipped rows in a store without cache, and hands on their changes, each with the old value.
 
-    What deletes nothing is not handed on.
+    What deletes nothing is not handed on, unless it is repeated: the deletion may be known here, and nowhere else.
     """
 
     store: str
@@ -80,13 +84,13 @@ class KeepShipped:
     def build(self, context: OperatorContext) -> Forward:
         store = context.store(self.store)
         get_row, put_row = store.get_row, store.put_row
-        forward, fail = context.forward, context.fail
+        forward, fail, current = context.forward, context.fail, context.current
 
         def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             try:
                 row = get_row(key)
                 if row is None:
-                    if value is None:
+                    if value is None and not current.repeated:
                         return
                     old = None
                 else:

@@ -55,6 +55,16 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
+class FilterNothing:
+    """A filter that every record passes. As behind other filters, and unlike behind ``PassThrough``, what a sink below
+    has sent is not sent for the children above (``KStreamImpl.createRepartitionedSource``, 4.3.1).
+    """
+
+    def build(self, context: OperatorContext) -> Forward:
+        return context.forward
+
+
+@dataclass(frozen=True, slots=True)
 class Map:
     """Gives every record a new key and value; ``mapper(key, value)`` returns them as a pair.
 

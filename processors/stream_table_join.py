@@ -15,7 +15,7 @@ from typing import Any
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, KeyValueMapper
-from pykstreams.processors.table_view import ReadRow, ReadRowAsOf, TableView, reader_as_of
+from pykstreams.processors.table_view import ReadRow, ReadRowAsOf, TableView, history_of, reader_as_of
 from pykstreams.state.buffers.join_buffer import JoinBuffer
 from pykstreams.state.changelogging import record_being_processed
 from pykstreams.state.record_context import RawContext
@@ -28,7 +28,8 @@ class StreamTableJoin:
     ``key_selector(key, value)`` gives the key to look up, without one the record's own. A record without value is
     dropped, and so is one without the key to look up, unless ``left``. Where the table has no row there is no
     result, or with ``left`` one for the table value ``None``. Key, timestamp and headers are the record's. ``buffer``
-    is the store in which records wait; one that is too late to wait is joined at once.
+    is the store in which records wait; one that is too late to wait is joined at once. ``drops_expired`` drops a record
+    where the history of the table has expired, so that it cannot be told whether there was a row at that time.
     """
 
     view: TableView
@@ -37,6 +38,7 @@ class StreamTableJoin:
     with_key: bool = False
     key_selector: KeyValueMapper[Any, Any, Any] | None = None
     buffer: str | None = None
+    drops_expired: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
         if self.key_selector is not None:
@@ -44,6 +46,8 @@ class StreamTableJoin:
         read_as_of = reader_as_of(self.view, context)
         if read_as_of is None:
             return self._with_current_row(self.view.build(context), context)
+        if self.drops_expired:
+            read_as_of = _known_rows(self.view, context)
         join = self._with_row_of_that_time(read_as_of, context)
         return join if self.buffer is None else self._after_grace(self.buffer, join, context)
 
@@ -71,6 +75,7 @@ class StreamTableJoin:
     def _with_row_of_that_time(self, read: ReadRowAsOf, context: OperatorContext) -> Forward:
         joiner, left, with_key = self.joiner, self.left, self.with_key
         forward, fail, drop = context.forward, context.fail, context.drop
+        drops_expired = self.drops_expired
 
         def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             if value is None or (key is None and not left):
@@ -78,9 +83,12 @@ class StreamTableJoin:
                 return
             try:
                 row = None if key is None else read(key, timestamp)
-                if row is None and not left:
+                if row is None and drops_expired and key is not None:
+                    drop(_EXPIRED)
                     return
                 other = None if row is None else row[0]
+                if other is None and not left:
+                    return
                 joined = joiner(key, value, other) if with_key else joiner(value, other)
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
@@ -144,4 +152,19 @@ class StreamTableJoin:
         return process
 
 
+def _known_rows(view: TableView, context: OperatorContext) -> ReadRowAsOf:
+    """Reads a row as of a time, with the value ``None`` for none; ``None`` where its history has expired."""
+    read_history = history_of(view, context).between
+
+    def read(key: Any, time: int) -> tuple[Any, int] | None:
+        found = read_history(key, time, time)
+        return (found[-1][1], found[-1][0]) if found else None
+
+    return read
+
+
 _NULL = "the value of a record, or the key to join it by, is null"
+_EXPIRED = (
+    "the history of the table at the time of the record has expired; give its store a longer history retention if such "
+    "records matter"
+)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, Predicate
@@ -121,7 +121,7 @@ class TableToStream:
         return process
 
 
-_NULL_KEY = "the key of a table's record is null"
+NULL_KEY: Final = "the key of a table's record is null"
 
 
 def _unstored_source(context: OperatorContext) -> Forward:
@@ -129,7 +129,7 @@ def _unstored_source(context: OperatorContext) -> Forward:
 
     def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
         if key is None:
-            drop(_NULL_KEY)
+            drop(NULL_KEY)
             return
         forward(key, (value, None, True), timestamp, headers)
 
@@ -139,13 +139,16 @@ def _unstored_source(context: OperatorContext) -> Forward:
 def _source(name: str, context: OperatorContext) -> Forward:
     store = context.store(name)
     put_row, emit = store.put_row, forwarder(store, context, False)
+    before_put = None if isinstance(store, VersionedKeyValueStore) else store.before_put()
     fail, drop = context.fail, context.drop
 
     def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
         if key is None:
-            drop(_NULL_KEY)
+            drop(NULL_KEY)
             return
         try:
+            if before_put is not None:
+                before_put(key)
             newest = put_row(key, value, timestamp)
         except Exception as error:
             fail(error, key, value, timestamp, headers)
@@ -164,7 +167,7 @@ def _source_with_old_values(name: str, context: OperatorContext) -> Forward:
 
     def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
         if key is None:
-            drop(_NULL_KEY)
+            drop(NULL_KEY)
             return
         try:
             row = get_row(key)

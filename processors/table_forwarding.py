@@ -26,13 +26,8 @@ def forwarder(
     Called once, while the operator is built. Without ``send_old_values`` the old value is left out. ``children`` takes
     the changes where not all children are to see them. What a versioned store did not put is not handed on.
     """
-    forward = context.current.following(context.forward if children is None else children)
-
-    def flush_both(key: Any, new: Any, old: Any, timestamp: int, headers: Headers) -> None:
-        forward(key, (new, old, True), timestamp, headers)
-
-    def flush_new(key: Any, new: Any, old: Any, timestamp: int, headers: Headers) -> None:
-        forward(key, (new, None, True), timestamp, headers)
+    children = context.forward if children is None else children
+    forward = context.current.following(children)
 
     def emit_both(key: Any, new: Any, old: Any, timestamp: int, headers: Headers, newest: bool | None) -> None:
         forward(key, (new, old, newest), timestamp, headers)
@@ -46,6 +41,6 @@ def forwarder(
 
     if isinstance(store, VersionedKeyValueStore):
         return emit_put
-    if store.on_flush(flush_both if send_old_values else flush_new, send_old_values):
+    if store.on_flush(children, send_old_values):
         return None
     return emit_both if send_old_values else emit_new

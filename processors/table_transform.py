@@ -16,7 +16,7 @@ from pykstreams.core.record import Record
 from pykstreams.core.types import Forward, Headers
 from pykstreams.core.value_transformer import ValueTransformerContext, ValueTransformerWithKey
 from pykstreams.processors.table_forwarding import forwarder
-from pykstreams.processors.table_view import ReadRow, ReadRowAsOf, TableView, reader_as_of
+from pykstreams.processors.table_view import HistoryView, ReadRow, ReadRowAsOf, RowHistory, TableView, reader_as_of
 from pykstreams.processors.user import DelegatingContext
 
 _UNKNOWN = -1
@@ -92,6 +92,22 @@ class TransformedView:
             return transformed(key, read_parent(key, time))
 
         return read
+
+    def build_history(self, context: OperatorContext) -> RowHistory | None:
+        parent = self.parent
+        history = parent.build_history(context) if isinstance(parent, HistoryView) else None
+        if history is None:
+            return None
+        read_parent, transformed = history.between, self._transformed(context)
+
+        def at(key: Any, since: int, value: Any) -> Any:
+            row = transformed(key, None if value is None else (value, since))
+            return None if row is None else row[0]
+
+        def between(key: Any, time_from: int, time_to: int) -> list[tuple[int, Any]]:
+            return [(since, at(key, since, value)) for since, value in read_parent(key, time_from, time_to)]
+
+        return RowHistory(between, history.end)
 
     def _transformed(self, context: OperatorContext) -> Callable[[Any, tuple[Any, int] | None], tuple[Any, int] | None]:
         transform, current = _transformer(self.supplier, context), context.current

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.state.versions.store import VersionedKeyValueStore
+from pykstreams.state.versions.store import GetEnd, GetTimeline, VersionedKeyValueStore
 
 ReadRow: TypeAlias = Callable[[Any], tuple[Any, int] | None]
 """key -> (value, timestamp in ms), ``None`` where there is no row"""
@@ -42,6 +42,18 @@ class TableView(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class RowHistory:
+    """What reads how a row has changed.
+
+    :param between: what the row was between two times.
+    :param end: until when what it was at a time is valid.
+    """
+
+    between: GetTimeline
+    end: GetEnd
+
+
 @runtime_checkable
 class HistoryView(Protocol):
     """A table that can be read as it was at a time, if the store that it is kept in is versioned."""
@@ -50,10 +62,22 @@ class HistoryView(Protocol):
         """Gives what reads a row as of a time; ``None`` where no versioned store keeps the table."""
         ...
 
+    def build_history(self, context: OperatorContext) -> RowHistory | None:
+        """Gives what reads how a row has changed; ``None`` where no versioned store keeps the table."""
+        ...
+
 
 def reader_as_of(view: TableView, context: OperatorContext) -> ReadRowAsOf | None:
     """Gives what reads a table as of a time; ``None`` for one without history (``KTableValueGetter``, 4.3.1)."""
     return view.build_as_of(context) if isinstance(view, HistoryView) else None
+
+
+def history_of(view: TableView, context: OperatorContext) -> RowHistory:
+    """Gives what reads how the rows of a versioned table have changed; ``TypeError`` for any other table."""
+    history = view.build_history(context) if isinstance(view, HistoryView) else None
+    if history is None:
+        raise TypeError(f"{context.node} reads the history of {view!r}, which no versioned store keeps")
+    return history
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +105,10 @@ class StoredView:
     def build_as_of(self, context: OperatorContext) -> ReadRowAsOf | None:
         store = context.store(self.store)
         return store.get_row_as_of if isinstance(store, VersionedKeyValueStore) else None
+
+    def build_history(self, context: OperatorContext) -> RowHistory | None:
+        store = context.store(self.store)
+        return RowHistory(store.get_timeline, store.get_end) if isinstance(store, VersionedKeyValueStore) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +150,16 @@ class ComputedView:
             return None if value is None else (value, row[1])
 
         return read
+
+    def build_history(self, context: OperatorContext) -> RowHistory | None:
+        parent, compute = self.parent, self.compute
+        history = parent.build_history(context) if isinstance(parent, HistoryView) else None
+        if history is None:
+            return None
+        read_parent = history.between
+
+        def between(key: Any, time_from: int, time_to: int) -> list[tuple[int, Any]]:
+            found = read_parent(key, time_from, time_to)
+            return [(since, None if value is None else compute(key, value)) for since, value in found]
+
+        return RowHistory(between, history.end)

@@ -67,6 +67,9 @@ class FakeStore:
 
         return scan
 
+    def before_put(self) -> None:
+        return None
+
     def on_flush(self, listener: Callable[..., None], send_old_values: bool) -> bool:
         self.sends_old_values = send_old_values
         self._listener = listener
@@ -77,7 +80,7 @@ class FakeStore:
         dirty, self._dirty = self._dirty, {}
         for key, (old, timestamp) in dirty.items():
             new, time = self.rows.get(key, (None, timestamp))
-            self._listener(key, new, old, time, headers)
+            self._listener(key, (new, old if self.sends_old_values else None, True), time, headers)
 
 
 class FakeProcessing:

@@ -45,6 +45,10 @@ class Join:
         self.context.start(JoinReferred(self.join, send_old))(key, (new, old, True), 5, HEADERS)
         return self.context.forwarded
 
+    def repeating(self) -> Join:
+        self.context.current.repeated = True
+        return self
+
     def read(self, key: Any) -> Any:
         return ReferenceJoinView(self.join).build(self.context)(key)
 
@@ -148,6 +152,47 @@ def test_rows_between_first_and_last_leave_it_alone() -> None:
     join.change_shipped(("a", 3), None, "z")
     join.change_shipped(("a", 1), "w", "x")
     assert [record[0] for record in join.context.forwarded] == [("a", 1), ("a", 3), ("a", 1)]
+
+
+def values(found: list[Any]) -> dict[Any, Any]:
+    return {tuple(key): change[0] for key, change, _, _ in found}
+
+
+@pytest.mark.parametrize(
+    ("referred", "shipped", "new", "results"),
+    [
+        ({"a": ("A", 0)}, {("a", 1): ("x", 5)}, "x", {("a", 1): "A+x", ("a", None): None}),
+        ({"a": ("A", 0)}, {("a", 2): ("y", 5)}, None, {("a", 1): None, ("a", None): None}),
+        ({"a": ("A", 0)}, {}, None, {("a", 1): None, ("a", None): "A+None"}),
+        ({}, {("a", 1): ("x", 5)}, "x", {("a", 1): None, ("a", None): None}),
+    ],
+)
+def test_repeated_shipped_row_is_answered_with_both_results_as_they_are_now(
+    referred: dict[Any, Any], shipped: dict[Any, Any], new: Any, results: dict[Any, Any]
+) -> None:
+    """Whatever it found before, and whatever it found it in, some of that may have been sent and forgotten."""
+    join = Join(keeps_unreferred=True).with_rows(shipped, referred).repeating()
+
+    assert values(join.change_shipped(("a", 1), new, new)) == results
+
+
+def test_repeated_shipped_row_without_partner_takes_back_a_result_where_there_is_none() -> None:
+    assert Join().repeating().change_shipped(("a", 1), "x", "x") == [(("a", 1), (None, None, True), 5, HEADERS)]
+    kept = Join(keeps_unmatched=True, keeps_unreferred=True).repeating()
+    assert values(kept.change_shipped((None, 1), "x")) == {(None, 1): "None+x"}
+
+
+def test_repeated_row_that_cannot_be_joined_is_reported() -> None:
+    join = Join().with_rows({}, {"a": ("A", 0)}).repeating()
+
+    assert join.change_shipped(("a", 1), "bad") == []
+    assert [type(error) for error, *_ in join.context.failed] == [ValueError]
+
+
+def test_repeated_deletion_of_a_referred_row_that_is_gone_takes_its_results_along() -> None:
+    join = Join(keeps_unreferred=True).with_rows({("a", 1): ("x", 0)}, {}).repeating()
+
+    assert values(join.change_referred("a", None)) == {("a", 1): None, ("a", None): None}
 
 
 def test_referred_row_is_read_as_it_was_last_handed_on() -> None:

@@ -1,13 +1,17 @@
-"""What a non-key join writes for itself: numbered results, and rows with their mapped key in a header."""
+"""What a non-key join writes for itself, and what it does with records that may have been worked on before."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.errors import SerdeError
 from pykstreams.processors.mapped_rows import MappedKey, MappedKeySerde, without_mapped_key
-from pykstreams.processors.selected_keys import Numbered, NumberedSerde
+from pykstreams.processors.selected_keys import Matched, Numbered, NumberedSerde, SelectedKeys, SelectKeys
 from pykstreams.serdes import CombinedKey, LongSerde, Serdes, StringSerde
+from tests.unit.processors.fakes import FakeOperatorContext, FakeStore
 
 NUMBERED = NumberedSerde(StringSerde())
 MAPPED = MappedKeySerde(LongSerde(), StringSerde())
@@ -43,3 +47,37 @@ def test_null_header_is_a_row_without_mapped_key() -> None:
 def test_record_without_the_header_is_refused_with_the_name_of_the_header() -> None:
     with pytest.raises(SerdeError, match="has no header 'mapped-key'; only this application may write"):
         MAPPED.deserialize("t", b"a", ())
+
+
+@pytest.mark.parametrize(
+    ("key", "new", "sent"),
+    [
+        (("m", "k"), Matched(True, "r"), {("k", None): None, ("k", "m"): "r"}),
+        (("m", "k"), None, {("k", None): None, ("k", "m"): None}),
+        ((None, "k"), Matched(False, "r"), {("k", None): "r"}),
+        (("m", None), None, {(None, "m"): None}),
+    ],
+)
+def test_repeated_result_is_deleted_under_the_other_key_that_it_may_have_had(
+    key: tuple[Any, Any], new: Any, sent: dict[Any, Any]
+) -> None:
+    context = FakeOperatorContext()
+    context.current.repeated = True
+    process = context.start(SelectKeys(lambda own, mapped: (own, mapped)))
+    process(CombinedKey(*key), (new, new, True), 5, ())
+
+    assert {found.prefix: value for found, value, _, _ in context.forwarded} == sent
+
+
+@pytest.mark.parametrize(("repeated", "handed_on"), [(False, []), (True, [("s", ("first", "first", True), 5, ())])])
+def test_repeated_deletion_of_a_result_that_is_gone_tells_which_one_is_the_last(
+    repeated: bool, handed_on: list[Any]
+) -> None:
+    store = FakeStore()
+    store.rows[CombinedKey("s", CombinedKey("m", "k"))] = (Numbered(0, "first"), 3)
+    context = FakeOperatorContext(s=store)
+    context.processing.metrics = StreamsMetrics()  # type: ignore[assignment]
+    context.current.repeated = repeated
+    context.start(SelectedKeys("s", None))(CombinedKey("s", CombinedKey("m", "gone")), None, 5, ())
+
+    assert context.forwarded == handed_on

@@ -169,7 +169,7 @@ def test_with_a_cache_the_flush_hands_on_and_the_operator_does_not():
 
     assert [] == got.forwarded
     assert store.sends_old_values is True
-    store.listener(Windowed("a", Window(1, 1)), 1, None, 1, HEADERS)
+    store.listener(Windowed("a", Window(1, 1)), (1, None, True), 1, HEADERS)
     assert [("a", 1, 1, 1, 1)] == results(got)
 
 

@@ -144,6 +144,15 @@ def test_deletion_of_nothing_is_not_handed_on() -> None:
     assert context.forwarded == []
 
 
+def test_repeated_deletion_of_nothing_is_handed_on() -> None:
+    """A worker that died may have deleted the row, and not told anybody."""
+    context, _, process = keeping()
+    context.current.repeated = True
+    process("k", None, 5, HEADERS)
+
+    assert context.forwarded == [("k", (None, None, True), 5, HEADERS)]
+
+
 def test_store_that_fails_is_the_nodes_failure() -> None:
     context, store, process = keeping()
     store.broken = OSError("disk")

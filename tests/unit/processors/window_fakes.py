@@ -56,7 +56,7 @@ class FakeWindowStore:
         assert self._listener is not None
         for key, start in self._dirty:
             value, timestamp = self.contents[key, start]
-            self._listener(self._windowed(key, start), value, None, timestamp, headers)
+            self._listener(self._windowed(key, start), (value, None, True), timestamp, headers)
         self._dirty.clear()
 
     def _windowed(self, key: Any, start: int) -> Windowed[Any]:
