@@ -185,13 +185,6 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
         object.__setattr__(self, "_originals", MappingProxyType(originals))
         object.__setattr__(self, "_values", MappingProxyType(values))
         object.__setattr__(self, "_components", {})
-        if values["num.standby.replicas"]:
-            _log.warning(
-                "num.standby.replicas=%s has no effect: task.coordination=%s keeps no standby copies; "
-                "remove the setting",
-                values["num.standby.replicas"],
-                values["task.coordination"],
-            )
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a StreamsConfig is frozen; make a changed copy: config.replace({name}={value!r})")

@@ -120,8 +120,9 @@ _KEYS = (
         _INT,
         0,
         _HIGH,
-        "How many other workers keep a copy of each stateful task's state up to date, ready to take the "
-        "task over. Without effect so far: task.coordination=task-topic keeps no copies.",
+        "How many other instances keep a copy of each stateful task's state up to date, so that little has to be "
+        "restored when one of them takes the task over. Who takes it over the brokers choose, without knowing of "
+        "copies: with more than one other instance it may be one that has none.",
         minimum=0,
     ),
     ConfigKey(

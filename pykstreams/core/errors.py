@@ -3,6 +3,7 @@
 The tree is Kafka Streams' with ``Exception`` read as ``Error``; the classes marked with ``*`` are ours::
 
     StreamsError                             something went wrong in the application
+    ├── BootstrapError*                      state that was made in bulk is damaged, or does not fit
     ├── ConfigError*                         a setting is wrong: fix the settings
     ├── ClusterError*                        the cluster cannot be reached or refuses a request
     │   └── DeliveryError*                   the brokers did not take a record
@@ -18,17 +19,17 @@ The tree is Kafka Streams' with ``Exception`` read as ``Error``; the classes mar
     ├── MisconfiguredInternalTopicError      an internal topic has the wrong settings
     ├── InternalTopicsAlreadySetupError
     ├── UnknownTopologyError
-    ├── StreamsNotStartedError
-    ├── StreamsRebalancingError
-    ├── StreamsStoppedError
     └── InvalidStateStoreError               a store cannot be queried right now
         ├── InvalidStateStorePartitionError
+        ├── StreamsNotStartedError
+        ├── StreamsRebalancingError
+        ├── StreamsStoppedError
         ├── StateStoreMigratedError
         ├── StateStoreNotAvailableError
         └── UnknownStateStoreError
     SerializationError                       bytes and value do not fit
     └── SerdeError*                          the same, with topic, partition, offset and serde
-        └── WrongTypeError*                  a value of another type than the serializer takes
+        └── WrongTypeError*                  a value of another type than the serializer takes; a StreamsError, too
     TopologyError                            the topology script is wrong: fix the script
 
 The facts are attributes; the text is for people and no interface.
@@ -56,6 +57,10 @@ class TopologyError(StreamsError):
 
     def __init__(self, message: str) -> None:
         super().__init__(f"Invalid topology: {message}")
+
+
+class BootstrapError(StreamsError):
+    """A bootstrap is incomplete or damaged, or is none of this application as it is now."""
 
 
 class ConfigError(StreamsError):
@@ -156,18 +161,6 @@ class UnknownTopologyError(StreamsError):
     """A topology was named that does not exist."""
 
 
-class StreamsNotStartedError(StreamsError):
-    """The application was asked for something before it was started."""
-
-
-class StreamsRebalancingError(StreamsError):
-    """The application was asked for something while tasks move between workers."""
-
-
-class StreamsStoppedError(StreamsError):
-    """The application was asked for something after it stopped."""
-
-
 class InvalidStateStoreError(StreamsError):
     """A store cannot be queried right now."""
 
@@ -182,6 +175,18 @@ class StateStoreMigratedError(InvalidStateStoreError):
 
 class StateStoreNotAvailableError(InvalidStateStoreError):
     """The store exists, but is not open."""
+
+
+class StreamsNotStartedError(InvalidStateStoreError):
+    """The application was asked for something before it was started."""
+
+
+class StreamsRebalancingError(InvalidStateStoreError):
+    """The application was asked for something while tasks move between workers."""
+
+
+class StreamsStoppedError(InvalidStateStoreError):
+    """The application was asked for something after it stopped."""
 
 
 class UnknownStateStoreError(InvalidStateStoreError):
@@ -211,9 +216,9 @@ class SerdeError(SerializationError):
         self.serde = serde
 
 
-class WrongTypeError(SerdeError):
+class WrongTypeError(SerdeError, StreamsError):
     """A serializer was given a value of another type than it takes: the serde of a step is the wrong one.
 
-    A sink does not ask the production exception handler about it (``RecordCollectorImpl.send`` with a
-    ``ClassCastException``, 4.3.1).
+    Kafka Streams makes a ``StreamsException`` of the ``ClassCastException``, in stores (``StateSerdes.rawKey``,
+    4.3.1) as in sinks (``RecordCollectorImpl.send``); a sink does not ask the production exception handler about it.
     """

@@ -99,6 +99,11 @@ def in_window(key: K, start: int, end: int) -> Windowed[K]:
     window = _new(Window)
     _set_start(window, start)
     _set_end(window, end)
+    return in_this_window(key, window)
+
+
+def in_this_window(key: K, window: Window) -> Windowed[K]:
+    """Makes a key inside a window that is there already."""
     windowed: Windowed[K] = _new(Windowed)
     _set_key(windowed, key)
     _set_window(windowed, window)

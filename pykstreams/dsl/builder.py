@@ -10,11 +10,13 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.names import valid_name
 from pykstreams.core.processor import ProcessorSupplier
+from pykstreams.core.types import Duration
 from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.kstream import KStream
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.materialization import options_of, table_store
 from pykstreams.dsl.options import Consumed, Materialized
+from pykstreams.dsl.reordering import reordering_of
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stream import Place
 from pykstreams.dsl.tables import SourceTable
@@ -81,11 +83,19 @@ class StreamsBuilder:
         consumed: Consumed[K, V] | None = None,
         *,
         materialized: Materialized[K, V] | str | None = None,
+        reorder_grace: Duration | None = None,
     ) -> KTable[K, V]:
         """Reads a topic as a table: the last record of a key is its row, ``None`` deletes; null keys are dropped.
 
         Serdes of ``consumed`` are used for the store too, those of ``materialized`` for both where ``consumed`` is
         not given.
+
+        :param reorder_grace: how late records may come (a ``timedelta``, or an ``int`` of ms) and be put in the order
+            of their timestamps nevertheless: each waits until the newest timestamp of its partition is later than its
+            own by that much, and records of one timestamp keep their order. So the table and all that is made of it lag
+            behind by the grace, but see no older record after a newer one. Those that come later still are dropped,
+            with a warning and a count. What is newer than the last timestamp less the grace stays in the buffer
+            until the topic goes on, also at its end. The buffer is a store on disk with a changelog.
         """
         graph, given = self._graph, options_of(materialized)
         options: Consumed[K, V] = consumed or Consumed(key_serde=given.key_serde, value_serde=given.value_serde)
@@ -94,7 +104,10 @@ class StreamsBuilder:
         logic = SourceTable(store)
         source = graph.namer.suffixed(options.name, "-source", "KSTREAM-SOURCE-")
         name = graph.namer.named(options.name, "KTABLE-SOURCE-")
-        node = TableSourceNode(name, source, topic, _settings(options), logic.operator, logic.stores)
+        reordering = reordering_of(
+            graph, name, reorder_grace, options.key_serde, options.value_serde, named=options.name is not None
+        )
+        node = TableSourceNode(name, source, topic, _settings(options), logic.operator, logic.stores, reordering)
         node.versioned = store.history_ms is not None
         graph.add(node, graph.root)
         place = Place(graph, node, name, options.key_serde, options.value_serde, frozenset({source}))
@@ -106,13 +119,21 @@ class StreamsBuilder:
         consumed: Consumed[K, V] | None = None,
         *,
         materialized: Materialized[K, V] | str | None = None,
+        reorder_grace: None = None,
     ) -> GlobalKTable[K, V]:
         """Reads a topic as a table that every worker keeps whole; null keys are dropped.
 
         Serdes are those of ``consumed``, or of ``materialized`` where ``consumed`` is not given. The topic serves as
-        changelog: it should be compacted, and its partitions may be of any number.
+        changelog: it should be compacted, and its partitions may be of any number. That is why its records cannot be
+        put in the order of their timestamps: a ``reorder_grace`` is a ``TopologyError``.
         """
         graph, given = self._graph, options_of(materialized)
+        if reorder_grace is not None:
+            raise TopologyError(
+                f"global table of {topic!r} is given reorder_grace={reorder_grace!r}; it cannot be re-ordered, "
+                "since its topic is its changelog: after a restart it has every record in the order of the topic. "
+                "Leave reorder_grace away, or read the topic as a table"
+            )
         if materialized is not None and given.store_name is None:
             raise ValueError(
                 f"global table of {topic!r} is given {given!r} without the name of a store; name it, or leave "

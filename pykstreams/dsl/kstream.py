@@ -16,10 +16,11 @@ from pykstreams.dsl.grouped import KGroupedStream
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.materialization import options_of, table_store
 from pykstreams.dsl.options import Grouped, Joined, Materialized, Produced, Repartitioned, StreamJoined
+from pykstreams.dsl.reordering import reordering_of
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stream import Place
 from pykstreams.dsl.stream_stream_join import join_streams
-from pykstreams.dsl.stream_table_join import join_stream_with_global_table, join_stream_with_table
+from pykstreams.dsl.stream_table_join import OnExpiredHistory, join_stream_with_global_table, join_stream_with_table
 from pykstreams.dsl.tables import SourceTable
 from pykstreams.dsl.user_suppliers import provided_stores
 from pykstreams.processors import (
@@ -238,12 +239,17 @@ class KStream(Generic[K, V]):
         place.graph.add(node, place.node)
 
     def to_table(
-        self, *, materialized: Materialized[K, V] | str | None = None, name: str | None = None
+        self,
+        *,
+        materialized: Materialized[K, V] | str | None = None,
+        reorder_grace: Duration | None = None,
+        name: str | None = None,
     ) -> KTable[K, V]:
         """Reads the stream as a table: the last record of a key is its row, ``None`` deletes.
 
         With ``materialized`` the store has its serdes, or else the defaults. Goes through a repartition topic if the
-        key may have changed. Records without key are dropped.
+        key may have changed. Records without key are dropped. With ``reorder_grace`` records that come late by that
+        much at most are put in the order of their timestamps first, see ``StreamsBuilder.table``.
         """
         place, namer = self._place, self._place.graph.namer
         node_name = namer.named(name, "KSTREAM-TOTABLE-")
@@ -257,6 +263,13 @@ class KStream(Generic[K, V]):
             parent = repartition_node(place.graph, node_name, key_serde, value_serde, named=name is not None)
             place.graph.add(parent, place.node)
             sources = frozenset({parent.name})
+        reordering = reordering_of(
+            place.graph, node_name, reorder_grace, key_serde, value_serde, named=name is not None
+        )
+        if reordering is not None:
+            reorder, stores = reordering.operator, reordering.stores
+            above, parent = parent, OperatorNode(reordering.name, lambda: reorder, stores=lambda: stores)
+            place.graph.add(parent, above)
         logic = SourceTable(store)
         node = OperatorNode(node_name, logic.operator, stores=logic.stores)
         node.versioned = store.history_ms is not None
@@ -307,6 +320,7 @@ class KStream(Generic[K, V]):
         *,
         with_key: Literal[False] = False,
         joined: Joined[K, V, VO] | None = None,
+        on_expired_history: OnExpiredHistory = "null",
     ) -> KStream[K, VR]: ...
     @overload
     def join(
@@ -316,6 +330,7 @@ class KStream(Generic[K, V]):
         *,
         with_key: Literal[True],
         joined: Joined[K, V, VO] | None = None,
+        on_expired_history: OnExpiredHistory = "null",
     ) -> KStream[K, VR]: ...
     @overload
     def join(
@@ -346,6 +361,7 @@ class KStream(Generic[K, V]):
         windows: JoinWindows | None = None,
         stream_joined: StreamJoined[K, V, Any] | None = None,
         joined: Joined[K, V, Any] | None = None,
+        on_expired_history: OnExpiredHistory = "null",
         key_selector: KeyValueMapper[K, V, Any] | None = None,
         name: str | None = None,
     ) -> KStream[K, VR]:
@@ -358,8 +374,14 @@ class KStream(Generic[K, V]):
 
         Records without key or value are dropped. Both sides need equal partition counts; where keys may have changed
         they go through a repartition topic, named after ``stream_joined.name`` or ``joined.name``.
+
+        A versioned table is asked for the row of the record's own time. ``on_expired_history`` says what becomes of a
+        record from before the table's history retention (ms, judged by the newest record of its store) for which nobody
+        can tell whether there was a row. With ``"null"`` there was none: no result here, and one with ``None`` in
+        ``left_join``. With ``"drop"`` either join drops the record, with a warning, and counts it in
+        ``dropped-records-total``. A row that has not been replaced since is found in any case.
         """
-        options = _JoinOptions(joiner, with_key, windows, stream_joined, joined, key_selector, name)
+        options = _JoinOptions(joiner, with_key, windows, stream_joined, joined, key_selector, name, on_expired_history)
         return self._joined(other, options, left_outer=False, right_outer=False)
 
     @overload
@@ -390,6 +412,7 @@ class KStream(Generic[K, V]):
         *,
         with_key: Literal[False] = False,
         joined: Joined[K, V, VO] | None = None,
+        on_expired_history: OnExpiredHistory = "null",
     ) -> KStream[K, VR]: ...
     @overload
     def left_join(
@@ -399,6 +422,7 @@ class KStream(Generic[K, V]):
         *,
         with_key: Literal[True],
         joined: Joined[K, V, VO] | None = None,
+        on_expired_history: OnExpiredHistory = "null",
     ) -> KStream[K, VR]: ...
     @overload
     def left_join(
@@ -429,6 +453,7 @@ class KStream(Generic[K, V]):
         windows: JoinWindows | None = None,
         stream_joined: StreamJoined[K, V, Any] | None = None,
         joined: Joined[K, V, Any] | None = None,
+        on_expired_history: OnExpiredHistory = "null",
         key_selector: KeyValueMapper[K, V, Any] | None = None,
         name: str | None = None,
     ) -> KStream[K, VR]:
@@ -437,7 +462,7 @@ class KStream(Generic[K, V]):
         With another stream that is known, and so the result is given, when the window and its grace period have passed.
         Records without key are joined with ``None`` at once.
         """
-        options = _JoinOptions(joiner, with_key, windows, stream_joined, joined, key_selector, name)
+        options = _JoinOptions(joiner, with_key, windows, stream_joined, joined, key_selector, name, on_expired_history)
         return self._joined(other, options, left_outer=True, right_outer=False)
 
     @overload
@@ -517,6 +542,7 @@ class KStream(Generic[K, V]):
         joiner, with_key = options.joiner, options.with_key
         if isinstance(other, KStream):
             options.refuse("a stream", joined=options.joined, key_selector=options.key_selector, name=options.name)
+            options.refuse_history("a stream")
             if options.windows is None:
                 raise TypeError(
                     "a join of two streams needs windows, such as windows=JoinWindows(timedelta(minutes=5))"
@@ -538,12 +564,21 @@ class KStream(Generic[K, V]):
             options.refuse("a table", key_selector=options.key_selector, name=options.name)
             table = (other._place, other._logic)
             return KStream(
-                join_stream_with_table(self._place, table, joiner, options.joined, left=left_outer, with_key=with_key)
+                join_stream_with_table(
+                    self._place,
+                    table,
+                    joiner,
+                    options.joined,
+                    left=left_outer,
+                    with_key=with_key,
+                    on_expired_history=options.on_expired_history,
+                )
             )
         if isinstance(other, GlobalKTable):
             options.refuse(
                 "a global table", windows=options.windows, stream_joined=options.stream_joined, joined=options.joined
             )
+            options.refuse_history("a global table")
             if options.key_selector is None:
                 raise TypeError(
                     "a join with a global table needs key_selector=, a function of (key, value) that gives the key to "
@@ -607,6 +642,11 @@ class _JoinOptions(NamedTuple):
     joined: Joined[Any, Any, Any] | None
     key_selector: KeyValueMapper[Any, Any, Any] | None
     name: str | None
+    on_expired_history: OnExpiredHistory = "null"
+
+    def refuse_history(self, other_side: str) -> None:
+        """As ``refuse``, for ``on_expired_history`` unless it is what it is anyway."""
+        self.refuse(other_side, on_expired_history=None if self.on_expired_history == "null" else "drop")
 
     def refuse(self, other_side: str, **options: object) -> None:
         """Raises ``TypeError`` for an option that was given and says nothing about joins with such a side."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from pykstreams.core.types import StreamPartitioner
 from pykstreams.dsl.stream import Place
-from pykstreams.processors import Filter, PassThrough
+from pykstreams.processors import Filter, FilterNothing
 from pykstreams.serdes.base import Serde
 from pykstreams.topology.graph import Graph, RepartitionNode, RepartitionSettings
 from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
@@ -39,7 +39,7 @@ def repartition_node(
     if not _GENERATED.fullmatch(prefix):
         sink, null_keys, source = f"{topic}-sink", f"{topic}-filter", f"{topic}-source"
     settings = RepartitionSettings(topic, sink, source, key_serde, value_serde, partitioner, num_partitions)
-    return RepartitionNode(settings, null_keys, Filter(_has_key), PassThrough(), optimizable=optimizable)
+    return RepartitionNode(settings, null_keys, Filter(_has_key), FilterNothing(), optimizable=optimizable)
 
 
 def repartitioned_for_join(

@@ -28,7 +28,7 @@ from pykstreams.state.windows.suppliers import (
     PersistentWindowSupplier,
     WindowBytesStoreSupplier,
 )
-from pykstreams.topology.graph import JoinStep, OperatorNode, StreamStreamJoinNode
+from pykstreams.topology.graph import OperatorNode, Step, StreamStreamJoinNode
 
 _THIS, _OTHER = "KSTREAM-JOINTHIS-", "KSTREAM-JOINOTHER-"
 _OUTER_THIS, _OUTER_OTHER = "KSTREAM-OUTERTHIS-", "KSTREAM-OUTEROTHER-"
@@ -181,14 +181,12 @@ def join_streams(
     node = StreamStreamJoinNode(
         this_windowed=this_windowed,
         other_windowed=other_windowed,
-        this_join=JoinStep(
-            _named(name, this_suffix, this_generated), side(other_store, left=True), (other_store, *shared)
-        ),
-        other_join=JoinStep(
+        this_join=Step(_named(name, this_suffix, this_generated), side(other_store, left=True), (other_store, *shared)),
+        other_join=Step(
             _named(name, other_suffix, other_generated), side(this_store, left=False), (this_store, *shared)
         ),
-        merge=JoinStep(merge, PassThrough()),
-        self_join=JoinStep(merge, self_join, (this_store,)),
+        merge=Step(merge, PassThrough()),
+        self_join=Step(merge, self_join, (this_store,)),
         joins_null_keys=left_outer,
     )
     graph.add(node, this.node, other.node)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
+from pykstreams.core.errors import TopologyError
 from pykstreams.core.types import Duration, KeyValueMapper, duration_ms
 from pykstreams.dsl.options import Joined
 from pykstreams.dsl.repartitioning import repartitioned_for_join
@@ -15,6 +16,9 @@ from pykstreams.state.buffers.join_buffer import join_buffer
 from pykstreams.topology.graph import OperatorNode, is_versioned
 from pykstreams.topology.stores import GivenStore, StoreFactory
 
+OnExpiredHistory: TypeAlias = Literal["null", "drop"]
+"""What becomes of a record whose time is before the history of the table; see ``KStream.join``."""
+
 
 def join_stream_with_table(
     stream: Place,
@@ -24,6 +28,7 @@ def join_stream_with_table(
     *,
     left: bool,
     with_key: bool,
+    on_expired_history: OnExpiredHistory = "null",
 ) -> Place:
     """Adds the join, behind a repartition topic where keys may have changed, and gives the place of its results.
 
@@ -36,6 +41,7 @@ def join_stream_with_table(
     sources = stream.sources | table_place.sources
     graph.copartitioned.append(set(sources))
     name = graph.namer.named(options.name, "KSTREAM-LEFTJOIN-" if left else "KSTREAM-JOIN-")
+    drops_expired = _drops_expired(on_expired_history, name, table_place, table_logic)
     buffer = None
     if options.grace_period is not None:
         grace_ms = _grace(options.grace_period, name, table_place, table_logic)
@@ -49,7 +55,14 @@ def join_stream_with_table(
         if options.name is None:
             graph.implicit_names.add_store(buffer.name, logging=buffer.logging)
     view = table_logic.view()
-    operator = StreamTableJoin(view, joiner, left, with_key, buffer=None if buffer is None else buffer.name)
+    operator = StreamTableJoin(
+        view,
+        joiner,
+        left,
+        with_key,
+        buffer=None if buffer is None else buffer.name,
+        drops_expired=drops_expired,
+    )
     node = _added(stream, name, operator, view.stores, () if buffer is None else (GivenStore(buffer),))
     return Place(graph, node, name, options.key_serde or stream.key_serde, None, sources)
 
@@ -69,6 +82,21 @@ def _grace(grace: Duration, name: str, table: Place, logic: TableLogic) -> int:
             "history retention that is at least the grace period"
         )
     return grace_ms
+
+
+def _drops_expired(on_expired_history: OnExpiredHistory, name: str, table: Place, logic: TableLogic) -> bool:
+    """Whether records from before the history are dropped; ``TopologyError`` where the table has none."""
+    if on_expired_history not in get_args(OnExpiredHistory):
+        raise ValueError(f"on_expired_history of {name} is {on_expired_history!r}; expected 'null' or 'drop'")
+    if on_expired_history == "null":
+        return False
+    if logic.history_ms is None or not is_versioned(table.node):
+        raise TopologyError(
+            f"{name} has on_expired_history='drop' and joins {table.name}, which is not versioned: it is asked for the "
+            "row of the moment, and no history can expire. Leave on_expired_history away, or keep the table in a "
+            "versioned store"
+        )
+    return True
 
 
 def join_stream_with_global_table(

@@ -47,6 +47,16 @@ class _JoinOptions:
     foreign_keys_extractor: Callable[[Any], Iterable[Any]] | None = None
     mapper: KeyValueMapper[Any, Any, Any] | None = None
     selector: KeyValueMapper[Any, Any, Any] | None = None
+    complete_history: bool = False
+
+    def check_history(self) -> None:
+        """``TypeError`` where the history of a join is to be complete that is not one by the keys of both tables."""
+        others = self.foreign_key_extractor, self.foreign_keys_extractor, self.mapper, self.selector
+        if self.complete_history and any(other is not None for other in others):
+            raise TypeError(
+                "complete_history was given beside foreign_key_extractor, foreign_keys_extractor, or mapper and "
+                "selector; only a join by the keys of both tables can correct its older results, leave it out"
+            )
 
     def mapper_and_selector(self) -> MapperAndSelector | None:
         """What makes it a non-key join; ``None`` for one that is none."""
@@ -86,6 +96,7 @@ class TableJoins(Generic[K, V]):
         other: KTable[K, VO],
         joiner: ValueJoiner[V, VO, VR],
         *,
+        complete_history: bool = False,
         materialized: Materialized[K, VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[K, VR]: ...
@@ -145,6 +156,7 @@ class TableJoins(Generic[K, V]):
         table_joined: TableJoined[Any, Any] | None = None,
         mapper: KeyValueMapper[K, V, Any] | None = None,
         selector: KeyValueMapper[K, Any, Any] | None = None,
+        complete_history: bool = False,
         materialized: Materialized[Any, VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[Any, VR]:
@@ -152,6 +164,15 @@ class TableJoins(Generic[K, V]):
 
         A change of either table gives a change of the join, with the larger timestamp of the two rows. Both tables get
         a store if they have none to be read from, and their topics must have equal partition counts.
+
+        Where a table is versioned, changes that are older than the newest of their row give nothing, and so an older
+        result may have become wrong. With ``complete_history`` each change gives a result for every version that the
+        other table had while the change was valid, and deletions where there is none any more. Both tables must be
+        versioned, and ``materialized`` name a versioned store: as of any time it then has what a relational join of
+        both histories has, as far as all three stores go back (see their history retention in ms). A result has the
+        larger timestamp of the two rows, or the time at which one of them was deleted; one that began before the oldest
+        time that can be kept or told gets that time instead. Changes that are too late are dropped and counted. What is
+        handed on may be older than the newest of its row, so that a topic of it must be read as a versioned table.
 
         With ``foreign_key_extractor(value)``, or ``(key, value)`` if ``extractor_with_key``, each row is joined with
         the other table's row of that key; ``None`` joins with nothing. The result has the keys of this table. The
@@ -179,6 +200,7 @@ class TableJoins(Generic[K, V]):
             foreign_keys_extractor,
             mapper,
             selector,
+            complete_history,
         )
         return self._joined(other, joiner, options, left_is_optional=False, right_is_optional=False)
 
@@ -188,6 +210,7 @@ class TableJoins(Generic[K, V]):
         other: KTable[K, VO],
         joiner: Callable[[V, VO | None], VR],
         *,
+        complete_history: bool = False,
         materialized: Materialized[K, VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[K, VR]: ...
@@ -247,6 +270,7 @@ class TableJoins(Generic[K, V]):
         table_joined: TableJoined[Any, Any] | None = None,
         mapper: KeyValueMapper[K, V, Any] | None = None,
         selector: KeyValueMapper[K, Any, Any] | None = None,
+        complete_history: bool = False,
         materialized: Materialized[Any, VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[Any, VR]:
@@ -267,6 +291,7 @@ class TableJoins(Generic[K, V]):
             foreign_keys_extractor,
             mapper,
             selector,
+            complete_history,
         )
         return self._joined(other, joiner, options, left_is_optional=False, right_is_optional=True)
 
@@ -322,6 +347,7 @@ class TableJoins(Generic[K, V]):
         other: KTable[K, VO],
         joiner: Callable[[V | None, VO | None], VR],
         *,
+        complete_history: bool = False,
         materialized: Materialized[K, VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[K, VR]: ...
@@ -367,6 +393,7 @@ class TableJoins(Generic[K, V]):
         extractor_with_key: bool = False,
         mapper: KeyValueMapper[K, V, Any] | None = None,
         selector: KeyValueMapper[Any, Any, Any] | None = None,
+        complete_history: bool = False,
         materialized: Materialized[Any, VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[Any, VR]:
@@ -381,7 +408,13 @@ class TableJoins(Generic[K, V]):
         those of the other table ``selector(None, other key)``.
         """
         options = _JoinOptions(
-            materialized, name, foreign_key_extractor, extractor_with_key, mapper=mapper, selector=selector
+            materialized,
+            name,
+            foreign_key_extractor,
+            extractor_with_key,
+            mapper=mapper,
+            selector=selector,
+            complete_history=complete_history,
         )
         return self._joined(other, joiner, options, left_is_optional=True, right_is_optional=True)
 
@@ -477,6 +510,7 @@ class TableJoins(Generic[K, V]):
         """Adds a join of the kind that the options ask for."""
         self._check_table(other)
         this, that = (self._place, self._logic), (other._place, other._logic)
+        options.check_history()
         materialized, name = options.materialized, options.name
         mapped = options.mapper_and_selector()
         if mapped is not None:
@@ -503,6 +537,7 @@ class TableJoins(Generic[K, V]):
                 name,
                 left_is_optional=left_is_optional,
                 right_is_optional=right_is_optional,
+                complete_history=options.complete_history,
             )
         elif left_is_optional:
             joined = join_on_foreign_key_outer(

@@ -86,8 +86,26 @@ class StreamSourceNode(GraphNode):
         _add_source(topology, self.name, self.settings, self.pattern or self.topics)
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One of several processors of a node, with the stores that it brings."""
+
+    name: str
+    operator: Supplier
+    stores: tuple[StoreFactory, ...] = ()
+
+    def write(self, topology: Topology, *parents: str) -> None:
+        topology.add_processor(self.name, self.operator, *parents)
+        for store in self.stores:
+            topology.add_state_store(store, self.name)
+
+
 class TableSourceNode(GraphNode):
-    """Reads a topic as a table; ``stores`` is empty while nothing needs the table kept."""
+    """Reads a topic as a table; ``stores`` is empty while nothing needs the table kept.
+
+    With a step for ``reordering`` the table differs from its topic by what waits and what came too late, so the topic
+    never serves as its changelog.
+    """
 
     def __init__(
         self,
@@ -97,6 +115,7 @@ class TableSourceNode(GraphNode):
         settings: SourceSettings,
         operator: Callable[[], Supplier],
         stores: Callable[[], tuple[StoreFactory, ...]],
+        reordering: Step | None = None,
     ) -> None:
         super().__init__(name)
         self.source_name = source_name
@@ -104,14 +123,19 @@ class TableSourceNode(GraphNode):
         self.settings = settings
         self.operator = operator
         self.stores = stores
+        self.reordering = reordering
         self.reuses_topic = False
 
     def write(self, topology: Topology) -> None:
         _add_source(topology, self.source_name, self.settings, (self.topic,))
-        topology.add_processor(self.name, self.operator(), self.source_name)
+        above, reordering = self.source_name, self.reordering
+        if reordering is not None:
+            reordering.write(topology, above)
+            above = reordering.name
+        topology.add_processor(self.name, self.operator(), above)
         for store in self.stores():
             topology.add_state_store(store, self.name)
-            if self.reuses_topic:
+            if self.reuses_topic and reordering is None:
                 topology.reuse_topic_as_changelog(store.name, self.topic)
 
 
@@ -241,20 +265,6 @@ class PlainRepartitionNode(GraphNode):
         write_topic_between(topology, self.settings, self.parent_names)
 
 
-@dataclass(frozen=True, slots=True)
-class JoinStep:
-    """One processor of a stream-stream join, with the stores that it brings."""
-
-    name: str
-    operator: Supplier
-    stores: tuple[StoreFactory, ...] = ()
-
-    def write(self, topology: Topology, *parents: str) -> None:
-        topology.add_processor(self.name, self.operator, *parents)
-        for store in self.stores:
-            topology.add_state_store(store, self.name)
-
-
 class StreamStreamJoinNode(GraphNode):
     """Joins two streams behind the nodes that keep the records of each side, and merges the results of both sides.
 
@@ -267,10 +277,10 @@ class StreamStreamJoinNode(GraphNode):
         *,
         this_windowed: str,
         other_windowed: str,
-        this_join: JoinStep,
-        other_join: JoinStep,
-        merge: JoinStep,
-        self_join: JoinStep,
+        this_join: Step,
+        other_join: Step,
+        merge: Step,
+        self_join: Step,
         joins_null_keys: bool,
     ) -> None:
         super().__init__(merge.name)

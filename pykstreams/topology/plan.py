@@ -94,6 +94,14 @@ class SubtopologyPlan:
     """Topics that need equal partition counts."""
 
     @property
+    def takes_back(self) -> bool:
+        """Whether an operator sends deletions for what a row was before, which its table alone knows."""
+        return any(
+            isinstance(node, ProcessorNode) and getattr(node.supplier, "takes_back", False)
+            for node in self.nodes.values()
+        )
+
+    @property
     def sources(self) -> tuple[SourceNode, ...]:
         return tuple(node for node in self.nodes.values() if isinstance(node, SourceNode))
 

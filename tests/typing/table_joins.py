@@ -25,6 +25,7 @@ def label(amount: int, customer: Customer | None) -> str:
 def streams(orders: KStream[str, int], customers: KTable[str, Customer]) -> None:
     assert_type(orders.join(customers, lambda amount, customer: (amount, customer.name)), KStream[str, tuple[int, str]])
     assert_type(orders.left_join(customers, label), KStream[str, str])
+    assert_type(orders.left_join(customers, label, on_expired_history="drop"), KStream[str, str])
     keyed = orders.join(customers, lambda key, amount, customer: {key: amount}, with_key=True)
     assert_type(keyed, KStream[str, dict[str, int]])
     orders.join(customers, label, joined=Joined(key_serde=Serdes.string(), value_serde=Serdes.long(), name="labelled"))
@@ -37,6 +38,8 @@ def tables(amounts: KTable[str, int], customers: KTable[str, Customer]) -> None:
     assert_type(either, KTable[str, bool])
     stored = Materialized[str, str]("labelled", value_serde=Serdes.string())
     assert_type(amounts.left_join(customers, label, materialized=stored), KTable[str, str])
+    complete = amounts.left_join(customers, label, complete_history=True, materialized=stored)
+    assert_type(complete, KTable[str, str])
 
 
 def foreign_keys(orders: KTable[int, str], customers: KTable[str, Customer]) -> None:

@@ -248,12 +248,6 @@ def test_asking_for_a_known_key_that_was_not_set_says_so() -> None:
     assert str(caught.value) == "setting 'app.region' is not set"
 
 
-def test_a_warning_says_that_standby_copies_are_not_kept(caplog: pytest.LogCaptureFixture) -> None:
-    StreamsConfig(num_standby_replicas=1)
-
-    assert "num.standby.replicas=1 has no effect" in caplog.text
-
-
 def test_the_interval_between_looks_for_closed_windows_may_be_set_by_its_internal_name() -> None:
     config = StreamsConfig({EMIT_INTERVAL_OF_JOINS: "250"})
 

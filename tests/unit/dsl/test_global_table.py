@@ -71,8 +71,7 @@ def test_materialized_without_a_name_is_refused(builder: StreamsBuilder) -> None
 
 
 def test_versioned_store_is_refused(builder: StreamsBuilder) -> None:
-    supplier = Stores.in_memory_key_value_store("rows")
-    object.__setattr__(supplier, "history_retention_ms", 5)
+    supplier = Stores.persistent_versioned_key_value_store("rows", 5)
 
     with pytest.raises(TopologyError, match="global table of 'one' is given the versioned store 'rows'; it cannot be"):
         builder.global_table("one", materialized=Materialized(supplier))

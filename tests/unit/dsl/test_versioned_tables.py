@@ -236,7 +236,7 @@ def test_an_aggregate_can_be_versioned() -> None:
             topic.pipe_input("k", value, timestamp=time)
         store = driver.get_versioned_key_value_store("sums")
         assert store is not None
-        with store.history("k") as records:
+        with store.get("k", None, None) as records:
             found = [(record.value, record.timestamp) for record in records]
 
     assert found == [("a+b+c", 20), ("a", 10)]
