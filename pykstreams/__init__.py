@@ -95,6 +95,8 @@ from pykstreams.dsl.options import (
 from pykstreams.dsl.session_windowed import SessionWindowedKStream
 from pykstreams.dsl.suppression import BufferConfig, BufferFullStrategy, Suppressed
 from pykstreams.dsl.windowed import TimeWindowedKStream
+from pykstreams.runtime.queries.metadata import HostInfo, KeyQueryMetadata, StreamsMetadata
+from pykstreams.runtime.queries.store_types import QueryableStoreType, QueryableStoreTypes
 from pykstreams.runtime.state import State
 from pykstreams.runtime.streams import KafkaStreams
 from pykstreams.serdes import Serdes
@@ -132,6 +134,7 @@ __all__ = [
     "FixedKeyRecord",
     "GlobalKTable",
     "Grouped",
+    "HostInfo",
     "InternalTopic",
     "JoinWindows",
     "Joined",
@@ -140,6 +143,7 @@ __all__ = [
     "KStream",
     "KTable",
     "KafkaStreams",
+    "KeyQueryMetadata",
     "KeyValue",
     "LogAndContinueExceptionHandler",
     "LogAndContinueProcessingExceptionHandler",
@@ -159,6 +163,8 @@ __all__ = [
     "ProducerRecord",
     "ProductionExceptionHandler",
     "PunctuationType",
+    "QueryableStoreType",
+    "QueryableStoreTypes",
     "Record",
     "RecordContext",
     "RecordMetadata",
@@ -177,6 +183,7 @@ __all__ = [
     "StreamsBuilder",
     "StreamsConfig",
     "StreamsError",
+    "StreamsMetadata",
     "Suppressed",
     "TableJoined",
     "TaskId",

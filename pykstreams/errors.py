@@ -1,6 +1,7 @@
 """Every error that pykstreams raises; the tree is drawn in ``pykstreams.core.errors``."""
 
 from pykstreams.core.errors import (
+    BootstrapError,
     ClusterError,
     ConfigError,
     InternalTopicsAlreadySetupError,
@@ -47,6 +48,7 @@ from pykstreams.core.handlers import (
 )
 
 __all__ = [
+    "BootstrapError",
     "ClusterError",
     "ConfigError",
     "DefaultProductionExceptionHandler",

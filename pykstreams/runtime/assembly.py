@@ -2,14 +2,16 @@
 
 Client ids are those of Kafka Streams (``ClientUtils``, 4.3.1): ``<client.id>-StreamThread-<n>`` with ``-consumer``,
 ``-restore-consumer`` and ``-producer`` behind it, and ``<client.id>-admin``. The member of the group is a client of its
-own and adds ``-membership``.
+own and adds ``-membership``, and the id of its instance where that is not in front of it.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pykstreams.core.clock import Clock
@@ -17,28 +19,45 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.bootstrap import Bootstrap, GroupStart, TaskBase
 from pykstreams.runtime.changelog_watch import ChangelogWatch
+from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.commit import RECOMMIT_INTERVAL_MS, CommitSteps, Deliveries
 from pykstreams.runtime.global_state import GlobalState
 from pykstreams.runtime.global_thread import GlobalThread
-from pykstreams.runtime.kafka import DataConsumer, GroupConsumer, KafkaClientSupplier, RestoreConsumer, WorkerProducer
+from pykstreams.runtime.kafka import (
+    DataConsumer,
+    GroupConsumer,
+    KafkaClientSupplier,
+    RestoreConsumer,
+    WorkerProducer,
+    partition_for_key,
+)
 from pykstreams.runtime.kafka_admin import ClusterAdmin
 from pykstreams.runtime.membership import Offsets
+from pykstreams.runtime.membership.group_view import TaskTopicGroup
 from pykstreams.runtime.membership.task_topics import TaskTopicMembership
 from pykstreams.runtime.output import WorkerOutput
 from pykstreams.runtime.partition_counts import PartitionCounts
 from pykstreams.runtime.purge import RepartitionPurge
-from pykstreams.runtime.restore import Listeners, Restorer, StateRestoreListener
+from pykstreams.runtime.restore import Listeners, OffsetReader, Restorer, StateRestoreListener
 from pykstreams.runtime.restore_progress import restore_progress
+from pykstreams.runtime.shadow import Nowhere, Shadow, ShadowParts
+from pykstreams.runtime.standby_placement import member_client_id
+from pykstreams.runtime.standby_tasks import StandbyTasks
 from pykstreams.runtime.start_offsets import StartOffsets
 from pykstreams.runtime.state_updater import StateUpdater
+from pykstreams.runtime.swap_output import SwapOutput
+from pykstreams.runtime.swaps import Swaps
 from pykstreams.runtime.task import Task
 from pykstreams.runtime.task_manager import TaskManager
 from pykstreams.runtime.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.runtime.worker import Worker, WorkerParts
 from pykstreams.state.caching import RecordCache
 from pykstreams.state.directory import StateDirectory
-from pykstreams.topology.plan import TopologyPlan
+from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +73,30 @@ class Application:
     metrics: StreamsMetrics
     client_id: str
     process_id: str
+    instance: str
+    """The id of the state directory, which several processes may share."""
     embedded: bool
+    base: TaskBase
     recommit_interval_ms: int = RECOMMIT_INTERVAL_MS
+
+
+def start_group(app: Application, layout: TopicLayout, bootstrap: Bootstrap, *, reset: bool) -> None:
+    """Lets the group begin at the offsets of a bootstrap, unless it has begun there before."""
+    bootstrap.check_tasks(layout)
+    policy = StartOffsets(app.plan, _reset_policy(app.config), app.admin.offsets_at, app.clock)
+    group = GroupConsumer.open(app.supplier, app.config, f"{app.client_id}-bootstrap")
+    try:
+        GroupStart(
+            bootstrap,
+            app.plan,
+            layout,
+            group=group,
+            offsets=app.admin,
+            policy=lambda place: policy.start(place, because="is not in the bootstrap"),
+            clock=app.clock,
+        ).settle(reset=reset)
+    finally:
+        group.close(leave=True)
 
 
 def build_global_thread(
@@ -88,6 +129,61 @@ def build_global_thread(
     )
 
 
+def build_standbys(app: Application, layout: TopicLayout, *, directory: StateDirectory) -> StandbyTasks | None:
+    """Makes what keeps copies of tasks of other instances, if that is wanted and there is anything to keep."""
+    config, clock = app.config, app.clock
+    parts = {part.id: part for part in app.plan.subtopologies}
+    stateful = {task_id: places for task_id, places in layout.inputs.items() if parts[task_id.subtopology].changelogs}
+    if not config.num_standby_replicas or not stateful:
+        return None
+    if app.embedded:
+        log.warning("an embedded cluster does not tell who is in a group, so num.standby.replicas has no effect there")
+        return None
+
+    def make_task(task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets) -> Task:
+        return Task(
+            task_id,
+            parts[task_id.subtopology],
+            sorted(inputs),
+            config=config,
+            clock=clock,
+            collector=RecordCollector(
+                Nowhere(),
+                config=config,
+                metrics=StreamsMetrics(),
+                partition_count=layout.partitions.__getitem__,
+                partition_for_key=partition_for_key,
+                takes_time_zero=False,
+            ),
+            cache=RecordCache(0),
+            directory=directory.task_dir(task_id),
+            metrics=StreamsMetrics(),
+            make_ready=lambda: app.base.make_ready(task_id, committed, directory),
+        )
+
+    def restorer(offsets: OffsetReader) -> tuple[Restorer, Callable[[], None]]:
+        consumer = _changelog_consumer(app, f"{app.client_id}-standby-restore-consumer")
+        return Restorer(consumer, offsets, StateRestoreListener(), log_level=logging.DEBUG), consumer.close
+
+    return StandbyTasks(
+        f"{app.client_id}-StandbyTasks",
+        instance=app.instance,
+        replicas=config.num_standby_replicas,
+        stateful=stateful,
+        group=TaskTopicGroup(
+            config.application_id,
+            list(parts),
+            app.admin,
+            lambda: GroupConsumer.open(app.supplier, config, f"{app.client_id}-standby-offsets"),
+        ),
+        make_task=make_task,
+        restorer=restorer,
+        offsets=app.admin,
+        directory=directory,
+        clock=clock,
+    )
+
+
 def build_worker(
     app: Application,
     number: int,
@@ -97,19 +193,20 @@ def build_worker(
     listener: StateRestoreListener | None,
     on_running: Callable[[bool], None],
     global_stores: Mapping[str, Any],
+    standbys: StandbyTasks | None,
 ) -> Worker:
     """Makes the clients and the parts of one worker thread; nothing runs yet."""
     config, clock, plan = app.config, app.clock, app.plan
     name = f"{app.client_id}-StreamThread-{number}"
     membership = TaskTopicMembership(
-        GroupConsumer.open(app.supplier, config, f"{name}-membership"), config.application_id
+        GroupConsumer.open(app.supplier, config, member_client_id(name, app.instance)), config.application_id
     )
     reader = DataConsumer.open(app.supplier, config, f"{name}-consumer")
     purge = _purge(app)
     output = WorkerOutput(
         config=config,
         metrics=app.metrics,
-        partition_count=PartitionCounts(app.admin.partition_counts, clock, config.metadata_max_age_ms).of,
+        partition_counts=PartitionCounts(app.admin.partition_counts, clock, config.metadata_max_age_ms),
         make_producer=lambda: WorkerProducer.open(
             app.supplier,
             config,
@@ -126,13 +223,14 @@ def build_worker(
         clock=clock,
         task_timeout_ms=config.task_timeout_ms,
         cleanup_delay_ms=config.state_cleanup_delay_ms,
+        copies=standbys,
     )
     start_offsets = StartOffsets(plan, _reset_policy(config), app.admin.offsets_at, clock)
     cache = _cache(app)
     parts = {part.id: part for part in plan.subtopologies}
     woken = threading.Event()
 
-    def make_task(task_id: TaskId, inputs: frozenset[TopicPartition]) -> Task:
+    def make_task(task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets) -> Task:
         return Task(
             task_id,
             parts[task_id.subtopology],
@@ -147,6 +245,7 @@ def build_worker(
             global_stores=global_stores,
             wake=woken.set,
             end_offsets=None if config.exactly_once else app.admin.end_offsets,
+            make_ready=lambda: app.base.make_ready(task_id, committed, directory),
         )
 
     tasks = TaskManager(
@@ -157,14 +256,94 @@ def build_worker(
         start_offsets=start_offsets,
         make_task=make_task,
         before_start=lambda: output.commits.before_processing(),
+        marks_beginnings=not config.exactly_once,
     )
+    swaps = None
+    if not app.embedded:
+        swaps = _swaps(app, name, number, tasks, updater, membership, directory, global_stores)
     return Worker(
         name,
-        WorkerParts(membership, reader, updater, output, tasks, purge, start_offsets, app.topics.prepare, woken),
+        WorkerParts(membership, reader, updater, output, tasks, purge, start_offsets, app.topics.prepare, woken, swaps),
         subtopologies=list(parts),
         config=config,
         clock=clock,
         on_running=on_running,
+    )
+
+
+def _swaps(
+    app: Application,
+    name: str,
+    number: int,
+    tasks: TaskManager,
+    updater: StateUpdater,
+    membership: TaskTopicMembership,
+    directory: StateDirectory,
+    global_stores: Mapping[str, Any],
+) -> Swaps:
+    """What swaps the tasks of a worker for the state of a bootstrap; its clients are made when they are needed."""
+    config = app.config
+    counts = PartitionCounts(app.admin.partition_counts, app.clock, config.metadata_max_age_ms)
+
+    def collector(producer: Any) -> RecordCollector:
+        return RecordCollector(
+            producer,
+            config=config,
+            metrics=StreamsMetrics(),
+            partition_count=counts.of,
+            partition_for_key=partition_for_key,
+            takes_time_zero=False,
+        )
+
+    output = SwapOutput(
+        lambda: WorkerProducer.open_for_one_transaction(
+            app.supplier,
+            config,
+            f"{name}-swap-producer",
+            transactional_id=f"{config.application_id}-{app.process_id}-{number}-swap",
+        ),
+        lambda producer: collector(producer.raw),
+    )
+
+    def make_task(
+        task_id: TaskId,
+        plan: SubtopologyPlan,
+        inputs: Collection[TopicPartition],
+        folder: Path,
+        lag: Callable[[TopicPartition], int],
+        wake: Callable[[], None],
+    ) -> Task:
+        return Task(
+            task_id,
+            plan,
+            inputs,
+            config=config.replace({"max.task.idle.ms": 0}),
+            clock=app.clock,
+            collector=collector(Nowhere()),
+            cache=_cache(app),
+            directory=folder,
+            metrics=StreamsMetrics(),
+            lag=lag,
+            wake=wake,
+            global_stores=global_stores,
+        )
+
+    parts = ShadowParts(
+        {part.id: part for part in app.plan.subtopologies},
+        make_task,
+        lambda: RestoreConsumer.open_inputs(app.supplier, config, f"{name}-swap-consumer"),
+        app.admin,
+        output,
+        directory.task_dir,
+    )
+    return Swaps(
+        name,
+        tasks=tasks,
+        updater=updater,
+        membership=membership,
+        output=output,
+        make_shadow=lambda task, committed, generation: Shadow(task, committed, generation, parts),
+        clock=app.clock,
     )
 
 
@@ -209,8 +388,15 @@ def _steps(
 def _restorer(
     app: Application, name: str, listener: StateRestoreListener | None
 ) -> tuple[Restorer, Callable[[], None]]:
-    consumer = RestoreConsumer.open(app.supplier, app.config, f"{name}-restore-consumer")
+    consumer = _changelog_consumer(app, f"{name}-restore-consumer")
     return Restorer(consumer, app.admin, _with_progress(app.clock, listener)), consumer.close
+
+
+def _changelog_consumer(app: Application, client_id: str) -> RestoreConsumer:
+    # swaps of state write transactions to changelogs, whatever the guarantee is; input topics, where they serve as
+    # changelogs, are read as the tasks read them
+    reused = any(part.reused_changelogs for part in app.plan.subtopologies)
+    return RestoreConsumer.open(app.supplier, app.config, client_id, only_committed=not (reused or app.embedded))
 
 
 def _with_progress(clock: Clock, listener: StateRestoreListener | None) -> StateRestoreListener:

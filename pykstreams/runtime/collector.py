@@ -24,6 +24,7 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import ProducerRecord
 from pykstreams.core.types import Headers
 from pykstreams.runtime.changelog_watch import ChangelogWatch
+from pykstreams.runtime.held_changelogs import MOST_HELD, HeldChangelogs
 from pykstreams.state.store import ChangelogWriter
 
 logger = logging.getLogger(__name__)
@@ -100,6 +101,7 @@ class RecordCollector:
     :param one_record_at_a_time: whether this is the way out of a test driver that follows Kafka's: each input record is
         worked off, through all topics, before the next one, and partitions are taken that a topic does not have.
     :param changelogs: watches what is written to changelogs; for embedded clusters.
+    :param holds_changelogs: whether changelogs that ask for it stay behind what is sent to other topics.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class RecordCollector:
         takes_time_zero: bool = True,
         one_record_at_a_time: bool = False,
         changelogs: ChangelogWatch | None = None,
+        holds_changelogs: bool = False,
     ) -> None:
         self.produce = producer.produce
         self.partition_for_key = partition_for_key
@@ -120,10 +123,11 @@ class RecordCollector:
         self._takes_time_zero = takes_time_zero
         self._said_time_zero = False
         self._changelogs = changelogs
+        self._held = HeldChangelogs() if holds_changelogs else None
         self._producer = producer
         self._handler = config.production_exception_handler
         self._metrics = metrics
-        self._partition_count = partition_count
+        self.partition_count = partition_count
         self._writers: dict[tuple[str | None, int], dict[TaskId, str]] = {}
         self._error: StreamsError | None = None
 
@@ -135,6 +139,8 @@ class RecordCollector:
         """Removes what was registered for a task that closes."""
         for writers in list(self._writers.values()):  # tasks close on the state updater's thread; others register
             writers.pop(task_id, None)
+        if self._held is not None:
+            self._held.forget(task_id)
 
     def time_zero(self) -> int:
         """What is sent in place of the timestamp 0: 1 where the producer would send the current time; says so once."""
@@ -147,22 +153,25 @@ class RecordCollector:
 
     def partitions_of(self, topic: str, node: str) -> int:
         """The number of partitions of a topic; ``StreamsError`` when it does not exist."""
-        count = self._partition_count(topic)
+        count = self.partition_count(topic)
         if count < 1:
             raise StreamsError(
                 f"topic {topic!r}, to which {node} writes with a partitioner, does not exist; create it first"
             )
         return count
 
-    def changelog_writer(self, task_id: TaskId, store: str, topic: str, partition: int) -> ChangelogWriter:
+    def changelog_writer(
+        self, task_id: TaskId, store: str, topic: str, partition: int, *, stays_behind: bool = False
+    ) -> ChangelogWriter:
         """Gives the callable by which a store writes to its changelog.
 
-        A timestamp of ``None`` leaves the time to the producer.
+        A timestamp of ``None`` leaves the time to the producer. One that ``stays_behind`` is sent when all has been
+        taken that was sent before: at a commit, or earlier where much waits.
         """
         self.register(task_id, store, topic, partition)
         produce, wait, time_zero = self.produce, self.produce_when_there_is_room, self.time_zero
 
-        def write(key: bytes, value: bytes | None, timestamp: int | None, headers: Headers) -> None:
+        def send_at_once(key: bytes, value: bytes | None, timestamp: int | None, headers: Headers) -> None:
             if timestamp is None:
                 self.send(ProducerRecord(topic, key, value, partition, None, headers))
                 return
@@ -172,6 +181,9 @@ class RecordCollector:
             except BufferError:
                 wait(topic, value, key, partition, timestamp, headers)
 
+        write: ChangelogWriter = send_at_once
+        if stays_behind and self._held is not None:
+            write = self._held.writer(task_id, topic, partition)
         return write if self._changelogs is None else self._changelogs.watched(topic, partition, write)
 
     def send(self, record: ProducerRecord) -> None:
@@ -231,13 +243,23 @@ class RecordCollector:
         self._failed(error, record)
 
     def poll(self) -> None:
-        """Runs callbacks that are due, without waiting."""
+        """Runs callbacks that are due; waits only where too much is held. Call it between records."""
         self._producer.poll(0)
+        if self._held is not None and len(self._held) >= MOST_HELD:
+            self._let_go(self._held)
 
     def flush(self) -> None:
         """Waits until every record was taken, or given up; raises the error that is kept."""
+        if self._held:
+            self._let_go(self._held)
         self._producer.flush()
         self.check()
+
+    def _let_go(self, held: HeldChangelogs) -> None:
+        self._producer.flush()
+        self.check()
+        for record in held.take():
+            self.produce_when_there_is_room(*record)
 
     def check(self) -> None:
         """Raises the error that is kept."""

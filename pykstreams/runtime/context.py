@@ -303,7 +303,9 @@ class TaskStoreContext:
         if topic is None or topic not in self._plan.changelog_topics:
             return None
         task = self._task
-        return task.collector.changelog_writer(task.task_id, store_name, topic, task.task_id.partition)
+        return task.collector.changelog_writer(
+            task.task_id, store_name, topic, task.task_id.partition, stays_behind=self._plan.takes_back
+        )
 
     def changelog_topic(self, store_name: str) -> str:
         """The name of a store's changelog, also where it has none: serdes are told it as their topic."""

@@ -15,6 +15,7 @@ from typing import Any
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import (
     ProcessingError,
+    SerdeError,
     StreamsError,
     TaskCorruptedError,
     TaskMigratedError,
@@ -98,7 +99,7 @@ class Failures:
         if self._resumes("processing", self._processing, context, record, error):
             self._dropped.count()
             return
-        if isinstance(error, StreamsError) and origin_of(error) is None:
+        if isinstance(error, StreamsError) and not isinstance(error, SerdeError) and origin_of(error) is None:
             said = str(error)  # our own, a sink's for instance: it tells the place and the cure
         else:
             said = f"{self._told(node, context, error)}; key={_shown(key)}, value={_shown(value)}; {_CORRECT_IT}"

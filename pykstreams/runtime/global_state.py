@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
-from typing import Any
+from threading import RLock
+from typing import Any, TypeVar
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
@@ -40,11 +40,14 @@ from pykstreams.runtime.global_context import (
 from pykstreams.runtime.punctuation import PunctuationQueue
 from pykstreams.runtime.restore import changelog_columns
 from pykstreams.state.caching import RecordCache
+from pykstreams.state.queries.position import Position, PositionOf
 from pykstreams.state.shared import ReadOnlyStore, SharedStore
 from pykstreams.state.store import TaskStore
 from pykstreams.topology.plan import GlobalStorePlan
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,9 @@ class GlobalState:
     ) -> None:
         self._plans = plans
         self._cache = cache
-        self._lock = Lock()  # one for all stores, since one cache may evict from each of them
+        # One for all stores, since one cache may evict from each of them; it may be taken again, by an iterator that is
+        # collected as garbage while it is held.
+        self._lock = RLock()
         self._directory = directory
         current = CurrentRecord(describe_record)
         counter = metrics.counter("dropped-records-total", "stream-task-metrics", task_id=str(GLOBAL_TASK))
@@ -120,6 +125,16 @@ class GlobalState:
     def views(self) -> Mapping[str, Any]:
         """The stores by name, for tasks: they cannot be written."""
         return self._views
+
+    def read(self, action: Callable[[], T]) -> T:
+        """Runs a read of a store while nobody else uses it."""
+        with self._lock:
+            return action()
+
+    def readable(self, name: str) -> TaskStore | None:
+        """A store for whoever reads it by ``read``; ``None`` while it is not open."""
+        store = self._stores.get(name)
+        return store if store is not None and store.is_open else None
 
     def store_of(self, topic: str) -> str:
         """The name of the store that a topic feeds."""
@@ -213,7 +228,8 @@ class GlobalState:
         closing = [callback for callbacks in self._state.close_callbacks.values() for callback in callbacks]
         for close in (*closing, *(store.close for store in self._stores.values())):
             try:
-                close()
+                with self._lock:  # somebody may be reading
+                    close()
             except Exception as error:
                 errors.append(error)
         for done in (self._state.close_callbacks, self._state.init_callbacks, self._state.stores):
@@ -257,6 +273,7 @@ class GlobalState:
     def _open_store(self, plan: GlobalStorePlan) -> None:
         store = plan.store.build()
         self._stores[store.name] = store
+        store.told_by(self._position_of(plan.topic))
         store.init(GlobalStoreContext(self._state, {store.name: plan.topic}, self._cache))
         self._state.stores[store.name] = SharedStore(store.face, self._lock)
         self._views[store.name] = ReadOnlyStore(store.face, self._lock, plan.topic)
@@ -297,6 +314,16 @@ class GlobalState:
                     callback()
                 except Exception as error:
                     raise StreamsError(f"init of {name}, which feeds a global store, failed: {error!r}") from error
+
+    def _position_of(self, topic: str) -> PositionOf:
+        def position(*, below_cache: bool = False) -> Position:
+            found = Position()
+            for place, offset in self.offsets.copy().items():
+                if place.topic == topic and offset:
+                    found.with_component(topic, place.partition, offset - 1)
+            return found
+
+        return position
 
     @staticmethod
     def _delete(folder: Path) -> None:

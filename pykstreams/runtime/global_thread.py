@@ -20,6 +20,7 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.global_state import GlobalState
 from pykstreams.runtime.kafka import RestoreBatch
+from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.runtime.restore import COMMIT_EVERY, OffsetReader, StateRestoreListener
 
 log = logging.getLogger(__name__)
@@ -90,6 +91,13 @@ class GlobalThread:
     def views(self) -> Mapping[str, object]:
         """The stores by name, as tasks may see them."""
         return self._state.views
+
+    def readable(self, name: str) -> LocalStore | None:
+        """A global store, for those who are no task; ``None`` before it was read to the end of its topic."""
+        if not self._ready.is_set():
+            return None
+        state = self._state
+        return LocalStore(name, f"global store {name!r}", state.read, lambda: state.readable(name))
 
     @property
     def is_current(self) -> bool:

@@ -51,6 +51,7 @@ RESTORE_QUEUE = 20_000
 """Messages of a changelog that the client fetches ahead; with its own 100 000 restoring took a tenth more CPU."""
 
 _TRANSACTION_ATTEMPTS = 5
+_ONE_TRANSACTION_MS = 60_000
 _LOOK_UP_S = 1.0
 _LIBRDKAFKA_LOG = logging.getLogger("pykstreams.librdkafka")
 
@@ -80,6 +81,8 @@ _PASSING = frozenset(
         KafkaError.NOT_COORDINATOR,
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.UNKNOWN_LEADER_EPOCH,  # the broker, or the client, has not heard of a topic that was made anew
+        KafkaError.FENCED_LEADER_EPOCH,
         KafkaError.REQUEST_TIMED_OUT,
         KafkaError.NETWORK_EXCEPTION,
         KafkaError.UNSTABLE_OFFSET_COMMIT,
@@ -202,6 +205,29 @@ class WorkerProducer:
         }
         if transactional_id is not None:
             settings["transactional.id"] = transactional_id
+        return cls(supplier.get_producer(settings), config.request_timeout_ms / 1000, failures)
+
+    @classmethod
+    def open_for_one_transaction(
+        cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str, *, transactional_id: str
+    ) -> WorkerProducer:
+        """Makes a producer beside that of the worker, for a transaction now and then, whatever the guarantee is.
+
+        Its transactions may take a minute, or what the user has set (``producer.transaction.timeout.ms``).
+        """
+        failures = Failures()
+        settings = config.get_producer_configs(client_id)
+        timeout = int(str(config.originals.get("producer.transaction.timeout.ms", _ONE_TRANSACTION_MS)))
+        settings |= {
+            "transaction.timeout.ms": timeout,
+            "delivery.timeout.ms": timeout,
+            "socket.timeout.ms": min(timeout, _ONE_TRANSACTION_MS),
+            "enable.idempotence": True,
+            "acks": "all",
+            "transactional.id": transactional_id,
+            "on_delivery": failures,
+            "logger": _LIBRDKAFKA_LOG,
+        }
         return cls(supplier.get_producer(settings), config.request_timeout_ms / 1000, failures)
 
     def flush(self) -> None:
@@ -384,11 +410,28 @@ class RestoreConsumer:
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
         self._known: set[str] = set()
+        self._topics: set[str] = set()
 
     @classmethod
-    def open(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str) -> RestoreConsumer:
-        """Makes the consumer."""
-        return cls(supplier.get_restore_consumer(_whole_topics(config.get_restore_consumer_configs(client_id))))
+    def open(
+        cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str, *, only_committed: bool = False
+    ) -> RestoreConsumer:
+        """Makes the consumer.
+
+        :param only_committed: whether it passes over what transactions have written that were not committed, whatever
+            the settings say.
+        """
+        settings = _whole_topics(config.get_restore_consumer_configs(client_id))
+        if only_committed:
+            settings["isolation.level"] = "read_committed"
+        return cls(supplier.get_restore_consumer(settings))
+
+    @classmethod
+    def open_inputs(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str) -> RestoreConsumer:
+        """Makes a consumer that reads input topics again, and sees what the worker's own one sees."""
+        settings = _whole_topics(config.get_restore_consumer_configs(client_id))
+        main = config.get_main_consumer_configs(config.application_id, client_id, 1)
+        return cls(supplier.get_restore_consumer({**settings, "isolation.level": main["isolation.level"]}))
 
     @classmethod
     def open_global(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str) -> RestoreConsumer:
@@ -398,7 +441,9 @@ class RestoreConsumer:
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
         """Adds partitions, each from an offset or ``BEGINNING``."""
         if positions:
-            self._look_up({place.topic for place in positions} - self._known)
+            topics = {place.topic for place in positions}
+            self._topics |= topics
+            self._look_up(topics - self._known)
             self._consumer.incremental_assign(at_positions(positions))
 
     def unassign(self, partitions: Collection[TopicPartition]) -> None:
@@ -415,7 +460,8 @@ class RestoreConsumer:
         messages = [first, *self._consumer.consume(RESTORE_SIZE - 1, 0)]
         if any(map(_message_error, messages)):
             messages = self._without_events(messages, batch)
-        for (topic, partition), run in _by_partition(messages).items():
+        only_topic = next(iter(self._topics)) if len(self._topics) == 1 else None
+        for (topic, partition), run in _by_partition(messages, only_topic).items():
             place = TopicPartition(topic, partition)
             batch.runs[place] = run
             last = run[-1].offset()
@@ -478,6 +524,8 @@ class GroupConsumer:
                 {
                     **config.get_main_consumer_configs(application_id, client_id, 1),
                     "auto.offset.reset": "latest",
+                    # it reads no records, but offsets, and waits for those in an open transaction
+                    "isolation.level": "read_committed",
                     "logger": _LIBRDKAFKA_LOG,
                 }
             )
@@ -607,12 +655,19 @@ def _whole_topics(settings: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def _by_partition(batch: Sequence[Message]) -> dict[tuple[str, int], list[Message]]:
-    """Sorts messages by partition; they come in long runs, so the comparing is left to C."""
+def _by_partition(batch: Sequence[Message], only_topic: str | None = None) -> dict[tuple[str, int], list[Message]]:
+    """Sorts messages by partition; they come in long runs, so the comparing is left to C.
+
+    :param only_topic: the topic of all of them, where it is known, so that they need not be asked.
+    """
     runs: dict[Any, list[Message]] = {}
     if not batch:
         return runs
-    topics: list[Any] = list(map(_message_topic, batch))  # typed optional, set on data
+    topics: list[Any]
+    if only_topic is None:
+        topics = list(map(_message_topic, batch))  # typed optional, set on data
+    else:
+        topics = [only_topic] * len(batch)
     partitions: list[Any] = list(map(_message_partition, batch))
     if topics.count(topics[0]) == partitions.count(partitions[0]) == len(batch):  # a third faster when it is one run
         return {(topics[0], partitions[0]): list(batch)}

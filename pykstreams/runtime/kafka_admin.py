@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-exports without saying so
     AdminClient,
     ConfigResource,
@@ -41,6 +41,7 @@ log = logging.getLogger(__name__)
 
 _RETRY_PAUSE_S = 1.0
 _PAUSE_S = 0.05
+_MEMBERS_S = 5.0
 _spec: Any = OffsetSpec  # without types
 
 
@@ -227,6 +228,20 @@ class ClusterAdmin:
             if left:
                 self._admin.poll(_PAUSE_S)
         return offsets
+
+    def group_members(self, group: str) -> list[tuple[str, list[TopicPartition]]] | None:
+        """The client id of each member of a group, and its partitions; ``None`` while they are being shared out."""
+        doing = f"asking for the members of group {group!r}"
+        (future,) = self._admin.describe_consumer_groups(
+            [group], request_timeout=min(self._timeout_s, _MEMBERS_S)
+        ).values()
+        found = self._wait(future, doing)
+        if found.state is not ConsumerGroupState.STABLE:
+            return None
+        return [
+            (member.client_id, [TopicPartition(one.topic, one.partition) for one in member.assignment.topic_partitions])
+            for member in found.members
+        ]
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> Deletion:
         """Starts to delete the records before an offset of each partition."""

@@ -13,6 +13,7 @@ from pykstreams.runtime.changelog_watch import ChangelogWatch
 from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.commit import AtLeastOnce, Commits, CommitSteps, Deliveries, ExactlyOnce
 from pykstreams.runtime.kafka import WorkerProducer, partition_for_key
+from pykstreams.runtime.partition_counts import PartitionCounts
 
 
 class WorkerOutput:
@@ -28,14 +29,14 @@ class WorkerOutput:
         *,
         config: StreamsConfig,
         metrics: StreamsMetrics,
-        partition_count: Callable[[str], int],
+        partition_counts: PartitionCounts,
         make_producer: Callable[[], WorkerProducer],
         make_steps: Callable[[Deliveries], CommitSteps],
         changelogs: ChangelogWatch | None = None,
     ) -> None:
         self._config = config
         self._metrics = metrics
-        self._partition_count = partition_count
+        self._partition_counts = partition_counts
         self._make_producer = make_producer
         self._make_steps = make_steps
         self._changelogs = changelogs
@@ -48,17 +49,19 @@ class WorkerOutput:
             self._producer.raw,
             config=self._config,
             metrics=self._metrics,
-            partition_count=self._partition_count,
+            partition_count=self._partition_counts.of,
             partition_for_key=partition_for_key,
             takes_time_zero=False,
             changelogs=self._changelogs,
+            holds_changelogs=not self._config.exactly_once,
         )
         self._producer.failures.handler = self.collector.delivery_failed
         steps = self._make_steps(self.collector)
         self.commits: Commits = ExactlyOnce(steps, self._producer) if self._config.exactly_once else AtLeastOnce(steps)
 
     def poll(self) -> None:
-        """Runs the callbacks of deliveries."""
+        """Runs the callbacks of deliveries, and lets go of partition counts that have grown old."""
+        self._partition_counts.poll()
         self.collector.poll()
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from pykstreams.core.clock import Clock
 
 
 class PartitionCounts:
-    """Remembers the partition counts of all topics.
+    """Remembers the partition counts of all topics, until ``poll`` finds that they have grown old.
 
     A topic that is not known is asked for again at each call, since it may have been created meanwhile.
 
@@ -25,8 +25,14 @@ class PartitionCounts:
 
     def of(self, topic: str) -> int:
         """The number of partitions; 0 for a topic that does not exist."""
-        now = self._clock.monotonic()
-        if topic not in self._known or now - self._asked_at > self._max_age_s:
-            self._known = self._ask()
-            self._asked_at = now
+        return self._known.get(topic) or self._asked(topic)
+
+    def poll(self) -> None:
+        """Looks at the clock, which is too dear for each record; to be called now and then."""
+        if self._known and self._clock.monotonic() - self._asked_at > self._max_age_s:
+            self._known = {}
+
+    def _asked(self, topic: str) -> int:
+        self._known = self._ask()
+        self._asked_at = self._clock.monotonic()
         return self._known.get(topic, 0)

@@ -9,8 +9,8 @@ Invariant: a queue with a head is in the heap exactly once, under the time of it
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
@@ -31,12 +31,16 @@ Head: TypeAlias = tuple[Any, Any, Any, int, Headers]
 SKIPPED = UNKNOWN_TIME
 """The timestamp of a head that stands only for its offset: the last of a run of records that were all skipped."""
 
+_FOREVER: Final = 1 << 63
+_NOW: Final = UNKNOWN_TIME
+
 
 class RecordQueue:
     """The records of one partition, or in a test driver of all topics of one pattern.
 
     :param decoders: gives the decoders of key and value for a topic.
     :param extracts: false when the extractor gives what the record carries, unless that is negative.
+    :param of_pattern: whether it has the records of all topics of a pattern.
     """
 
     __slots__ = (
@@ -44,6 +48,7 @@ class RecordQueue:
         "_dropped",
         "_extract",
         "_failures",
+        "_of_pattern",
         "_topic",
         "decode_key",
         "decode_value",
@@ -67,6 +72,7 @@ class RecordQueue:
         dropped: DroppedRecords,
         *,
         extracts: bool = True,
+        of_pattern: bool = False,
     ) -> None:
         self.partition = partition
         self.source = source
@@ -77,6 +83,7 @@ class RecordQueue:
         self._decoders = decoders
         self._extract = extract
         self.extracts = extracts
+        self._of_pattern = of_pattern
         self._failures = failures
         self._dropped = dropped
         self._topic = partition.topic
@@ -92,31 +99,34 @@ class RecordQueue:
             return int(self.head[0].offset())
         return int(self.messages[0].offset()) if self.messages else None
 
-    def take_head(self) -> Head:
-        """Takes the head and moves the next record to its place."""
-        head = self.head
-        if head is None:
-            raise StreamsError(f"the queue of {self.partition} is empty")
-        self.head = None
-        if head[3] > self.partition_time:
-            self.partition_time = head[3]
-        self.fill_head()
-        return head
+    def run(self, until: int) -> Iterator[Head]:
+        """Takes the head, and those behind it as long as their times are below ``until``.
+
+        Each is given when the one behind it has moved to its place.
+        """
+        while (head := self.head) is not None:
+            self.head = None
+            if head[3] > self.partition_time:
+                self.partition_time = head[3]
+            self.fill_head()
+            yield head
+            if self.head is None or self.head[3] >= until:
+                return
 
     def fill_head(self) -> None:
-        """Makes the first record that can be used the head.
+        """Makes the first record that can be used the head, where there is none.
 
         Records that are to be skipped are passed over; when they were all there was, the last of them becomes
         the head, so that its offset gets committed.
         """
         messages = self.messages
         skipped = None
-        while self.head is None and messages:
+        while messages:
             message = messages.popleft()
-            if message.topic() != self._topic:
+            if self._of_pattern and message.topic() != self._topic:
                 self._topic = message.topic()
                 self.decode_key, self.decode_value = self._decoders(self._topic)
-            headers = message.headers() or ()
+            headers: Headers = message.headers() or ()
             try:
                 key = self.decode_key(message.key(), headers)
                 value = self.decode_value(message.value(), headers)
@@ -124,14 +134,16 @@ class RecordQueue:
                 self._failures.undecodable(self.source, message, self.decode_key, error)
                 skipped = message
                 continue
-            carried: int = message.timestamp()[1]
-            extracts = self.extracts or carried < 0
-            timestamp = self.timestamp_of(message, key, value, headers) if extracts else carried
-            if timestamp is None:
-                skipped = message
-            else:
-                self.head = (message, key, value, timestamp, headers)
-        if self.head is None and skipped is not None:
+            timestamp: int = message.timestamp()[1]
+            if self.extracts or timestamp < 0:
+                extracted = self.timestamp_of(message, key, value, headers)
+                if extracted is None:
+                    skipped = message
+                    continue
+                timestamp = extracted
+            self.head = (message, key, value, timestamp, headers)
+            return
+        if skipped is not None:
             self.head = (skipped, None, None, SKIPPED, ())
 
     def timestamp_of(self, message: Any, key: Any, value: Any, headers: Headers) -> int | None:
@@ -206,21 +218,17 @@ class PartitionGroup:
                 return False
         return True
 
-    def take(self) -> tuple[RecordQueue, Head]:
-        """Takes the record with the smallest timestamp."""
-        queue = self._by_time.pop()
-        head = queue.take_head()
-        self._enter(queue)
-        return queue, head
+    def leave(self) -> tuple[RecordQueue, int]:
+        """Takes out the queue whose head comes next, and tells until which time its records come before all others.
 
-    def leave_alone(self) -> RecordQueue | None:
-        """Takes out the queue that has all records, to be put back by ``come_back``; ``None`` where there are several.
-
-        While it is out and nothing is added, ``is_ready`` would go on to say what it said before.
+        While it is out and nothing is added, ``is_ready`` would go on to say what it said before. Where four queues
+        have records only its head does for certain: which of equal heads comes next depends on how often queues were
+        taken out. The heap of two others is the same however often.
         """
-        if len(self._by_time) != 1:
-            return None
-        return self._by_time.pop()
+        queue, rest = self._by_time.pop(), self._by_time
+        if not rest:
+            return queue, _FOREVER
+        return queue, rest.first_time if len(rest) <= 2 else _NOW
 
     def come_back(self, queue: RecordQueue) -> None:
         """Puts back the queue that was taken out."""

@@ -15,17 +15,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any, Protocol
 
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.kafka import RestoreBatch
 from pykstreams.state.changelog_rows import ChangelogColumns
-from pykstreams.state.store import TaskStore
+from pykstreams.state.store import ChangelogRow
 
 log = logging.getLogger(__name__)
-
-_time = itemgetter(1)
 
 COMMIT_EVERY = 200_000
 """After how many rows a store keeps how far it is, so that a crash does not start restoring anew."""
@@ -64,6 +61,21 @@ class ChangelogReader(Protocol):
     def fetch(self, timeout: float) -> RestoreBatch: ...
 
 
+class RestorableStore(Protocol):
+    """What restoring needs of a store; see ``TaskStore`` for what each of these promises."""
+
+    @property
+    def name(self) -> str: ...
+
+    def committed_offset(self) -> int | None: ...
+
+    def restore(self, rows: Sequence[ChangelogRow], /) -> None: ...
+
+    def commit(self, changelog_offset: int, /) -> None: ...
+
+    def end_restore(self) -> None: ...
+
+
 class OffsetReader(Protocol):
     """What restoring needs of an administrative client."""
 
@@ -77,7 +89,7 @@ class Restoring:
     """One store on its way."""
 
     task_id: TaskId
-    store: TaskStore
+    store: RestorableStore
     place: TopicPartition
     position: int
     end: int
@@ -94,18 +106,29 @@ class Truncated:
 
 
 class Restorer:
-    """All stores that one worker restores."""
+    """All stores that one worker restores.
 
-    def __init__(self, reader: ChangelogReader, offsets: OffsetReader, listener: StateRestoreListener) -> None:
+    :param log_level: of the lines that tell of each changelog.
+    """
+
+    def __init__(
+        self,
+        reader: ChangelogReader,
+        offsets: OffsetReader,
+        listener: StateRestoreListener,
+        *,
+        log_level: int = logging.INFO,
+    ) -> None:
         self._reader = reader
         self._offsets = offsets
         self._listener = listener
+        self._log_level = log_level
         self._stores: dict[TopicPartition, Restoring] = {}
         self._ending: dict[Future[None], Restoring] = {}
         self._enders: ThreadPoolExecutor | None = None
 
     def add(
-        self, task_id: TaskId, stores: Mapping[TopicPartition, TaskStore], limits: Mapping[TopicPartition, int]
+        self, task_id: TaskId, stores: Mapping[TopicPartition, RestorableStore], limits: Mapping[TopicPartition, int]
     ) -> Truncated | None:
         """Begins to restore the stores of a task.
 
@@ -128,7 +151,9 @@ class Restorer:
             if one.position >= one.end:
                 self._ended(one)
             else:
-                log.info("task %s: restoring %s from %s to %s", task_id, one.place, one.position, one.end)
+                log.log(
+                    self._log_level, "task %s: restoring %s from %s to %s", task_id, one.place, one.position, one.end
+                )
                 self._stores[one.place] = one
         self._reader.assign({one.place: one.position for one in found if one.place in self._stores})
         return None
@@ -213,7 +238,7 @@ class Restorer:
         for future in done:
             one = self._ending.pop(future)
             future.result()
-            log.info("task %s: restored %s, %s records", one.task_id, one.place, one.total)
+            log.log(self._log_level, "task %s: restored %s, %s records", one.task_id, one.place, one.total)
             self._ended(one)
         if self._enders is not None and not self._ending:
             self._enders.shutdown()
@@ -237,18 +262,12 @@ def _garbage_collection_paused() -> Iterator[None]:
 
 
 def changelog_columns(messages: Sequence[Any]) -> ChangelogColumns:
-    """Rows as stores take them; made column by column, which is several times faster than message by message."""
-    kind = type(messages[0])
-    keys = list(map(kind.key, messages))
+    """Rows as stores take them."""
+    keys = list(map(type(messages[0]).key, messages))
     if None in keys:  # nothing that a changelog can hold; somebody else wrote it
         messages = [message for message, key in zip(messages, keys, strict=True) if key is not None]
         keys = [key for key in keys if key is not None]
-    return ChangelogColumns(
-        keys,
-        list(map(kind.value, messages)),
-        lambda: map(_time, map(kind.timestamp, messages)),
-        lambda: map(kind.headers, messages),
-    )
+    return ChangelogColumns(keys, messages)
 
 
 class Listeners(StateRestoreListener):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from pykstreams.core.errors import WrongTypeError
 from pykstreams.core.handlers import SerializationExceptionOrigin
@@ -23,6 +23,12 @@ from pykstreams.topology.windowed_partitioner import WindowedPartitioner
 _Fail: TypeAlias = Callable[[Exception, Any, Any, int, Headers], None]
 _Write: TypeAlias = Callable[[Any, Any, int, Headers, int], None]
 """Sends a record to one partition of one topic."""
+
+
+class _SendTo(Protocol):
+    """A ``Forward`` that can be told the partition."""
+
+    def __call__(self, key: Any, value: Any, timestamp: int, headers: Headers, partition: int = ..., /) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +57,16 @@ class Sink:
             if isinstance(partitioner, WindowedPartitioner):
                 return self._by_windowed_key(topic, partitioner.suffix_bytes, send_to_partition)
             return send_to_partition
+        return self._to_partition(topic, write)
+
+    def _to_partition(self, topic: str, write: _Write) -> _SendTo:
+        """Gives the callable for a fixed topic and any partition of it; the client chooses where none is given."""
         encode_key = bind_serializer(self.key_serializer, topic)
         encode_value = bind_serializer(self.value_serializer, topic)
         (produce, wait), fail = self._ways_out(), self.fail
         refused, time_zero = self.collector.refused, self.collector.time_zero
 
-        def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def send(key: Any, value: Any, timestamp: int, headers: Headers, partition: int = ANY_PARTITION) -> None:
             try:
                 raw_key = encode_key(key, headers)
                 raw_value = encode_value(value, headers)
@@ -68,19 +78,20 @@ class Sink:
                         topic,
                         raw_value,
                         raw_key,
-                        ANY_PARTITION,
+                        partition,
                         None,
                         None,
                         timestamp or time_zero(),
                         list(headers) if headers else None,
                     )
                 except BufferError:
-                    wait(topic, raw_value, raw_key, ANY_PARTITION, timestamp, headers)
+                    wait(topic, raw_value, raw_key, partition, timestamp, headers)
                 except Exception as error:
-                    refused(error, ProducerRecord(topic, raw_key, raw_value, None, timestamp, headers))
+                    chosen = None if partition == ANY_PARTITION else partition
+                    refused(error, ProducerRecord(topic, raw_key, raw_value, chosen, timestamp, headers))
                 return
             try:  # once more, slowly, to find out which of the two it was
-                write(key, value, timestamp, headers, ANY_PARTITION)
+                write(key, value, timestamp, headers, partition)
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
 
@@ -92,13 +103,15 @@ class Sink:
         encode_value = bind_serializer(self.value_serializer, topic)
         collector, node = self.collector, self.node
         (produce, wait), refused, time_zero = self._ways_out(), collector.refused, collector.time_zero
-        partitions_of, partition_for_key = collector.partitions_of, collector.partition_for_key
+        partition_count, partitions_of = collector.partition_count, collector.partitions_of
+        partition_for_key = collector.partition_for_key
 
         def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             try:
-                raw_key = encode_key(key, headers)
+                raw_key: Any = encode_key(key, headers)  # a null key fails below, and is for the slow way to tell
                 raw_value = encode_value(value, headers)
-                partition = partition_for_key(raw_key[:-suffix_bytes], partitions_of(topic, node))  # type: ignore[index]
+                count = partition_count(topic) or partitions_of(topic, node)
+                partition = partition_for_key(raw_key[:-suffix_bytes], count)
             except Exception:
                 raw_key = raw_value = None  # the error is left here, or it would show as the context of the next
             else:
@@ -147,6 +160,8 @@ class Sink:
 
     def _partitioned(self, topic: str, partitioner: StreamPartitioner[Any, Any], write: _Write) -> Forward:
         collector, fail, node, drop = self.collector, self.fail, self.node, self.drop
+        send_to = self._to_partition(topic, write)
+        partition_count, partitions_of = collector.partition_count, collector.partitions_of
         takes_any = collector.one_record_at_a_time
 
         def checked(chosen: object, topic: str, count: int) -> int:
@@ -157,21 +172,28 @@ class Sink:
                 f"to {count - 1}"
             )
 
+        def send_elsewhere(chosen: object, count: int, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            if chosen is None:
+                write(key, value, timestamp, headers, ANY_PARTITION)
+            elif isinstance(chosen, int):
+                write(key, value, timestamp, headers, checked(chosen, topic, count))
+            elif chosen:
+                for partition in _in_order(cast("Collection[int]", chosen)):
+                    write(key, value, timestamp, headers, checked(partition, topic, count))
+            else:
+                drop(f"the partitioner chose no partition of topic {topic!r}")
+
         def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             try:
-                count = collector.partitions_of(topic, node)
+                count = partition_count(topic) or partitions_of(topic, node)
                 chosen = partitioner(topic, key, value, count)
-                if chosen is None:
-                    write(key, value, timestamp, headers, ANY_PARTITION)
-                elif isinstance(chosen, int):
-                    write(key, value, timestamp, headers, checked(chosen, topic, count))
-                elif chosen:
-                    for partition in _in_order(chosen):
-                        write(key, value, timestamp, headers, checked(partition, topic, count))
-                else:
-                    drop(f"the partitioner chose no partition of topic {topic!r}")
+                if chosen.__class__ is not int or not 0 <= chosen < count:
+                    send_elsewhere(chosen, count, key, value, timestamp, headers)
+                    return
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
+                return
+            send_to(key, value, timestamp, headers, chosen)
 
         return send
 

@@ -1,4 +1,4 @@
-"""The state-updater thread: opens the stores of tasks, restores them, and closes them again.
+"""The state-updater thread: opens the stores of tasks, restores them, makes their next state, and closes them again.
 
 All of it takes long now and then, and the worker must go on polling meanwhile. A task belongs to this thread from
 ``open`` until it is handed over as ``Restored``, and again from ``close`` on; orders are carried out one after the
@@ -20,6 +20,7 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.errors import LockError, StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.restore import Restorer, Truncated
+from pykstreams.runtime.shadow import Shadow
 from pykstreams.state.directory import StateDirectory
 from pykstreams.state.store import TaskStore
 
@@ -27,6 +28,20 @@ log = logging.getLogger(__name__)
 
 _FETCH_S = 0.1
 _LOCK_RETRY_S = 0.1
+_SHADOW_S = 0.02
+"""How long a shadow that is where its task was waits for news of it."""
+
+
+class Copies(Protocol):
+    """What this thread needs of the standby tasks, which may be in the folder of a task that comes here."""
+
+    def give_up(self, task_id: TaskId) -> bool:
+        """Asks for the folder of a task; true while there is a copy in it, which is about to be closed."""
+        ...
+
+    def allow(self, task_id: TaskId) -> None:
+        """Lets go of the folder of a task."""
+        ...
 
 
 class OpenableTask(Protocol):
@@ -76,6 +91,7 @@ class _Open:
 class _Close:
     task: OpenableTask
     wipe: bool
+    swapped: Shadow | None
 
 
 class StateUpdater:
@@ -90,19 +106,23 @@ class StateUpdater:
         clock: Clock,
         task_timeout_ms: int,
         cleanup_delay_ms: int,
+        copies: Copies | None = None,
     ) -> None:
         self._make_restorer = restorer
+        self._copies = copies
         self._directory = directory
         self._clock = clock
         self._task_timeout_s = task_timeout_ms / 1000
         self._cleanup_delay_ms = cleanup_delay_ms
         self._cleanup_at = clock.monotonic() + cleanup_delay_ms / 1000
-        self._orders: SimpleQueue[_Open | _Close | None] = SimpleQueue()
+        self._orders: SimpleQueue[_Open | _Close | Shadow | None] = SimpleQueue()
         self._reports: SimpleQueue[Report] = SimpleQueue()
         self._waiting: dict[TaskId, _Open] = {}
         self._retry_at = 0.0
         self._restoring: dict[TaskId, tuple[OpenableTask, frozenset[TopicPartition]]] = {}
         self._restorer: Restorer | None = None
+        self._shadow: Shadow | None = None
+        self._shadow_works = False
         self._started = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -115,12 +135,19 @@ class StateUpdater:
         """Gives a task to this thread: to open its stores, restore them, and hand it back."""
         self._orders.put(_Open(task, limits, self._clock.monotonic() + self._task_timeout_s))
 
-    def close(self, task: OpenableTask, *, wipe: bool = False) -> None:
-        """Gives a task to this thread: to close it, wherever it is, and to delete its state if asked to."""
+    def follow(self, shadow: Shadow) -> None:
+        """Gives the shadow of a task to this thread, until that task is closed; there is one at a time."""
+        self._orders.put(shadow)
+
+    def close(self, task: OpenableTask, *, wipe: bool = False, swapped: Shadow | None = None) -> None:
+        """Gives a task to this thread: to close it, wherever it is, and to delete its state if asked to.
+
+        :param swapped: its shadow, if that is to take the place of its state; else nothing is left of one.
+        """
         if self._thread.is_alive() or not self._started:
-            self._orders.put(_Close(task, wipe))
+            self._orders.put(_Close(task, wipe, swapped))
         else:  # it failed; nothing is restored any more
-            self._close(task, wipe=wipe)
+            self._close(task, wipe=wipe, swapped=swapped)
 
     def reports(self) -> list[Report]:
         """What has happened since the last call."""
@@ -148,21 +175,32 @@ class StateUpdater:
             self._reports.put(Failed(error))
             return
         try:
-            while self._obey():
-                self._work(self._restorer)
+            while self.turn(self._restorer, self._patience()):
+                continue
         except Exception as error:
             self._reports.put(Failed(error))
         finally:
+            self._discard_shadow()
             for task, _ in list(self._restoring.values()):
-                self._close(task, wipe=False)
+                self._close(task, wipe=False, swapped=None)
             close()
 
-    def _obey(self) -> bool:
-        """Carries out the orders there are; with nothing else to do it waits for one. False at the end."""
-        if self._restoring:
-            wait: float = 0
-        else:
-            wait = _LOCK_RETRY_S if self._waiting else max(_LOCK_RETRY_S, self._cleanup_at - self._clock.monotonic())
+    def turn(self, restorer: Restorer, wait: float) -> bool:
+        """Carries out the orders there are, for one of which it waits, and goes on with the rest; false at the end."""
+        if not self._obey(wait):
+            return False
+        self._work(restorer)
+        return True
+
+    def _patience(self) -> float:
+        """How long to wait for orders: with nothing else to do."""
+        if self._restoring or self._shadow_works:
+            return 0
+        if self._shadow is not None:
+            return _SHADOW_S
+        return _LOCK_RETRY_S if self._waiting else max(_LOCK_RETRY_S, self._cleanup_at - self._clock.monotonic())
+
+    def _obey(self, wait: float) -> bool:
         while True:
             try:
                 order = self._orders.get(wait != 0, wait)
@@ -175,13 +213,17 @@ class StateUpdater:
                 case _Open():
                     self._open(order)
                 case _Close():
-                    self._close(order.task, wipe=order.wipe)
+                    self._close(order.task, wipe=order.wipe, swapped=order.swapped)
+                case Shadow():
+                    self._shadow = order
 
     def _work(self, restorer: Restorer) -> None:
         if self._restoring:
             for truncated in restorer.step(_FETCH_S):
                 self._corrupted(restorer, truncated)
             self._hand_over(restorer)
+        if self._shadow is not None:
+            self._shadow_works = self._shadow.step()
         if self._waiting and self._clock.monotonic() >= self._retry_at:
             for order in list(self._waiting.values()):
                 self._open(order)
@@ -191,16 +233,19 @@ class StateUpdater:
 
     def _open(self, order: _Open) -> None:
         task = order.task
+        has_copy = self._copies is not None and self._copies.give_up(task.id)
         try:
             self._directory.lock(task.id)
         except LockError as error:
-            if self._clock.monotonic() > order.give_up_at:
+            if not has_copy and self._clock.monotonic() > order.give_up_at:
                 raise LockError(
                     f"task {task.id} has waited {self._task_timeout_s:g} s (task.timeout.ms) for its state: {error}",
                     task_id=task.id,
                 ) from error
             if task.id not in self._waiting:
-                log.warning("task %s waits up to %g s for its state: %s", task.id, self._task_timeout_s, error)
+                # a copy is closed in a moment, here or in another process with the same state directory
+                level = logging.WARNING if self._copies is None else logging.INFO
+                log.log(level, "task %s waits up to %g s for its state: %s", task.id, self._task_timeout_s, error)
             self._waiting[task.id] = order
             self._retry_at = self._clock.monotonic() + _LOCK_RETRY_S
             return
@@ -215,6 +260,14 @@ class StateUpdater:
         else:
             self._hand_over(restorer)
 
+    def _discard_shadow(self) -> None:
+        shadow, self._shadow, self._shadow_works = self._shadow, None, False
+        if shadow is not None:
+            try:
+                shadow.discard()
+            except StreamsError:
+                log.exception("task %s: what was made as its next state was not deleted", shadow.task_id)
+
     def _hand_over(self, restorer: Restorer) -> None:
         for task_id, (_, changelogs) in list(self._restoring.items()):
             if not restorer.is_restoring(task_id):
@@ -226,18 +279,31 @@ class StateUpdater:
         if found is None:  # another store of the same task was first
             return
         log.warning("%s; its state is deleted and restored from the beginning", truncated.reason)
-        self._close(found[0], wipe=True)
+        self._close(found[0], wipe=True, swapped=None)
         self._reports.put(Corrupted(truncated.task_id))
 
-    def _close(self, task: OpenableTask, *, wipe: bool) -> None:
+    def _close(self, task: OpenableTask, *, wipe: bool, swapped: Shadow | None) -> None:
         if self._waiting.pop(task.id, None) is not None:
+            self._allow_copy(task.id)
             return
         if self._restoring.pop(task.id, None) is not None and self._restorer is not None:
             self._restorer.remove(task.id)
+        if self._shadow is not None and self._shadow.task_id == task.id and self._shadow is not swapped:
+            self._discard_shadow()
         try:
             task.close()
+            if swapped is not None:
+                swapped.adopt()
+                self._shadow, self._shadow_works = None, False
         except StreamsError:
             log.exception("task %s: closing went wrong; its state is read again from the last commit", task.id)
+            if swapped is not None:
+                self._discard_shadow()
         if wipe:
             self._directory.wipe(task.id)
         self._directory.unlock(task.id)
+        self._allow_copy(task.id)
+
+    def _allow_copy(self, task_id: TaskId) -> None:
+        if self._copies is not None:
+            self._copies.allow(task_id)

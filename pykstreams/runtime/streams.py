@@ -15,32 +15,45 @@ import os
 import signal
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from pykstreams.core.clock import Clock, SystemClock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import ConfigError, StreamsError
+from pykstreams.core.errors import ConfigError, StreamsError, StreamsNotStartedError, StreamsStoppedError
 from pykstreams.core.handlers import StreamsUncaughtExceptionHandler, StreamThreadExceptionResponse
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
-from pykstreams.core.types import Duration, duration_ms
-from pykstreams.runtime.assembly import Application, build_global_thread, build_worker
+from pykstreams.core.types import Duration, StreamPartitioner, duration_ms
+from pykstreams.runtime.assembly import Application, build_global_thread, build_standbys, build_worker, start_group
+from pykstreams.runtime.bootstrap import Bootstrap, TaskBase
 from pykstreams.runtime.commit import RECOMMIT_INTERVAL_MS
+from pykstreams.runtime.generation import BootstrapLoad, Generation
 from pykstreams.runtime.global_thread import GlobalThread
 from pykstreams.runtime.kafka import KafkaClientSupplier
 from pykstreams.runtime.kafka_admin import ClusterAdmin
+from pykstreams.runtime.queries.local import LocalQueries
+from pykstreams.runtime.queries.metadata import KeyQueryMetadata, StreamsMetadata
+from pykstreams.runtime.queries.store_types import QueryableStoreType
 from pykstreams.runtime.restore import StateRestoreListener
+from pykstreams.runtime.standby_tasks import StandbyTasks
 from pykstreams.runtime.state import State
 from pykstreams.runtime.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.runtime.worker import Worker
+from pykstreams.state.bulk.folder import Folder, folder_at
 from pykstreams.state.directory import StateDirectory
+from pykstreams.state.queries.position import PositionBound
+from pykstreams.state.queries.queries import Query
+from pykstreams.state.queries.results import StateQueryResult
 from pykstreams.topology.topology import Topology
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 StateListener = Callable[[State, State], None]
 """(new state, old state)"""
@@ -94,6 +107,9 @@ class KafkaStreams:
     :param time: the clock.
     :param recommit_interval: how often offsets of idle inputs are committed again; must be shorter than the brokers'
         ``offsets.retention.minutes``.
+    :param bootstrap: the folder of a bootstrap: the group starts at its offsets, and tasks without state with its
+        files. Once the group has started from it, it goes on where it is.
+    :param reset_offsets: whether offsets that the group has already are given up for those of the bootstrap.
     """
 
     def __init__(
@@ -107,6 +123,8 @@ class KafkaStreams:
         state_restore_listener: StateRestoreListener | None = None,
         time: Clock | None = None,
         recommit_interval: Duration = RECOMMIT_INTERVAL_MS,
+        bootstrap: str | os.PathLike[str] | None = None,
+        reset_offsets: bool = False,
     ) -> None:
         self._config = config if isinstance(config, StreamsConfig) else StreamsConfig(config)
         self._config.require()
@@ -119,6 +137,10 @@ class KafkaStreams:
         self._supplier = client_supplier or self._config.client_supplier
         self._clock = time or SystemClock()
         self._recommit_interval_ms = duration_ms(recommit_interval, "recommit_interval")
+        self._bootstrap_folder = None if bootstrap is None else folder_at(os.fspath(bootstrap))
+        self._reset_offsets = reset_offsets
+        if reset_offsets and bootstrap is None:
+            raise ConfigError("reset_offsets gives up offsets for those of a bootstrap; name it with bootstrap=folder")
         self._metrics = StreamsMetrics()
         self._changed = threading.Condition()
         self._state = State.CREATED
@@ -128,9 +150,22 @@ class KafkaStreams:
         self._layout: TopicLayout | None = None
         self._directory: StateDirectory | None = None
         self._global: GlobalThread | None = None
+        self._standbys: StandbyTasks | None = None
+        self._generation: Generation | None = None
+        self._to_load: Folder | None = None
         self._workers: dict[int, Worker] = {}
         self._threads: dict[int, threading.Thread] = {}
         self._running: dict[int, bool] = {}
+        self._queries = LocalQueries(
+            self._plan,
+            self._config,
+            self._clock,
+            workers=lambda: list(self._workers.copy().values()),
+            globals_=lambda: self._global,
+            layout=lambda: self._layout,
+            check=self._check_queryable,
+            standbys=lambda: [] if (standbys := self._standbys) is None else standbys.tasks(),
+        )
 
     @property
     def state(self) -> State:
@@ -152,9 +187,14 @@ class KafkaStreams:
             app, layout = self._prepare()
             self._app, self._layout = app, layout
             self._start_global(app, layout)
+            if self._to_load is not None:
+                self._load(self._to_load, app, layout)
             if self._plan.global_stores and not self._plan.subtopologies:  # there is no task, and no worker needed
                 self._move(State.RUNNING)
                 return
+            self._standbys = build_standbys(app, layout, directory=self._open_directory())
+            if self._standbys is not None:
+                self._standbys.start()
             for number in range(1, self._config.num_stream_threads + 1):
                 self._launch(number)
         except _StoppedWhileStartingError:
@@ -233,6 +273,105 @@ class KafkaStreams:
         state = self._state
         return Health(state not in (State.PENDING_ERROR, State.ERROR), state is State.RUNNING, state, tasks)
 
+    def store(
+        self,
+        store_name: str,
+        store_type: QueryableStoreType[T],
+        *,
+        partition: int | None = None,
+        enable_stale_stores: bool = False,
+    ) -> T:
+        """Gives what reads the partitions of a store that are in this process; any thread may use it.
+
+        Each read sees what is there between two batches of records, the record cache included. It finds the partitions
+        anew, and raises an ``InvalidStateStoreError`` that says why there are none.
+
+        :param partition: reads this one only, which asks one task instead of all.
+        :param enable_stale_stores: reads what is there also while tasks are being restored or move between workers, and
+            the copies of standby tasks.
+        """
+        self._check_queryable()
+        return self._queries.store(store_name, store_type, partition, enable_stale_stores)
+
+    def query(
+        self,
+        store_name: str,
+        query: Query[R],
+        *,
+        partitions: Collection[int] | None = None,
+        position_bound: PositionBound | None = None,
+        require_active: bool = False,
+        execution_info: bool = False,
+    ) -> StateQueryResult[R]:
+        """Asks the partitions of a store that are in this process; what a partition cannot do is told in its result.
+
+        :param partitions: asks these only; ``None`` for all that are here.
+        :param position_bound: how far a partition must have come at least, else it is ``NOT_UP_TO_BOUND``.
+        :param require_active: asks only tasks that are running, and no copies; there is no bound then.
+        :param execution_info: has results tell how they came about.
+        """
+        self._queries.check_name(store_name)
+        self._check_queryable()
+        return self._queries.query(
+            store_name,
+            query,
+            partitions=partitions,
+            bound=PositionBound.UNBOUNDED if position_bound is None else position_bound,
+            require_active=require_active,
+            execution_info=execution_info,
+        )
+
+    def load_bootstrap(self, folder: str | os.PathLike[str]) -> BootstrapLoad:
+        """Swaps the state of the tasks in this process for that of a bootstrap, while they go on; returns at once.
+
+        Beside the state of a task the new one is made of the files, and brought to where the task is by reading its
+        inputs again from where the bootstrap ends, without sending anything. At a commit the one takes the place of the
+        other: readers see the old state before, and the new one afterwards. What the changelogs lack is written to
+        them, so that any machine can restore the new state, without the files.
+
+        One task of a worker is swapped after the other, also those that come to it later, for as long as this process
+        runs. Each process of the application has to be told. Before the start it is remembered, and checked by
+        ``start``. Raises ``BootstrapError`` for a bootstrap that does not fit, and changes nothing then; what goes
+        wrong later is told by ``wait`` of what it gives.
+
+        :param folder: a bootstrap with all stores of each task that it has stores of, and source offsets that the tasks
+            have passed and the topics still have; made with ``changelog="base-only"``.
+        """
+        state = self._state
+        if state.has_not_started:
+            self._to_load = folder_at(os.fspath(folder))
+        elif state.is_running_or_rebalancing and self._app is not None and self._layout is not None:
+            self._load(folder_at(os.fspath(folder)), self._app, self._layout)
+        else:
+            raise StreamsError(f"the application is {state.value}, and has no tasks to load a bootstrap into")
+        return BootstrapLoad(lambda: self._generation, lambda: [one.name for one in self._workers.copy().values()])
+
+    def metadata_for_all_streams_clients(self) -> list[StreamsMetadata]:
+        """What each instance of the application has, as far as it is known here: this one."""
+        self._check_queryable()
+        return self._queries.streams_metadata()
+
+    def streams_metadata_for_store(self, store_name: str) -> list[StreamsMetadata]:
+        """The same for those instances that have a part of a store; none if this one has not."""
+        self._check_queryable()
+        return self._queries.streams_metadata(store_name)
+
+    def query_metadata_for_key(
+        self,
+        store_name: str,
+        key: Any,
+        *,
+        key_serializer: Any = None,
+        partitioner: StreamPartitioner[Any, Any] | None = None,
+    ) -> KeyQueryMetadata:
+        """In which partition of a store a key is, and whether that partition is in this instance.
+
+        Exactly one of the keywords says how the records of the store were partitioned: by the bytes that the serializer
+        gives, or by a partitioner.
+        """
+        self._check_queryable()
+        return self._queries.key_metadata(store_name, key, key_serializer, partitioner)
+
     def metrics(self) -> dict[MetricName, Metric]:
         """All metrics."""
         return self._metrics.metrics()
@@ -254,8 +393,21 @@ class KafkaStreams:
     ) -> None:
         self.close()
 
+    def _check_queryable(self) -> None:
+        state = self._state
+        if state.has_not_started:
+            raise StreamsNotStartedError(
+                "the application has not been started; call start() before its stores are read"
+            )
+        if not state.is_running_or_rebalancing:
+            raise StreamsStoppedError(
+                f"the application is {state.value} and cannot be asked any more; ask another instance"
+            )
+
     def _prepare(self) -> tuple[Application, TopicLayout]:
         config = self._config
+        folder = self._bootstrap_folder
+        bootstrap = None if folder is None else Bootstrap(folder, self._plan, config)
         self._directory = directory = self._open_directory()
         process_id = directory.process_id(_new_process_id)
         client_id = config.client_id or f"{config.application_id}-{process_id}"
@@ -279,10 +431,32 @@ class KafkaStreams:
             self._metrics,
             client_id,
             process_id,
+            directory.instance_id(),
             admin.embedded,
+            TaskBase(self._plan, config, admin, bootstrap),
             self._recommit_interval_ms,
         )
-        return app, topics.prepare()
+        layout = topics.prepare()
+        if bootstrap is not None:
+            start_group(app, layout, bootstrap, reset=self._reset_offsets)
+        return app, layout
+
+    def _load(self, folder: Folder, app: Application, layout: TopicLayout) -> None:
+        """Checks a bootstrap as far as possible, and tells the workers of it."""
+        if app.embedded:
+            raise ConfigError(
+                "a bootstrap is loaded into a running application in a transaction, and an embedded cluster has none; "
+                "use a real cluster, or start with bootstrap=folder"
+            )
+        bootstrap = Bootstrap(folder, self._plan, self._config)
+        bootstrap.check_tasks(layout)
+        generation = Generation(bootstrap, self._plan, self._config, app.admin)
+        for worker in list(self._workers.copy().values()):
+            for task, committed in worker.committed().items():
+                generation.check(task.id, task.input_partitions, committed)
+        self._generation = generation
+        for worker in list(self._workers.copy().values()):
+            worker.load(generation)
 
     def _start_global(self, app: Application, layout: TopicLayout) -> None:
         """Reads the global stores, if there are any, to the ends of their topics."""
@@ -322,12 +496,15 @@ class KafkaStreams:
             listener=self.state_restore_listener,
             on_running=lambda running: self._worker_running(number, running),
             global_stores={} if self._global is None else self._global.views,
+            standbys=self._standbys,
         )
         thread = threading.Thread(target=self._work, args=(number, worker), name=worker.name, daemon=True)
         with self._changed:
             self._workers[number] = worker
             self._threads[number] = thread
             self._running[number] = False
+        if self._generation is not None:
+            worker.load(self._generation)
         if self._stop_requested:
             worker.stop(leave=self._leave)
         thread.start()
@@ -371,6 +548,9 @@ class KafkaStreams:
         with self._changed:
             self._running[number] = running
             everything = all(self._running.values())
+        standbys = self._standbys
+        if running and standbys is not None:
+            standbys.look()
         target = State.RUNNING if everything else State.REBALANCING
         if self._state is not target and self._state.is_running_or_rebalancing:
             self._move(target)
@@ -379,6 +559,9 @@ class KafkaStreams:
         keeper, self._global = self._global, None
         if keeper is not None:
             keeper.stop()
+        standbys, self._standbys = self._standbys, None
+        if standbys is not None:
+            standbys.stop()
         directory, self._directory = self._directory, None
         if directory is not None:
             directory.close()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
@@ -32,10 +32,16 @@ from pykstreams.runtime.in_flight import InFlight
 from pykstreams.runtime.offset_metadata import ProcessorMetadata, decode, encode
 from pykstreams.runtime.partition_group import LagProvider, PartitionGroup, RecordQueue
 from pykstreams.runtime.punctuation import PunctuationQueue
+from pykstreams.runtime.queries.gate import Gate
+from pykstreams.runtime.queries.restored import RestoredStore
 from pykstreams.state.caching import RecordCache
+from pykstreams.state.queries.position import Position
 from pykstreams.topology.plan import SubtopologyPlan
 
 logger = logging.getLogger(__name__)
+
+WHILE_READ: Final = 200
+"""Records that are processed at most before readers of the stores have their turn again."""
 
 
 class Task:
@@ -48,6 +54,7 @@ class Task:
     :param global_stores: the global stores by name, as tasks may see them.
     :param end_offsets: gives the ends of partitions, and is asked before anything is restored; ``None`` where state
         is never ahead of what is committed.
+    :param make_ready: called before the stores are opened: brings the folder to the state that they are to begin with.
     :param wake: called from any thread when something that was in flight has finished, so that ``process`` is due.
     """
 
@@ -67,6 +74,7 @@ class Task:
         wake: Callable[[], None] = lambda: None,
         global_stores: Mapping[str, Any] | None = None,
         end_offsets: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]] | None = None,
+        make_ready: Callable[[], None] = lambda: None,
     ) -> None:
         self.id = task_id
         self.input_partitions = tuple(input_partitions)
@@ -75,6 +83,7 @@ class Task:
         self._cache = cache
         self._lag = lag
         self._end_offsets = end_offsets
+        self._make_ready = make_ready
         current = CurrentRecord(describe_record)
         tags = {"task_id": str(task_id)}
         dropped = DroppedRecords(
@@ -108,12 +117,22 @@ class Task:
         self._known: dict[TopicPartition, int] = {}
         self._repeated: dict[TopicPartition, int] = {}
         """Where what may have been worked on before ends, by partition; those that were read beyond it are gone."""
+        self._was_there = False
         self._commit_needed = False
+        self._settled_at: dict[TopicPartition, int] = {}
+        self.gate = Gate(f"task {task_id}")
+        """Between whoever works on the stores and those who read them."""
+        self._unreadable: set[str] = set()
 
     @property
     def stores(self) -> Mapping[str, Any]:
         """The open stores by name, in the order in which they are flushed."""
         return self._state.stores
+
+    def readable_store(self, name: str) -> Any:
+        """An open store, for one inside of the gate; ``None`` without one, or while it is made ready."""
+        store = self._state.stores.get(name)
+        return store if store is not None and store.is_open and name not in self._unreadable else None
 
     @property
     def stream_time(self) -> int:
@@ -156,14 +175,17 @@ class Task:
 
     def open_stores(self) -> dict[TopicPartition, Any]:
         """Builds and opens the stores; gives those that are to be restored, by changelog partition."""
+        self._make_ready()
         self._find_repetition()
         context = TaskStoreContext(self._state, self._plan, self._cache)
-        for name, builder in self._plan.stores.items():
-            store = builder.build()
-            self._state.stores[name] = store
-            store.init(context)
+        with self.gate:
+            for name, builder in self._plan.stores.items():
+                store = builder.build()
+                self._state.stores[name] = store
+                store.told_by(self.position)
+                store.init(context)
         return {
-            self._changelog_partition(name): store
+            self._changelog_partition(name): RestoredStore(store, self.gate, self._unreadable)
             for name, store in self._state.stores.items()
             if name in self._plan.changelogs
         }
@@ -173,6 +195,10 @@ class Task:
 
         :param committed: offset and metadata of the input partitions that have been committed.
         """
+        with self.gate:
+            self._start(committed)
+
+    def _start(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> None:
         roots = compile_plan(self._plan, self._state)
         self._queues = {partition: self._queue(partition, roots) for partition in self.input_partitions}
         for partition, (offset, text) in committed.items():
@@ -181,6 +207,8 @@ class Task:
             self._known[partition] = offset
             self._state.stream_time[0] = max(self._state.stream_time[0], time)
             self._state.metadata.update(values)
+        if not committed and not self._was_there:
+            self._repeated.clear()
         self._end_of_repetition()
         if len(self._queues) == 1 and self.input_partitions[0].topic not in self._pattern_texts():
             self._only = self._queues[self.input_partitions[0]]
@@ -212,6 +240,10 @@ class Task:
 
         What was in flight and has finished is handed on first.
         """
+        with self.gate:
+            return self._process(min(max_records, WHILE_READ) if self.gate.was_waited_for() else max_records)
+
+    def _process(self, max_records: int) -> int:
         if self._state.in_flight:
             self._hand_on()
             max_records = min(max_records, self._state.in_flight.room)
@@ -231,7 +263,8 @@ class Task:
         schedules = self._state.wall_clock_schedules
         if now_ms < schedules.next_due[0] or self._state.in_flight.held:
             return False
-        ran = schedules.fire(now_ms)
+        with self.gate:
+            ran = schedules.fire(now_ms)
         self._commit_needed |= ran
         return ran
 
@@ -246,9 +279,10 @@ class Task:
         if not in_flight or not self.commit_needed:
             return True
         in_flight.held = True
-        self._hand_on()
-        if not in_flight.unfinished:
-            self._flush_caches()  # may send records to operators that finish later
+        with self.gate:
+            self._hand_on()
+            if not in_flight.unfinished:
+                self._flush_caches()  # may send records to operators that finish later
         return not in_flight.unfinished
 
     def prepare_commit(self) -> dict[TopicPartition, tuple[int, str]]:
@@ -258,7 +292,8 @@ class Task:
         """
         if not self.commit_needed:
             return {}
-        self._flush_caches()
+        with self.gate:
+            self._flush_caches()
         if self._state.in_flight and self.unfinished:
             raise StreamsError(
                 f"task {self.id} has {self.unfinished} records in flight; before a commit call settle until it is true",
@@ -276,6 +311,10 @@ class Task:
         :param changelog_offsets: the next offset of each changelog partition; for a source topic that serves as a
             changelog it is known here.
         """
+        with self.gate:
+            self._post_commit(changelog_offsets)
+
+    def _post_commit(self, changelog_offsets: Mapping[TopicPartition, int]) -> None:
         for name, store in self._state.stores.items():
             offset = None
             if name in self._plan.changelogs:
@@ -294,6 +333,24 @@ class Task:
 
     def close(self) -> None:
         """Closes processors and stores; all of them, whatever one of them raises. Does not commit."""
+        with self.gate:
+            self._close()
+
+    def position(self, *, below_cache: bool = False) -> Position:
+        """Up to which records its stores have come, with or without what their caches hold.
+
+        While records are in flight, up to which they had when there were none the last time that somebody asked.
+        """
+        if not self.unfinished:
+            self._settled_at = dict(self._consumed)
+        offsets = {place: offset - 1 for place, offset in self._known.items() if offset}
+        position = Position()
+        for places in (offsets, {} if below_cache else self._settled_at):
+            for place, offset in places.items():
+                position.with_component(*place, offset)
+        return position
+
+    def _close(self) -> None:
         errors: list[Exception] = []
         for name, callbacks in _in_order(self._plan, self._state.close_callbacks):
             for callback in callbacks:
@@ -317,15 +374,17 @@ class Task:
             raise errors[0]
 
     def _find_repetition(self) -> None:
-        """What is in the inputs may have been worked on if that has left anything in a changelog of this task's own."""
+        """What is in the inputs may have been worked on if there was this task before: if it has committed where it
+        began, or left anything in a changelog of its own.
+        """
         if self._end_offsets is None:
             return
         inputs = self.input_partitions
         changelogs = {self._changelog_partition(name) for name in self._plan.changelogs}.difference(inputs)
         if changelogs:
             ends = self._end_offsets([*inputs, *changelogs])
-            if any(ends[changelog] for changelog in changelogs):
-                self._repeated = {place: ends[place] for place in inputs}
+            self._repeated = {place: ends[place] for place in inputs}
+            self._was_there = any(ends[changelog] for changelog in changelogs)
 
     def _end_of_repetition(self) -> None:
         """Forgets the partitions of which all that was there at the start is committed."""
@@ -403,31 +462,28 @@ class Task:
         current, times, due = state.current, state.stream_time, state.stream_schedules.next_due
         now = self._clock.now_ms()
         count = 0
-        alone: RecordQueue | None = None
-        try:
-            while count < max_records:
-                if alone is None or alone.head is None:
-                    alone = None  # an empty queue needs no way back
-                    if not group.is_ready(now):
-                        break
-                    alone = group.leave_alone()
-                queue, head = group.take() if alone is None else (alone, alone.take_head())
-                message, key, value, timestamp, headers = head
-                if timestamp >= 0:
-                    if timestamp > times[0]:
-                        times[0] = timestamp
-                    current.raw = (message, timestamp, headers)
-                    try:
+        while count < max_records and group.is_ready(now):
+            queue, until = group.leave()
+            done = None
+            try:
+                for message, key, value, timestamp, headers in queue.run(until):
+                    if timestamp >= 0:
+                        if timestamp > times[0]:
+                            times[0] = timestamp
+                        current.raw = (message, timestamp, headers)
                         queue.root(key, value, timestamp, headers)
-                    except Exception as error:
-                        raise self._as_streams_error(error) from _cause(error)
-                consumed[queue.partition] = message.offset()
-                count += 1
-                if times[0] >= due[0] and times[0] >= 0:
-                    self._fire_stream_time()
-        finally:
-            if alone is not None:
-                group.come_back(alone)
+                    done = message
+                    count += 1
+                    if times[0] >= due[0] and times[0] >= 0:
+                        self._fire_stream_time()
+                    if count >= max_records:
+                        break
+            except Exception as error:
+                raise self._as_streams_error(error) from _cause(error)
+            finally:
+                if done is not None:
+                    consumed[queue.partition] = done.offset()
+                group.come_back(queue)
         return count
 
     def _flush_caches(self) -> None:
@@ -483,6 +539,7 @@ class Task:
             self._state.failures,
             self._state.dropped,
             extracts=type(extractor) is not FailOnInvalidTimestamp,
+            of_pattern=partition.topic in self._pattern_texts(),
         )
 
     def _pattern_texts(self) -> frozenset[str]:

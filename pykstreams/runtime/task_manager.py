@@ -1,7 +1,8 @@
 """The tasks of a worker: opened, started, suspended, rebuilt and closed as assignments come and go.
 
 A task is *wanted* when the membership says so, *opening* while the state updater has it, and *running* once it is
-restored and started; only running tasks have their partitions fetched.
+restored and started; only running tasks have their partitions fetched. A task may be *held* after a commit of its own,
+while its state is swapped: it gets no records, and can be read.
 
 Invariant: a partition is fetched exactly while the task that reads it is running, and what leaves ``running`` gets no
 further record.
@@ -16,7 +17,9 @@ from typing import Any, Protocol
 
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.commit import Commitable
+from pykstreams.runtime.kafka import BEGINNING, END
 from pykstreams.runtime.membership import Membership, Offsets
+from pykstreams.runtime.shadow import Shadow
 from pykstreams.runtime.start_offsets import StartOffsets
 from pykstreams.runtime.state_updater import Corrupted, Failed, Report, Restored
 from pykstreams.runtime.task import Task
@@ -37,7 +40,7 @@ class TaskKeeper(Protocol):
 
     def open(self, task: Task, limits: Mapping[TopicPartition, int]) -> None: ...
 
-    def close(self, task: Task, *, wipe: bool = False) -> None: ...
+    def close(self, task: Task, *, wipe: bool = False, swapped: Shadow | None = None) -> None: ...
 
     def reports(self) -> list[Report]: ...
 
@@ -61,8 +64,10 @@ class _Opening:
 class TaskManager:
     """All tasks of one worker; for its thread only.
 
-    :param make_task: makes a task over its input partitions.
+    :param make_task: makes a task over its input partitions, of which the committed offsets are known.
     :param before_start: runs before a task is started, which is when its operators may send records.
+    :param marks_beginnings: whether a task with changelogs that has never committed commits where it begins. If its
+        worker dies, the next one knows that there was one, even if nothing but messages is left of it.
     """
 
     def __init__(
@@ -73,8 +78,9 @@ class TaskManager:
         reader: PartitionReader,
         updater: TaskKeeper,
         start_offsets: StartOffsets,
-        make_task: Callable[[TaskId, frozenset[TopicPartition]], Task],
+        make_task: Callable[[TaskId, frozenset[TopicPartition], Offsets], Task],
         before_start: Callable[[], None],
+        marks_beginnings: bool = False,
     ) -> None:
         self._inputs = inputs
         self._membership = membership
@@ -83,15 +89,24 @@ class TaskManager:
         self._start_offsets = start_offsets
         self._make_task = make_task
         self._before_start = before_start
+        self._marks_beginnings = marks_beginnings
         self._wanted: frozenset[TaskId] = frozenset()
         self._opening: dict[TaskId, _Opening] = {}
+        self._held: dict[TaskId, Running] = {}
         self.running: dict[TaskId, Running] = {}
         self.by_partition: dict[tuple[str, int], Running] = {}
 
     @property
     def all_running(self) -> bool:
-        """Whether every wanted task is being fed."""
-        return len(self.running) == len(self._wanted) and not self._opening
+        """Whether every wanted task is being fed, or held for a moment."""
+        return len(self.running) + len(self._held) == len(self._wanted) and not self._opening
+
+    def tasks(self) -> dict[Task, bool]:
+        """Every task that is here, and whether it runs; may be called from any thread."""
+        found = {one.task: False for one in self._opening.copy().values()}  # first: from there they go to the others
+        found.update({one.task: True for one in self.running.copy().values()})  # and from there to be held
+        found.update({one.task: True for one in self._held.copy().values()})
+        return found
 
     def want(self, tasks: frozenset[TaskId]) -> None:
         """Takes a new assignment; what is not in it any more is closed without a commit."""
@@ -99,12 +114,14 @@ class TaskManager:
         if added := known - self._wanted:
             log.info("tasks %s were given to this worker", _names(added))
         self._wanted = known
-        self.drop([task_id for task_id in (*self.running, *self._opening) if task_id not in known])
+        self.drop([task_id for task_id in (*self.running, *self._opening, *self._held) if task_id not in known])
 
     def update_inputs(self, inputs: Mapping[TaskId, frozenset[TopicPartition]]) -> list[TaskId]:
         """Takes what tasks read from now on; gives those tasks that must be rebuilt for it."""
         changed = [
-            task_id for task_id in (*self.running, *self._opening) if inputs.get(task_id) != self._inputs[task_id]
+            task_id
+            for task_id in (*self.running, *self._opening, *self._held)
+            if inputs.get(task_id) != self._inputs[task_id]
         ]
         self._inputs = inputs
         return changed
@@ -121,24 +138,49 @@ class TaskManager:
                     if opened := self._opening.pop(task_id, None):
                         self._start(opened, changelogs)
         self._open(
-            [task_id for task_id in self._wanted if task_id not in self.running and task_id not in self._opening]
+            [
+                task_id
+                for task_id in self._wanted
+                if task_id not in self.running and task_id not in self._opening and task_id not in self._held
+            ]
         )
+
+    def has(self, one: Running) -> bool:
+        """Whether a task is fed or held, and is still the same."""
+        return self.running.get(one.task.id) is one or self._held.get(one.task.id) is one
+
+    def hold(self, task_id: TaskId) -> None:
+        """Feeds a task no more, of which everything is committed; it stays open to be read."""
+        # readers find it all the time: it is in one of the two at least
+        one = self._held[task_id] = self.running[task_id]
+        self._stop_feeding([one])
+
+    def release(self, task_id: TaskId, swapped: Shadow | None) -> None:
+        """Lets go of a task that is held; it is opened anew, with the state of its shadow if there is one."""
+        one = self._held.pop(task_id, None)
+        if one is not None:
+            self._updater.close(one.task, swapped=swapped)
 
     def drop(self, tasks: Iterable[TaskId], *, wipe: bool = False) -> None:
         """Lets go of tasks without a commit; those that are wanted are opened anew."""
-        gone = [task_id for task_id in tasks if task_id in self.running or task_id in self._opening]
-        stopped = [self.running.pop(task_id) for task_id in gone if task_id in self.running]
-        self._reader.unassign([place for one in stopped if one.fed for place in one.inputs])
-        for one in stopped:
-            for place in one.inputs:
-                del self.by_partition[place]
-        opening = [self._opening.pop(task_id) for task_id in gone if task_id in self._opening]
+        gone = frozenset(tasks)
+        stopped = [one for task_id, one in self.running.items() if task_id in gone]
+        self._stop_feeding(stopped)
+        stopped += [self._held.pop(task_id) for task_id in [*self._held] if task_id in gone]
+        opening = [self._opening.pop(task_id) for task_id in [*self._opening] if task_id in gone]
         for task in [*(one.task for one in stopped), *(one.task for one in opening)]:
             self._updater.close(task, wipe=wipe)
 
     def drop_all(self) -> None:
         """Lets go of all tasks without a commit."""
-        self.drop([*self.running, *self._opening])
+        self.drop([*self.running, *self._opening, *self._held])
+
+    def _stop_feeding(self, stopped: Collection[Running]) -> None:
+        self._reader.unassign([place for one in stopped if one.fed for place in one.inputs])
+        for one in stopped:
+            del self.running[one.task.id]
+            for place in one.inputs:
+                del self.by_partition[place]
 
     def _open(self, tasks: Collection[TaskId]) -> None:
         if not tasks:
@@ -151,7 +193,7 @@ class TaskManager:
         for task_id in sorted(tasks):
             inputs = self._inputs[task_id]
             mine = {place: committed[place] for place in inputs if place in committed}
-            task = self._make_task(task_id, inputs)
+            task = self._make_task(task_id, inputs, mine)
             self._opening[task_id] = _Opening(task, inputs, mine)
             self._updater.open(task, {place: mine[place][0] if place in mine else 0 for place in inputs})
 
@@ -168,6 +210,9 @@ class TaskManager:
             else self._start_offsets.start(place, because="has no committed offset")
             for place in opened.inputs
         }
+        if self._marks_beginnings and changelogs and not opened.committed:
+            begins = {place: 0 if position == BEGINNING else position for place, position in positions.items()}
+            self._membership.commit({place: (begin, "") for place, begin in begins.items() if begin != END})
         self._reader.assign(positions)
         running.fed = True
         log.info("task %s runs; it reads %s", task.id, ", ".join(map(str, sorted(opened.inputs))))

@@ -19,10 +19,13 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterError, TaskCorruptedError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.commit import Commits
+from pykstreams.runtime.generation import Generation
 from pykstreams.runtime.kafka import Fetched
-from pykstreams.runtime.membership import Lost, Membership
+from pykstreams.runtime.membership import Lost, Membership, Offsets
 from pykstreams.runtime.purge import RepartitionPurge
 from pykstreams.runtime.start_offsets import StartOffsets
+from pykstreams.runtime.swaps import Swaps
+from pykstreams.runtime.task import Task
 from pykstreams.runtime.task_manager import Running, TaskManager
 from pykstreams.runtime.topic_admin import TopicLayout
 
@@ -98,6 +101,8 @@ class WorkerParts:
     prepare_topics: Callable[[], TopicLayout]
     woken: threading.Event = field(default_factory=threading.Event)
     """Set, from any thread, when something that was in flight has finished."""
+    swaps: Swaps | None = None
+    """Swaps tasks for the state of a bootstrap; ``None`` where the cluster has no transactions."""
 
 
 class Worker:
@@ -138,12 +143,30 @@ class Worker:
 
     @property
     def running_tasks(self) -> frozenset[TaskId]:
-        """The tasks that are being fed."""
-        return frozenset(self._tasks.running)
+        """The tasks that are being fed, or held for a moment."""
+        return frozenset(task.id for task, runs in self._tasks.tasks().items() if runs)
+
+    @property
+    def all_running(self) -> bool:
+        """Whether it has all of its tasks, and all of them run."""
+        return self._was_running
+
+    def tasks(self) -> Mapping[Task, bool]:
+        """Its tasks, and whether each of them runs; may be called from any thread."""
+        return self._tasks.tasks()
 
     def remaining(self) -> Mapping[TaskId, int]:
         """How many changelog offsets each restoring task has still before it."""
         return self._parts.updater.remaining()
+
+    def committed(self) -> dict[Task, Offsets]:
+        """What was committed last for each of its tasks that run; may be called from any thread."""
+        return {one.task: one.committed.copy() for one in self._tasks.running.copy().values()}
+
+    def load(self, generation: Generation) -> None:
+        """Says what its tasks are to be swapped to; may be called from any thread."""
+        if self._parts.swaps is not None:
+            self._parts.swaps.want(generation)
 
     def stop(self, *, leave: bool) -> None:
         """Asks the worker to commit, close its tasks, and leave the group or not."""
@@ -203,6 +226,8 @@ class Worker:
             tasks.want(change.active)
             parts.membership.ack(change)
         tasks.poll()
+        if parts.swaps is not None and self._assigned:
+            parts.swaps.poll()
         self._tell()
         self._add(self._fetch())
         parts.output.commits.before_processing()
@@ -212,6 +237,7 @@ class Worker:
         for one in tasks.running.values():
             one.task.punctuate(now_ms)
             requested |= one.task.commit_requested
+        requested |= parts.swaps is not None and parts.swaps.commit_requested
         parts.output.poll()
         self._resume()
         if (requested or self._clock.monotonic() >= self._commit_at) and self._all_settled():
@@ -235,7 +261,8 @@ class Worker:
 
     def _patience(self) -> float:
         """How long to wait for records: not long while something else is about to happen."""
-        if not self._was_running:
+        swaps = self._parts.swaps
+        if not self._was_running or (swaps is not None and swaps.holds_a_task):
             return min(_SOON_S, self._poll_s)
         return max(0.0, min(self._poll_s, self._commit_at - self._clock.monotonic()))
 
@@ -303,6 +330,8 @@ class Worker:
     def _commit(self) -> None:
         if self._parts.output.commits.commit_all(self._tasks.running.values()):
             self._commit_at = self._clock.monotonic() + self._commit_s
+            if self._parts.swaps is not None and (held := self._parts.swaps.after_commit()) is not None:
+                self._forget([held])
         else:
             self._commit_at = self._clock.monotonic() + min(self._poll_s, self._commit_s)
         self._complain_at = self._commit_at + _COMPLAIN_S

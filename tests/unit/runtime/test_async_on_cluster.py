@@ -14,6 +14,7 @@ from pykstreams import Consumed, KafkaStreams, Produced, Serdes, StreamsBuilder
 from pykstreams.core.clock import SystemClock
 from pykstreams.runtime.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.streams import GroupMembershipOperation
+from tests.kafka.quick_cluster import SHORT_SESSION
 
 TEXT = Serdes.string()
 LEAVE = GroupMembershipOperation.LEAVE_GROUP
@@ -67,6 +68,7 @@ def test_worker_that_is_stopped_finishes_what_is_in_flight_and_goes_on_behind_it
         "bootstrap.servers": embedded_cluster.bootstrap_servers,
         "state.dir": str(tmp_path),
         "commit.interval.ms": 100,
+        **SHORT_SESSION,
     }
     embedded_cluster.create_topics("in", "out")
     send(embedded_cluster, FIRST)

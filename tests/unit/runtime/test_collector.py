@@ -11,6 +11,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import ProducerRecord
 from pykstreams.runtime.collector import RecordCollector
+from pykstreams.runtime.held_changelogs import MOST_HELD
 from pykstreams.testing.capture import CapturingProducer
 from tests.unit.runtime.fakes import FakeKafkaError, message
 
@@ -48,7 +49,7 @@ class Answer(ProductionExceptionHandler):
         return self.answer
 
 
-def make(producer=None, handler=None):
+def make(producer=None, handler=None, **options):
     config = {} if handler is None else {"production.exception.handler": handler}
     metrics = StreamsMetrics()
     collector = RecordCollector(
@@ -56,6 +57,7 @@ def make(producer=None, handler=None):
         config=StreamsConfig(config),
         metrics=metrics,
         partition_count=lambda topic: {"known": 3}.get(topic, 0),
+        **options,
     )
     collector.register(TASK, "SINK", "out")
     return collector, metrics
@@ -95,6 +97,84 @@ def test_changelog_writes_go_to_their_partition_and_without_a_time_leave_it_to_t
         ("shop-counts-changelog", 1, b"k", b"v", 7, ()),
         ("shop-counts-changelog", 1, b"k", None, None, ()),
     ]
+
+
+class NotingProducer(CapturingProducer):
+    """Notes which topics it had records for at each flush."""
+
+    def __init__(self):
+        super().__init__()
+        self.flushed = []
+
+    def flush(self):
+        self.flushed.append([record.topic for record in self.take()])
+        return 0
+
+
+def holding():
+    producer = NotingProducer()
+    collector, _ = make(producer, holds_changelogs=True)
+    write = collector.changelog_writer(TASK, "rows", "log", 1, stays_behind=True)
+    return producer, collector, write
+
+
+def test_a_changelog_that_stays_behind_is_sent_when_all_else_has_been_taken():
+    producer, collector, write = holding()
+    write(b"k", b"v", 7, ())
+    collector.send(ProducerRecord("out", b"k", b"v"))
+    collector.poll()
+    collector.flush()
+
+    assert producer.flushed == [["out"], ["log"]]
+
+
+def test_held_records_keep_their_order_and_their_times():
+    producer, collector, write = holding()
+    write(b"k", b"v", 7, [("h", b"x")])
+    write(b"k", None, None, ())
+    producer.flush = lambda: 0
+    collector.flush()
+
+    assert producer.take() == [("log", 1, b"k", b"v", 7, (("h", b"x"),)), ("log", 1, b"k", None, None, ())]
+
+
+def test_much_that_is_held_is_sent_between_two_records_already():
+    producer, collector, write = holding()
+    for _ in range(MOST_HELD):
+        write(b"k", b"v", 7, ())
+    collector.send(ProducerRecord("out", b"k", b"v"))
+    collector.poll()
+
+    assert producer.flushed == [["out"]]
+    assert [record.topic for record in producer.take()] == ["log"] * MOST_HELD
+
+
+def test_what_a_task_held_when_it_closed_is_never_sent():
+    producer, collector, write = holding()
+    write(b"k", b"v", 7, ())
+    collector.forget(TASK)
+    collector.flush()
+
+    assert producer.flushed == [[]]
+
+
+def test_held_records_are_not_sent_after_an_error():
+    producer, collector, write = holding()
+    write(b"k", b"v", 7, ())
+    failed(collector, "MSG_SIZE_TOO_LARGE")
+
+    with pytest.raises(DeliveryError):
+        collector.flush()
+    assert producer.take() == []
+
+
+@pytest.mark.parametrize(("holds", "stays_behind"), [(True, False), (False, True)])
+def test_changelogs_are_sent_at_once_unless_both_sides_want_otherwise(holds, stays_behind):
+    producer = CapturingProducer()
+    collector, _ = make(producer, holds_changelogs=holds)
+    collector.changelog_writer(TASK, "rows", "log", 1, stays_behind=stays_behind)(b"k", b"v", 7, ())
+
+    assert [record.topic for record in producer.take()] == ["log"]
 
 
 def test_a_failed_delivery_is_raised_before_the_next_commit_and_names_the_node():

@@ -11,7 +11,7 @@ from pykstreams.core.handlers import ErrorHandlerResponse
 from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import PunctuationType
 from pykstreams.core.record import ProducerRecord
-from pykstreams.processors import Branch, Filter, MapValues, PassThrough, Peek
+from pykstreams.processors import Branch, Filter, FilterNothing, MapValues, PassThrough, Peek
 from pykstreams.serdes import Serdes
 from tests.unit.runtime.fakes import Operator, TaskBench, each, message, node, sink, source
 
@@ -157,6 +157,7 @@ def test_what_is_sent_below_a_node_counts_above_it_where_the_node_hands_on_the_v
         (PassThrough(), None),
         (Branch((always,), ("SINK",)), None),
         (Filter(always), b"bad"),
+        (FilterNothing(), b"bad"),
         (Peek(lambda key, value: None), b"bad"),
         (MapValues(str.upper), b"bad"),
     ):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pykstreams import StreamsBuilder
-from pykstreams.core.errors import StreamsError
+from pykstreams.core.errors import StateStoreMigratedError, StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime import global_thread
 from pykstreams.runtime.restore import StateRestoreListener
@@ -258,3 +258,22 @@ def test_long_starts_keep_how_far_they_are(
     bench.thread.start()
 
     assert bench.state._number >= 2
+
+
+def test_global_store_is_read_by_others_from_the_start_to_the_end(
+    topics: FakeTopics, make: Callable[..., Bench]
+) -> None:
+    topics.add("table", "a", "1")
+    bench = make()
+    early = bench.thread.readable("table-store")
+    bench.thread.start()
+    store = bench.thread.readable(next(iter(bench.state.stores)))
+    assert store is not None
+    found = store.read(lambda one: one.get("a"))
+    bench.thread.stop()
+
+    assert early is None
+    assert found is not None
+    assert found.value == "1"
+    with pytest.raises(StateStoreMigratedError, match=r"^global store '.*' is not open"):
+        store.read(lambda one: one.get("a"))

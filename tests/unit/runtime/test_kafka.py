@@ -116,6 +116,31 @@ def test_restore_consumer_tells_positions(config: StreamsConfig) -> None:
     restore.close()
 
 
+def test_restore_consumer_tells_records_of_a_topic_that_comes_later_from_those_of_the_first(
+    config: StreamsConfig, embedded_cluster: EmbeddedCluster
+) -> None:
+    later = TopicPartition("returns", 0)
+    producer = Producer({"bootstrap.servers": embedded_cluster.bootstrap_servers})
+    producer.produce(later.topic, key=b"k", value=b"later", partition=later.partition)
+    assert producer.flush(10) == 0
+    restore = RestoreConsumer.open(SUPPLIER, config, "restore")
+    restore.assign({P0: 0})
+    found: dict[TopicPartition, list[object]] = {}
+    more = {P1: 3, later: 0}
+    clock = SystemClock()
+    deadline = clock.monotonic() + 10
+    while sum(map(len, found.values())) < 6:
+        assert clock.monotonic() < deadline, found
+        for place, messages in restore.fetch(0.1).runs.items():
+            found.setdefault(place, []).extend(message.value() for message in messages)
+        if more and len(found.get(P0, [])) == 5:
+            restore.assign(more)
+            more = {}
+    restore.close()
+
+    assert found == {P0: [b"0", b"1", b"2", b"3", b"4"], later: [b"later"]}
+
+
 class Asked:
     """A consumer that notes what it is asked, and knows no topic while it is ``away``."""
 

@@ -37,7 +37,9 @@ def test_a_topic_that_grew_is_noticed_after_the_maximal_age():
     counts.of("out")
     cluster.counts["out"] = 6
     clock.advance(1000)
+    counts.poll()
     young = counts.of("out")
     clock.advance(1)
+    counts.poll()
 
     assert (young, counts.of("out")) == (3, 6)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.partition_group import partition_order
+from pykstreams.runtime.priority_queue import PriorityQueue
 from tests.unit.runtime.fakes import TaskBench, message, sink, source
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
@@ -128,6 +129,38 @@ def test_smallest_head_is_always_next_however_records_arrive(arrivals, chance):
                 expected.append(str(queue.pop(0)))
 
     assert found.values() == expected
+
+
+TIMES = st.lists(st.integers(0, 3), min_size=1, max_size=4)
+
+
+@given(
+    st.permutations("abcd"),
+    st.lists(TIMES, min_size=2, max_size=4),
+    st.lists(st.tuples(st.sampled_from("abcd"), TIMES, st.integers(0, 7))),
+)
+def test_runs_from_one_queue_give_the_order_of_taking_each_record_from_the_heap(topics, first, later):
+    """Each arrival is (input, times of its records, number of records to process then); many times are equal."""
+    found = bench(tuple("abcd"), config={"max.task.idle.ms": -1})
+    queues, heap, offsets, expected = {topic: [] for topic in "abcd"}, PriorityQueue(), dict.fromkeys("abcd", 0), []
+    for topic, times, limit in [(topic, times, 0) for topic, times in zip(topics, first, strict=False)] + later:
+        batch = [
+            message(topic, offsets[topic] + i, f"{topic}{offsets[topic] + i}", time) for i, time in enumerate(times)
+        ]
+        offsets[topic] += len(times)
+        if not queues[topic]:
+            heap.add(times[0], topic)
+        queues[topic] += [(one.timestamp()[1], one.value().decode()) for one in batch]
+        found.task.add(TopicPartition(topic, 0), batch)
+        found.task.process(limit)
+        for _ in range(limit):
+            if heap:
+                first = heap.pop()
+                expected.append(queues[first].pop(0)[1])
+                if queues[first]:
+                    heap.add(queues[first][0][0], first)
+
+    assert expected == found.values()
 
 
 def test_by_default_an_empty_input_is_not_waited_for_when_nothing_is_left_on_the_brokers():

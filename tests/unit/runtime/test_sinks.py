@@ -109,8 +109,12 @@ def test_what_a_sink_cannot_write_is_told_once_also_by_the_node_above_it():
     assert refused.__cause__.__context__ is None
 
 
+PARTITIONERS = pytest.mark.parametrize("partitioner", [None, lambda *_: 2], ids=["default", "of the user"])
+
+
+@PARTITIONERS
 @pytest.mark.parametrize("origin", list(SerializationExceptionOrigin))
-def test_the_production_handler_may_drop_what_cannot_be_serialized(origin):
+def test_the_production_handler_may_drop_what_cannot_be_serialized(origin, partitioner):
     asked = []
 
     class Handler(ProductionExceptionHandler):
@@ -124,14 +128,18 @@ def test_the_production_handler_may_drop_what_cannot_be_serialized(origin):
     def refuse(data):
         raise ValueError(f"{data!r} is refused")
 
-    bench = to(config={"production.exception.handler": Handler()}, **{f"{origin.value}_serializer": refuse})
+    bench = to(
+        config={"production.exception.handler": Handler()},
+        partitioner=partitioner,
+        **{f"{origin.value}_serializer": refuse},
+    )
 
     bench.feed(message("in", 3, "v", 5))
 
     ((context, record, asked_origin),) = asked
     assert asked_origin is origin
     assert (context.topic, context.offset, context.source_raw_value) == ("in", 3, b"v")
-    assert record == ("out", "k", "v", None, 5, ())
+    assert record == ("out", "k", "v", partitioner and 2, 5, ())
     assert bench.sent() == []
     assert bench.dropped == 1
 
@@ -191,8 +199,9 @@ def test_a_failing_sink_right_below_a_source_stops_the_task_whatever_the_handler
         bench.feed(message("in", 0, "v", 5))
 
 
-def test_a_full_queue_is_waited_for():
-    bench = to()
+@PARTITIONERS
+def test_a_full_queue_is_waited_for(partitioner):
+    bench = to(partitioner=partitioner)
     produce, left = bench.producer.produce, [2]
 
     def full(*args, **options):
@@ -207,11 +216,12 @@ def test_a_full_queue_is_waited_for():
 
     bench.feed(message("in", 0, "v", 5))
 
-    assert bench.values() == ["v"]
+    assert [(partitioner and 2, b"v")] == [(record.partition, record.value) for record in bench.sent()]
 
 
-def test_a_record_that_the_client_refuses_at_once_is_raised_at_the_next_commit():
-    bench = to()
+@PARTITIONERS
+def test_a_record_that_the_client_refuses_at_once_is_raised_at_the_next_commit(partitioner):
+    bench = to(partitioner=partitioner)
 
     def refuse(*args, **options):
         raise RuntimeError(FakeKafkaError("MSG_SIZE_TOO_LARGE"))

@@ -12,6 +12,7 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import LockError, ProcessorStateError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.restore import Restorer, StateRestoreListener
+from pykstreams.runtime.shadow import Shadow
 from pykstreams.runtime.state_updater import Corrupted, Failed, Report, Restored, StateUpdater
 from pykstreams.state.directory import StateDirectory
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeStore, FakeTask
@@ -197,3 +198,73 @@ def test_running_task_is_closed_also_after_the_thread_has_failed(start: Callable
     updater.close(running)
 
     assert running.history == ["open", "close"]
+
+
+class StubShadow(Shadow):
+    """A shadow that notes what it is told, in the history of its task."""
+
+    def __init__(self, task: FakeTask) -> None:
+        self.task_id = task.id
+        self._history = task.history
+
+    def step(self) -> bool:
+        if self._history[-1] != "step":
+            self._history.append("step")
+        return False
+
+    def adopt(self) -> None:
+        self._history.append("adopt")
+
+    def discard(self) -> None:
+        self._history.append("discard")
+
+
+def followed(updater: StateUpdater, opened: FakeTask) -> StubShadow:
+    """Opens a task, and gives it a shadow that has begun."""
+    updater.open(opened, {})
+    reports(updater)
+    shadow = StubShadow(opened)
+    updater.follow(shadow)
+    clock = SystemClock()
+    deadline = clock.monotonic() + PATIENCE_S
+    while "step" not in opened.history:
+        assert clock.monotonic() < deadline
+    return shadow
+
+
+def test_shadow_takes_the_place_of_its_task_when_that_is_closed(start: Callable[..., StateUpdater]) -> None:
+    updater, opened = start(), task()
+    updater.close(opened, swapped=followed(updater, opened))
+    updater.stop()
+
+    assert opened.history == ["open", "step", "close", "adopt"]
+
+
+def test_shadow_goes_with_its_task_and_stays_when_another_is_closed(start: Callable[..., StateUpdater]) -> None:
+    updater, opened, other = start(), task(), FakeTask(TaskId(0, 2), [], {})
+    followed(updater, opened)
+    updater.open(other, {})
+    reports(updater)
+    updater.close(other)
+    updater.close(opened)
+    updater.stop()
+
+    assert opened.history == ["open", "step", "discard", "close"]
+    assert other.history == ["open", "close"]
+
+
+def test_shadow_is_given_up_when_its_task_cannot_be_closed_or_the_worker_ends(
+    start: Callable[..., StateUpdater],
+) -> None:
+    class Broken(FakeTask):
+        def close(self) -> None:
+            raise ProcessorStateError("store 'counts' cannot be closed")
+
+    updater, broken = start(), Broken(TASK, [], {})
+    updater.close(broken, swapped=followed(updater, broken))
+    last = FakeTask(TaskId(0, 2), [], {})
+    followed(updater, last)
+    updater.stop()
+
+    assert broken.history == ["open", "step", "discard"]
+    assert last.history == ["open", "step", "discard"]

@@ -18,10 +18,10 @@ from pykstreams.core.ids import TaskId
 from pykstreams.runtime.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.state import State
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams, TaskHealth
+from tests.kafka.quick_cluster import SHORT_SESSION
 
 TEXT = Serdes.string()
 LEAVE = GroupMembershipOperation.LEAVE_GROUP
-slow = pytest.mark.slow  # a classic group of the embedded cluster takes three seconds to start
 
 
 @pytest.fixture
@@ -36,6 +36,7 @@ def make(embedded_cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[Callable
             "application.id": "shop",
             "bootstrap.servers": embedded_cluster.bootstrap_servers,
             "state.dir": str(tmp_path),
+            **SHORT_SESSION,
             **more.pop("settings", {}),
         }
         made.append(KafkaStreams(builder.build(), config, **more))
@@ -52,7 +53,6 @@ def send(cluster: EmbeddedCluster, value: str) -> None:
     assert producer.flush(10) == 0
 
 
-@slow
 def test_states_follow_each_other_and_the_listener_hears_them(make: Callable[..., KafkaStreams]) -> None:
     heard: list[tuple[State, State]] = []
     streams = make(state_listener=lambda new, old: heard.append((new, old)))
@@ -66,7 +66,6 @@ def test_states_follow_each_other_and_the_listener_hears_them(make: Callable[...
     assert health.tasks == {TaskId(0, number): TaskHealth(True, 0) for number in range(4)}
 
 
-@slow
 def test_failing_user_code_ends_in_error_with_its_reason(
     make: Callable[..., KafkaStreams], embedded_cluster: EmbeddedCluster
 ) -> None:
@@ -79,7 +78,7 @@ def test_failing_user_code_ends_in_error_with_its_reason(
     assert not streams.health().alive
 
 
-@slow
+@pytest.mark.slow
 def test_failed_worker_is_replaced_when_the_handler_says_so(
     make: Callable[..., KafkaStreams], embedded_cluster: EmbeddedCluster
 ) -> None:
@@ -152,3 +151,19 @@ def test_final_states_lead_nowhere(state: State) -> None:
     following = [new for new in State if state.is_valid_transition(new)]
 
     assert (following == []) == state.has_completed_shutdown
+
+
+def test_a_bootstrap_is_not_loaded_into_an_embedded_cluster_nor_into_one_that_has_stopped(
+    make: Callable[..., KafkaStreams], tmp_path: Path
+) -> None:
+    streams = make()
+    load = streams.load_bootstrap(tmp_path / "made")
+    assert load.waiting is None
+    with pytest.raises(
+        ConfigError, match="loaded into a running application in a transaction, and an embedded cluster"
+    ):
+        streams.start()
+    assert streams.wait(20_000) is State.ERROR
+
+    with pytest.raises(StreamsError, match=r"the application is error, and has no tasks to load a bootstrap into"):
+        streams.load_bootstrap(tmp_path / "made")

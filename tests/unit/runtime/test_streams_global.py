@@ -21,7 +21,6 @@ from pykstreams.state import Stores
 
 TEXT = Serdes.string()
 LEAVE = GroupMembershipOperation.LEAVE_GROUP
-slow = pytest.mark.slow  # a classic group of the embedded cluster takes three seconds to start
 
 
 class Put(Processor[str, str, Any, Any]):
@@ -87,7 +86,7 @@ def test_record_that_a_global_store_cannot_take_is_an_error_of_start(
     assert streams.state is State.ERROR
 
 
-@pytest.mark.parametrize("tasks", [False, pytest.param(True, marks=slow)])
+@pytest.mark.parametrize("tasks", [False, True])
 def test_failure_of_a_global_store_ends_the_application_whatever_the_handler_says(
     make: Callable[..., KafkaStreams], embedded_cluster: EmbeddedCluster, tasks: bool
 ) -> None:

@@ -69,7 +69,14 @@ def test_records_that_were_there_when_a_task_with_state_was_opened_may_be_repeat
     assert told == [True, True, True, False]
 
 
-def test_no_record_is_repeated_where_nobody_has_left_any_state():
+def test_records_may_be_repeated_where_a_task_before_has_committed_that_it_began():
+    bench, told = repeating((7, 0), {IN: (0, "")})
+    bench.feed(message("in", 0, "v", 1))
+
+    assert told == [True]
+
+
+def test_no_record_is_repeated_where_no_task_was_before():
     bench, told = repeating((7, 0), {})
     bench.feed(message("in", 0, "v", 1))
 

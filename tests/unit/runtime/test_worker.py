@@ -12,8 +12,8 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError, ProcessingError, TaskCorruptedError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.commit import AtLeastOnce, Commits, CommitSteps
-from pykstreams.runtime.kafka import BEGINNING, Fetched
-from pykstreams.runtime.membership import Assignment, Lost
+from pykstreams.runtime.kafka import BEGINNING, END, Fetched
+from pykstreams.runtime.membership import Assignment, Lost, Offsets
 from pykstreams.runtime.start_offsets import StartOffsets
 from pykstreams.runtime.state_updater import Corrupted, Failed, Report, Restored
 from pykstreams.runtime.task_manager import TaskManager
@@ -31,6 +31,7 @@ from tests.unit.runtime.plans import part, plan, source
 
 ONE, TWO = TaskId(0, 0), TaskId(0, 1)
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+LOG = TopicPartition("shop-rows-changelog", 0)
 INPUTS = {ONE: frozenset({P0}), TWO: frozenset({P1})}
 
 
@@ -42,6 +43,7 @@ class FakeUpdater:
         self.open_tasks: list[FakeTask] = []
         self.closed: list[tuple[TaskId, bool]] = []
         self.limits: dict[TaskId, Mapping[TopicPartition, int]] = {}
+        self.changelogs: dict[TaskId, frozenset[TopicPartition]] = {}
         self.pending: list[Report] = []
         self.stopped = False
 
@@ -52,7 +54,7 @@ class FakeUpdater:
         self.open_tasks.append(task)
         self.limits[task.id] = limits
         if not self.hold:
-            self.pending.append(Restored(task.id, frozenset()))
+            self.pending.append(Restored(task.id, self.changelogs.get(task.id, frozenset())))
 
     def close(self, task: FakeTask, *, wipe: bool = False) -> None:
         self.closed.append((task.id, wipe))
@@ -90,6 +92,8 @@ class World:
 
     settings: dict[str, object] = field(default_factory=dict)
     start_failure: Exception | None = None
+    marks_beginnings: bool = False
+    reset: str = "earliest"
 
     def __post_init__(self) -> None:
         self.clock = FakeClock()
@@ -109,7 +113,7 @@ class World:
             task_timeout_ms=300_000,
         )
         self.output = FakeOutput(AtLeastOnce(steps))
-        start = StartOffsets(plan(part(0, source("A", "orders"))), "earliest", lambda p, t: {}, self.clock)
+        start = StartOffsets(plan(part(0, source("A", "orders"))), self.reset, lambda p, t: {}, self.clock)
         self.tasks = TaskManager(
             inputs=self.layout.inputs,
             membership=self.membership,
@@ -118,6 +122,7 @@ class World:
             start_offsets=start,
             make_task=self._make_task,  # type: ignore[arg-type]
             before_start=lambda: None,
+            marks_beginnings=self.marks_beginnings,
         )
         self.worker = Worker(
             "worker",
@@ -131,7 +136,7 @@ class World:
         )
         self.membership.start([0], self.worker.revoked)
 
-    def _make_task(self, task_id: TaskId, inputs: Collection[TopicPartition]) -> FakeTask:
+    def _make_task(self, task_id: TaskId, inputs: Collection[TopicPartition], committed: Offsets) -> FakeTask:
         self.made.append(FakeTask(task_id, inputs, {}, start_failure=self.start_failure))
         return self.made[-1]
 
@@ -169,6 +174,31 @@ def test_task_goes_on_at_its_committed_offset(world: World) -> None:
     assert world.reader.assigned == {P0: 7}
     assert world.made[0].history == [("start", {P0: (7, "time")})]
     assert world.updater.limits[ONE] == {P0: 7}
+
+
+def test_task_that_begins_says_so_where_a_worker_that_dies_may_leave_nothing_but_messages() -> None:
+    world = World(marks_beginnings=True)
+    world.membership.offsets[P1] = (7, "time")
+    world.updater.changelogs = {ONE: frozenset({LOG}), TWO: frozenset({LOG})}
+    world.assign(ONE, TWO)
+
+    assert world.membership.offsets == {P0: (0, ""), P1: (7, "time")}
+
+
+def test_task_without_state_has_nothing_to_say_when_it_begins() -> None:
+    world = World(marks_beginnings=True)
+    world.assign(ONE)
+
+    assert world.membership.offsets == {}
+
+
+def test_task_that_begins_at_the_end_has_no_offset_to_commit() -> None:
+    world = World(marks_beginnings=True, reset="latest")
+    world.updater.changelogs = {ONE: frozenset({LOG})}
+    world.assign(ONE)
+
+    assert world.reader.assigned == {P0: END}
+    assert world.membership.offsets == {}
 
 
 def test_task_waits_until_its_committed_offsets_are_known(world: World) -> None:

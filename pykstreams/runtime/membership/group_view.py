@@ -1,0 +1,79 @@
+"""The group as one sees it who is no member: who works on which task, by the task topics, and what was committed.
+
+Invariant: it takes no part in the group, and changes nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection
+from typing import Protocol
+
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.membership import Offsets
+from pykstreams.runtime.membership.task_topics import task_topic
+from pykstreams.runtime.standby_placement import instance_of
+
+_COMMITTED_TIMEOUT_S = 2.0
+
+
+class MemberReader(Protocol):
+    """What this module needs of an administrative client."""
+
+    def group_members(self, group: str) -> list[tuple[str, list[TopicPartition]]] | None: ...
+
+
+class CommittedReader(Protocol):
+    """What this module needs of a consumer."""
+
+    def committed(self, partitions: Collection[TopicPartition], timeout: float) -> Offsets | None: ...
+
+    def close(self, leave: bool) -> None: ...
+
+
+class TaskTopicGroup:
+    """The group of one application.
+
+    :param open_client: makes the consumer that reads committed offsets, when it is needed first.
+    """
+
+    def __init__(
+        self,
+        application_id: str,
+        subtopologies: Collection[int],
+        admin: MemberReader,
+        open_client: Callable[[], CommittedReader],
+    ) -> None:
+        self._group = application_id
+        self._subtopologies = {task_topic(application_id, number): number for number in subtopologies}
+        self._admin = admin
+        self._open_client = open_client
+        self._client: CommittedReader | None = None
+
+    def members(self) -> dict[str, frozenset[TaskId]] | None:
+        """The tasks of each instance; ``None`` while they are being shared out."""
+        members = self._admin.group_members(self._group)
+        if members is None:
+            return None
+        found: defaultdict[str, set[TaskId]] = defaultdict(set)
+        for client_id, partitions in members:
+            found[instance_of(client_id)].update(
+                TaskId(self._subtopologies[topic], number)
+                for topic, number in partitions
+                if topic in self._subtopologies
+            )
+        return {instance: frozenset(tasks) for instance, tasks in found.items()}
+
+    def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:
+        """Committed offsets; ``None``: ask again later."""
+        if not partitions:
+            return {}
+        if self._client is None:
+            self._client = self._open_client()
+        return self._client.committed(partitions, _COMMITTED_TIMEOUT_S)
+
+    def close(self) -> None:
+        """Lets go of the client."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close(leave=True)

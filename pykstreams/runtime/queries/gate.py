@@ -1,0 +1,112 @@
+"""Who may touch the stores of a task: its worker, or one reader at a time.
+
+The worker goes through for a whole batch, and a reader for one look-up or for a chunk of an iterator, so that a reader
+sees what is there between two batches, and a record costs no lock. Neither can starve the other: readers that wait
+when the worker leaves go before it, and those that come while it waits go after it.
+
+Invariant: at most one thread is inside; it may enter again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, TypeVar
+
+from pykstreams.core.errors import InvalidStateStoreError
+
+T = TypeVar("T")
+
+PATIENCE_S: Final = 10.0
+"""How long a reader waits at most: a batch takes milliseconds, and one second when records are slow."""
+
+
+class Gate:
+    """The gate of one task, as a context manager for its worker; readers use ``read``.
+
+    :param what: names the task in the error for a reader that waits too long.
+    """
+
+    def __init__(self, what: str, *, patience_s: float = PATIENCE_S) -> None:
+        self._what = what
+        self._patience_s = patience_s
+        self._lock = threading.RLock()  # also for an iterator that is collected as garbage while it is held
+        self._changed = threading.Condition(self._lock)
+        self._inside: int | None = None
+        self._depth = 0
+        self._workers = 0
+        self._readers = 0
+        self._first = 0
+        self._waited = False
+
+    def __enter__(self) -> None:
+        me = threading.get_ident()
+        with self._lock:
+            if self._inside != me:
+                if not self._worker_may():
+                    self._workers += 1
+                    try:
+                        self._changed.wait_for(self._worker_may)
+                    finally:
+                        self._workers -= 1
+                self._inside = me
+            self._depth += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with self._lock:
+            self._depth -= 1
+            if not self._depth:
+                self._inside = None
+                self._first = self._readers
+                if self._readers or self._workers:
+                    self._changed.notify_all()
+
+    def was_waited_for(self) -> bool:
+        """Whether a reader had to wait since the last call: the worker makes its next batch shorter then."""
+        waited, self._waited = self._waited, False
+        return waited
+
+    def read(self, action: Callable[[], T]) -> T:
+        """Runs a read while nobody else is inside; ``InvalidStateStoreError`` when that takes too long."""
+        me = threading.get_ident()
+        if self._inside == me:
+            return action()
+        try:
+            with self._lock:
+                if not self._reader_may():
+                    self._wait()
+                self._first = max(0, self._first - 1)
+                self._inside, self._depth = me, 1
+            return action()
+        finally:
+            with self._lock:
+                if self._inside == me:
+                    self._inside, self._depth = None, 0
+                    if self._readers or self._workers:
+                        self._changed.notify_all()
+
+    def _wait(self) -> None:
+        came = False
+        self._readers += 1
+        self._waited = True
+        try:
+            came = self._changed.wait_for(self._reader_may, self._patience_s)
+        finally:
+            self._readers -= 1
+            if not came:  # it may also have been interrupted; the worker must not wait for it
+                self._first = min(self._first, self._readers)
+                self._changed.notify_all()
+        if not came:
+            raise InvalidStateStoreError(
+                f"{self._what} could not be read within {self._patience_s:g} s: its worker is busy with one batch of "
+                "records; ask again, and look for a processor that waits, for instance for this very read"
+            )
+
+    def _worker_may(self) -> bool:
+        return self._inside is None and not self._first
+
+    def _reader_may(self) -> bool:
+        return self._inside is None and (self._first > 0 or not self._workers)

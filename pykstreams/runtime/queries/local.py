@@ -1,0 +1,326 @@
+"""Interactive queries of one application: finds the stores that its workers have at that moment.
+
+Invariant: what is found is asked for anew for each read; nothing here keeps a task or a store alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import (
+    InvalidStateStoreError,
+    InvalidStateStorePartitionError,
+    StateStoreMigratedError,
+    StreamsRebalancingError,
+    UnknownStateStoreError,
+)
+from pykstreams.core.hashing import partition_for_key
+from pykstreams.core.ids import TaskId
+from pykstreams.core.types import StreamPartitioner
+from pykstreams.runtime.queries.local_store import LocalStore
+from pykstreams.runtime.queries.metadata import (
+    NO_PARTITION,
+    HostInfo,
+    KeyQueryMetadata,
+    StreamsMetadata,
+    only_partition,
+)
+from pykstreams.runtime.queries.store_types import QueryableStoreType, fitting_types
+from pykstreams.runtime.task import Task
+from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.serdes.base import bind_serializer
+from pykstreams.state.queries.position import PositionBound
+from pykstreams.state.queries.queries import Query
+from pykstreams.state.queries.results import FailureReason, QueryConfig, QueryResult, StateQueryResult
+from pykstreams.topology.plan import TopologyPlan
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class QueriedWorker(Protocol):
+    """What this module needs of a worker; called from any thread."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def all_running(self) -> bool:
+        """Whether it has all of its tasks, and all of them run."""
+        ...
+
+    def tasks(self) -> Mapping[Task, bool]:
+        """Its tasks, and whether each of them runs; those that do not are being restored."""
+        ...
+
+
+class QueriedGlobals(Protocol):
+    """What this module needs of the thread of the global stores."""
+
+    def readable(self, name: str) -> LocalStore | None:
+        """A global store."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A store of a task."""
+
+    task: Task
+    worker: QueriedWorker | None
+    """``None`` for a standby task."""
+    running: bool
+    store: LocalStore
+
+    @property
+    def active(self) -> bool:
+        """Whether it runs, in a worker that has all of its tasks running."""
+        return self.running and self.worker is not None and self.worker.all_running
+
+    @property
+    def partition(self) -> int:
+        return self.task.id.partition
+
+
+class LocalQueries:
+    """The stores of one application in this process.
+
+    :param check: raises the error for an application that cannot be asked in its state.
+    """
+
+    def __init__(
+        self,
+        plan: TopologyPlan,
+        config: StreamsConfig,
+        clock: Clock,
+        *,
+        workers: Callable[[], Sequence[QueriedWorker]],
+        globals_: Callable[[], QueriedGlobals | None],
+        layout: Callable[[], TopicLayout | None],
+        check: Callable[[], None],
+        standbys: Callable[[], Sequence[Task]] = lambda: (),
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self._workers = workers
+        self._globals = globals_
+        self._layout = layout
+        self._check = check
+        self._standbys = standbys
+        self._parts = {name: part.id for part in plan.subtopologies for name in part.stores}
+        self._logged = frozenset(name for part in plan.subtopologies for name in part.changelogs)
+        self._global_names = frozenset(one.store.name for one in plan.global_stores)
+
+    def check_name(self, name: str) -> None:
+        """``UnknownStateStoreError`` for a name that no store of the topology has."""
+        if name not in self._parts and name not in self._global_names:
+            known = ", ".join(map(repr, sorted((*self._parts, *self._global_names)))) or "none"
+            raise UnknownStateStoreError(f"the topology has no store {name!r}; its stores are: {known}")
+
+    def store(self, name: str, store_type: QueryableStoreType[T], partition: int | None, stale: bool) -> T:
+        """Makes what reads a store; it looks for the store's partitions at each read."""
+        self.check_name(name)
+        return store_type.create(_Provider(self, partition, stale), name)
+
+    def stores(
+        self, name: str, store_type: QueryableStoreType[Any], partition: int | None, stale: bool
+    ) -> list[LocalStore]:
+        """The stores that may be read now, in the order of their partitions."""
+        self._check()
+        if name in self._global_names:
+            found = [self._global_store(name)]
+        else:
+            found = self._task_stores(name, partition, stale)
+        return [store.checked(lambda one: _check_type(name, one, store_type)) for store in found]
+
+    def query(
+        self,
+        name: str,
+        query: Query[R],
+        *,
+        partitions: Collection[int] | None,
+        bound: PositionBound,
+        require_active: bool,
+        execution_info: bool,
+    ) -> StateQueryResult[R]:
+        """Asks the partitions of a store."""
+        config = QueryConfig(execution_info)
+        if name in self._global_names:
+            return StateQueryResult(None, self._ask(self._global_store(name), query, bound, config))
+        results: dict[int, QueryResult[R]] = {}
+        for found in self._find(name):
+            if partitions is not None and found.partition not in partitions:
+                continue
+            if require_active and not found.active:
+                results[found.partition] = _not_active(found)
+                continue
+            try:
+                results[found.partition] = self._ask(
+                    found.store, query, PositionBound.UNBOUNDED if require_active else bound, config
+                )
+            except StateStoreMigratedError:
+                continue  # it went while it was asked
+        for partition in partitions or ():
+            if partition not in results:
+                results[partition] = self._missing(name, partition)
+        return StateQueryResult(dict(sorted(results.items())))
+
+    def streams_metadata(self, store: str | None = None) -> list[StreamsMetadata]:
+        """What this instance has; nothing if a store is named that it does not have."""
+        tasks = [task for worker in self._workers() for task in worker.tasks()]
+        parts = {task.id.subtopology for task in tasks}
+        names = {name for name, part in self._parts.items() if part in parts} | self._global_names
+        places = frozenset(place for task in tasks for place in task.input_partitions)
+        copies = self._standbys()
+        copied = {task.id.subtopology for task in copies}
+        copied_names = frozenset(name for name in self._logged if self._parts[name] in copied)
+        if store is not None and store not in names | copied_names:
+            return []
+        copied_places = frozenset(place for task in copies for place in task.input_partitions)
+        return [StreamsMetadata(self._host, frozenset(names), places, copied_places, copied_names)]
+
+    def key_metadata(
+        self, name: str, key: Any, key_serializer: Any, partitioner: StreamPartitioner[Any, Any] | None
+    ) -> KeyQueryMetadata:
+        """Where a key of a store is."""
+        self.check_name(name)
+        if (key_serializer is None) == (partitioner is None):
+            raise TypeError(
+                f"key_serializer is {key_serializer!r} and partitioner {partitioner!r}; give exactly one of them, as "
+                "the records of the store were partitioned"
+            )
+        if key is None:
+            raise TypeError(f"the key for store {name!r} is None; a key must not be None")
+        if name in self._global_names:
+            return KeyQueryMetadata(self._host, frozenset(), NO_PARTITION)
+        layout = self._layout()
+        if layout is None:
+            return KeyQueryMetadata.NOT_AVAILABLE
+        part = self._parts[name]
+        topics = {place.topic for task, places in layout.inputs.items() if task.subtopology == part for place in places}
+        if not topics:
+            return KeyQueryMetadata.NOT_AVAILABLE
+        topic = max(sorted(topics), key=lambda one: layout.partitions[one])
+        count = layout.partitions[topic]
+        if partitioner is not None:
+            partition = only_partition(partitioner(topic, key, None, count), name)
+        else:
+            raw = bind_serializer(key_serializer, topic)(key, ())
+            if raw is None:
+                raise TypeError(f"the key {key!r} for store {name!r} was serialized to None, which is in no partition")
+            partition = partition_for_key(raw, count)
+        wanted = TaskId(part, partition)
+        here = any(wanted == task.id for worker in self._workers() for task in worker.tasks())
+        copied = not here and any(wanted == task.id for task in self._standbys())
+        return KeyQueryMetadata(
+            self._host if here else HostInfo.UNAVAILABLE, frozenset({self._host} if copied else ()), partition
+        )
+
+    @property
+    def _host(self) -> HostInfo:
+        return HostInfo.from_endpoint(self._config.application_server) or HostInfo.UNAVAILABLE
+
+    def _find(self, name: str) -> list[_Found]:
+        """The stores of a name, running, being restored, or copies of those that are not here, by partition."""
+        part = self._parts[name]
+        copies = [(task, None, False) for task in self._standbys()] if name in self._logged else []
+        of_workers = [(task, worker, runs) for worker in self._workers() for task, runs in worker.tasks().items()]
+        found = {
+            task.id: _Found(task, worker, running, _local(task, name, whole=not running))
+            for task, worker, running in (*copies, *of_workers)  # a task of a worker comes after its copy
+            if task.id.subtopology == part and name in task.stores
+        }
+        return sorted(found.values(), key=lambda one: one.partition)
+
+    def _task_stores(self, name: str, partition: int | None, stale: bool) -> list[LocalStore]:
+        found = [one for one in self._find(name) if stale or one.running]
+        busy = [worker.name for worker in self._workers() if not worker.all_running]
+        if partition is not None:
+            found = [one for one in found if one.partition == partition and (stale or one.active)]
+        if busy and not stale and not (partition is not None and found):
+            raise StreamsRebalancingError(
+                f"store {name!r} cannot be read now: {', '.join(busy)} has not got all of its tasks running; ask "
+                "again, or read what is there with enable_stale_stores=True"
+            )
+        if not found and partition is not None:
+            raise InvalidStateStorePartitionError(
+                f"partition {partition} of store {name!r} is not in this process; ask the instance that has it"
+            )
+        if not found:
+            raise StateStoreMigratedError(
+                f"no partition of store {name!r} is in this process: they have moved to other instances, or have not "
+                "come yet; ask again, or ask the instances that have them"
+            )
+        return [one.store for one in found]
+
+    def _global_store(self, name: str) -> LocalStore:
+        keeper = self._globals()
+        store = None if keeper is None else keeper.readable(name)
+        if store is None:
+            raise StreamsRebalancingError(f"global store {name!r} is still being read from its topic; ask again")
+        return store
+
+    def _ask(self, store: LocalStore, query: Query[R], bound: PositionBound, config: QueryConfig) -> QueryResult[R]:
+        asked = self._clock.monotonic()
+        begun = asked
+
+        def ask(one: Any) -> QueryResult[R]:
+            nonlocal begun
+            begun = self._clock.monotonic()
+            answer: QueryResult[R] = one.query(query, bound, config)
+            return answer
+
+        result = store.read(ask)
+        if config.collect_execution_info:
+            result.add_execution_info(f"waited {(begun - asked) * 1e6:.0f} us for the batch of {store.where}")
+        return result
+
+    def _missing(self, name: str, partition: int) -> QueryResult[Any]:
+        layout, part = self._layout(), self._parts[name]
+        if layout is not None and TaskId(part, partition) not in layout.inputs:
+            return QueryResult.for_failure(
+                FailureReason.DOES_NOT_EXIST, f"store {name!r} has no partition {partition}, here or anywhere else"
+            )
+        return QueryResult.for_failure(
+            FailureReason.NOT_PRESENT,
+            f"partition {partition} of store {name!r} is not in this process; ask the instance that has it",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Provider:
+    """Finds the stores for one ``KafkaStreams.store``."""
+
+    queries: LocalQueries
+    partition: int | None
+    stale: bool
+
+    def stores(self, store_name: str, store_type: QueryableStoreType[Any]) -> list[LocalStore]:
+        return self.queries.stores(store_name, store_type, self.partition, self.stale)
+
+
+def _local(task: Task, name: str, *, whole: bool) -> LocalStore:
+    where = f"store {name!r} of task {task.id}"
+    return LocalStore(name, where, task.gate.read, lambda: task.readable_store(name), whole=whole)
+
+
+def _not_active(found: _Found) -> QueryResult[Any]:
+    if found.worker is None:
+        state = "is a standby task here"
+    else:
+        state = f"runs, but {found.worker.name} is in a rebalance" if found.running else "is being restored"
+    return QueryResult.for_failure(
+        FailureReason.NOT_ACTIVE, f"task {found.task.id} {state}, and require_active was given; ask again"
+    )
+
+
+def _check_type(name: str, store: Any, store_type: QueryableStoreType[Any]) -> None:
+    if not store_type.accepts(store):
+        fitting = ", ".join(map(repr, fitting_types(store))) or "a QueryableStoreType of your own"
+        raise InvalidStateStoreError(
+            f"store {name!r} is a {type(store).__name__}, which {store_type!r} does not read; take {fitting}"
+        )

@@ -1,0 +1,152 @@
+"""One open store of this process, as somebody reads it who is not its task.
+
+Invariant: the store is touched inside of its gate only, also by iterators, which read a chunk of rows at a time there.
+A store that is closed meanwhile is an ``InvalidStateStoreError`` at the next read, never an end of rows.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, Final, Protocol, TypeVar
+
+from pykstreams.core.errors import StateStoreMigratedError
+from pykstreams.core.record import KeyValue
+from pykstreams.state.queries.results import QueryResult
+from pykstreams.state.store import KeyValueIterator
+from pykstreams.state.versions.store import VersionedRecordIterator
+from pykstreams.state.windows.store import WindowStoreIterator
+
+T = TypeVar("T")
+
+FIRST_ROWS: Final = 64
+"""How many rows an iterator reads at first; then twice as many each time, up to ``MOST_ROWS``."""
+
+MOST_ROWS: Final = 1024
+
+
+class Reading(Protocol):
+    """Runs a read while nobody else touches the store."""
+
+    def __call__(self, action: Callable[[], T]) -> T: ...
+
+
+class LocalStore:
+    """A store of a task, or a global one; ``read`` is the one way to it.
+
+    :param where: names it in errors.
+    :param find: gives the store, inside of its gate; ``None`` when it is not open.
+    :param whole: whether iterators read all their rows at once, since the database below may be opened anew.
+    :param check: raises what keeps the store from being read so.
+    """
+
+    __slots__ = ("_check", "_find", "_reading", "name", "where", "whole")
+
+    def __init__(
+        self,
+        name: str,
+        where: str,
+        reading: Reading,
+        find: Callable[[], Any],
+        *,
+        whole: bool = False,
+        check: Callable[[Any], None] = lambda store: None,
+    ) -> None:
+        self.name = name
+        self.where = where
+        self.whole = whole
+        self._reading = reading
+        self._find = find
+        self._check = check
+
+    def checked(self, check: Callable[[Any], None]) -> LocalStore:
+        """The same store, with a check before each read."""
+        return LocalStore(self.name, self.where, self._reading, self._find, whole=self.whole, check=check)
+
+    def read(self, action: Callable[[Any], T]) -> T:
+        """Runs ``action(store)`` while nobody else touches the store; iterators that it gives can be used afterwards.
+
+        ``StateStoreMigratedError`` when the store is not open any more.
+        """
+
+        def inside() -> Any:
+            store = self._find()
+            if store is None:
+                raise self.gone()
+            self._check(store.face)
+            return self._for_later(store, action(store.face))
+
+        found: T = self._reading(inside)
+        return found
+
+    def turn(self, action: Callable[[], T]) -> T:
+        """Runs something of an iterator while nobody else touches the store."""
+        return self._reading(action)
+
+    def gone(self) -> StateStoreMigratedError:
+        """The error for a store that is not open any more."""
+        return StateStoreMigratedError(
+            f"{self.where} is not open: its task was closed, is being made ready, or has moved to another instance; "
+            "ask again, or ask the instance that has it now"
+        )
+
+    def _for_later(self, store: Any, found: Any) -> Any:
+        if isinstance(found, KeyValueIterator):
+            kind = WindowStoreIterator if isinstance(found, WindowStoreIterator) else KeyValueIterator
+            return kind(_Rows(self, store, found), KeyValue, self.name)
+        if isinstance(found, VersionedRecordIterator):
+            return VersionedRecordIterator(iter(list(found)), self.name)
+        if isinstance(found, QueryResult) and found.is_success:
+            return found.with_result(self._for_later(store, found.result))
+        return found
+
+
+class _Rows(Iterator[KeyValue[Any, Any]]):
+    """The rows of an iterator over a store, chunk by chunk; made inside of the gate."""
+
+    __slots__ = ("_error", "_local", "_ready", "_rows", "_size", "_store")
+
+    def __init__(self, local: LocalStore, store: Any, rows: KeyValueIterator[Any, Any]) -> None:
+        self._local = local
+        self._store = store
+        self._rows: KeyValueIterator[Any, Any] | None = rows
+        self._ready: deque[KeyValue[Any, Any]] = deque()
+        self._size = FIRST_ROWS
+        self._error: BaseException | None = None
+        self._fill()
+
+    def __next__(self) -> KeyValue[Any, Any]:
+        if self._error is not None and not self._ready:
+            raise self._error
+        if not self._ready and self._rows is not None:
+            self._local.turn(self._fill)
+        if not self._ready:
+            raise StopIteration
+        return self._ready.popleft()
+
+    def close(self) -> None:
+        self._ready.clear()
+        if self._rows is not None:
+            self._local.turn(self._let_go)
+
+    def _fill(self) -> None:
+        rows, local = self._rows, self._local
+        if rows is None:
+            return
+        try:
+            if not self._store.is_open:
+                raise local.gone()
+            self._ready.extend(rows if local.whole else islice(rows, self._size))
+        except BaseException as error:
+            self._error = error
+            self._let_go()
+            raise
+        if local.whole or len(self._ready) < self._size:
+            self._let_go()
+        self._size = min(2 * self._size, MOST_ROWS)
+
+    def _let_go(self) -> None:
+        rows, self._rows = self._rows, None
+        if rows is not None:
+            rows.close()

@@ -1,0 +1,103 @@
+"""Which instance of an application has which stores, as far as one instance can tell: about itself.
+
+Instances do not tell each other what they have: Kafka Streams has them do so through the group's assignment, which the
+task topics leave to the broker. A key that is not here is therefore at an unknown host, and an instance knows
+of its own standby tasks only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from pykstreams.core.errors import ConfigError
+from pykstreams.core.ids import TopicPartition
+
+NO_PARTITION: Final = -1
+_ENDPOINT: Final = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class HostInfo:
+    """The address of an instance, as its ``application.server`` says."""
+
+    host: str
+    port: int
+
+    UNAVAILABLE: ClassVar[HostInfo]
+    """Stands for an address that is not known."""
+
+    @classmethod
+    def from_endpoint(cls, endpoint: str | None) -> HostInfo | None:
+        """Reads ``host:port``; ``None`` for an empty text, ``ConfigError`` for any other.
+
+        >>> HostInfo.from_endpoint("shop-3:7070")
+        HostInfo(host='shop-3', port=7070)
+        """
+        if not endpoint or not endpoint.strip():
+            return None
+        found = _ENDPOINT.fullmatch(endpoint.strip())
+        if found is None or not found[1]:
+            raise ConfigError(f"the endpoint {endpoint!r} is no host:port; write application.server as 'shop-3:7070'")
+        return cls(found[1], int(found[2]))
+
+
+HostInfo.UNAVAILABLE = HostInfo("unavailable", -1)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsMetadata:
+    """What one instance has."""
+
+    host_info: HostInfo
+    state_store_names: frozenset[str]
+    """The stores of its tasks, and the global ones."""
+    topic_partitions: frozenset[TopicPartition]
+    """What its tasks read."""
+    standby_topic_partitions: frozenset[TopicPartition] = frozenset()
+    """What the tasks read of which it keeps copies."""
+    standby_state_store_names: frozenset[str] = frozenset()
+    """The stores of which it keeps copies."""
+
+    @property
+    def host(self) -> str:
+        """The host of its address."""
+        return self.host_info.host
+
+    @property
+    def port(self) -> int:
+        """The port of its address."""
+        return self.host_info.port
+
+
+@dataclass(frozen=True, slots=True)
+class KeyQueryMetadata:
+    """Where a key is.
+
+    :param active_host: ``HostInfo.UNAVAILABLE`` when it is not this instance.
+    :param standby_hosts: this instance, if it keeps a copy.
+    :param partition: that of the store in which the key is; -1 for a global store.
+    """
+
+    active_host: HostInfo
+    standby_hosts: frozenset[HostInfo]
+    partition: int
+
+    NOT_AVAILABLE: ClassVar[KeyQueryMetadata]
+    """Stands for not knowing: the application has no tasks yet."""
+
+
+KeyQueryMetadata.NOT_AVAILABLE = KeyQueryMetadata(HostInfo.UNAVAILABLE, frozenset(), NO_PARTITION)
+
+
+def only_partition(chosen: int | Collection[int] | None, store: str) -> int:
+    """The partition that a partitioner has chosen; ``ValueError`` unless it is one."""
+    if isinstance(chosen, int):
+        return chosen
+    if chosen is not None and len(chosen) == 1:
+        return next(iter(chosen))
+    raise ValueError(
+        f"the partitioner for store {store!r} gave {chosen!r}; to find a key it must give exactly one partition"
+    )

@@ -1,0 +1,67 @@
+"""Which instances keep copies of which tasks: every instance works it out for itself, and all come to the same.
+
+An instance is a state directory, with all processes and workers that share it: a copy beside its task would be the same
+folder. It goes by the id of its first process, which the client ids of its group members carry.
+
+Each task ranks the instances by a hash of both names, so that an instance that comes or goes moves the copies that it
+gets or had, and few others. An instance takes a quarter more copies than its share at most, while others have room.
+
+Invariant: what is placed depends on the arguments alone, and no copy is where its task is active.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
+from hashlib import blake2b
+from math import ceil
+from typing import Final
+
+from pykstreams.core.ids import TaskId
+
+_MOST_OF_SHARE: Final = 1.25
+_ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def member_client_id(worker: str, instance: str) -> str:
+    """The client id of a worker's group member, which tells all others which instance it belongs to.
+
+    >>> member_client_id("shop-StreamThread-1", "0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1")
+    'shop-StreamThread-1-membership-0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1'
+    """
+    return f"{worker}-membership" if instance in worker else f"{worker}-membership-{instance}"
+
+
+def instance_of(client_id: str) -> str:
+    """The instance that a group member belongs to; one that does not tell counts as an instance of its own.
+
+    >>> instance_of("shop-StreamThread-1-membership-0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1")
+    '0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1'
+    """
+    found = _ID.findall(client_id)
+    return found[-1] if found else client_id
+
+
+def place(active: Mapping[TaskId, str], instances: Collection[str], replicas: int) -> dict[TaskId, tuple[str, ...]]:
+    """The instances that keep a copy of each task: ``replicas`` of them, or all others where there are fewer.
+
+    :param active: where each task is active.
+
+    >>> place({TaskId(0, 0): "a", TaskId(0, 1): "b"}, ["a", "b"], 1)
+    {TaskId(subtopology=0, partition=0): ('b',), TaskId(subtopology=0, partition=1): ('a',)}
+    """
+    most = ceil(_MOST_OF_SHARE * replicas * len(active) / max(1, len(instances)))
+    copies: Counter[str] = Counter()
+    placed = {}
+    for task in sorted(active):
+        ranked = sorted((one for one in instances if one != active[task]), key=lambda one: _rank(task, one))
+        # who is full comes last, and is taken only where there are not enough others
+        chosen = tuple(sorted(ranked, key=lambda one: copies[one] >= most)[:replicas])
+        copies.update(chosen)
+        placed[task] = chosen
+    return placed
+
+
+def _rank(task: TaskId, instance: str) -> tuple[bytes, str]:
+    return blake2b(f"{task} {instance}".encode(), digest_size=8).digest(), instance

@@ -1,0 +1,183 @@
+"""The gate between a task and those who read its stores: one at a time, nobody starves, nobody waits for ever."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from pykstreams.core.errors import InvalidStateStoreError
+from pykstreams.runtime.queries.gate import Gate
+
+PATIENCE_S = 20.0
+
+
+class Threads:
+    """Threads that a test waits for; what one of them raises, the test raises."""
+
+    def __init__(self) -> None:
+        self._threads: list[threading.Thread] = []
+        self._errors: list[BaseException] = []
+
+    def start(self, work: Callable[[], object]) -> None:
+        def run() -> None:
+            try:
+                work()
+            except BaseException as error:
+                self._errors.append(error)
+
+        thread = threading.Thread(target=run, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def join(self) -> None:
+        for thread in self._threads:
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive()
+        for error in self._errors:
+            raise error
+
+
+@pytest.fixture
+def threads() -> Threads:
+    return Threads()
+
+
+def wait_until(gate: Gate, *, readers: int = 0, workers: int = 0) -> None:
+    """Waits until so many threads stand before a gate."""
+    for _ in range(int(PATIENCE_S * 1000)):
+        if (gate._readers, gate._workers) == (readers, workers):
+            return
+        threading.Event().wait(0.001)
+    raise AssertionError(f"{gate._readers} readers and {gate._workers} workers wait")
+
+
+def test_reader_waits_until_the_batch_is_done(threads: Threads) -> None:
+    gate, seen = Gate("task 0_0"), []
+
+    with gate:
+        threads.start(lambda: gate.read(lambda: seen.append("read")))
+        wait_until(gate, readers=1)
+        seen.append("batch")
+    threads.join()
+
+    assert seen == ["batch", "read"]
+    assert gate.was_waited_for()
+    assert not gate.was_waited_for()
+
+
+def test_reader_that_waits_goes_before_the_next_batch(threads: Threads) -> None:
+    gate, seen = Gate("task 0_0"), []
+
+    with gate:
+        threads.start(lambda: gate.read(lambda: seen.append("read")))
+        wait_until(gate, readers=1)
+    with gate:
+        seen.append("batch")
+    threads.join()
+
+    assert seen == ["read", "batch"]
+
+
+def test_worker_that_waits_goes_before_readers_that_come_later(threads: Threads) -> None:
+    gate, seen, inside = Gate("task 0_0"), [], threading.Event()
+    leave = threading.Event()
+
+    def first() -> None:
+        inside.set()
+        assert leave.wait(PATIENCE_S)
+
+    def batch() -> None:
+        with gate:
+            seen.append("batch")
+
+    threads.start(lambda: gate.read(first))
+    assert inside.wait(PATIENCE_S)
+    threads.start(batch)
+    wait_until(gate, workers=1)
+    threads.start(lambda: gate.read(lambda: seen.append("read")))
+    wait_until(gate, readers=1, workers=1)
+    leave.set()
+    threads.join()
+
+    assert seen == ["batch", "read"]
+
+
+def test_neither_side_starves_the_other(threads: Threads) -> None:
+    """Readers in a loop and a worker in a loop: all of them get as far as they want."""
+    gate, value, torn = Gate("task 0_0"), [0, 0], []
+
+    def work() -> None:
+        for number in range(300):
+            with gate:
+                value[0] = number
+                value[1] = number
+
+    def read() -> None:
+        for _ in range(300):
+            first, second = gate.read(lambda: (value[0], value[1]))
+            if first != second:
+                torn.append((first, second))
+
+    for one in (work, read, read, read):
+        threads.start(one)
+    threads.join()
+
+    assert torn == []
+
+
+def test_a_thread_that_is_inside_may_read() -> None:
+    gate = Gate("task 0_0")
+
+    with gate, gate:
+        found = gate.read(lambda: gate.read(lambda: 5))
+
+    assert found == 5
+    assert gate.read(lambda: gate.read(lambda: 6)) == 6
+
+
+def test_error_of_a_read_leaves_the_gate_open() -> None:
+    gate = Gate("task 0_0")
+
+    with pytest.raises(ZeroDivisionError):
+        gate.read(lambda: 1 // 0)
+
+    assert gate.read(lambda: 5) == 5
+
+
+def test_reader_gives_up_after_a_while_and_holds_nobody_back(threads: Threads) -> None:
+    gate = Gate("task 0_0", patience_s=0.01)
+
+    with gate:
+        threads.start(lambda: gate.read(lambda: None))
+        with pytest.raises(
+            InvalidStateStoreError,
+            match=r"^task 0_0 could not be read within 0.01 s: its worker is busy with one batch of records; ask "
+            "again, and look for a processor that waits, for instance for this very read$",
+        ):
+            threads.join()
+    with gate:
+        pass
+
+    assert gate.read(lambda: 5) == 5
+
+
+def test_reader_that_is_interrupted_while_it_waits_holds_nobody_back(
+    threads: Threads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate("task 0_0")
+
+    def interrupted(*_: object) -> bool:
+        gate._first = gate._readers  # the worker has come out meanwhile
+        raise KeyboardInterrupt
+
+    with gate:
+        monkeypatch.setattr(gate._changed, "wait_for", interrupted)
+        threads.start(lambda: gate.read(lambda: None))
+        with pytest.raises(KeyboardInterrupt):
+            threads.join()
+    with gate:
+        pass
+
+    assert gate.read(lambda: 5) == 5
