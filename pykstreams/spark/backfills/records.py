@@ -1,0 +1,126 @@
+"""Records on their way: the columns of the batches that tasks are fed with, and of the files that they send.
+
+Tasks take records in the order of (time, input, origin, order). ``time`` is that by which they are sorted, and
+``timestamp`` what a record carries. They differ where the topology extracts times from values, and where records have
+an order already, that of offsets or of the task that sent them: there ``time`` is the highest one so far, and so the
+order is that in which a worker takes them, which goes by the first record of each queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, cast
+
+import pyarrow as pa
+
+from pykstreams.core.types import Headers
+from pykstreams.state.layout import pack_headers
+
+RECORDS: Final = pa.schema(
+    [
+        ("task", pa.int32()),
+        ("time", pa.int64()),
+        ("input", pa.int32()),
+        ("origin", pa.int64()),
+        ("order", pa.int64()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.int64()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("headers", pa.binary()),
+    ]
+)
+"""Records for the tasks of a sub-topology.
+
+``task`` is the partition, ``input`` the number of the topic among those that are read, ``origin`` and ``order`` tell
+where a record stood; an ``offset`` of -1 is not known.
+"""
+
+RECORDS_SQL: Final = (
+    "task int, time long, input int, origin long, `order` long, offset long, timestamp long, key binary, value binary, "
+    "headers binary"
+)
+"""The same, as Spark says it."""
+
+BY_TIME: Final = ("time", "input", "origin", "order")
+
+SENT: Final = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("timestamp", pa.int64()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+        ("task", pa.string()),
+        ("number", pa.int64()),
+        ("time", pa.int64()),
+    ]
+)
+"""Records that tasks have sent.
+
+``number`` counts those of one task, in the order in which it sent them; ``time`` is the highest timestamp that it had
+sent to the topic up to there. Sorted by (time, task, number) they stand as a topic has them: by time, as far as the
+order of each task allows.
+"""
+
+AS_SENT: Final = ("time", "task", "number")
+
+
+class HistoricRecord:
+    """A record of the past, with the methods of ``confluent_kafka.Message`` that the runtime calls."""
+
+    __slots__ = ("_headers", "_key", "_offset", "_partition", "_timestamp", "_topic", "_value")
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        offset: int,
+        timestamp: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers,
+    ) -> None:
+        self._topic = topic
+        self._partition = partition
+        self._offset = offset
+        self._timestamp = timestamp
+        self._key = key
+        self._value = value
+        self._headers = headers
+
+    def topic(self) -> str:
+        return self._topic
+
+    def partition(self) -> int:
+        return self._partition
+
+    def offset(self) -> int:
+        return self._offset
+
+    def timestamp(self) -> tuple[int, int]:
+        """Kind (1: set by the producer) and time in ms."""
+        return 1, self._timestamp
+
+    def key(self) -> bytes | None:
+        return self._key
+
+    def value(self) -> bytes | None:
+        return self._value
+
+    def headers(self) -> list[tuple[str, bytes | None]] | None:
+        return list(self._headers) or None
+
+
+def headers_of(column: pa.Array | None, rows: int) -> Iterable[Headers]:
+    """The headers in a column of lists of structs, or of nothing."""
+    if column is None or column.null_count == rows:
+        return [()] * rows
+    found = cast("list[list[dict[str, Any]] | None]", column.to_pylist())
+    return [() if each is None else tuple((one["key"], one["value"]) for one in each) for each in found]
+
+
+def packed(headers: Headers) -> bytes | None:
+    """Headers as ``RECORDS`` has them."""
+    return pack_headers(headers) if headers else None

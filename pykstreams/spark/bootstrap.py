@@ -1,0 +1,186 @@
+"""``bootstrap``: state of an application from a snapshot, as a folder that workers start from.
+
+The order of events makes it safe: the offsets of the sources are noted *before* the snapshot is read, so nothing that
+the snapshot lacks is skipped; the manifest is written last, at once and only if every task has told what it made.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import Any, Literal, TypeAlias, cast
+
+from pykstreams.core.clock import SystemClock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import BootstrapError, ConfigError
+from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.spark.application import Application
+from pykstreams.spark.cluster import Cluster
+from pykstreams.spark.job import StoreJob
+from pykstreams.spark.local_engine import LocalEngine, Progress
+from pykstreams.spark.progress import shown_progress
+from pykstreams.spark.publication import BuiltStore, built_store
+from pykstreams.spark.sources import Files, KafkaTopic, as_source
+from pykstreams.spark.store_bootstrap import StoreBootstrap
+from pykstreams.state.bulk.folder import Folder, folder_at, is_url
+from pykstreams.state.bulk.manifest import MANIFEST, Changelog, Manifest, new_id, publish
+from pykstreams.topology.topology import Topology
+
+logger = logging.getLogger(__name__)
+
+EngineName: TypeAlias = Literal["local", "spark"]
+
+SourceOffsets: TypeAlias = Literal["now"] | Mapping[str, Mapping[int, int]] | None
+"""Where the application goes on in its inputs; see ``bootstrap``."""
+
+
+Build: TypeAlias = Callable[[StoreJob, Any, Progress], tuple[StoreJob, list[str]]]
+"""(job, source, what is shown of it) -> the job as it was done, and what its tasks told"""
+
+
+@dataclass(frozen=True)
+class BootstrapReport:
+    """What a job has made.
+
+    :param manifest: what was published.
+    :param stores: by name: how many rows, and which were refused.
+    """
+
+    manifest: Manifest
+    stores: Mapping[str, BuiltStore]
+
+
+def bootstrap(
+    app: str | Topology,
+    stores: Sequence[StoreBootstrap],
+    *,
+    out: str | PurePath,
+    engine: EngineName = "spark",
+    changelog: Changelog = "write",
+    source_offsets: SourceOffsets = "now",
+    config: StreamsConfig | Mapping[str, object] | None = None,
+    partitions: int | Mapping[str, int] | None = None,
+    spark: Any = None,
+    modules: Sequence[str] = (),
+    processes: int | None = None,
+    progress: bool = False,
+) -> BootstrapReport:
+    """Builds stores from snapshots, and publishes them in a folder for ``pykstreams run ... --bootstrap``.
+
+    :param app: the application as ``module:attribute`` or a script; a ``Topology`` does where no other process is used.
+    :param out: a new folder, which every process of the job can write to: a path, or a URL that fsspec knows.
+    :param engine: ``"spark"``, or ``"local"`` for processes of this machine without Spark.
+    :param changelog: ``"write"`` also writes the rows to the changelog topics, so that any worker can restore them;
+        ``"base-only"`` does not, and the folder is needed for as long as the stores live.
+    :param source_offsets: ``"now"`` notes the ends of all input topics before the snapshot is read: right for
+        snapshots of the very topics, or of a database whose changes all are in them by now. A mapping topic ->
+        partition -> next offset is what the snapshot stands for. ``None`` leaves the offsets to the workers.
+    :param config: settings of the application, ``bootstrap.servers`` for instance; those of its script apply else.
+    :param partitions: the partition counts of the input topics, as one number or by topic; left out, the cluster is
+        asked.
+    :param spark: the session to use; left out, the current one, or a local one with all cores.
+    :param modules: for Spark: files and folders of the application's code that executors need (the script itself is).
+    :param processes: for the local engine; left out, as many as there are cores.
+    :param progress: whether to show how far it is.
+    """
+    settings = dict(config.originals if isinstance(config, StreamsConfig) else config or {})
+    application = Application(app, settings)
+    root = folder_at(str(out) if is_url(out) else Path(out).absolute())
+    _check(application, stores, root, changelog)
+    cluster = Cluster(application) if changelog == "write" or source_offsets == "now" or partitions is None else None
+    layout = _layout(application, cluster, partitions, writes=changelog == "write")
+    offsets = cluster.input_ends(layout) if source_offsets == "now" and cluster is not None else source_offsets
+    started_ms = SystemClock().now_ms()
+    built: dict[str, BuiltStore] = {}
+    with _builder(engine, application, spark, modules, processes) as build:
+        for spec in stores:
+            source = as_source(spec.source)
+            topic = source if isinstance(source, KafkaTopic) else None
+            job = StoreJob(
+                application,
+                replace(spec, source=topic, latest=spec.latest or topic is not None),
+                layout,
+                started_ms,
+                str(root),
+                changelog == "write",
+                topic,
+            )
+            writes = job.logs and job.target.store.own_changelog
+            job = replace(job, logs=writes)
+            if writes and cluster is not None:
+                cluster.check_empty(job.target.store, layout)
+            with shown_progress(spec.store, progress) as shown:
+                job, told = build(job, source, shown)
+            ends = cluster.changelog_ends(job.target.store, layout) if writes and cluster is not None else {}
+            built[spec.store] = built_store(job, told, ends)
+            logger.info("store %s: %s rows, refused: %s", spec.store, built[spec.store].rows, built[spec.store].refused)
+    manifest = Manifest(
+        new_id(),
+        application.config.application_id,
+        started_ms,
+        changelog,
+        {topic: dict(found) for topic, found in (offsets or {}).items()},  # type: ignore[union-attr]
+        {name: store.manifest for name, store in built.items()},
+    )
+    publish(root, manifest)
+    return BootstrapReport(manifest, built)
+
+
+@contextmanager
+def _builder(
+    engine: EngineName, application: Application, spark: Any, modules: Sequence[str], processes: int | None
+) -> Iterator[Build]:
+    """Gives what builds one store after the other."""
+    if engine == "spark":
+        from pykstreams.spark.spark_engine import SparkEngine
+
+        yield SparkEngine(spark, modules).build
+        return
+    with LocalEngine(processes if isinstance(application.named, str) else 1) as local:
+        yield lambda job, source, shown: local.build(job, _parts(source, job), shown)
+
+
+def _layout(
+    application: Application, cluster: Cluster | None, partitions: int | Mapping[str, int] | None, *, writes: bool
+) -> TopicLayout:
+    """How many tasks there are; makes the topics of the application if its changelogs are written."""
+    if partitions is not None:
+        layout = application.layout(partitions)
+    else:
+        layout = cast("Cluster", cluster).layout()
+    return layout if cluster is None or not writes else cluster.prepared(layout)
+
+
+def _check(application: Application, stores: Sequence[StoreBootstrap], root: Folder, changelog: Changelog) -> None:
+    """Refuses what is known to be wrong before anything is read."""
+    if changelog not in ("write", "base-only"):
+        raise ConfigError(f"changelog is {changelog!r}; expected 'write' or 'base-only'")
+    names = [spec.store for spec in stores]
+    if not names:
+        raise ConfigError("no store is named; give at least one StoreBootstrap")
+    if len(set(names)) < len(names):
+        raise ConfigError(f"stores {names} are not different; a store is built once")
+    if root.has(MANIFEST):
+        raise BootstrapError(
+            f"{str(root)!r} holds a bootstrap already; a bootstrap is never changed, name a new folder"
+        )
+    for name in names:
+        place = application.store(name)
+        if changelog == "write" and place.changelog is None:
+            raise ConfigError(
+                f"store {name!r} has no changelog that could be written (with_logging_disabled); use "
+                'changelog="base-only"'
+            )
+
+
+def _parts(source: Any, job: StoreJob) -> list[Any]:
+    if isinstance(source, Files):
+        return source.parts()
+    if isinstance(source, KafkaTopic):
+        from pykstreams.spark.topic_parts import topic_parts
+
+        return list(topic_parts(source, job.application.config, job.source_partitions))
+    raise ConfigError(f"{source!r} is read by Spark; use engine='spark', or files that pyarrow reads")

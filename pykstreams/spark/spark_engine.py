@@ -1,0 +1,319 @@
+"""Runs the stages on Spark: ``mapInArrow`` → ``repartitionById`` → ``sortWithinPartitions`` → ``mapInArrow``.
+
+One Spark task folds and writes one share of the keys; ``repartitionById`` makes the number of a row's task the number
+of the Spark partition (hashing the number, as ``repartition`` does, would put several tasks together and leave others
+empty). Partitions with many more rows than others, and all of them where there are fewer than cores, are divided at
+keys that a sample gives, if the store keeps its rows in the order of its keys.
+
+A task may be tried again, or twice at once (speculation): its files carry the id of the attempt, and what it tells is
+its last output row, of which Spark takes one per task. This module and ``data_source`` are the doors to pyspark.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pykstreams.core.errors import BootstrapError, ConfigError
+from pykstreams.spark.application import Application
+from pykstreams.spark.job import StoreJob
+from pykstreams.spark.sources import Files, KafkaTopic, Part, SparkRead
+from pykstreams.spark.stages.batches import BY_KEY, BY_TIME, OF_ROWS
+from pykstreams.spark.stages.encode import encode
+from pykstreams.spark.stages.fold import fold, fold_by_time, restore
+from pykstreams.spark.stages.newest import encode_newest, keyed
+from pykstreams.spark.stages.write import fold_and_write, write
+
+_SAMPLED_ROWS: Final = 20_000
+_MUCH: Final = 2.0  # a partition with so many times the rows of an average share is divided
+_ENCODED_SQL: Final = "task int, key binary, time long, `order` long, value binary, headers binary, reason string"
+_ROWS_SQL: Final = "key binary, value binary"
+_TOLD_SQL: Final = "task int, told string"
+_FORMATS: Final = {"parquet": "parquet", "csv": "csv", "json": "json", "avro": "avro"}
+
+
+class SparkEngine:
+    """Builds stores by a Spark session.
+
+    :param session: ``None`` for the active one, or a new one with all cores of this machine.
+    :param modules: files and folders with code that executors need beside the application's script.
+    """
+
+    def __init__(self, session: Any = None, modules: Sequence[str] = ()) -> None:
+        self.session = session if session is not None else open_session()
+        self._modules = tuple(modules)
+        self._shipped: set[Path] = set()
+
+    def build(
+        self, job: StoreJob, source: Any, progress: Callable[[str, int, int], None]
+    ) -> tuple[StoreJob, list[str]]:
+        """Builds one store; gives the job, whose partitions may be divided now, and what its tasks told.
+
+        ``BootstrapError`` if a task failed as often as Spark tries one.
+        """
+        self.ship(job.application)
+        with explained(f"store {job.spec.store!r} was not built"):
+            rows = self._rows(job, source)
+            progress("sampled", 0, 1)
+            job = self._divided(job, rows)
+            progress("sampled", 1, 1)
+            progress("built tasks", 0, job.tasks)
+            told = [row.told for row in self._told(job, rows).collect()]
+        progress("built tasks", len(told), job.tasks)
+        return job, told
+
+    def _told(self, job: StoreJob, rows: Any) -> Any:
+        """The whole pipeline of one store, lazily."""
+        target = job.target
+        encoded = self._encoded(job, rows).repartitionById(job.tasks, "task")
+        if target.by_time:
+            logged = encoded.sortWithinPartitions(*BY_TIME).mapInArrow(_folding_by_time(job), _ENCODED_SQL)
+            engine_rows = logged.sortWithinPartitions(*BY_KEY).mapInArrow(_restoring(job), _ROWS_SQL)
+        elif target.in_key_order:
+            return encoded.sortWithinPartitions(*BY_KEY).mapInArrow(_folding_and_writing(job), _TOLD_SQL)
+        else:
+            engine_rows = encoded.sortWithinPartitions(*BY_KEY).mapInArrow(_folding(job), _ROWS_SQL)
+        return engine_rows.sortWithinPartitions(*OF_ROWS).mapInArrow(_writing(job), _TOLD_SQL)
+
+    def _encoded(self, job: StoreJob, rows: Any) -> Any:
+        if job.target.row_key is None:
+            return rows.mapInArrow(_encoding(job), _ENCODED_SQL)
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        met = rows.mapInArrow(_keying(job), _ENCODED_SQL).repartitionById(len(job.shares), "task")
+        encoding = _encoding_newest(job, to_arrow_schema(rows.schema, timezone="UTC"))
+        return met.sortWithinPartitions(*BY_KEY).mapInArrow(encoding, _ENCODED_SQL)
+
+    def _rows(self, job: StoreJob, source: Any) -> Any:
+        return self._topic(job, source) if isinstance(source, KafkaTopic) else self.read(source)
+
+    def read(self, source: Any) -> Any:
+        """A source other than a topic as a DataFrame."""
+        session = self.session
+        if isinstance(source, Files):
+            kind = source.format_name
+            return session.read.format(_FORMATS[kind]).options(**_read_options(kind, source)).load(source.paths)
+        if isinstance(source, SparkRead):
+            reader = session.read.format(source.format).options(**source.options)
+            return reader.load() if source.path is None else reader.load(source.path)
+        return source
+
+    def read_parts(self, parts: Sequence[Part], schema: str) -> Any:
+        """Parts of a source as a DataFrame, one Spark partition each: they are read inside of the tasks."""
+        numbers = self.session.createDataFrame([(at,) for at in range(len(parts))], "part int")
+
+        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    yield from parts[number].batches()
+
+        return numbers.repartitionById(len(parts), "part").mapInArrow(read, schema)
+
+    def _topic(self, job: StoreJob, source: KafkaTopic) -> Any:
+        from pykstreams.spark.topic_parts import SQL, topic_parts
+
+        return self.read_parts(topic_parts(source, job.application.config, job.source_partitions), SQL)
+
+    def _divided(self, job: StoreJob, rows: Any) -> StoreJob:
+        """The job with partitions divided that have many rows, at keys that a sample gives."""
+        cores = self.session.sparkContext.defaultParallelism
+        if not job.target.in_key_order:
+            return job
+        count = rows.count()
+        if count < _SAMPLED_ROWS:
+            return job
+        share = min(1.0, _SAMPLED_ROWS / count)
+        sampled = rows.sample(share, seed=0).mapInArrow(_encoding(job), _ENCODED_SQL).select("task", "key", "reason")
+        keys: dict[int, list[bytes]] = {}
+        for row in sampled.collect():
+            if row.reason is None:
+                keys.setdefault(row.task, []).append(bytes(row.key))
+        return job.divided(bounds_of(keys, max(cores, len(job.shares))))
+
+    def ship(self, application: Application) -> None:
+        """Gives executors on other machines the code of the application; pykstreams itself is installed there."""
+        named = application.named
+        context = self.session.sparkContext
+        if not isinstance(named, str) or context.master.startswith("local"):
+            return
+        wanted = {*map(Path, self._modules), _code_of(named)} - self._shipped
+        if wanted:
+            context.addPyFile(zipped(sorted(wanted)))
+            self._shipped |= wanted
+
+
+def open_session() -> Any:
+    """The active session, or one with all cores of this machine; ``ConfigError`` says what is missing for one."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise ConfigError(
+            "engine='spark' needs pyspark, which is not installed: pip install 'pykstreams[spark]' (and Java 17 or "
+            "21), or use engine='local', which needs neither"
+        ) from error
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    _need_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    return SparkSession.builder.appName("pykstreams bootstrap").config("spark.ui.enabled", "false").getOrCreate()
+
+
+def bounds_of(keys: dict[int, list[bytes]], shares: int) -> dict[int, tuple[bytes, ...]]:
+    """Where to divide partitions, so that there are about so many shares of about equal size.
+
+    :param keys: of each partition, sampled keys.
+
+    >>> bounds_of({0: [b"a", b"b", b"c", b"d"], 1: [b"e"]}, 3)
+    {0: (b'c',)}
+    """
+    total = sum(map(len, keys.values()))
+    bounds: dict[int, tuple[bytes, ...]] = {}
+    for partition, sampled in keys.items():
+        parts = round(len(sampled) * shares / total)
+        if parts < _MUCH:
+            continue
+        ordered = sorted(sampled)
+        cuts = sorted({ordered[len(ordered) * at // parts] for at in range(1, parts)})
+        bounds[partition] = tuple(cuts)
+    return bounds
+
+
+def zipped(paths: Sequence[Path]) -> str:
+    """Puts modules and packages into one archive that Python imports from."""
+    archive = Path(tempfile.mkdtemp(prefix="pykstreams-")) / "modules.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in paths:
+            if path.is_dir():
+                for found in sorted(path.resolve().rglob("*.py")):
+                    file.write(found, f"{path.name}/{found.relative_to(path.resolve())}")
+            else:
+                file.write(path, path.name)
+    return str(archive)
+
+
+@contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Makes a failure of Spark a ``BootstrapError`` that says what was not done, and why."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        raise BootstrapError(f"{what}, and nothing is published: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, out of the traceback of a task."""
+    lines = [line for line in str(error).splitlines() if line.startswith("pykstreams.")]
+    return (lines or [*str(error).splitlines(), type(error).__name__])[0 if not lines else -1]
+
+
+def _code_of(named: str) -> Path:
+    """The script of an application, or the package or module that it is in."""
+    place, colon, attribute = named.rpartition(":")
+    if not colon or attribute.endswith(".py"):
+        place = named
+    if place.endswith(".py"):
+        return Path(place)
+    spec = importlib.util.find_spec(place.partition(".")[0])
+    if spec is None or spec.origin is None:
+        raise ConfigError(f"the code of {named!r} is not found; name its files by modules=[...]")
+    origin = Path(spec.origin)
+    return origin.parent if origin.name == "__init__.py" else origin
+
+
+def _need_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if (home and (Path(home) / "bin" / "java").exists()) or shutil.which("java"):
+        return
+    raise ConfigError(
+        "engine='spark' needs Java 17 or 21, and there is no java on the PATH and no JAVA_HOME: install a JDK (for "
+        "instance apt install openjdk-17-jre-headless), or use engine='local', which needs none"
+    )
+
+
+def _read_options(kind: str, source: Files) -> dict[str, str]:
+    defaults = {"csv": {"header": "true", "inferSchema": "true"}}
+    return {**defaults.get(kind, {}), **source.options}
+
+
+def task_and_attempt() -> tuple[int, str]:
+    """The number of the task of Spark that this is called in, and what tells the attempt from others."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if context is None:
+        raise ConfigError("a stage that writes ran outside of a Spark task")
+    return context.partitionId(), f"a{context.taskAttemptId()}"
+
+
+def _encoding(job: StoreJob) -> Any:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return encode(job, batches)
+
+    return run
+
+
+def _keying(job: StoreJob) -> Any:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return keyed(job, batches)
+
+    return run
+
+
+def _encoding_newest(job: StoreJob, schema: pa.Schema) -> Any:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return encode_newest(job, batches, schema)
+
+    return run
+
+
+def _folding(job: StoreJob) -> Any:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task, attempt = task_and_attempt()
+        return fold(job, task, attempt, batches)
+
+    return run
+
+
+def _folding_by_time(job: StoreJob) -> Any:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task, attempt = task_and_attempt()
+        return fold_by_time(job, task, attempt, batches)
+
+    return run
+
+
+def _restoring(job: StoreJob) -> Any:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return restore(job, task_and_attempt()[0], batches)
+
+    return run
+
+
+def _writing(job: StoreJob) -> Any:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task, attempt = task_and_attempt()
+        return write(job, task, attempt, batches)
+
+    return run
+
+
+def _folding_and_writing(job: StoreJob) -> Any:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task, attempt = task_and_attempt()
+        return fold_and_write(job, task, attempt, batches)
+
+    return run

@@ -1,0 +1,110 @@
+"""The first stage: rows of a user become encoded rows, each with the task that folds it.
+
+What cannot be taken goes to the task for refused rows, with the reason: so it is told by a task as everything else, and
+counted once however often a task is tried.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from pykstreams.core.types import Headers
+from pykstreams.spark.job import StoreJob
+from pykstreams.spark.rows import RowReader
+from pykstreams.spark.stages.batches import EncodedColumns
+from pykstreams.spark.targets.target import RowError, duplicate
+
+ORDER: Final = "offset"
+"""The column of a topic's rows that says in which order they came."""
+
+_PLACE: Final = "partition"
+
+MarkedRows: TypeAlias = tuple[pa.RecordBatch, Sequence[bool] | None]
+"""Rows, and which of them are superseded by a newer one of their key, if that is known."""
+
+
+def encode(job: StoreJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Encodes rows; ``RowError`` for one that cannot be taken, where the user wants the job to fail then."""
+    return encode_marked(job, ((batch, None) for batch in batches))
+
+
+def encode_marked(job: StoreJob, marked: Iterable[MarkedRows]) -> Iterator[pa.RecordBatch]:
+    """The same; a superseded row cannot be taken."""
+    spec, name = job.spec, job.spec.store
+    read = RowReader(spec, job.started_ms, job.application, job.topic)
+    encode_row = job.target.encoder(job.layout)
+    choose, columns = job.chooser(), EncodedColumns()
+    refused_task, fails, told = job.refused, spec.on_error == "fail", spec.on_error == "rejects"
+    ordered = job.topic is not None
+    order = place = 0
+    take, divided = columns.add, bool(job.bounds)
+    tasks, keys, times, values = (
+        columns.tasks.append,
+        columns.keys.append,
+        columns.times.append,
+        columns.values.append,
+    )
+
+    def add(partition: int, key: bytes, time: int, value: bytes | None, headers: Headers) -> None:
+        if headers or order or divided:
+            take(choose(partition, key), key, time, value, headers, order=order)
+            return
+        tasks(partition)
+        keys(key)
+        times(time)
+        values(value)
+
+    def add_in_place(partition: int, key: bytes, time: int, value: bytes | None, headers: Headers) -> None:
+        add(place, key, time, value, headers)
+
+    add_encoded = add_in_place if job.stays else add
+    for batch, superseded in marked:
+        orders = batch.column(ORDER).to_pylist() if ordered else None
+        places = batch.column(_PLACE).to_pylist() if job.stays else None
+        counted: Counter[str] = Counter()
+        for at, parts in enumerate(read(batch)):
+            if orders is not None:
+                order = orders[at]
+            if places is not None:
+                place = places[at]
+            try:
+                if isinstance(parts, Exception):
+                    raise parts
+                if superseded is not None and superseded[at]:
+                    raise duplicate(name, parts[0])
+                encode_row(parts, add_encoded)
+            except Exception as error:
+                if fails:
+                    row = _shown(batch, at)
+                    raise RowError(
+                        f"a row for store {name!r} cannot be taken: {error}; the row: {row}. Correct it, or say "
+                        'on_error="count" or "rejects"'
+                    ) from error
+                reason = type(error).__name__
+                if told:
+                    line = json.dumps({"reason": str(error), "row": _row(batch, at)}, default=_as_text)
+                    columns.add(refused_task, b"", 0, line.encode(), order=1, reason=reason)
+                else:
+                    counted[reason] += 1
+        for reason, count in counted.items():
+            columns.add(refused_task, b"", 0, None, order=count, reason=reason)
+        if len(columns):
+            yield columns.batch()
+
+
+def _row(batch: pa.RecordBatch, at: int) -> Any:
+    return batch.slice(at, 1).to_pylist()[0]
+
+
+def _shown(batch: pa.RecordBatch, at: int) -> str:
+    text = repr(_row(batch, at))
+    return text if len(text) < 500 else text[:500] + "..."
+
+
+def _as_text(value: Any) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,179 @@
+"""Rows that are what a store holds: of key-value stores, and of windows and sessions as ready rows.
+
+A key that has several rows keeps the one with the highest timestamp; of equal ones the greatest in the order of bytes,
+so that a retried task chooses the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pykstreams.core.types import StreamPartitioner
+from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.spark.application import StorePlace, tasks_of
+from pykstreams.spark.partitions import partition_chooser
+from pykstreams.spark.rows import RowParts
+from pykstreams.spark.targets.store_in_memory import OfflineStoreContext, StoreInMemory
+from pykstreams.spark.targets.target import (
+    Add,
+    DuplicateKeyError,
+    EncodedRow,
+    EncodeRow,
+    FoldRows,
+    Refuse,
+    RowError,
+    checked_time,
+    no_key,
+)
+from pykstreams.state.composed_keys import PREFIX_BYTES, SessionKeySchema, WindowKeySchema
+from pykstreams.state.layout import PLAIN
+from pykstreams.state.rows import RowCodec
+from pykstreams.state.store import ChangelogRow
+from pykstreams.state.store_serdes import bound_codec
+
+_NO_PREFIX: Final = bytes(PREFIX_BYTES)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Entries of a key-value store, with or without timestamps.
+
+    :param latest: whether a key may have several rows.
+    """
+
+    store: StorePlace
+    latest: bool
+    partitioner: StreamPartitioner[object, object] | None = None
+    row_key = None
+    by_time = False
+    in_key_order = True
+
+    def encoder(self, layout: TopicLayout) -> EncodeRow:
+        name, codec = self.store.name, codec_of(self.store)
+        encode_key, encode_value = codec.encode_key, codec.encode_value
+        choose = partition_chooser(self.partitioner, self.store.told_topic, tasks_of(layout, self.store.part))
+
+        def encode(parts: RowParts, add: Add) -> None:
+            key, value, timestamp, _, _ = parts
+            if key is None:
+                raise no_key(name)
+            time = checked_time(key, timestamp, name)
+            raw = encode_key(key, ())
+            add(choose(key, value, raw), raw, time, None if value is None else encode_value(value, ()), ())
+
+        return encode
+
+    def folder(self) -> FoldRows:
+        return newest_of_keys(self.store.name, self.latest)
+
+
+@dataclass(frozen=True)
+class WindowEntries:
+    """Windows as ready rows: key, start, value and timestamp."""
+
+    store: StorePlace
+    latest: bool
+    partitioner: StreamPartitioner[object, object] | None = None
+    row_key = None
+    by_time = False
+    in_key_order = False
+
+    def encoder(self, layout: TopicLayout) -> EncodeRow:
+        name, kept = self.store.name, StoreInMemory(self.store, self.store.task(0))
+        schema, put = WindowKeySchema(1), kept.store.put_row
+        choose = partition_chooser(self.partitioner, self.store.told_topic, tasks_of(layout, self.store.part))
+
+        def encode(parts: RowParts, add: Add) -> None:
+            key, value, timestamp, start, _ = parts
+            if key is None:
+                raise no_key(name)
+            if start is None or start < 0:
+                raise RowError(f"the window of key {key!r} of store {name!r} starts at {start!r}; expected 0 or more")
+            time = checked_time(key, timestamp, name)
+            kept.at(time, ())
+            put(key, start, value, time)
+            for raw, data, logged_time, headers in kept.take():
+                user_key = schema.unpack(_NO_PREFIX + raw)[0]
+                add(choose(key, value, user_key), raw, logged_time, data, headers)
+
+        return encode
+
+    def folder(self) -> FoldRows:
+        return newest_of_keys(self.store.name, self.latest)
+
+
+@dataclass(frozen=True)
+class SessionEntries:
+    """Sessions as ready rows: key, start, end and aggregate; the timestamp of their records is their end."""
+
+    store: StorePlace
+    latest: bool
+    partitioner: StreamPartitioner[object, object] | None = None
+    row_key = None
+    by_time = False
+    in_key_order = False
+
+    def encoder(self, layout: TopicLayout) -> EncodeRow:
+        name, kept = self.store.name, StoreInMemory(self.store, self.store.task(0))
+        schema, put = SessionKeySchema(1), kept.store.put_row
+        choose = partition_chooser(self.partitioner, self.store.told_topic, tasks_of(layout, self.store.part))
+
+        def encode(parts: RowParts, add: Add) -> None:
+            key, value, _, start, end = parts
+            if key is None:
+                raise no_key(name)
+            if start is None or end is None or not 0 <= start <= end:
+                raise RowError(
+                    f"the session of key {key!r} of store {name!r} is from {start!r} to {end!r}; expected two times in "
+                    "order"
+                )
+            kept.at(end, ())
+            put(key, start, end, value)
+            for raw, data, logged_time, headers in kept.take():
+                user_key = schema.unpack(_NO_PREFIX + raw)[0]
+                add(choose(key, value, user_key), raw, logged_time, data, headers)
+
+        return encode
+
+    def folder(self) -> FoldRows:
+        return newest_of_keys(self.store.name, self.latest)
+
+
+def codec_of(place: StorePlace) -> RowCodec:
+    """The serdes of a store, bound to what it tells them as their topic."""
+    builder = place.builder
+    context: Any = OfflineStoreContext(place, place.task(0), _unlogged)
+    return bound_codec(builder.name, builder.key_serde, builder.value_serde, PLAIN, context)
+
+
+def newest_of_keys(store: str, latest: bool) -> FoldRows:
+    """Gives the fold that keeps the last of the rows of each key; all others are refused unless ``latest``."""
+
+    def fold(rows: Iterator[EncodedRow], refuse: Refuse) -> Iterator[ChangelogRow]:
+        newest = next(rows, None)
+        if newest is None:
+            return
+        for row in rows:
+            if row[0] != newest[0]:
+                key, time, value, headers = newest
+                yield key, value, time, headers
+            elif not latest:
+                refuse(_duplicate(store, newest), newest)
+            newest = row
+        key, time, value, headers = newest
+        yield key, value, time, headers
+
+    return fold
+
+
+def _duplicate(store: str, row: EncodedRow) -> DuplicateKeyError:
+    return DuplicateKeyError(
+        f"key {row[0]!r} (serialized) of store {store!r} has another row that is as new as that of time {row[1]}, or "
+        "newer; make the keys of the source unique, or say latest=True, and the newest row counts"
+    )
+
+
+def _unlogged(key: bytes, value: bytes | None, timestamp: int | None, headers: object) -> None:
+    """Nothing is written while rows are encoded."""

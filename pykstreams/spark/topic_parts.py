@@ -1,0 +1,94 @@
+"""Reads a topic as a snapshot: each partition from its beginning to the end that it had when the job was started.
+
+The end offsets are fixed before anything is read, and the position is checked at the end. A partition whose records
+from the beginning on are gone meanwhile is an error, and not an empty one: the consumer does not reset itself. A
+beginning that has moved on before the job was started is what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pykstreams.core.clock import SystemClock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import ConfigError, MissingSourceTopicError
+from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.kafka import DefaultKafkaClientSupplier
+from pykstreams.runtime.kafka_admin import ClusterAdmin
+from pykstreams.runtime.kafka_snapshot import read_partition
+from pykstreams.spark.sources import KafkaTopic
+
+COLUMNS: Final = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("timestamp", pa.int64()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+    ]
+)
+SQL: Final = "key binary, value binary, timestamp long, partition int, offset long"
+"""The same columns, as Spark says it."""
+
+
+@dataclass(frozen=True)
+class TopicPart:
+    """One partition, between two offsets.
+
+    :param settings: of the application.
+    """
+
+    topic: str
+    partition: int
+    begin: int
+    end: int
+    settings: dict[str, object]
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Reads it."""
+        config = StreamsConfig(self.settings)
+        place = TopicPartition(self.topic, self.partition)
+        for messages in read_partition(DefaultKafkaClientSupplier(), config, place, self.begin, self.end):
+            yield _batch(messages)
+
+
+def topic_parts(source: KafkaTopic, config: StreamsConfig, tasks: int | None = None) -> list[TopicPart]:
+    """The partitions of a topic as they are now.
+
+    :param tasks: how many there must be, where rows stay in their partitions.
+    """
+    client_id = f"{config.application_id}-snapshot-admin"
+    admin = ClusterAdmin.open(DefaultKafkaClientSupplier(), config, client_id, SystemClock())
+    admin.wait_until_reachable()
+    count = admin.partition_counts().get(source.topic)
+    if count is None:
+        raise MissingSourceTopicError(
+            f"topic {source.topic!r}, which is to be read as a snapshot, does not exist on {admin.bootstrap}; correct "
+            "its name"
+        )
+    if tasks not in (None, count):
+        raise ConfigError(
+            f"topic {source.topic!r}, a changelog, has {count} partitions, and the store has {tasks} tasks: its rows "
+            "cannot stay where they are. Give partitioner=, which chooses by the keys"
+        )
+    places = [TopicPartition(source.topic, partition) for partition in range(count)]
+    ends = admin.end_offsets(places)
+    begins = admin.beginning_offsets(places)
+    settings = dict(config.originals)
+    return [TopicPart(*place, begins[place], ends[place], settings) for place in places]
+
+
+def _batch(messages: list[Any]) -> pa.RecordBatch:
+    columns = [
+        [message.key() for message in messages],
+        [message.value() for message in messages],
+        [message.timestamp()[1] for message in messages],
+        [message.partition() for message in messages],
+        [message.offset() for message in messages],
+    ]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, COLUMNS, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=COLUMNS)

@@ -1,0 +1,153 @@
+"""Speculation for real: a cluster of two machines starts a slow task a second time, and the rows are there once.
+
+The machines are workers of a standalone cluster at two addresses of this machine, since Spark starts no copy of a task
+where it runs already, and none at all in local mode. It has a process, and a session, of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pykstreams.spark import StoreBootstrap, bootstrap
+from pykstreams.state.bulk.manifest import read, verify
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+PATIENCE_S = 90.0
+SCRIPT = """
+import os
+import time
+from pathlib import Path
+
+from pykstreams import Consumed, Grouped, Materialized, Serdes, StreamsBuilder
+
+application_id = "shop"
+HERE = Path(__file__).parent
+
+def add(total, number):
+    # the first attempt that comes here waits for the other one, which has nobody to wait for
+    if number == 900 and (HERE / "slow").exists():
+        try:
+            os.rename(HERE / "slow", HERE / "waiting")
+        except FileNotFoundError:
+            return total + number
+        while not (HERE / "done").exists():
+            time.sleep(0.05)
+    return total + number
+
+def build():
+    builder = StreamsBuilder()
+    text, number = Serdes.string(), Serdes.long()
+    records = builder.stream("records", Consumed(key_serde=text, value_serde=number))
+    records.group_by_key(Grouped(key_serde=text, value_serde=number)).reduce(
+        add, materialized=Materialized("totals", key_serde=text, value_serde=number))
+    return builder
+"""
+JOB = """
+import sys
+from pyspark.sql import SparkSession
+from pykstreams.spark import StoreBootstrap, bootstrap
+
+master, script, source, out = sys.argv[1:]
+session = (
+    SparkSession.builder.master(master)
+    .config("spark.speculation", "true")
+    .config("spark.speculation.interval", "100ms")
+    .config("spark.speculation.multiplier", "1.1")
+    .config("spark.speculation.quantile", "0.5")
+    .config("spark.speculation.minTaskRuntime", "100ms")
+    .config("spark.executor.memory", "512m")
+    .config("spark.executor.cores", "1")
+    .config("spark.ui.enabled", "false")
+    .config("spark.driver.host", "127.0.0.1")
+    .config("spark.sql.shuffle.partitions", "2")
+    .getOrCreate()
+)
+spec = StoreBootstrap("totals", source, key="id", value="n", timestamp="at", content="records")
+bootstrap(script, [spec], out=out, spark=session, changelog="base-only", source_offsets=None, partitions=3)
+"""
+
+
+@pytest.fixture
+def master(tmp_path: Path) -> Iterator[str]:
+    """The address of a cluster of two workers with a core each."""
+    pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'pykstreams[spark]'")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"spark://127.0.0.1:{port}"
+    home = Path(pyspark.__file__).parent
+    environment = {**os.environ, "SPARK_HOME": str(home)}
+    processes: list[subprocess.Popen[str]] = []
+    readers: list[threading.Thread] = []
+
+    def start(role: str, ready: str, *options: str) -> None:
+        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{role}", "--webui-port", "0", *options]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, text=True
+        )
+        processes.append(process)
+        assert process.stdout is not None
+        said: list[str] = []
+        while ready not in (said or [""])[-1]:
+            said.append(process.stdout.readline())
+            assert said[-1], f"{role} has ended: {''.join(said)}"
+        readers.append(threading.Thread(target=deque(maxlen=0).extend, args=(process.stdout,)))
+        readers[-1].start()
+
+    try:
+        start("master.Master", "New state: ALIVE", "--host", "127.0.0.1", "--port", str(port))
+        for number in (1, 2):
+            options = ["--host", f"127.0.0.{number}", "--cores", "1", "--memory", "1g"]
+            folder = str(tmp_path / f"worker-{number}")
+            start("worker.Worker", "Successfully registered", *options, "--work-dir", folder, address)
+        yield address
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+        for process in processes:
+            process.wait(30)
+        for process, reader in zip(processes, readers, strict=False):
+            reader.join()
+            process.communicate()
+
+
+def test_a_task_that_runs_twice_at_once_makes_its_rows_once(master: str, tmp_path: Path) -> None:
+    script, source, out = tmp_path / "shop_twice.py", tmp_path / "rows.parquet", tmp_path / "out"
+    script.write_text(SCRIPT)
+    pq.write_table(pa.Table.from_pylist([{"id": f"c{n % 70}", "n": n, "at": n} for n in range(1000)]), source)
+    spec = StoreBootstrap("totals", source, key="id", value="n", timestamp="at", content="records")
+    options: Any = {"changelog": "base-only", "source_offsets": None, "partitions": 3}
+    expected = bootstrap(str(script), [spec], out=tmp_path / "local", engine="local", processes=1, **options).manifest
+    (tmp_path / "slow").touch()
+
+    paths = os.pathsep.join((str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")))
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": paths, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(
+        [sys.executable, "-c", JOB, master, str(script), str(source), str(out)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    (tmp_path / "done").touch()  # lets the slow attempt go on, if Spark has not killed it
+
+    assert 0 == done.returncode, done.stderr[-3000:]
+    assert (tmp_path / "waiting").exists()
+    found = read(out)
+    assert [(task.rows, task.content) for task in expected.stores["totals"].tasks.values()] == [
+        (task.rows, task.content) for task in found.stores["totals"].tasks.values()
+    ]
+    assert [] == verify(out, found)

@@ -1,0 +1,127 @@
+"""What is left by jobs that die, run out of disk, or have tasks that run twice: nothing that a worker would read."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pykstreams import Consumed, Materialized, Serdes, StreamsBuilder, StreamsConfig, Topology
+from pykstreams.core.errors import BootstrapError
+from pykstreams.serdes import JsonSerde
+from pykstreams.spark import Files, StoreBootstrap, bootstrap
+from pykstreams.spark.application import Application
+from pykstreams.spark.job import StoreJob
+from pykstreams.spark.local_engine import build_task, encode_part
+from pykstreams.spark.publication import built_store
+from pykstreams.state.bulk.manifest import Manifest, garbage, new_id, publish, read, verify
+
+CONFIG = {"application.id": "shop", "bootstrap.servers": "nowhere:9"}
+ROWS = 2000
+
+
+def topology() -> Topology:
+    builder = StreamsBuilder()
+    consumed = Consumed(key_serde=Serdes.string(), value_serde=JsonSerde())
+    builder.table("customers", consumed, materialized=Materialized("customers"))
+    return builder.build(StreamsConfig(CONFIG))
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> str:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"id": [f"c{number}" for number in range(ROWS)]}), path, row_group_size=500)
+    return str(path)
+
+
+def make(source: str, out: Path, **said: Any) -> Manifest:
+    options: Any = {"engine": "local", "changelog": "base-only", "source_offsets": None, "partitions": 2, **said}
+    spec = StoreBootstrap("customers", source, key="id", timestamp=1)
+    return bootstrap(topology(), [spec], out=out, config=CONFIG, **options).manifest
+
+
+def in_a_process_of_its_own(before: str, source: str, out: Path) -> subprocess.CompletedProcess[str]:
+    """Makes a bootstrap there, after some other lines."""
+    code = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import test_faults
+from pathlib import Path
+{before}
+test_faults.make({source!r}, Path({str(out)!r}))
+"""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+
+
+def test_a_driver_that_is_killed_in_the_commit_leaves_no_bootstrap(source: str, tmp_path: Path) -> None:
+    killed = "import os, signal\nPath.rename = lambda path, target: os.kill(os.getpid(), signal.SIGKILL)"
+    ended = in_a_process_of_its_own(killed, source, tmp_path / "out")
+
+    assert -9 == ended.returncode
+    with pytest.raises(BootstrapError, match="there is no bootstrap"):
+        read(tmp_path / "out")
+
+    manifest = make(source, tmp_path / "out")
+
+    assert [] == verify(tmp_path / "out", manifest)
+    assert ROWS == sum(task.rows for task in manifest.stores["customers"].tasks.values())
+    assert 3 == len(garbage(tmp_path / "out")), "two files and an unfinished manifest of the first attempt"
+
+
+def test_a_full_disk_fails_the_job_and_nothing_is_published(source: str, tmp_path: Path) -> None:
+    full = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    full += "resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))"
+    ended = in_a_process_of_its_own(full, source, tmp_path / "out")
+
+    assert ended.returncode == 1
+    assert "Error" in ended.stderr
+    with pytest.raises(BootstrapError, match="there is no bootstrap"):
+        read(tmp_path / "out")
+
+
+def test_a_task_that_ran_twice_counts_once_and_its_other_files_are_garbage(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both attempts tell what they made, as a speculative one that is not killed in time does."""
+    job, scratch = _job(source, tmp_path)
+    told = [build_task(job, task, str(scratch)) for task in range(job.tasks)]
+    monkeypatch.setattr("os.getpid", lambda: 4711)
+    again = [build_task(job, task, str(scratch)) for task in range(job.tasks)]
+    once, twice = built_store(job, told, {}), built_store(job, [*again[:1], *told, *again], {})
+    stores = {"customers": twice.manifest}
+    publish(tmp_path / "out", Manifest(new_id(), "shop", 0, "base-only", {}, stores))
+
+    assert ROWS == once.rows == twice.rows
+    contents = [[task.content for task in one.manifest.tasks.values()] for one in (once, twice)]
+    assert contents[0] == contents[1]
+    assert 2 == len(garbage(tmp_path / "out"))
+
+
+def test_a_task_that_told_nothing_is_missed(source: str, tmp_path: Path) -> None:
+    job, scratch = _job(source, tmp_path)
+    told = [build_task(job, task, str(scratch)) for task in range(job.tasks)]
+
+    with pytest.raises(BootstrapError, match=r"some have told nothing .*partition=1, split=0"):
+        built_store(job, [told[0], told[2]], {})
+    with pytest.raises(BootstrapError, match="some have told nothing"):
+        built_store(job, told[:2], {})
+    divided = job.divided({0: (b"c5",)})
+    with pytest.raises(BootstrapError, match="tasks that are none of the job"):
+        built_store(job, [build_task(divided, 1, str(scratch)), *told], {})
+
+
+def _job(source: str, folder: Path) -> tuple[StoreJob, Path]:
+    """A job whose first phase has been."""
+    application = Application(topology(), CONFIG)
+    spec = StoreBootstrap("customers", source, key="id")
+    job = StoreJob(application, spec, application.layout(2), 0, str(folder / "out"), logs=False)
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    for number, part in enumerate(Files(source).parts()):
+        encode_part(job, part, str(scratch), number)
+    return job, scratch

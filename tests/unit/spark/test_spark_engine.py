@@ -1,0 +1,45 @@
+"""What the Spark engine does before there is a session; what it does with one is in ``tests/spark``."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from pykstreams.core.errors import ConfigError
+from pykstreams.spark.spark_engine import bounds_of, open_session, zipped
+
+
+def test_partitions_with_many_rows_are_divided_at_sampled_keys() -> None:
+    keys = [f"{number:03}".encode() for number in range(100)]
+
+    assert {0: (b"025", b"050", b"075")} == bounds_of({0: keys, 1: keys[:10]}, 4)
+    assert {} == bounds_of({0: keys, 1: keys}, 2)
+
+
+def test_code_is_shipped_as_files_that_python_imports_from(tmp_path: Path) -> None:
+    package = tmp_path / "shop"
+    (package / "inner").mkdir(parents=True)
+    for name in ("__init__.py", "inner/__init__.py", "inner/prices.py"):
+        (package / name).write_text("")
+    with zipfile.ZipFile(zipped([package])) as archive:
+        assert ["shop/__init__.py", "shop/inner/__init__.py", "shop/inner/prices.py"] == sorted(archive.namelist())
+
+
+def test_without_pyspark_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+
+    with pytest.raises(ConfigError, match=r"pip install 'pykstreams\[spark\]'.*or use engine='local'"):
+        open_session()
+
+
+def test_without_java_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyspark")
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+
+    with pytest.raises(ConfigError, match=r"needs Java 17 or 21.*install a JDK"):
+        open_session()
