@@ -11,8 +11,11 @@ from pykstreams._version import __version__
 from pykstreams.core.errors import SerializationError, StreamsError
 
 _COMMANDS = {
+    "backfill": "pykstreams.cli.backfill:backfill",
+    "bootstrap": "pykstreams.cli.bootstrap:bootstrap",
     "describe": "pykstreams.cli.describe:describe",
     "run": "pykstreams.cli.run:run",
+    "state": "pykstreams.cli.state:state",
     "topics": "pykstreams.cli.topics:topics",
 }
 

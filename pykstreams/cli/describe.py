@@ -30,7 +30,7 @@ def describe(
         pykstreams describe shop.topology:build --format mermaid > shop.mmd
         pykstreams describe word_count.py --format html > word_count.html
     """
-    from pykstreams.cli.loader import load_script
+    from pykstreams.dsl.script import load_script
 
     script = load_script(topology)
     config = combined_config(script, config_file=config_file, pairs=pairs, options={"application.id": application_id})

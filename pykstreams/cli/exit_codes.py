@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 from pykstreams.core.errors import (
+    BootstrapError,
     ClusterError,
     ConfigError,
     LockError,
@@ -16,10 +17,7 @@ from pykstreams.core.errors import (
     TaskAssignmentError,
     TopologyError,
 )
-
-
-class ScriptError(StreamsError):
-    """The topology script cannot be found, loaded or understood."""
+from pykstreams.dsl.script import ScriptError
 
 
 class ExitCode(IntEnum):
@@ -34,6 +32,7 @@ class ExitCode(IntEnum):
 
 
 _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
+    (BootstrapError, ExitCode.USAGE),
     (ConfigError, ExitCode.USAGE),
     (TopologyError, ExitCode.USAGE),
     (ScriptError, ExitCode.USAGE),

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from pykstreams.cli.loader import Script
     from pykstreams.core.config import StreamsConfig
+    from pykstreams.dsl.script import Script
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,7 +76,7 @@ def combined_config(
     """
     from pykstreams.cli.settings import Source, combine, from_environment, from_file, from_pairs
 
-    sources = [script.settings]
+    sources = [Source(script.where, script.settings)]
     if config_file is not None:
         sources.append(from_file(config_file))
     sources.append(from_environment(environment))

@@ -51,6 +51,26 @@ log = logging.getLogger(__name__)
     "partitions, nothing outlives the process, and exactly-once is not available.",
 )
 @click.option(
+    "--bootstrap",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Folder of a bootstrap (see 'pykstreams bootstrap'): the group starts at its offsets, and tasks without local "
+    "state take over its files. Say it again at each start: once the group has started from it, it goes on.",
+)
+@click.option(
+    "--reset-offsets",
+    is_flag=True,
+    help="Give up the offsets that the group has for those of the bootstrap; all workers must be stopped. Once it has "
+    "started from that bootstrap, this does nothing.",
+)
+@click.option(
+    "--load-bootstrap",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Folder of a bootstrap whose state takes the place of that of an application that goes on: each task is "
+    "swapped at a commit. For a rolling restart of all workers.",
+)
+@click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
     default="info",
@@ -67,6 +87,9 @@ def run(
     workers: int | None,
     state_dir: str | None,
     embedded: bool,
+    bootstrap: str | None,
+    reset_offsets: bool,
+    load_bootstrap: str | None,
     log_level: str,
     worker: int | None,
 ) -> None:
@@ -80,15 +103,19 @@ def run(
         pykstreams run word_count.py --bootstrap-servers localhost:9092
         pykstreams run shop.topology:build --config shop.toml --workers 4
         pykstreams run word_count.py --embedded --set commit.interval.ms=1000
+        pykstreams run shop.topology:build --bootstrap /data/shop-2026-11-21
+        pykstreams run shop.topology:build --load-bootstrap /data/shop-2026-12-01
     """
-    from pykstreams.cli.loader import load_script
     from pykstreams.cli.logs import configure_logging
+    from pykstreams.dsl.script import load_script
 
     if embedded and (bootstrap_servers or state_dir):
         raise click.UsageError(
             "--embedded brings its own brokers and a fresh state directory; leave out --bootstrap-servers and "
             "--state-dir"
         )
+    if reset_offsets and bootstrap is None:
+        raise click.UsageError("--reset-offsets gives up offsets for those of a bootstrap; name one: --bootstrap DIR")
     configure_logging(log_level, worker)
     script = load_script(topology)
     config = combined_config(
@@ -112,7 +139,7 @@ def run(
     if embedded:
         check_embedded(config, built)
     if worker is not None or (count == 1 and not embedded):
-        _work(built, config, supervised=worker is not None)
+        _work(built, config, bootstrap, reset_offsets, load_bootstrap, supervised=worker is not None)
         return
     arguments = [topology, "--workers", "1", "--log-level", log_level]
     if config_file is not None:
@@ -120,6 +147,12 @@ def run(
     for pair in pairs:
         arguments += ["--set", pair]
     arguments += ["--application-id", config.application_id]
+    if bootstrap is not None:
+        arguments += ["--bootstrap", bootstrap]
+    if reset_offsets:
+        arguments.append("--reset-offsets")
+    if load_bootstrap is not None:
+        arguments += ["--load-bootstrap", load_bootstrap]
     with _place(embedded, bootstrap_servers, state_dir) as options:
         code = _supervise(count, [*arguments, *options])
     click.get_current_context().exit(code)
@@ -152,14 +185,25 @@ def check_embedded(config: StreamsConfig, topology: Topology) -> None:
             )
 
 
-def _work(topology: Topology, config: StreamsConfig, *, supervised: bool) -> None:
+def _work(
+    topology: Topology,
+    config: StreamsConfig,
+    bootstrap: str | None,
+    reset_offsets: bool,
+    load_bootstrap: str | None,
+    *,
+    supervised: bool,
+) -> None:
     from pykstreams.runtime.streams import KafkaStreams
 
     if supervised:
         from pykstreams.cli.worker_process import stop_with_supervisor
 
         stop_with_supervisor(sys.stdin.fileno())
-    KafkaStreams(topology, config).run()
+    streams = KafkaStreams(topology, config, bootstrap=bootstrap, reset_offsets=reset_offsets)
+    if load_bootstrap is not None:
+        streams.load_bootstrap(load_bootstrap)
+    streams.run()
 
 
 @contextmanager

@@ -69,7 +69,7 @@ def topics(
         pykstreams topics word_count.py
         pykstreams topics shop.topology:build --application-id shop --format json
     """
-    from pykstreams.cli.loader import load_script
+    from pykstreams.dsl.script import load_script
 
     script = load_script(topology)
     config = combined_config(script, config_file=config_file, pairs=pairs, options={"application.id": application_id})

@@ -62,10 +62,18 @@ class Worker:
     """Stands for KafkaStreams: remembers what it was made with, and ends as it is told."""
 
     made: list[tuple[Topology, StreamsConfig]]
+    bootstraps: list[tuple[str | None, bool]]
+    loaded: list[str]
     error: Exception | None = None
 
-    def __init__(self, topology: Topology, config: StreamsConfig) -> None:
+    def __init__(
+        self, topology: Topology, config: StreamsConfig, *, bootstrap: str | None, reset_offsets: bool
+    ) -> None:
         self.made.append((topology, config))
+        self.bootstraps.append((bootstrap, reset_offsets))
+
+    def load_bootstrap(self, folder: str) -> None:
+        self.loaded.append(folder)
 
     def run(self) -> None:
         if self.error is not None:
@@ -76,6 +84,8 @@ class Worker:
 def worker(monkeypatch: pytest.MonkeyPatch) -> type[Worker]:
     class Fresh(Worker):
         made: list[tuple[Topology, StreamsConfig]] = []  # noqa: RUF012 - one per test
+        bootstraps: list[tuple[str | None, bool]] = []  # noqa: RUF012
+        loaded: list[str] = []  # noqa: RUF012
 
     module = types.ModuleType("pykstreams.runtime.streams")
     module.KafkaStreams = Fresh  # type: ignore[attr-defined]
@@ -108,7 +118,7 @@ def test_version_is_the_packages(invoke: Invoke) -> None:
 def test_help_names_every_command_and_every_exit_code(invoke: Invoke) -> None:
     output = invoke("--help").output
 
-    for command in ("describe", "run", "topics"):
+    for command in ("bootstrap", "describe", "run", "topics"):
         assert f"\n  {command} " in output
     for code in ExitCode:
         assert re.search(rf"^ +{code.value}  \w", output, re.MULTILINE)
@@ -334,6 +344,36 @@ def test_run_runs_one_worker_in_this_process(invoke: Invoke, tmp_path: Path, wor
     assert isinstance(topology, Topology)
     assert (config.application_id, config.bootstrap_servers) == ("shop", ("a:1", "b:1"))
     assert (str(config.state_dir), config.poll_ms, config.num_stream_threads) == ("state", 7, 1)
+
+
+def test_run_starts_from_a_bootstrap(
+    invoke: Invoke, tmp_path: Path, worker: type[Worker], supervised: list[tuple[int, list[str]]]
+) -> None:
+    brokers = ("--bootstrap-servers", "a:1")
+    invoke("run", write(tmp_path), *brokers)
+    invoke("run", write(tmp_path), *brokers, "--bootstrap", "made", "--reset-offsets")
+    invoke("run", write(tmp_path), *brokers, "--bootstrap", "made", "--reset-offsets", "--workers", "2")
+
+    assert worker.bootstraps == [(None, False), ("made", True)]
+    assert supervised[0][1][-5:] == ["--bootstrap", "made", "--reset-offsets", *brokers]
+
+
+def test_run_loads_a_bootstrap_while_it_runs(
+    invoke: Invoke, tmp_path: Path, worker: type[Worker], supervised: list[tuple[int, list[str]]]
+) -> None:
+    arguments = ("--bootstrap-servers", "a:1", "--load-bootstrap", "made")
+    invoke("run", write(tmp_path), *arguments)
+    invoke("run", write(tmp_path), *arguments, "--workers", "2")
+
+    assert (worker.bootstraps, worker.loaded) == ([(None, False)], ["made"])
+    assert supervised[0][1][-4:] == ["--load-bootstrap", "made", "--bootstrap-servers", "a:1"]
+
+
+def test_offsets_are_not_reset_to_no_bootstrap(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("run", write(tmp_path), "--bootstrap-servers", "a:1", "--reset-offsets")
+
+    assert result.exit_code == 2
+    assert "--reset-offsets gives up offsets for those of a bootstrap; name one: --bootstrap DIR" in result.stderr
 
 
 def test_options_win_over_set_the_environment_the_file_and_the_script(

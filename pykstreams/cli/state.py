@@ -1,0 +1,391 @@
+"""``pykstreams state``: looks into the stores of a stopped application, with the serdes of its topology.
+
+Nothing is changed. No worker can take the folder of a task while it is read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from pykstreams.cli.options import (
+    SETTINGS_HELP,
+    combined_config,
+    need_application_id,
+    settings_options,
+    topology_argument,
+)
+from pykstreams.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pykstreams.core.config import StreamsConfig
+    from pykstreams.state.bulk.offline import OfflineStore
+    from pykstreams.state.bulk.places import Place
+    from pykstreams.state.spec import StoreBuilder
+    from pykstreams.topology.plan import TopologyPlan
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Entry(NamedTuple):
+    """What was found of a key; ``None`` for what the store does not keep."""
+
+    partition: int
+    value: Any
+    timestamp: int | None = None
+    start: int | None = None
+    end: int | None = None
+
+
+@click.group()
+def state() -> None:
+    """Look into the stores of a stopped application."""
+
+
+_state_dir = click.option(
+    "--state-dir",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Folder for local state (state.dir), as the worker has it.",
+)
+_format = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="text: to read. json: for programs.",
+)
+
+
+def _options(command: F) -> F:
+    return settings_options(_state_dir(_format(command)))
+
+
+@state.command("list", epilog=SETTINGS_HELP)
+@topology_argument
+@_options
+def list_stores(
+    topology: str,
+    config_file: Path | None,
+    pairs: tuple[str, ...],
+    application_id: str | None,
+    state_dir: str | None,
+    form: str,
+) -> None:
+    """Show the stores of a topology, and of which partitions there is state here.
+
+    \b
+        pykstreams state list word_count.py --state-dir /var/lib/word-count
+    """
+    plan, config = _planned(topology, config_file, pairs, application_id, state_dir)
+    rows = []
+    for name, builder in _builders(plan).items():
+        here = [place.task_id.partition for place in _places(plan, config, name)]
+        rows.append((name, _kind(builder), here))
+    if form == "json":
+        click.echo(
+            json.dumps([{"store": name, "kind": kind, "partitions": here} for name, kind, here in rows], indent=2)
+        )
+        return
+    for name, kind, here in rows:
+        told = "whole" if here == [-1] else f"partitions {', '.join(map(str, here))}" if here else "not here"
+        click.echo(f"{name}  {kind}  {told}")
+
+
+@state.command(epilog=SETTINGS_HELP)
+@topology_argument
+@click.argument("store")
+@click.argument("key")
+@click.option(
+    "--as-of",
+    metavar="TIME",
+    help="What a versioned store had then: 2026-01-01T00:00Z, or ms since the epoch. Default: the newest version.",
+)
+@_options
+def get(
+    topology: str,
+    store: str,
+    key: str,
+    as_of: str | None,
+    config_file: Path | None,
+    pairs: tuple[str, ...],
+    application_id: str | None,
+    state_dir: str | None,
+    form: str,
+) -> None:
+    """Show what a store has for a key: its value, or its windows or sessions. The application must not run.
+
+    The key is written as text, number, true or false, UUID, hexadecimal bytes or JSON, whichever the key serde of the
+    store takes. What the application has not committed is not there.
+
+    \b
+        pykstreams state get word_count.py counts hello
+        pykstreams state get prices.py prices gold --as-of 2026-01-01T00:00Z
+    """
+    from pykstreams.state.bulk.offline import OfflineStore
+    from pykstreams.state.bulk.places import held
+    from pykstreams.state.versions.store import VersionedKeyValueStore
+
+    plan, config = _planned(topology, config_file, pairs, application_id, state_dir)
+    builder = _builders(plan).get(store)
+    if builder is None:
+        known = ", ".join(_builders(plan)) or "none"
+        raise click.BadParameter(f"the topology has no store {store!r}; its stores are: {known}", param_hint="STORE")
+    time = None if as_of is None else moment(as_of)
+    if time is not None and not isinstance(builder.build(), VersionedKeyValueStore):
+        raise click.BadParameter(
+            f"store {store!r} keeps no history, it is a {_kind(builder)} store; leave --as-of out", param_hint="--as-of"
+        )
+    if not builder.supplier.get().persistent:
+        raise ConfigError(f"store {store!r} is kept in memory, so nothing of it is on disk; look into its changelog")
+    places = _places(plan, config, store)
+    if not places:
+        raise ConfigError(
+            f"there is no state of store {store!r} in {str(Path(config.state_dir) / config.application_id)!r}; name "
+            "the folder of the worker with --state-dir"
+        )
+    wanted = key_of_text(builder, config, key)
+    size_ms = getattr(builder.supplier, "window_size_ms", 0)
+    found: list[Entry] = []
+    for place in places:
+        with held(place), OfflineStore.in_folder(builder, place.task_id, config, place.folder) as opened:
+            found += entries(opened, wanted, time, place.task_id.partition, size_ms)
+    if not found:
+        click.echo(f"store {store!r} has nothing for {wanted!r} in its {len(places)} partitions here", err=True)
+    elif form == "json":
+        click.echo(json.dumps([_as_json(one) for one in found], indent=2, default=repr))
+    else:
+        for one in found:
+            click.echo(_as_text(one))
+
+
+@state.command(epilog=SETTINGS_HELP)
+@topology_argument
+@click.argument("store")
+@click.option(
+    "--to",
+    metavar="parquet:PATH|csv:PATH|json:PATH",
+    required=True,
+    help="The file to write; a new one. json: one object a line.",
+)
+@click.option(
+    "--from",
+    "source",
+    metavar="PATH|topic:NAME",
+    help="A bootstrap, a copy of a state directory or of a task's folder, or a changelog topic. Default: the state "
+    "directory.",
+)
+@click.option("--as-of", metavar="TIME", help="Only what a versioned store had then, one row a key.")
+@click.option("--raw", is_flag=True, help="Keys and values as the bytes that are stored.")
+@click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers to ask first, for a topic.")
+@_state_dir
+@settings_options
+def export(
+    topology: str,
+    store: str,
+    to: str,
+    source: str | None,
+    as_of: str | None,
+    raw: bool,
+    bootstrap_servers: str | None,
+    config_file: Path | None,
+    pairs: tuple[str, ...],
+    application_id: str | None,
+    state_dir: str | None,
+) -> None:
+    """Write all rows of a store to a file, with the columns that a Spark data frame of it has. Needs pyarrow.
+
+    \b
+        pykstreams state export word_count.py counts --to parquet:counts.parquet
+        pykstreams state export prices.py prices --as-of 2026-01-01T00:00Z --to csv:prices.csv
+    """
+    from pykstreams.dsl.script import load_script
+
+    try:
+        from pykstreams.spark.export import export_state
+    except ImportError as error:
+        raise click.UsageError(
+            f"{error}; state is exported by the extra 'spark': pip install 'pykstreams[spark]'"
+        ) from error
+    script = load_script(topology)
+    options: Mapping[str, str | None] = {
+        "application.id": application_id,
+        "state.dir": state_dir,
+        "bootstrap.servers": bootstrap_servers,
+    }
+    config = combined_config(script, config_file=config_file, pairs=pairs, options=options)
+    need_application_id(config)
+    topic = source.removeprefix("topic:") if source is not None and source.startswith("topic:") else None
+    report = export_state(
+        topology,
+        store,
+        to,
+        path=None if topic is not None else source,
+        topic=topic,
+        as_of=None if as_of is None else moment(as_of),
+        raw=raw,
+        config=config,
+    )
+    click.echo(f"{store}: {report.rows} rows of {report.tasks} tasks are in {report.path}")
+
+
+def entries(opened: OfflineStore, key: Any, as_of: int | None, partition: int, window_size_ms: int) -> Iterator[Entry]:
+    """Reads what a store has for a key."""
+    from pykstreams.state.composed_keys import LAST_TIME
+    from pykstreams.state.queries.values import alone
+    from pykstreams.state.sessions.store import SessionStore
+    from pykstreams.state.store import KeyValueStore
+    from pykstreams.state.versions.store import VersionedKeyValueStore
+    from pykstreams.state.windows.store import WindowStore
+
+    store = opened.store
+    shown = alone(store)
+    match store:
+        case VersionedKeyValueStore():
+            record = store.get(key, as_of)
+            if record is not None:
+                yield Entry(partition, record.value, record.timestamp)
+        case KeyValueStore():
+            kept = store.get(key)
+            if kept is not None:
+                yield Entry(partition, shown(kept), getattr(kept, "timestamp", None))
+        case WindowStore():
+            with store.fetch(key, 0, LAST_TIME) as windows:
+                for start, kept in windows:
+                    end = min(start + window_size_ms, LAST_TIME)
+                    yield Entry(partition, shown(kept), getattr(kept, "timestamp", None), start, end)
+        case SessionStore():
+            with store.fetch(key) as rows:
+                for windowed, kept in rows:
+                    yield Entry(partition, shown(kept), None, windowed.window.start, windowed.window.end)
+        case _:
+            raise ConfigError(f"store {opened.name!r} is a {type(store).__name__}, which has no values by key")
+
+
+def moment(text: str) -> int:
+    """Reads a time.
+
+    >>> moment("2026-01-01T00:00Z"), moment("5")
+    (1767225600000, 5)
+    """
+    from pykstreams.core.types import timestamp_ms
+
+    if text.isdecimal():
+        return int(text)
+    try:
+        return timestamp_ms(datetime.fromisoformat(text), "--as-of")
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{text!r} is no time ({error}); write 2026-01-01T00:00Z, or ms since the epoch", param_hint="--as-of"
+        ) from error
+
+
+def key_of_text(builder: StoreBuilder[Any], config: StreamsConfig, text: str) -> Any:
+    """Makes the key that a user means by a text, by the key serde of the store."""
+    from uuid import UUID
+
+    from pykstreams.core.errors import SerializationError
+    from pykstreams.serdes import json_serde, primitives
+    from pykstreams.serdes.defaults import or_default
+
+    serde = or_default(builder.key_serde, lambda: config.default_key_serde)
+    try:
+        match serde:
+            case primitives.StringSerde():
+                return text
+            case primitives.ShortSerde() | primitives.IntegerSerde() | primitives.LongSerde():
+                return int(text)
+            case primitives.FloatSerde() | primitives.DoubleSerde():
+                return float(text)
+            case primitives.BooleanSerde():
+                return {"true": True, "false": False}[text]
+            case primitives.UUIDSerde():
+                return UUID(text)
+            case primitives.BytesSerde():
+                return bytes.fromhex(text)
+    except (ValueError, KeyError) as error:
+        raise click.BadParameter(
+            f"{text!r} is no key of store {builder.name!r}, whose key serde is {serde!r}", param_hint="KEY"
+        ) from error
+    try:
+        if isinstance(serde, json_serde.JsonSerde):
+            return serde.deserialize(builder.name, text.encode())
+        return json.loads(text)
+    except (SerializationError, ValueError):
+        return text  # JSON's text needs no quotes here
+
+
+def _planned(
+    topology: str,
+    config_file: Path | None,
+    pairs: tuple[str, ...],
+    application_id: str | None,
+    state_dir: str | None,
+) -> tuple[TopologyPlan, StreamsConfig]:
+    from pykstreams.dsl.script import load_script
+
+    script = load_script(topology)
+    options: Mapping[str, str | None] = {"application.id": application_id, "state.dir": state_dir}
+    config = combined_config(script, config_file=config_file, pairs=pairs, options=options)
+    need_application_id(config)
+    return script.build(config).plan(config), config
+
+
+def _builders(plan: TopologyPlan) -> dict[str, StoreBuilder[Any]]:
+    """The builders of all stores, by name, those of tasks first."""
+    found = {name: builder for part in plan.subtopologies for name, builder in part.stores.items()}
+    found.update({one.store.name: one.store for one in plan.global_stores})
+    return found
+
+
+def _kind(builder: StoreBuilder[Any]) -> str:
+    """What users call the kind of a store."""
+    from pykstreams.state.sessions.store import SessionStore
+    from pykstreams.state.store import KeyValueStore
+    from pykstreams.state.versions.store import VersionedKeyValueStore
+    from pykstreams.state.windows.store import WindowStore
+
+    kinds = {
+        KeyValueStore: "key-value",
+        WindowStore: "window",
+        SessionStore: "session",
+        VersionedKeyValueStore: "versioned",
+    }
+    store = builder.build()
+    return next((text for kind, text in kinds.items() if isinstance(store, kind)), type(store).__name__)
+
+
+def _places(plan: TopologyPlan, config: StreamsConfig, name: str) -> list[Place]:
+    """The folders in which a store lies, by partition; of a global store, which each worker has whole, one."""
+    from pykstreams.state.bulk.places import places_of
+
+    parts = [part.id for part in plan.subtopologies if name in part.stores]
+    return places_of(Path(config.state_dir) / config.application_id, name, parts)
+
+
+def _as_json(entry: Entry) -> dict[str, Any]:
+    return {name: value for name, value in entry._asdict().items() if value is not None or name == "value"}
+
+
+def _as_text(entry: Entry) -> str:
+    parts = [str(entry.value)]
+    if entry.start is not None and entry.end is not None:
+        parts.insert(0, f"{_time(entry.start)} to {_time(entry.end)}")
+    told = [] if entry.timestamp is None else [f"of {_time(entry.timestamp)}"]
+    if entry.partition >= 0:
+        told.append(f"partition {entry.partition}")
+    return "  ".join(parts) + (f"  ({', '.join(told)})" if told else "")
+
+
+def _time(ms: int) -> str:
+    """A time to read, or ms where there is no such date."""
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except (OverflowError, OSError, ValueError):
+        return f"{ms} ms"

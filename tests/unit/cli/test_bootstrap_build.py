@@ -1,0 +1,101 @@
+"""``pykstreams bootstrap APP``: what its options and files say, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pykstreams.cli.app import cli
+from pykstreams.state.bulk.manifest import read
+
+SCRIPT = """
+from pykstreams import Consumed, Materialized, Serdes, StreamsBuilder
+from pykstreams.serdes import JsonSerde
+
+application_id = "shop"
+
+def build():
+    builder = StreamsBuilder()
+    for name in ("customers", "products"):
+        consumed = Consumed(key_serde=Serdes.string(), value_serde=JsonSerde())
+        builder.table(name, consumed, materialized=Materialized(name))
+    return builder
+"""
+OFFLINE = ["--engine", "local", "--processes", "1", "--changelog", "base-only", "--partitions", "2"]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> str:
+    path = tmp_path / "shop_to_bootstrap.py"
+    path.write_text(SCRIPT)
+    (tmp_path / "rows.jsonl").write_text('{"id": "a", "n": 1}\n{"id": "b", "n": 2}\n{"id": "b", "n": 3}\n')
+    return str(path)
+
+
+def run(shop: str, *arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["bootstrap", shop, *OFFLINE, *arguments])
+
+
+def test_one_store_is_made_as_the_options_say(shop: str, tmp_path: Path) -> None:
+    out, offsets = tmp_path / "out", tmp_path / "offsets.json"
+    offsets.write_text(json.dumps({"customers": {"0": 5, "1": 6}}))
+    one = ["--store", "customers", "--from", str(tmp_path / "rows.jsonl"), "--key", "id", "--on-error", "rejects"]
+    result = run(shop, *one, "--out", str(out), "--source-offsets", str(offsets))
+
+    assert 0 == result.exit_code, result.output
+    assert "customers: 2 rows, refused: 1 DuplicateKeyError" in result.output
+    assert "refused rows are in" in result.output
+    assert {"customers": {0: 5, 1: 6}} == read(out).source_offsets
+
+
+@pytest.mark.parametrize("kind", ["toml", "json"])
+def test_several_stores_are_made_as_a_file_says(kind: str, shop: str, tmp_path: Path) -> None:
+    out, file = tmp_path / "out", tmp_path / f"stores.{kind}"
+    rows = str(tmp_path / "rows.jsonl")
+    tables: Any = {name: {"from": rows, "key": "id", "latest": True} for name in ("customers", "products")}
+    lines = [f'[stores.{name}]\nfrom = "{rows}"\nkey = "id"\nlatest = true\n' for name in tables]
+    file.write_text(json.dumps({"stores": tables}) if kind == "json" else "".join(lines))
+    result = run(shop, "--stores", str(file), "--source-offsets", "none", "--out", str(out))
+
+    assert 0 == result.exit_code, result.output
+    assert {"customers", "products"} == set(read(out).stores)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "no store is named; give --store NAME --from PATH --key COLUMN, or --stores FILE"),
+        (["--store", "customers", "--key", "id"], "store customers has no rows; name them by --from PATH"),
+        (["--store", "customers", "--from", "rows.jsonl"], "needs either key= or row="),
+        (
+            ["--store", "customers", "--from", "rows.jsonl", "--key", "id", "--source-offsets", "then"],
+            "--source-offsets then cannot be read",
+        ),
+    ],
+)
+def test_what_is_missing_is_said(arguments: list[str], said: str, shop: str, tmp_path: Path) -> None:
+    result = run(shop, *arguments, "--out", str(tmp_path / "out"))
+
+    assert 2 == result.exit_code
+    assert said in result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[stores", "cannot be read"),
+        ("[store.customers]", "names no stores; write a table [stores.NAME] for each"),
+        ('[stores.customers]\nfrom = "rows.jsonl"\nkeys = "id"', "['keys'] are unknown"),
+    ],
+)
+def test_a_file_of_stores_that_says_nothing_is_refused(text: str, said: str, shop: str, tmp_path: Path) -> None:
+    file = tmp_path / "stores.toml"
+    file.write_text(text)
+    result = run(shop, "--stores", str(file), "--out", str(tmp_path / "out"))
+
+    assert 2 == result.exit_code
+    assert said in result.output

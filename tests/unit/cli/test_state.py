@@ -1,0 +1,262 @@
+"""``pykstreams state`` on the folders that a stopped application has left."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pykstreams import Materialized, Serdes, SessionWindows, Stores, StreamsBuilder, TimeWindows
+from pykstreams.cli.app import cli
+from pykstreams.cli.state import key_of_text, moment
+from pykstreams.core.clock import SystemClock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.ids import TaskId
+from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.state.directory import StateDirectory
+from tests.unit.runtime.queried import TOPIC, Application
+
+SCRIPT = """
+from tests.unit.cli.test_state import shop
+application_id = "shop"
+config = {"default.key.serde": "pykstreams.serdes.primitives:StringSerde",
+          "default.value.serde": "pykstreams.serdes.primitives:StringSerde"}
+def build():
+    return shop()
+"""
+
+
+def shop() -> StreamsBuilder:
+    """A store of each kind, all of them filled from one topic."""
+    builder = StreamsBuilder()
+    stream = builder.stream(TOPIC)
+    grouped = stream.group_by_key()
+    grouped.count(materialized=Materialized("totals"))
+    grouped.windowed_by(TimeWindows(10_000, grace=0)).count(materialized=Materialized("per-window"))
+    grouped.windowed_by(SessionWindows(5_000, grace=0)).count(materialized=Materialized("per-session"))
+    stream.to_table(materialized=Materialized(Stores.persistent_versioned_key_value_store("history", 10**9)))
+    stream.to_table(materialized=Materialized(Stores.in_memory_key_value_store("forgotten")))
+    return builder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What an application has left behind: of two partitions, committed."""
+    app = Application(shop(), tmp_path / "tasks", partitions=2)
+    for task in app.by_partition.values():  # as a worker names them
+        (tmp_path / "shop").mkdir(exist_ok=True)
+        (tmp_path / "shop" / str(task.id)).symlink_to(tmp_path / "tasks" / str(task.id.partition))
+    app.start()
+    app.feed(("apple", "red", 0), ("apple", "green", 12_000), ("pear", "yellow", 13_000), partition=1)
+    app.commit()
+    app.close()
+    return tmp_path
+
+
+@pytest.fixture
+def invoke(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    (folder / "shop.py").write_text(SCRIPT)
+    monkeypatch.chdir(folder)
+
+    def call(command: str, *arguments: str) -> Result:
+        words = ["state", command, "shop.py", *arguments, "--state-dir", str(folder)]
+        return CliRunner(env={}).invoke(cli, words, catch_exceptions=False)
+
+    return call
+
+
+def test_value_of_a_key_is_shown_with_its_time_and_partition(invoke: Callable[..., Result]) -> None:
+    result = invoke("get", "totals", "apple")
+
+    assert result.output == "2  (of 1970-01-01T00:00:12.000Z, partition 1)\n"
+    assert result.exit_code == 0
+
+
+def test_versioned_store_is_shown_as_of_a_time(invoke: Callable[..., Result]) -> None:
+    newest = invoke("get", "history", "apple")
+    before = invoke("get", "history", "apple", "--as-of", "1970-01-01T00:00:11Z")
+    by_number = invoke("get", "history", "apple", "--as-of", "11999")
+
+    assert newest.output == "green  (of 1970-01-01T00:00:12.000Z, partition 1)\n"
+    assert before.output == by_number.output == "red  (of 1970-01-01T00:00:00.000Z, partition 1)\n"
+
+
+def test_windows_and_sessions_of_a_key_are_shown(invoke: Callable[..., Result]) -> None:
+    windows = invoke("get", "per-window", "apple")
+    sessions = invoke("get", "per-session", "apple")
+
+    assert windows.output == (
+        "1970-01-01T00:00:00.000Z to 1970-01-01T00:00:10.000Z  1  (of 1970-01-01T00:00:00.000Z, partition 1)\n"
+        "1970-01-01T00:00:10.000Z to 1970-01-01T00:00:20.000Z  1  (of 1970-01-01T00:00:12.000Z, partition 1)\n"
+    )
+    assert sessions.output == (
+        "1970-01-01T00:00:00.000Z to 1970-01-01T00:00:00.000Z  1  (partition 1)\n"
+        "1970-01-01T00:00:12.000Z to 1970-01-01T00:00:12.000Z  1  (partition 1)\n"
+    )
+
+
+def test_json_is_for_programs(invoke: Callable[..., Result]) -> None:
+    result = invoke("get", "per-window", "pear", "--format", "json")
+
+    assert json.loads(result.output) == [
+        {"partition": 1, "value": 1, "timestamp": 13_000, "start": 10_000, "end": 20_000}
+    ]
+
+
+def test_key_that_is_not_there_is_said_on_standard_error(invoke: Callable[..., Result]) -> None:
+    result = invoke("get", "totals", "plum")
+
+    assert result.stdout == ""
+    assert result.stderr == "store 'totals' has nothing for 'plum' in its 2 partitions here\n"
+    assert result.exit_code == 0
+
+
+def test_stores_are_listed_with_their_kinds_and_partitions(invoke: Callable[..., Result], folder: Path) -> None:
+    (folder / "shop" / "0_0").unlink()
+    listed = dict(line.split("  ", 1) for line in invoke("list").output.splitlines())
+    as_json = json.loads(invoke("list", "--format", "json").output)
+
+    assert listed == {
+        "totals": "key-value  partitions 1",
+        "per-window": "window  partitions 1",
+        "per-session": "session  partitions 1",
+        "history": "versioned  partitions 1",
+        "forgotten": "key-value  not here",
+    }
+    assert {"store": "totals", "kind": "key-value", "partitions": [1]} in as_json
+
+
+def test_store_is_exported_to_a_file(invoke: Callable[..., Result], folder: Path) -> None:
+    whole = invoke("export", "totals", "--to", "json:totals.jsonl")
+    then = invoke("export", "history", "--to", "csv:history.csv", "--as-of", "11999", "--from", str(folder / "shop"))
+    again = invoke("export", "totals", "--to", "json:totals.jsonl")
+    lines = [json.loads(line) for line in (folder / "totals.jsonl").read_text().splitlines()]
+
+    assert (whole.output, whole.exit_code) == ("totals: 2 rows of 2 tasks are in totals.jsonl\n", 0)
+    assert {("0_1", "apple", 2), ("0_1", "pear", 1)} == {(row["task"], row["key"], row["value"]) for row in lines}
+    assert '"0_1",1,"apple",1970-01-01 00:00:00.000000Z,1970-01-01 00:00:12.000000Z,"red"' in (
+        (folder / "history.csv").read_text().splitlines()
+    )
+    assert then.output == "history: 1 rows of 2 tasks are in history.csv\n"
+    assert (again.exit_code, "'totals.jsonl' is there already" in again.stderr) == (2, True)
+
+
+def test_folder_that_a_worker_uses_is_named_with_its_process(invoke: Callable[..., Result], folder: Path) -> None:
+    directory = StateDirectory(folder, "shop", clock=SystemClock())
+    directory.lock(TaskId(0, 1))
+    result = invoke("get", "totals", "apple")
+    directory.close()
+
+    assert result.exit_code == 5
+    assert result.stderr == (
+        f"LockError: folder {str(folder / 'shop' / '0_1')!r} is in use by process {os.getpid()}; stop the application, "
+        "or ask it while it runs (KafkaStreams.store)\n"
+    )
+    assert invoke("get", "totals", "apple").exit_code == 0
+
+
+def test_global_store_is_read_where_one_worker_keeps_it(
+    invoke: Callable[..., Result], folder: Path, tmp_path: Path
+) -> None:
+    script = SCRIPT.replace("return shop()", "return rates()").replace("import shop", "import rates")
+    (folder / "shop.py").write_text(script)
+    app = Application(_table("rates"), tmp_path / "worker").start()
+    app.feed(("euro", "1.1", 5))
+    app.commit()
+    app.close()
+    (folder / "shop" / "global-0").symlink_to(tmp_path / "worker" / "0")
+    worker = StateDirectory(folder, "shop", clock=SystemClock())
+    worker.process_id(lambda: "worker-of-this-test")
+    locked = invoke("get", "rates", "euro")
+    worker.close()
+    assert invoke("export", "rates", "--to", "json:rates.jsonl").exit_code == 0
+
+    assert invoke("get", "rates", "euro").output == "1.1  (of 1970-01-01T00:00:00.005Z)\n"
+    assert invoke("list").output == "rates  key-value  whole\n"
+    row = {"task": None, "partition": None, "key": "euro", "value": "1.1", "timestamp": "1970-01-01T00:00:00.005Z"}
+    assert json.loads((folder / "rates.jsonl").read_text()) == row
+    assert (locked.exit_code, "is in use by process worker-of-this-test" in locked.stderr) == (5, True)
+
+
+def _table(name: str) -> StreamsBuilder:
+    builder = StreamsBuilder()
+    builder.table(TOPIC, materialized=Materialized(name))
+    return builder
+
+
+def rates() -> StreamsBuilder:
+    """A global table alone."""
+    builder = StreamsBuilder()
+    builder.global_table("rates", materialized=Materialized("rates"))
+    return builder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("totalz", "apple"), "the topology has no store 'totalz'; its stores are: "),
+        (
+            ("totals", "apple", "--as-of", "5"),
+            "store 'totals' keeps no history, it is a key-value store; leave --as-of out",
+        ),
+        (("history", "apple", "--as-of", "soon"), "'soon' is no time (Invalid isoformat string: 'soon'); write 2026-"),
+        (("history", "apple", "--as-of", "2026-01-01T00:00"), "has no time zone"),
+        (
+            ("forgotten", "apple"),
+            "store 'forgotten' is kept in memory, so nothing of it is on disk; look into its chang",
+        ),
+    ],
+)
+def test_what_cannot_be_shown_is_said(invoke: Callable[..., Result], arguments: tuple[str, ...], text: str) -> None:
+    result = invoke("get", *arguments)
+
+    assert result.exit_code == 2
+    assert text in " ".join(result.stderr.split())
+
+
+def test_wrong_folder_is_said(invoke: Callable[..., Result], folder: Path) -> None:
+    result = invoke("get", "totals", "apple", "--application-id", "other")
+
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"ConfigError: there is no state of store 'totals' in {str(folder / 'other')!r}; name the folder of the worker "
+        "with --state-dir\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("serde", "text", "key"),
+    [
+        (Serdes.string(), "5", "5"),
+        (Serdes.long(), "-5", -5),
+        (Serdes.double(), "2.5", 2.5),
+        (Serdes.boolean(), "true", True),
+        (Serdes.bytes(), "00ff", b"\x00\xff"),
+        (JsonSerde(), '{"id": 1}', {"id": 1}),
+        (JsonSerde(), "apple", "apple"),
+        (JsonSerde(int), "5", 5),
+    ],
+    ids=str,
+)
+def test_key_is_read_as_the_serde_wants_it(serde: Any, text: str, key: Any) -> None:
+    builder = Stores.key_value_store_builder(Stores.persistent_key_value_store("s"), serde, Serdes.string())
+
+    assert key_of_text(builder, StreamsConfig({}), text) == key
+
+
+def test_key_that_the_serde_cannot_take_is_refused() -> None:
+    import click
+
+    builder = Stores.key_value_store_builder(Stores.persistent_key_value_store("s"), Serdes.long(), Serdes.string())
+
+    with pytest.raises(click.BadParameter, match=r"^'five' is no key of store 's', whose key serde is LongSerde\(\)$"):
+        key_of_text(builder, StreamsConfig({}), "five")
+
+
+def test_time_is_a_date_or_a_number() -> None:
+    assert (moment("0"), moment("1970-01-01T01:00:01+01:00")) == (0, 1000)
