@@ -10,6 +10,7 @@ Invariant: a schedule is a pure function of the topology, the input and the seed
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +30,7 @@ from pykstreams.state.caching import RecordCache
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
 from pykstreams.testing.records import ProducedRecord, RawMessage
-from pykstreams.topology.plan import SubtopologyPlan
-from pykstreams.topology.topology import Topology
+from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
 
 _MOST_AT_ONCE = 4
 _SLOWEST = 0.02
@@ -71,52 +71,47 @@ class Topics:
         return {}
 
 
+def simulated(**settings: object) -> StreamsConfig:
+    """The settings of a simulation: stores in memory, text as default serdes, no cache, and what is given."""
+    return StreamsConfig(
+        {
+            "application.id": "app",
+            "default.key.serde": StringSerde(),
+            "default.value.serde": StringSerde(),
+            "dsl.store.suppliers.class": BuiltInDslStoreSuppliers.IN_MEMORY,
+            "statestore.cache.max.bytes": 0,
+            **settings,
+        }
+    )
+
+
 class Cluster:
     """One run of a topology; ``run`` goes on until nothing is left to do.
 
+    :param plan: the plan of the topology for ``config``; any number of clusters may share it.
     :param partitions: partition counts of the topics that the application does not own, outputs included.
-    :param config: settings beside those that every simulation has (stores in memory, text as default serdes).
     """
 
-    def __init__(
-        self,
-        topology: Topology,
-        partitions: Mapping[str, int],
-        seed: int,
-        *,
-        config: Mapping[str, object] | None = None,
-    ) -> None:
+    def __init__(self, plan: TopologyPlan, config: StreamsConfig, partitions: Mapping[str, int], seed: int) -> None:
         self.random = Random(seed)
-        self.config = StreamsConfig(
-            {
-                "application.id": "app",
-                "default.key.serde": StringSerde(),
-                "default.value.serde": StringSerde(),
-                "dsl.store.suppliers.class": BuiltInDslStoreSuppliers.IN_MEMORY,
-                "statestore.cache.max.bytes": 0,
-                **(config or {}),
-            }
-        )
-        plan = topology.plan(self.config)
+        self.config = config
         topics = Topics(partitions)
         layout = TopicAdmin(topics, plan, replication=1, embedded=False).prepare()
         self.counts = {**topics.counts, **layout.partitions}
         self.clock = MockClock(0)
         self.metrics = StreamsMetrics()
         self.producer = CapturingProducer()
-        self.collector = RecordCollector(
-            self.producer, config=self.config, metrics=self.metrics, partition_count=lambda topic: self.counts[topic]
-        )
-        self.logs: dict[TopicPartition, list[RawMessage]] = {}
+        self.collector = self.make_collector(self.producer)
+        self.logs: defaultdict[TopicPartition, list[RawMessage]] = defaultdict(list)
         parts = {part.id: part for part in plan.subtopologies}
         inputs = sorted(layout.inputs.items(), key=lambda item: (item[0].subtopology, item[0].partition))
-        self.runners = [_Runner(self, task, parts[task.subtopology], sorted(read)) for task, read in inputs]
+        self.runners = [self._runner(task, parts[task.subtopology], sorted(read)) for task, read in inputs]
 
     def send(self, records: Iterable[Sent]) -> None:
         """Writes input, in this order, to the partitions of the default partitioner."""
         for record in records:
             value = None if record.value is None else _bytes(record.value)
-            self._append(ProducedRecord(record.topic, None, _bytes(record.key), value, record.timestamp, ()))
+            self.append(ProducedRecord(record.topic, None, _bytes(record.key), value, record.timestamp, ()))
 
     def run(self) -> None:
         """Draws schedules until every message has been read and no task has anything left to flush."""
@@ -125,7 +120,7 @@ class Cluster:
             (runner,) = self.random.choices(busy, [speeds[one] for one in busy])
             runner.go_on()
             for record in self.producer.take():
-                self._append(record)
+                self.append(record)
 
     def rows(self, store: str) -> dict[Any, Any]:
         """What a store holds in all tasks together; a key that two tasks have is an error."""
@@ -155,41 +150,73 @@ class Cluster:
         for runner in self.runners:
             runner.task.close()
 
-    def _append(self, record: ProducedRecord) -> None:
+    def make_collector(self, producer: CapturingProducer) -> RecordCollector:
+        """A way out, over a producer."""
+        return RecordCollector(
+            producer,
+            config=self.config,
+            metrics=self.metrics,
+            partition_count=lambda topic: self.counts[topic],
+            holds_changelogs=True,
+        )
+
+    def place_of(self, record: ProducedRecord) -> TopicPartition:
+        """The partition that a record goes to."""
         count, chosen = self.counts.get(record.topic, 1), record.partition
         if chosen is None:
             chosen = self.random.randrange(count) if record.key is None else partition_for_key(record.key, count)
         assert 0 <= chosen < count, f"{record} is sent to a partition that is not there"
-        log = self.logs.setdefault(TopicPartition(record.topic, chosen), [])
-        time = record.timestamp or 0
-        log.append(RawMessage(record.topic, chosen, len(log), time, record.key, record.value, record.headers))
+        return TopicPartition(record.topic, chosen)
+
+    def append(self, record: ProducedRecord) -> None:
+        """Puts a record at the end of the partition that it goes to."""
+        self.append_to(self.place_of(record), record)
+
+    def append_to(self, place: TopicPartition, record: ProducedRecord) -> None:
+        """Puts a record at the end of a partition."""
+        log, time = self.logs[place], record.timestamp or 0
+        log.append(RawMessage(*place, len(log), time, record.key, record.value, record.headers))
+
+    def _runner(self, task_id: TaskId, part: SubtopologyPlan, read: Sequence[TopicPartition]) -> Runner:
+        return Runner(self, task_id, part, read)
 
 
-class _Runner:
+class Runner:
     """A task, how far it has read each partition, and whether it may have something to flush."""
 
     def __init__(
         self, cluster: Cluster, task_id: TaskId, part: SubtopologyPlan, read: Sequence[TopicPartition]
     ) -> None:
         self._cluster = cluster
+        self._id, self._part = task_id, part
+        self._logs = {place: cluster.logs[place] for place in read}
         self._read = dict.fromkeys(read, 0)
-        self.task = Task(
-            task_id,
-            part,
-            read,
+        self.task = self._begin()
+
+    def _begin(self) -> Task:
+        task = self._make_task(self._cluster.collector)
+        task.open_stores()
+        task.start({})
+        return task
+
+    def _make_task(self, collector: RecordCollector, **more: Any) -> Task:
+        cluster = self._cluster
+        return Task(
+            self._id,
+            self._part,
+            list(self._read),
             config=cluster.config,
             clock=cluster.clock,
-            collector=cluster.collector,
+            collector=collector,
             cache=RecordCache(cluster.config.statestore_cache_max_bytes),
             directory=Path("unused"),
             metrics=cluster.metrics,
+            **more,
         )
-        self.task.open_stores()
-        self.task.start({})
 
     @property
     def busy(self) -> bool:
-        return bool(self._unread()) or self.task.buffered > 0 or self.task.commit_needed
+        return self.task.commit_needed or bool(self._unread()) or self.task.buffered > 0
 
     def go_on(self) -> None:
         """Takes some messages, or processes some that it has, or commits."""
@@ -200,19 +227,21 @@ class _Runner:
             case "read":
                 place = random.choice(unread)
                 start = self._read[place]
-                taken = self._cluster.logs[place][start : start + random.randint(1, _MOST_AT_ONCE)]
+                taken = self._logs[place][start : start + random.randint(1, _MOST_AT_ONCE)]
                 self._read[place] = start + len(taken)
                 task.add(place, taken)
             case "process":
                 task.process(random.randint(1, _MOST_AT_ONCE))
             case "commit":
-                task.prepare_commit()
-                task.post_commit({})
+                self._commit()
+
+    def _commit(self) -> None:
+        self.task.prepare_commit()
+        self.task.post_commit({})
         self._cluster.collector.check()
 
     def _unread(self) -> list[TopicPartition]:
-        logs = self._cluster.logs
-        return [place for place, position in self._read.items() if position < len(logs.get(place, ()))]
+        return [place for place, log in self._logs.items() if self._read[place] < len(log)]
 
 
 def _bytes(data: str | bytes) -> bytes:

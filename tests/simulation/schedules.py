@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from pykstreams import StreamsBuilder
-from tests.simulation.cluster import Cluster, Sent
+from pykstreams import StreamsBuilder, StreamsConfig
+from pykstreams.topology.plan import TopologyPlan
+from tests.simulation.cluster import Cluster, Sent, simulated
 
 SCHEDULES = int(os.environ.get("SIMULATION_SCHEDULES", "500"))
-"""Schedules of each kind of join; the nightly run sets SIMULATION_SCHEDULES=10000."""
+"""Schedules of each kind of join; the nightly run sets SIMULATION_SCHEDULES=10000.
+
+Without the hash check of foreign-key joins, the sixth schedule at the latest goes wrong; the rarest of the mistakes
+that tests make on purpose shows in the 16th, then in the 39th and the 43rd.
+"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Join:
     """A kind of join to be put through the scheduler.
 
@@ -46,14 +52,22 @@ def final_rows(sent: list[Sent]) -> dict[str, dict[Any, Any]]:
     return tables
 
 
-def result_of(join: Join, seed: int) -> tuple[dict[Any, Any], dict[Any, Any], Cluster]:
+@functools.cache
+def planned(join: Join, cache: int) -> tuple[TopologyPlan, StreamsConfig]:
+    """The plan that all schedules of a join share, and its settings."""
+    builder = StreamsBuilder()
+    join.define(builder)
+    config = simulated(**{"statestore.cache.max.bytes": cache})
+    return builder.build().plan(config), config
+
+
+def result_of(
+    join: Join, seed: int, make_cluster: Callable[..., Cluster] = Cluster
+) -> tuple[dict[Any, Any], dict[Any, Any], Cluster]:
     """Runs one schedule; gives what it made, what the join is, and the cluster, which is closed."""
     random = Random(seed)
     sent = join.draw(random)
-    builder = StreamsBuilder()
-    join.define(builder)
-    cache = random.choice(join.caches)
-    cluster = Cluster(builder.build(), join.partitions, seed, config={"statestore.cache.max.bytes": cache})
+    cluster = make_cluster(*planned(join, random.choice(join.caches)), join.partitions, seed)
     cluster.send(sent)
     try:
         cluster.run()
@@ -63,13 +77,20 @@ def result_of(join: Join, seed: int) -> tuple[dict[Any, Any], dict[Any, Any], Cl
     return made, join.expected(final_rows(sent)), cluster
 
 
-def check(join: Join, schedules: int = SCHEDULES, first_seed: int = 0, *, stored: bool = True) -> None:
+def check(
+    join: Join,
+    schedules: int = SCHEDULES,
+    first_seed: int = 0,
+    *,
+    stored: bool = True,
+    make_cluster: Callable[..., Cluster] = Cluster,
+) -> None:
     """Runs schedules until one gives another result than the join, in the store or in the topic ``out``; its seed is
     in the message, and ``result_of`` runs it again. ``stored`` says whether there is a store.
     """
     for seed in range(first_seed, first_seed + schedules):
-        made, expected, cluster = result_of(join, seed)
+        made, expected, cluster = result_of(join, seed, make_cluster)
         assert made == (expected if stored else {}), f"seed {seed}"
         if "out" in join.partitions:
             written = {key: value.decode() for key, value in cluster.table("out").items()}
-            assert {key.encode(): value for key, value in expected.items()} == written, f"seed {seed}"
+            assert {str(key).encode(): value for key, value in expected.items()} == written, f"seed {seed}"

@@ -1,0 +1,129 @@
+"""A cluster whose workers die, under at-least-once: nothing is lost, and much is done again.
+
+Each task is a worker of its own, with a producer that sends whenever the scheduler lets it: per partition in order,
+and otherwise in any. A worker that dies leaves of what it has not committed some first records of each partition, of
+changelogs and other topics alike: state may be ahead of messages, and messages of state. The next one restores the
+stores from their changelogs and goes on at the last commit.
+
+Invariant: as that of ``Cluster``.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Collection, Mapping, Sequence
+
+from pykstreams import StreamsConfig
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.restore import changelog_columns
+from pykstreams.runtime.task import Task
+from pykstreams.testing.capture import CapturingProducer
+from pykstreams.testing.records import ProducedRecord
+from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
+from tests.simulation.cluster import Cluster, Runner
+
+_MOST_CRASHES = 3
+_CRASHES_IN = 60
+"""About one in so many steps is a crash, until there have been enough."""
+_SENDS_IN_BETWEEN = 0.2
+
+
+class CrashingCluster(Cluster):
+    """One run of a topology, with a few crashes in its first part."""
+
+    def __init__(self, plan: TopologyPlan, config: StreamsConfig, partitions: Mapping[str, int], seed: int) -> None:
+        super().__init__(plan, config, partitions, seed)
+        self.crashes_left = self.random.randint(1, _MOST_CRASHES)
+
+    def _runner(self, task_id: TaskId, part: SubtopologyPlan, read: Sequence[TopicPartition]) -> MortalRunner:
+        return MortalRunner(self, task_id, part, read)
+
+
+class MortalRunner(Runner):
+    """A worker with one task."""
+
+    _cluster: CrashingCluster
+
+    def __init__(
+        self, cluster: CrashingCluster, task_id: TaskId, part: SubtopologyPlan, read: Sequence[TopicPartition]
+    ) -> None:
+        self._outbox = Outbox(cluster)
+        self._collector = cluster.make_collector(self._outbox)
+        self._committed: dict[TopicPartition, tuple[int, str]] = {}
+        super().__init__(cluster, task_id, part, read)
+        self._committed = dict.fromkeys(read, (0, ""))
+
+    def go_on(self) -> None:
+        """Does one thing, sends something, or dies."""
+        cluster = self._cluster
+        if cluster.crashes_left and cluster.random.randrange(_CRASHES_IN) == 0:
+            cluster.crashes_left -= 1
+            self._die()
+        elif cluster.random.random() < _SENDS_IN_BETWEEN:
+            self._outbox.send_something()
+        else:
+            super().go_on()
+
+    def _commit(self) -> None:
+        offsets = self.task.prepare_commit()
+        self._collector.flush()
+        self._committed.update(offsets)
+        self.task.post_commit({})
+
+    def _die(self) -> None:
+        self.task.close()
+        self._outbox.die()
+        self._collector = self._cluster.make_collector(self._outbox)
+        self.task = self._begin()
+        self._read = {place: self._committed.get(place, (0, ""))[0] for place in self._read}
+
+    def _begin(self) -> Task:
+        task = self._make_task(self._collector, end_offsets=self._end_offsets)
+        for place, store in task.open_stores().items():
+            if log := self._cluster.logs[place]:
+                store.restore(changelog_columns(log))
+                store.commit(len(log))
+        task.start(self._committed)
+        return task
+
+    def _end_offsets(self, places: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        return {place: len(self._cluster.logs[place]) for place in places}
+
+
+class Outbox(CapturingProducer):
+    """A producer whose records wait until the scheduler, or a flush, lets them go."""
+
+    def __init__(self, cluster: CrashingCluster) -> None:
+        super().__init__()
+        self._cluster = cluster
+        self._waiting: defaultdict[TopicPartition, deque[ProducedRecord]] = defaultdict(deque)
+
+    def flush(self) -> int:
+        self._sort()
+        for place in list(self._waiting):
+            self._send(place, len(self._waiting[place]))
+        return 0
+
+    def send_something(self) -> None:
+        """Sends some records of one partition."""
+        self._sort()
+        random = self._cluster.random
+        if places := [place for place, records in self._waiting.items() if records]:
+            place = random.choice(places)
+            self._send(place, random.randint(1, len(self._waiting[place])))
+
+    def die(self) -> None:
+        """Of each partition some records have been sent; the others never will be."""
+        self._sort()
+        random = self._cluster.random
+        for place, records in self._waiting.items():
+            self._send(place, random.choice((0, random.randint(0, len(records)), len(records))))
+        self._waiting.clear()
+
+    def _sort(self) -> None:
+        for record in self.take():
+            self._waiting[self._cluster.place_of(record)].append(record)
+
+    def _send(self, place: TopicPartition, count: int) -> None:
+        for _ in range(count):
+            self._cluster.append_to(place, self._waiting[place].popleft())

@@ -1,0 +1,493 @@
+"""Workers that swap their tasks for another generation, over brokers in memory, in the order that a scheduler draws.
+
+The worker's loop, its tasks, the state updater, shadows and swaps are those of the runtime, and stores lie on disk;
+only clients and threads are replaced. A worker that dies leaves what it has sent, its files, and transactions that the
+brokers abort some time later.
+
+Invariant: a run is a pure function of its seed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import StreamsError, TaskMigratedError
+from pykstreams.core.hashing import partition_for_key
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.bootstrap import TaskBase
+from pykstreams.runtime.collector import RecordCollector
+from pykstreams.runtime.commit import AtLeastOnce, CommitSteps, ExactlyOnce
+from pykstreams.runtime.generation import Generation
+from pykstreams.runtime.kafka import Failures, Fetched, RestoreBatch
+from pykstreams.runtime.membership import Assignment, Lost, Offsets
+from pykstreams.runtime.restore import Restorer, StateRestoreListener
+from pykstreams.runtime.shadow import Nowhere, Shadow, ShadowParts
+from pykstreams.runtime.start_offsets import StartOffsets
+from pykstreams.runtime.state_updater import StateUpdater
+from pykstreams.runtime.swap_output import SwapOutput
+from pykstreams.runtime.swaps import Swaps
+from pykstreams.runtime.task import Task
+from pykstreams.runtime.task_manager import TaskManager
+from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.worker import Worker, WorkerParts
+from pykstreams.state.caching import RecordCache
+from pykstreams.state.directory import StateDirectory
+from pykstreams.testing.capture import CapturingProducer
+from pykstreams.testing.clock import MockClock
+from pykstreams.testing.records import ProducedRecord, RawMessage
+from pykstreams.topology.plan import TopologyPlan
+
+_FETCHED = 7
+
+
+@dataclass
+class Transaction:
+    """What one producer has written and not committed yet."""
+
+    is_open: bool = True
+    committed: bool = False
+    offsets: dict[TopicPartition, tuple[int, str]] = field(default_factory=dict)
+
+
+class Brokers:
+    """Topics and the offsets of the group; records of open and aborted transactions are not read."""
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self.counts = dict(counts)
+        self.logs: defaultdict[TopicPartition, list[tuple[RawMessage, Transaction | None]]] = defaultdict(list)
+        self.offsets: dict[TopicPartition, tuple[int, str]] = {}
+        self.owners: dict[TaskId, SimulatedWorker] = {}
+        self.open: list[Transaction] = []
+
+    def append(self, record: ProducedRecord, transaction: Transaction | None = None) -> None:
+        chosen = record.partition
+        if chosen is None:
+            assert record.key is not None
+            chosen = partition_for_key(record.key, self.counts[record.topic])
+        log = self.logs[TopicPartition(record.topic, chosen)]
+        message = RawMessage(
+            record.topic, chosen, len(log), record.timestamp or 0, record.key, record.value, record.headers
+        )
+        log.append((message, transaction))
+
+    def read(self, place: TopicPartition, start: int, most: int) -> tuple[list[RawMessage], int]:
+        """Some of what is committed, and the position behind it."""
+        found: list[RawMessage] = []
+        log = self.logs[place]
+        while start < len(log) and len(found) < most:
+            message, transaction = log[start]
+            if transaction is not None and transaction.is_open:
+                break
+            if transaction is None or transaction.committed:
+                found.append(message)
+            start += 1
+        return found, start
+
+    def records(self, topic: str, partition: int) -> list[RawMessage]:
+        return self.read(TopicPartition(topic, partition), 0, 1 << 30)[0]
+
+    def table(self, topic: str, partition: int) -> dict[bytes, RawMessage]:
+        """What compaction leaves."""
+        found: dict[bytes, RawMessage] = {}
+        for message in self.records(topic, partition):
+            key = message.key()
+            assert key is not None
+            found.pop(key, None)
+            if message.value() is not None:
+                found[key] = message
+        return found
+
+    def end(self, transaction: Transaction, *, commit: bool) -> None:
+        transaction.is_open, transaction.committed = False, commit
+        self.open.remove(transaction)
+        if commit:
+            self.offsets.update(transaction.offsets)
+
+    def beginning_offsets(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(places, 0)
+
+    def end_offsets(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return {place: len(self.logs[place]) for place in places}
+
+
+class Producer:
+    """A ``WorkerProducer``: records wait until they are flushed, and belong to a transaction if there is one."""
+
+    def __init__(self, brokers: Brokers, worker: SimulatedWorker) -> None:
+        self.raw = _Queue(self)
+        self.failures = Failures()
+        self.transaction: Transaction | None = None
+        self._brokers = brokers
+        self._worker = worker
+
+    def start_transactions(self) -> None:
+        """The scheduler aborts what a dead worker has left open."""
+
+    def begin(self) -> None:
+        assert self.transaction is None
+        self.transaction = Transaction()
+        self._brokers.open.append(self.transaction)
+
+    def commit(self, offsets: Offsets, group_metadata: Any) -> None:
+        worker, transaction = self._worker, self.transaction
+        assert transaction is not None
+        self.flush()
+        if not worker.owns(offsets):
+            raise TaskMigratedError("the worker is not the one that has the tasks")
+        transaction.offsets.update(offsets)
+        self.transaction = None
+        self._brokers.end(transaction, commit=True)
+
+    def abort(self) -> bool:
+        self.raw.take()
+        transaction, self.transaction = self.transaction, None
+        if transaction is not None:
+            self._brokers.end(transaction, commit=False)
+        return True
+
+    def flush(self) -> int:
+        for record in self.raw.take():
+            self._brokers.append(record, self.transaction)
+        return 0
+
+    def die(self, sent: float) -> None:
+        """Of what waits a first part is sent."""
+        records = self.raw.take()
+        for record in records[: round(len(records) * sent)]:
+            self._brokers.append(record, self.transaction)
+
+
+class _Queue(CapturingProducer):
+    def __init__(self, producer: Producer) -> None:
+        super().__init__()
+        self._producer = producer
+
+    def flush(self) -> int:
+        return self._producer.flush()
+
+
+class Reader:
+    """A consumer, of inputs or of changelogs."""
+
+    def __init__(self, brokers: Brokers, random: Random) -> None:
+        self._brokers = brokers
+        self._random = random
+        self._positions: dict[TopicPartition, int] = {}
+
+    def assign(self, positions: Mapping[TopicPartition, int]) -> None:
+        assert not set(positions) & set(self._positions)
+        self._positions.update({place: max(0, offset) for place, offset in positions.items()})
+
+    def unassign(self, partitions: Collection[TopicPartition]) -> None:
+        for place in partitions:
+            del self._positions[place]
+
+    def close(self) -> None:
+        self._positions.clear()
+
+    def lag(self, place: TopicPartition) -> int:
+        return len(self._brokers.logs[place]) - self._positions.get(place, 0)
+
+    def _next(self) -> tuple[TopicPartition, list[RawMessage], int] | None:
+        if not self._positions:
+            return None
+        place = self._random.choice(sorted(self._positions))
+        messages, position = self._brokers.read(place, self._positions[place], self._random.randint(1, _FETCHED))
+        self._positions[place] = position
+        return place, messages, position
+
+
+class InputReader(Reader):
+    def fetch(self, timeout: float) -> Fetched:
+        found = self._next()
+        return Fetched({tuple(found[0]): found[1]} if found is not None and found[1] else {})  # type: ignore[dict-item]
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        raise AssertionError
+
+    def pause(self, partitions: Collection[TopicPartition]) -> None:
+        """Little is read at a time."""
+
+    def resume(self, partitions: Collection[TopicPartition]) -> None:
+        """Nothing was paused."""
+
+
+class WholeReader(Reader):
+    def fetch(self, timeout: float) -> RestoreBatch:
+        found = self._next()
+        if found is None:
+            return RestoreBatch()
+        place, messages, position = found
+        return RestoreBatch({place: messages} if messages else {}, {place: position})  # type: ignore[dict-item]
+
+
+class Updater(StateUpdater):
+    """The state updater without its thread."""
+
+    def start(self) -> None:
+        self._restorer, _ = self._make_restorer()
+
+    def go_on(self) -> None:
+        assert self._restorer is not None
+        self.turn(self._restorer, 0)
+
+    def stop(self) -> None:
+        self.go_on()
+
+    def die(self) -> None:
+        """Closes what is open, as the end of a process does, and changes nothing else."""
+        shadows = [self._shadow]
+        for task, _ in self._restoring.values():
+            task.close()
+        while not self._orders.empty():
+            order = self._orders.get()
+            if order is not None and not isinstance(order, Shadow):
+                order.task.close()
+                shadows.append(getattr(order, "swapped", None))
+        for shadow in shadows:
+            if shadow is not None:
+                shadow._let_go()
+
+
+class Member:
+    """A worker's place in the group, whose tasks the scheduler shares out."""
+
+    def __init__(self, worker: SimulatedWorker, brokers: Brokers) -> None:
+        self._worker, self._brokers = worker, brokers
+        self.changes: list[Assignment | Lost] = []
+        self.revoke: Callable[[frozenset[TaskId]], None] = lambda _: None
+
+    def start(self, subtopologies: Collection[int], on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
+        self.revoke = on_revoked
+
+    def poll(self, timeout: float = 0) -> Assignment | Lost | None:
+        return self.changes.pop(0) if self.changes else None
+
+    def ack(self, change: Any) -> None:
+        """It is believed."""
+
+    def commit(self, offsets: Offsets) -> bool:
+        if not self._worker.owns(offsets):
+            raise TaskMigratedError("no member any more")
+        self._brokers.offsets.update(offsets)
+        return True
+
+    def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:
+        if any(set(one.offsets) & set(partitions) for one in self._brokers.open):
+            return None
+        return {place: self._brokers.offsets[place] for place in partitions if place in self._brokers.offsets}
+
+    def transaction_metadata(self) -> Any:
+        return b"metadata"
+
+    def close(self, leave: bool) -> None:
+        """It has left."""
+
+
+@dataclass
+class Output:
+    commits: Any
+
+    def poll(self) -> None:
+        """Nothing is under way."""
+
+    def renew(self) -> None:
+        raise StreamsError("a producer is never out of use here")
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class SimulatedWorker:
+    """A worker with files in a folder, which is its machine."""
+
+    def __init__(
+        self,
+        plan: TopologyPlan,
+        config: StreamsConfig,
+        layout: TopicLayout,
+        brokers: Brokers,
+        folder: Path,
+        random: Random,
+    ) -> None:
+        self.folder = folder
+        self.loaded = False
+        self._random = random
+        self._layout, self._brokers, self._config = layout, brokers, config
+        self.clock = clock = MockClock(0)
+        self.directory = StateDirectory(folder, config.application_id, clock=clock)
+        self.member = Member(self, brokers)
+        self.producers = [Producer(brokers, self)]
+        exactly_once = config.exactly_once
+        collector = self._collector(self.producers[0].raw, holds_changelogs=not exactly_once)
+        steps = CommitSteps(
+            deliveries=collector,
+            membership=self.member,
+            end_offsets=brokers.end_offsets,
+            on_committed=lambda offsets: None,
+            clock=clock,
+            task_timeout_ms=300_000,
+        )
+        commits = ExactlyOnce(steps, self.producers[0]) if exactly_once else AtLeastOnce(steps)
+        self.updater = Updater(
+            "updater",
+            restorer=lambda: (Restorer(WholeReader(brokers, random), brokers, StateRestoreListener()), lambda: None),
+            directory=self.directory,
+            clock=clock,
+            task_timeout_ms=300_000,
+            cleanup_delay_ms=600_000,
+        )
+        base = TaskBase(plan, config, brokers, None)
+        parts = {part.id: part for part in plan.subtopologies}
+        reader = InputReader(brokers, random)
+
+        def make_task(task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets) -> Task:
+            return Task(
+                task_id,
+                parts[task_id.subtopology],
+                sorted(inputs),
+                config=config,
+                clock=clock,
+                collector=collector,
+                cache=RecordCache(config.statestore_cache_max_bytes),
+                directory=self.directory.task_dir(task_id),
+                metrics=StreamsMetrics(),
+                lag=reader.lag,
+                end_offsets=None if exactly_once else brokers.end_offsets,
+                make_ready=lambda: base.make_ready(task_id, committed, self.directory),
+            )
+
+        start = StartOffsets(plan, "earliest", lambda places, time: {}, clock)
+        self.tasks = TaskManager(
+            inputs=layout.inputs,
+            membership=self.member,
+            reader=reader,
+            updater=self.updater,
+            start_offsets=start,
+            make_task=make_task,
+            before_start=commits.before_processing,
+            marks_beginnings=not exactly_once,
+        )
+        swap_output = SwapOutput(self._swap_producer, lambda producer: self._collector(producer.raw))  # type: ignore[arg-type, return-value]
+        shadow_parts = ShadowParts(
+            parts,
+            self._shadow_task,
+            lambda: WholeReader(brokers, random),
+            brokers,
+            swap_output,
+            self.directory.task_dir,
+        )
+        self.swaps = Swaps(
+            "worker",
+            tasks=self.tasks,
+            updater=self.updater,
+            membership=self.member,
+            output=swap_output,
+            make_shadow=lambda task, committed, generation: Shadow(task, committed, generation, shadow_parts),
+            clock=clock,
+        )
+        self.worker = Worker(
+            "worker",
+            WorkerParts(
+                self.member,
+                reader,
+                self.updater,
+                Output(commits),
+                self.tasks,
+                None,
+                start,
+                lambda: layout,
+                threading.Event(),
+                self.swaps,
+            ),
+            subtopologies=list(parts),
+            config=config,
+            clock=clock,
+        )
+        self.updater.start()
+        self.member.start(list(parts), self.worker.revoked)
+
+    def owns(self, offsets: Offsets) -> bool:
+        """Whether the tasks that read these partitions are its own."""
+        tasks = [task for task, inputs in self._layout.inputs.items() if inputs.intersection(offsets)]
+        return all(self._brokers.owners.get(task) is self for task in tasks)
+
+    def assign(self, tasks: frozenset[TaskId]) -> None:
+        """Gives it these tasks; others have let go of them."""
+        mine = frozenset(task for task, owner in self._brokers.owners.items() if owner is self)
+        if going := mine - tasks:
+            self.member.revoke(going)
+        self._brokers.owners = {task: one for task, one in self._brokers.owners.items() if one is not self}
+        self._brokers.owners.update(dict.fromkeys(tasks, self))
+        self.member.changes = [Assignment(1, tasks)]
+
+    def load(self, generation: Generation) -> None:
+        self.loaded = True
+        self.worker.load(generation)
+
+    def go_on(self) -> None:
+        """Lets one of its threads go on."""
+        if self._random.random() < 0.5:
+            self.updater.go_on()
+        else:
+            self.clock.advance(self._random.choice((0, 10, 50)))
+            self.worker.step()
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing of its work is uncommitted."""
+        return not any(one.task.commit_needed for one in self.tasks.running.values())
+
+    def die(self) -> None:
+        """Ends it as SIGKILL does."""
+        for producer in self.producers:
+            producer.die(self._random.random())
+        for task in self.tasks.tasks():
+            task.close()
+        self.updater.die()
+        self.directory.close()
+        self._brokers.owners = {task: one for task, one in self._brokers.owners.items() if one is not self}
+
+    def _collector(self, raw: Any, **more: Any) -> RecordCollector:
+        return RecordCollector(
+            raw,
+            config=self._config,
+            metrics=StreamsMetrics(),
+            partition_count=lambda topic: self._brokers.counts.get(topic, 0),
+            **more,
+        )
+
+    def _swap_producer(self) -> Producer:
+        self.producers.append(Producer(self._brokers, self))
+        return self.producers[-1]
+
+    def _shadow_task(
+        self,
+        task_id: TaskId,
+        plan: Any,
+        inputs: Collection[TopicPartition],
+        folder: Path,
+        lag: Callable[[TopicPartition], int],
+        wake: Callable[[], None],
+    ) -> Task:
+        return Task(
+            task_id,
+            plan,
+            inputs,
+            config=self._config.replace({"max.task.idle.ms": 0}),
+            clock=self.clock,
+            collector=self._collector(Nowhere()),
+            cache=RecordCache(self._config.statestore_cache_max_bytes),
+            directory=folder,
+            metrics=StreamsMetrics(),
+            lag=lag,
+            wake=wake,
+        )
