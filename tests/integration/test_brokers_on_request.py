@@ -1,5 +1,6 @@
 """Brokers that a test starts for itself: extra settings, and a cluster in which nodes fail."""
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -31,8 +32,14 @@ def produce_one(brokers: Brokers, topic: str) -> KafkaError | None:
 
 
 def leader_of(brokers: Brokers, topic: str) -> str:
+    """The leader of a new topic's only partition, once the broker that is asked has heard of it."""
     admin = AdminClient({"bootstrap.servers": brokers.bootstrap_servers, "log_level": 0})
-    return f"kafka-{admin.list_topics(topic, timeout=10).topics[topic].partitions[0].leader}"
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions
+        if partitions and partitions[0].leader >= 0:
+            return f"kafka-{partitions[0].leader}"
+    raise TimeoutError(f"{topic} has no leader after 30 s\n{brokers.log_tail()}")
 
 
 def test_broker_has_the_extra_settings(start_broker: Callable[..., Brokers]) -> None:

@@ -35,6 +35,9 @@ class Workers:
     partitions: int
     """Of each topic."""
     settings: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    """Further options of the command."""
+    patience_s: float = PATIENCE_S
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     starts: int = 0
 
@@ -47,6 +50,7 @@ class Workers:
         command += ["--bootstrap-servers", self.brokers, "--state-dir", str(self.folder / worker)]
         for setting in (f"app.prefix={self.name}", "commit.interval.ms=1000", *self.settings):
             command += ["--set", setting]
+        command += self.options
         with (self.folder / f"{self.starts}-{worker}.log").open("wb") as log:
             self.processes[worker] = subprocess.Popen(
                 command, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": str(ROOT)}
@@ -104,11 +108,11 @@ class Workers:
         return f"{self.name}-{name}"
 
     def wait(self, what: str, done: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + self.patience_s
         while not done():
             for worker, process in self.processes.items():
                 assert process.poll() is None, f"{worker} ended: {self.log(worker)[-6000:]}"
-            assert time.monotonic() < deadline, f"{what}: not within {PATIENCE_S:g} s" + "".join(
+            assert time.monotonic() < deadline, f"{what}: not within {self.patience_s:g} s" + "".join(
                 self.log(worker)[-3000:] for worker in self.processes
             )
             time.sleep(0.2)
@@ -160,7 +164,7 @@ class Workers:
         places = [TopicPartition(topic, number, 0) for topic in last for number in range(self.partitions)]
         consumer.assign(places)
         ended = 0
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + self.patience_s
         while ended < len(places):
             assert time.monotonic() < deadline, f"only {ended} of {len(places)} partitions were read to their end"
             for message in consumer.consume(10_000, 1):

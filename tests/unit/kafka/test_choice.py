@@ -3,11 +3,15 @@
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from tests.kafka import plugin
 from tests.kafka.choice import Flavour, KafkaChoice, KafkaChoiceError, choose
 
 ROOT = Path(__file__).parents[3]
@@ -119,3 +123,77 @@ def test_run_without_kafka_fails_where_kafka_is_required() -> None:
 
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert "tests cannot run with kafka: none; unset KAFKA_FLAVOUR" in done.stderr
+
+
+@dataclass(eq=False)
+class FakeItem:
+    """A test in ``tests/integration``."""
+
+    fixturenames: tuple[str, ...] = ("bootstrap_servers",)
+    path: Path = ROOT / "tests" / "integration" / "test_x.py"
+    marks: list[pytest.Mark] = field(default_factory=list)
+
+    def add_marker(self, mark: pytest.MarkDecorator) -> None:
+        self.marks.append(mark.mark)
+
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        return next((mark for mark in self.marks if mark.name == name), None)
+
+
+class FakeConfig:
+    """The configuration of a process that runs tests for another, or (without output) starts such processes."""
+
+    def __init__(self, **output: Any) -> None:
+        self.stash = pytest.Stash()
+        self.hook = SimpleNamespace(pytest_deselected=lambda items: None)
+        self.__dict__.update(output)
+
+
+@pytest.fixture
+def left_out(monkeypatch: pytest.MonkeyPatch) -> Callable[[], FakeConfig]:
+    """Leaves out a test for want of Kafka in another process; gives the configuration that heard of it."""
+    monkeypatch.setattr(plugin, "chosen", lambda: KafkaChoice(Flavour.NONE, forced=True))
+
+    def leave_out() -> FakeConfig:
+        running, starting = FakeConfig(workeroutput={}), FakeConfig()
+        item = FakeItem()
+        plugin.pytest_itemcollected(item)  # type: ignore[arg-type]
+        items = [item]
+        plugin.pytest_collection_modifyitems(running, items)  # type: ignore[arg-type]
+        assert items == []
+        plugin.pytest_testnodedown(SimpleNamespace(config=starting, workeroutput=running.workeroutput))  # type: ignore[attr-defined]
+        return starting
+
+    return leave_out
+
+
+def test_process_that_runs_tests_for_another_tells_it_what_it_has_left_out(
+    left_out: Callable[[], FakeConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REQUIRE_KAFKA", raising=False)
+    lines: list[str] = []
+    terminal = SimpleNamespace(write_line=lambda line, **look: lines.append(line))
+    plugin.pytest_terminal_summary(terminal, left_out())  # type: ignore[arg-type]
+
+    assert lines == ["NOT RUN: 1 tests against Kafka (kafka: none); to run them, unset KAFKA_FLAVOUR"]
+
+
+def test_process_that_runs_tests_for_another_runs_none_where_kafka_is_required(
+    left_out: Callable[[], FakeConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REQUIRE_KAFKA", "1")
+
+    with pytest.raises(pytest.UsageError, match="REQUIRE_KAFKA=1, but 1 tests cannot run with kafka: none"):
+        left_out()
+
+
+@pytest.mark.parametrize(
+    ("fixtures", "group"),
+    [(("bootstrap_servers",), "shared broker"), (("start_broker",), None), (("three_brokers",), "test_x")],
+)
+def test_tests_that_share_brokers_stay_in_one_process(fixtures: tuple[str, ...], group: str | None) -> None:
+    item = FakeItem(fixtures)
+    plugin.pytest_itemcollected(item)  # type: ignore[arg-type]
+    mark = item.get_closest_marker("xdist_group")
+
+    assert (None if mark is None else mark.args[0]) == group
