@@ -1,4 +1,4 @@
-"""Kafka Streams itself, as the judge: fetches its jars, compiles the program, and gives the command that runs it."""
+"""Kafka Streams itself, as the judge: fetches its jars, compiles the programs, and gives the command that runs one."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ HERE = Path(__file__).parent / "java"
 TARGET = HERE / "target"
 
 
-def java_command() -> list[str]:
-    """Makes the program ready, and gives its command line up to the arguments.
+def java_command(program: str = "Bench") -> list[str]:
+    """Makes the programs ready, and gives the command line of one up to the arguments.
 
     The jars come from Maven once, or from the folder that ``KAFKA_LIBS`` names. Raises ``RuntimeError`` when this
     machine lacks something, with what it is.
@@ -27,7 +27,7 @@ def java_command() -> list[str]:
         shutil.rmtree(classes, ignore_errors=True)
         _run(["javac", "-cp", f"{libraries}/*", "-d", str(classes), *map(str, sources)])
     logging = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
-    return ["java", logging, "-cp", f"{classes}{os.pathsep}{libraries}/*", "Bench"]
+    return ["java", logging, "-cp", f"{classes}{os.pathsep}{libraries}/*", program]
 
 
 def _libraries() -> Path:
