@@ -65,7 +65,7 @@ Clients start from these values; those of Java are kept unless the last column g
 | setting | consumers | producer | why |
 |---|---|---|---|
 | `auto.offset.reset` | `earliest` (main) | | as Kafka Streams |
-| `isolation.level` | `read_uncommitted`; `read_committed` under exactly-once | | as Kafka Streams; librdkafka has the latter always |
+| `isolation.level` | `read_uncommitted`; `read_committed` under exactly-once, and for changelogs unless inputs serve as such | | as Kafka Streams; swaps of state are transactions |
 | `session.timeout.ms`, `heartbeat.interval.ms` | 6000, 2000 (main) | | the tasks of a worker that died move after 6 s |
 | `fetch.queue.backoff.ms` | 1 | | measured: 1.25 - 1.48 M records/s from one partition, against 178 k/s at librdkafka's default of 1000 |
 | `queued.min.messages`, `max.partition.fetch.bytes` | 2000, 262144 (main) | | measured: pausing throws prefetched records away; fetching little ahead keeps 84 % of the rate |
@@ -74,7 +74,7 @@ Clients start from these values; those of Java are kept unless the last column g
 | `partitioner` | | `murmur2_random` | the partitions of Java for the same keys |
 | `enable.idempotence` | | `true` | as Java |
 | `delivery.timeout.ms` | | 120000; under exactly-once left to librdkafka | as Java; librdkafka fits it into the transaction |
-| `transaction.timeout.ms` | | 10000 under exactly-once | as Kafka Streams |
+| `transaction.timeout.ms` | | 10000 under exactly-once; 60000 for swaps of state | as Kafka Streams |
 """
 
 
