@@ -23,7 +23,8 @@ demo: $(VENV)/installed  ## Run the demo topology on an embedded cluster, and sh
 TESTS_TMPDIR := $(shell [ -w /dev/shm ] && [ "$$(df -k --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 2000000 ] && \
 	echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 
-# All checks run, also after one that failed; pytest comes last, and says how it went in its last line.
+# All checks run, also after one that failed; pytest comes last, and says how it went in its last line. Its processes
+# share the tests; those against one broker stay in one of them.
 test: $(VENV)/installed-for-tests  ## Run linters, type checks, the layer contract, and all tests this machine allows
 	@failed=(); \
 	check() { echo "== $$*"; $(BIN)/"$$@" || failed+=("$$*"); }; \
@@ -32,7 +33,7 @@ test: $(VENV)/installed-for-tests  ## Run linters, type checks, the layer contra
 	check mypy; \
 	check lint-imports; \
 	for name in "$${failed[@]}"; do echo "FAILED before pytest: $$name"; done; \
-	TMPDIR=$(TESTS_TMPDIR) $(BIN)/python -m pytest; status=$$?; \
+	TMPDIR=$(TESTS_TMPDIR) $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup; status=$$?; \
 	[ "$${#failed[@]}" = 0 ] && exit $$status || exit 1
 
 fuzz: $(VENV)/installed-for-tests  ## Record SEEDS=500 random cases with Kafka Streams (needs Java), and compare
@@ -40,6 +41,8 @@ fuzz: $(VENV)/installed-for-tests  ## Record SEEDS=500 random cases with Kafka S
 
 bench: $(VENV)/installed-for-tests  ## Measure against a bare client loop and, where Java is there, Kafka Streams
 	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks.bootstrap
+	@$(BIN)/python -m benchmarks.bootstrap_job
 
 clean:  ## Remove the virtual environment and all caches
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -10,7 +10,7 @@ nox.options.sessions = ("lint", "types", "tests")
 def tests(session: nox.Session) -> None:
     """All tests that this machine allows."""
     session.install("--editable", ".[protobuf,test,dev]")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "loadgroup", *session.posargs)
 
 
 @nox.session
@@ -37,6 +37,13 @@ def docs(session: nox.Session) -> None:
     session.run(
         "pytest", "--doctest-modules", "pykstreams/core", "pykstreams/topology", "tests/unit/serdes", *session.posargs
     )
+
+
+@nox.session
+def nightly(session: nox.Session) -> None:
+    """Ten thousand schedules of each kind of join, for which ``tests`` draws five hundred."""
+    session.install("--editable", ".[test]")
+    session.run("pytest", "--timeout", "0", "tests/simulation", *session.posargs, env={"SIMULATION_SCHEDULES": "10000"})
 
 
 @nox.session

@@ -99,7 +99,7 @@ def _versioned(store: Any, op: str, spec: Json) -> Json:
         raise _unknown(spec)
     orders = public("ResultOrder", "pykstreams.state")
     order = orders.ASCENDING if spec.get("ascending") else orders.DESCENDING
-    with store.history(key, spec.get("time_from"), spec.get("time_to"), order=order) as versions:
+    with store.get(key, spec.get("time_from"), spec.get("time_to"), order) as versions:
         return [_value(version) for version in versions]
 
 

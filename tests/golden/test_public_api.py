@@ -11,6 +11,7 @@ PUBLIC = (
     "pykstreams",
     "pykstreams.errors",
     "pykstreams.metrics",
+    "pykstreams.query",
     "pykstreams.serdes",
     "pykstreams.state",
     "pykstreams.testing",

@@ -52,7 +52,9 @@ def problem(line: str) -> str | None:
 
 
 MISSING = object()
-SUBMODULES = [importlib.import_module(f"pykstreams.{name}") for name in ("errors", "state", "testing", "types")]
+SUBMODULES = [
+    importlib.import_module(f"pykstreams.{name}") for name in ("errors", "query", "state", "testing", "types")
+]
 
 
 def resolve(name: str) -> tuple[Any, Any]:

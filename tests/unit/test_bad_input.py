@@ -300,6 +300,25 @@ def test_serde_that_is_missing_for_a_repartition_topic_is_told_with_the_topic(
         TopologyTestDriver(topology, {"application.id": "app"})
 
 
+@pytest.mark.parametrize("call", [lambda store: store.get(1), lambda store: store.put(1, "v")])
+def test_key_of_another_type_than_a_store_takes_is_an_error_of_the_application(call: Any) -> None:
+    """As in Kafka Streams: asked for from outside it is a StreamsError, and in a processor it says which record."""
+
+    class Calling(Processor[Any, Any, Any, Any]):
+        def process(self, record: Record[Any, Any]) -> None:
+            call(self.context.get_state_store("kv"))
+
+    builder = StreamsBuilder()
+    store = Stores.in_memory_key_value_store("kv")
+    builder.add_state_store(Stores.key_value_store_builder(store, TEXT, TEXT))
+    builder.stream("in").process(Calling, "kv")
+    with TopologyTestDriver(builder.build(), SETTINGS) as driver:
+        with pytest.raises(StreamsError, match=r"StringSerde\(.*\) cannot write 1 of type int .*: expected a str"):
+            call(driver.get_key_value_store("kv"))
+        with pytest.raises(ProcessingError, match=r"cannot write 1 of type int .*; key='k', value='v'"):
+            driver.create_input_topic("in", TEXT, TEXT).pipe_input("k", "v")
+
+
 def test_serde_that_is_missing_for_a_store_is_told_with_the_store() -> None:
     builder = StreamsBuilder()
     builder.stream("in", Consumed(key_serde=TEXT, value_serde=TEXT)).group_by(same).count(materialized="counts")
