@@ -33,15 +33,12 @@ class Unsettled:
     An inner join sends no answer where it takes it for granted that there is no result to be deleted. That is wrong if
     another answer, which would have deleted it, is still on its way and will be stale when it comes: the right row was
     deleted, or the left one deleted and made anew. So a stale answer without value makes the resolver ``ask`` anew for
-    the row as it is now, and one that ``withdrawn`` has deletes at once: no row is there to ask for, and nothing was
-    sent when it was deleted, since it had no foreign key any more. Kafka Streams does neither, and keeps a wrong row.
+    the row as it is now. Kafka Streams does not, and keeps a wrong row.
     """
 
     def __init__(self) -> None:
         self.ask: Callable[[Any, Any, int, Headers], bool] = _nobody
         """(key, value, timestamp, headers) -> whether an answer will come; there is none without a foreign key"""
-        self.withdrawn: set[tuple[bytes | None, bytes | None]] = set()
-        """(primary key, hash) of changes to no foreign key whose answer is on its way"""
 
 
 def _nobody(key: Any, value: Any, timestamp: int, headers: Headers) -> bool:
@@ -73,9 +70,6 @@ class SubscriptionSend:
         extract, encode, hash_of = self._parts(context)
         partition, versioned = context.processing.task_id.partition, self.versioned
         forward, fail, drop = context.forward, context.fail, context.drop
-        encode_key = self.serdes.encode_primary_key(context)
-        unsettled = context.shared(self.serdes.topic, Unsettled)
-        withdrawn = unsettled.withdrawn
 
         def ask(key: Any, value: Any, timestamp: int, headers: Headers) -> bool:
             foreign = extract(key, value)
@@ -85,24 +79,13 @@ class SubscriptionSend:
             forward(foreign, message, timestamp, headers)
             return True
 
-        unsettled.ask = ask
+        context.shared(self.serdes.topic, Unsettled).ask = ask
         current, ask_in_any_case = context.current, self._left(context)
-
-        def repeat(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
-            """The row is in the store, but what it was to send may be lost, and so the old foreign key."""
-            new = change[0]
-            if new is not None and (change[2] or not versioned):
-                try:
-                    if extract(key, new) is None:
-                        withdrawn.add((encode_key(key, headers), hash_of(new, headers)))
-                except Exception as error:
-                    fail(error, key, change, timestamp, headers)
-                    return
-            ask_in_any_case(key, change, timestamp, headers)
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
             if current.repeated:
-                repeat(key, change, timestamp, headers)
+                # The row is in the store, but what it was to send may be lost, and so the old foreign key.
+                ask_in_any_case(key, change, timestamp, headers)
                 return
             new, old, newest = change
             if versioned and not newest:
@@ -121,8 +104,6 @@ class SubscriptionSend:
                     and foreign is not None
                     and encode(foreign, headers) != encode(old_foreign, headers)
                 )
-                if new is not None and foreign is None:
-                    withdrawn.add((encode_key(key, headers), digest))
             except Exception as error:
                 fail(error, key, change, timestamp, headers)
                 return

@@ -4,7 +4,8 @@ Between a left row's subscription and its answer the row may have changed, perha
 from another task, has overtaken this one. So an answer carries the hash of the value that asked, and counts only if
 that is still the hash of the row.
 
-An inner join needs more: where a stale answer has no value the row is asked for anew (``Unsettled``).
+An inner join needs more: where a stale answer has no value the row is asked for anew (``Unsettled``), or, if it is
+gone or has no foreign key any more, its result deleted.
 
 Invariant: a result never joins a right row with a left value other than the one that asked for it.
 """
@@ -37,9 +38,7 @@ class ForeignKeyResolver:
     def build(self, context: OperatorContext) -> Forward:
         # Rows as they were when their subscriptions were sent: those that a cache holds back have sent none yet.
         read, hash_of = self.left_rows.as_handed_on().build(context), self.serdes.hash_of_left(context)
-        encode_key = self.serdes.encode_primary_key(context)
         unsettled = context.shared(self.serdes.topic, Unsettled)
-        withdrawn = unsettled.withdrawn
         joiner, left = self.joiner, self.left
         settled = left or context.one_record_at_a_time  # then no answer comes too late
         forward, fail, count_dropped = context.forward, context.fail, context.count_dropped
@@ -49,19 +48,11 @@ class ForeignKeyResolver:
                 digest, right, _ = answer
                 row = read(key)
                 value = None if row is None else row[0]
-                was_withdrawn = False
-                if withdrawn and right is None:
-                    name = (encode_key(key, headers), digest)
-                    was_withdrawn = name in withdrawn
-                    withdrawn.discard(name)
                 if hash_of(value, headers) != digest:
                     count_dropped()
                     if right is not None or settled:
                         return
-                    if row is None:
-                        if not was_withdrawn:
-                            return
-                    elif unsettled.ask(key, value, row[1], headers):
+                    if row is not None and unsettled.ask(key, value, row[1], headers):
                         return
                     result = None
                 else:

@@ -1,9 +1,11 @@
-"""A cluster whose workers die, under at-least-once: nothing is lost, and much is done again.
+"""A cluster whose workers die or hand their tasks over, under at-least-once: nothing is lost, and much is done again.
 
 Each task is a worker of its own, with a producer that sends whenever the scheduler lets it: per partition in order,
 and otherwise in any. A worker that dies leaves of what it has not committed some first records of each partition, of
 changelogs and other topics alike: state may be ahead of messages, and messages of state. The next one restores the
-stores from their changelogs and goes on at the last commit.
+stores from their changelogs and goes on at the last commit. A worker that hands its task over commits all before, so
+that the next one lacks nothing but what was in memory. Input comes in between, since what is there when a task is
+opened may be taken for repeated.
 
 Invariant: as that of ``Cluster``.
 """
@@ -11,7 +13,7 @@ Invariant: as that of ``Cluster``.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pykstreams import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
@@ -20,12 +22,16 @@ from pykstreams.runtime.task import Task
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.records import ProducedRecord
 from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
-from tests.simulation.cluster import Cluster, Runner
+from tests.simulation.cluster import Cluster, Runner, Sent
 
 _MOST_CRASHES = 3
 _CRASHES_IN = 60
 """About one in so many steps is a crash, until there have been enough."""
+_HAND_OVERS_IN = 20
+"""About one in so many steps of a task hands it over."""
 _SENDS_IN_BETWEEN = 0.2
+_INPUT_COMES = 0.1
+_MOST_INPUT_AT_ONCE = 5
 
 
 class CrashingCluster(Cluster):
@@ -34,6 +40,20 @@ class CrashingCluster(Cluster):
     def __init__(self, plan: TopologyPlan, config: StreamsConfig, partitions: Mapping[str, int], seed: int) -> None:
         super().__init__(plan, config, partitions, seed)
         self.crashes_left = self.random.randint(1, _MOST_CRASHES)
+        self._to_come: deque[Sent] = deque()
+
+    @property
+    def input_is_to_come(self) -> bool:
+        return bool(self._to_come)
+
+    def send(self, records: Iterable[Sent]) -> None:
+        """Holds input, of which some comes whenever the scheduler lets it."""
+        self._to_come.extend(records)
+
+    def let_input_come(self) -> None:
+        """Writes some records, in their order."""
+        count = min(self.random.randint(1, _MOST_INPUT_AT_ONCE), len(self._to_come))
+        super().send([self._to_come.popleft() for _ in range(count)])
 
     def _runner(self, task_id: TaskId, part: SubtopologyPlan, read: Sequence[TopicPartition]) -> MortalRunner:
         return MortalRunner(self, task_id, part, read)
@@ -53,12 +73,22 @@ class MortalRunner(Runner):
         super().__init__(cluster, task_id, part, read)
         self._committed = dict.fromkeys(read, (0, ""))
 
+    @property
+    def busy(self) -> bool:
+        return super().busy or self._cluster.input_is_to_come
+
     def go_on(self) -> None:
-        """Does one thing, sends something, or dies."""
+        """Does one thing, sends something, hands its task over, dies, or waits for input."""
         cluster = self._cluster
-        if cluster.crashes_left and cluster.random.randrange(_CRASHES_IN) == 0:
+        if cluster.input_is_to_come and cluster.random.random() < _INPUT_COMES:
+            cluster.let_input_come()
+        elif not super().busy:
+            return
+        elif cluster.crashes_left and cluster.random.randrange(_CRASHES_IN) == 0:
             cluster.crashes_left -= 1
             self._die()
+        elif cluster.random.randrange(_HAND_OVERS_IN) == 0:
+            self._hand_over()
         elif cluster.random.random() < _SENDS_IN_BETWEEN:
             self._outbox.send_something()
         else:
@@ -70,9 +100,17 @@ class MortalRunner(Runner):
         self._committed.update(offsets)
         self.task.post_commit({})
 
+    def _hand_over(self) -> None:
+        self._commit()
+        self.task.close()
+        self._go_on_elsewhere()
+
     def _die(self) -> None:
         self.task.close()
         self._outbox.die()
+        self._go_on_elsewhere()
+
+    def _go_on_elsewhere(self) -> None:
         self._collector = self._cluster.make_collector(self._outbox)
         self.task = self._begin()
         self._read = {place: self._committed.get(place, (0, ""))[0] for place in self._read}

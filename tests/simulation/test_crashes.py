@@ -112,6 +112,14 @@ def test_final_table_is_the_relational_join_although_workers_die(kind: str, stor
     check(JOINS[kind](store), SCHEDULES // 4, stored=store is not None, make_cluster=CrashingCluster)
 
 
+def test_a_row_that_loses_its_foreign_key_and_is_deleted_leaves_no_result_where_its_task_is_handed_over() -> None:
+    """The answer to the loss finds another worker, and no row any more, so that its hash is that of none."""
+    define, partitions = foreign_key.define("join", None), foreign_key.PARTITIONS
+    withdrawals = Join(define, partitions, foreign_key.draw_withdrawals, foreign_key.inner)
+
+    check(withdrawals, 2 * SCHEDULES, stored=False, make_cluster=CrashingCluster)
+
+
 def test_where_changelogs_do_not_stay_behind_a_row_is_left_where_it_does_not_belong(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

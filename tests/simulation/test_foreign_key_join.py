@@ -42,6 +42,15 @@ def draw(random: Random) -> list[Sent]:
     return sent
 
 
+def draw_withdrawals(random: Random) -> list[Sent]:
+    """Rows that lose their foreign keys and are deleted; all right rows are there."""
+    sent = [Sent(RIGHT, key, "R", 0) for key in "xyz"]
+    for number in range(random.randint(10, 30)):
+        text = f"{random.choice(['x', 'y', 'z', '', ''])}|{random.randint(0, 2)}"
+        sent.append(Sent(LEFT, random.choice("abcdefgh"), None if random.random() < 0.3 else text, number))
+    return sent
+
+
 def define(kind: str, store: str | None = "result") -> Any:
     def add(builder: StreamsBuilder) -> None:
         left: KTable[str, str] = builder.table(LEFT)
