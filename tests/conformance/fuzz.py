@@ -13,7 +13,9 @@ import logging
 import shutil
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
@@ -54,9 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = options.keep or Path(tempfile.mkdtemp(prefix="conformance-fuzz-"))
     passed = failed = 0
     try:
-        for batch in _batches(templates, range(options.first_seed, options.first_seed + options.seeds)):
-            good, bad = _run(folder, batch, options.records, keep=options.keep is not None)
-            passed, failed = passed + good, failed + bad
+        batches = _batches(templates, range(options.first_seed, options.first_seed + options.seeds))
+        for paths in _recorded(folder, batches, options.records):
+            bad = _failures(paths, keep=options.keep is not None)
+            passed, failed = passed + len(paths) - bad, failed + bad
     except OracleError as error:
         print(error, file=sys.stderr)
         return 3
@@ -77,13 +80,29 @@ def _batches(templates: dict[str, Template], seeds: range) -> Iterator[_Batch]:
         yield batch
 
 
-def _run(folder: Path, batch: _Batch, records: int, *, keep: bool) -> tuple[int, int]:
-    """Makes, records and runs a batch; gives how many cases passed and failed."""
+def _recorded(folder: Path, batches: Iterator[_Batch], records: int) -> Iterator[list[Path]]:
+    """Gives the files of each batch; the next one is made and recorded, by another process, in the meantime."""
+    with ThreadPoolExecutor(1) as pool:
+        ahead: deque[Future[list[Path]]] = deque()
+        for batch in batches:
+            ahead.append(pool.submit(_record, folder, batch, records))
+            if len(ahead) > 1:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+
+
+def _record(folder: Path, batch: _Batch, records: int) -> list[Path]:
     paths = [path for name, template, seed in batch for path in generate(folder, {name: template}, [seed], records)]
     said = record(paths)
     unrecorded = [path for path in paths if "expect" not in load(path)]
     if unrecorded:
         raise OracleError(f"the oracle did not record {unrecorded[0]} ({len(unrecorded)} in all):\n{said}")
+    return paths
+
+
+def _failures(paths: Sequence[Path], *, keep: bool) -> int:
+    """Runs the cases, shows those that fail, and gives how many do; what passed is deleted unless it is to be kept."""
     failed = 0
     for path in paths:
         found = file_problems(path)
@@ -92,7 +111,7 @@ def _run(folder: Path, batch: _Batch, records: int, *, keep: bool) -> tuple[int,
             show_failure(path, found)
         elif not keep:
             path.unlink()
-    return len(paths) - failed, failed
+    return failed
 
 
 if __name__ == "__main__":

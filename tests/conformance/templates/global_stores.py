@@ -41,6 +41,7 @@ class _Draw:
         self.queries: list[Step] = []
         self.config: dict[str, Json] = {}
         self.cache = rng.choice(_CACHES)
+        self.scans = False
 
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability
@@ -106,13 +107,16 @@ class _Draw:
         on, topic = f"s{number}", f"in{number}"
         self.steps.append(source(topic, on))
         self.inputs[topic] = Input(KEYS, grouped, 3)
+        self.scans = False
         for part in range(self.rng.randint(1, 3)):
             on = self._further(on, f"{number}p{part}")
         self.steps.append(sink(on, topic=self._target(number), identifier=f"to{number}"))
 
     def _target(self, number: int) -> str:
         topics = sorted(self.inputs.keys() - {"in0", "in1"})
-        return self.rng.choice(topics) if self.chance(0.15) else f"out{number}"
+        fed = self.rng.choice(topics) if self.chance(0.15) else None
+        # a store that is fed with all that it has doubles with each record
+        return f"out{number}" if fed is None or self.scans else fed
 
     def _further(self, on: str, name: str) -> str:
         if self.tables and self.chance(0.6):
@@ -130,6 +134,7 @@ class _Draw:
             read: dict[str, Json] = {"name": "kv_get", "store": store, "key": self.rng.choice(_PRESENT)}
             if self.chance(0.3):
                 read = {"name": "kv_scan", "store": store, "scan": self.rng.choice(["all", "reverse_all"])}
+                self.scans = True
             op = self.rng.choice(["process", "process_values"])
             self.steps.append(step(f"p{name}", op, on, processor=read))
             return f"p{name}"

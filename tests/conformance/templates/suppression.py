@@ -179,7 +179,10 @@ def _windowed(rng: Random) -> Scenario:
     if rng.random() < 0.3:
         topology.insert(1, step("s2", "flat_map_values", "s", fn="split:,"))
         topology[2]["on"] = "s2"
-    return Scenario(topology, {"in": Input(_FEW_KEYS, rng.choice([word, csv]))}, **_rules(rng))
+    content, rules = rng.choice([word, csv]), _rules(rng)
+    if windows["type"] == "sliding" and 0 < rules["cache"] < _CACHE:
+        rules["cache"] = 0  # Kafka Streams loses rows of long sliding windows in a full one (``time_windows``)
+    return Scenario(topology, {"in": Input(_FEW_KEYS, content)}, **rules)
 
 
 def _joined(rng: Random) -> Scenario:
