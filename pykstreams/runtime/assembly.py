@@ -147,14 +147,7 @@ def build_standbys(app: Application, layout: TopicLayout, *, directory: StateDir
             sorted(inputs),
             config=config,
             clock=clock,
-            collector=RecordCollector(
-                Nowhere(),
-                config=config,
-                metrics=StreamsMetrics(),
-                partition_count=layout.partitions.__getitem__,
-                partition_for_key=partition_for_key,
-                takes_time_zero=False,
-            ),
+            collector=_uncounted(app, Nowhere(), layout.partitions.__getitem__),
             cache=RecordCache(0),
             directory=directory.task_dir(task_id),
             metrics=StreamsMetrics(),
@@ -285,16 +278,6 @@ def _swaps(
     config = app.config
     counts = PartitionCounts(app.admin.partition_counts, app.clock, config.metadata_max_age_ms)
 
-    def collector(producer: Any) -> RecordCollector:
-        return RecordCollector(
-            producer,
-            config=config,
-            metrics=StreamsMetrics(),
-            partition_count=counts.of,
-            partition_for_key=partition_for_key,
-            takes_time_zero=False,
-        )
-
     output = SwapOutput(
         lambda: WorkerProducer.open_for_one_transaction(
             app.supplier,
@@ -302,7 +285,7 @@ def _swaps(
             f"{name}-swap-producer",
             transactional_id=f"{config.application_id}-{app.process_id}-{number}-swap",
         ),
-        lambda producer: collector(producer.raw),
+        lambda producer: _uncounted(app, producer.raw, counts.of),
     )
 
     def make_task(
@@ -319,7 +302,7 @@ def _swaps(
             inputs,
             config=config.replace({"max.task.idle.ms": 0}),
             clock=app.clock,
-            collector=collector(Nowhere()),
+            collector=_uncounted(app, Nowhere(), counts.of),
             cache=_cache(app),
             directory=folder,
             metrics=StreamsMetrics(),
@@ -344,6 +327,18 @@ def _swaps(
         output=output,
         make_shadow=lambda task, committed, generation: Shadow(task, committed, generation, parts),
         clock=app.clock,
+    )
+
+
+def _uncounted(app: Application, producer: Any, partition_count: Callable[[str], int]) -> RecordCollector:
+    """A way out beside that of a worker; what goes there is in no metric."""
+    return RecordCollector(
+        producer,
+        config=app.config,
+        metrics=StreamsMetrics(),
+        partition_count=partition_count,
+        partition_for_key=partition_for_key,
+        takes_time_zero=False,
     )
 
 

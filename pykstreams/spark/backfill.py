@@ -28,8 +28,8 @@ from pykstreams.spark.backfills.job import BackfillJob, History, external_topics
 from pykstreams.spark.backfills.logged_rows import write_changelog
 from pykstreams.spark.backfills.outputs import move_records, write_records
 from pykstreams.spark.backfills.step import TaskTold, needs_changelog
-from pykstreams.spark.bootstrap import EngineName, SourceOffsets
-from pykstreams.spark.cluster import Cluster
+from pykstreams.spark.bootstrap import EngineName
+from pykstreams.spark.cluster import Cluster, SourceOffsets, noted_offsets
 from pykstreams.spark.local_engine import Progress
 from pykstreams.spark.progress import shown_progress
 from pykstreams.spark.sources import KafkaTopic, as_source
@@ -126,7 +126,7 @@ def backfill(
     for place in logged:
         if cluster is not None:
             cluster.check_empty(place, layout)
-    offsets = _first_offsets(cluster, layout, source_offsets)
+    offsets = noted_offsets(source_offsets, cluster, layout)
     histories = {topic: _history(topic, given, application, offsets) for topic, given in said.items()}
     started_ms = SystemClock().now_ms()
     root.mkdir(parents=True, exist_ok=True)
@@ -229,25 +229,14 @@ def _check_topics(application: Application, layout: TopicLayout, said: Mapping[s
         raise ConfigError(f"the history of {missing} is missing, which the topology reads; say where it is")
 
 
-def _first_offsets(
-    cluster: Cluster | None, layout: TopicLayout, source_offsets: SourceOffsets
-) -> dict[str, dict[int, int]]:
-    if source_offsets is None:
-        return {}
-    if isinstance(source_offsets, str):
-        if source_offsets != "now":
-            raise ConfigError(f"source_offsets is {source_offsets!r}; expected 'now', a mapping or None")
-        return {} if cluster is None else cluster.input_ends(layout)
-    return {topic: dict(found) for topic, found in source_offsets.items()}
-
-
 def _history(topic: str, said: TopicHistory, application: Application, offsets: dict[str, dict[int, int]]) -> History:
-    """Where the history of a topic is; of one that is read itself, notes where it is read to."""
+    """Where the history of a topic is; one that is read itself is read to where the workers go on."""
     source = as_source(said.source)
     if not isinstance(source, KafkaTopic):
         return History(said, source)
-    parts: list[TopicPart] = topic_parts(source, application.config)
-    if source.topic == topic:
+    itself = source.topic == topic
+    parts: list[TopicPart] = topic_parts(source, application.config, until=offsets.get(topic) if itself else None)
+    if itself:
         offsets[topic] = {part.partition: part.end for part in parts}
     return History(said, None, tuple(TopicRecords(part) for part in parts))
 

@@ -18,7 +18,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import BootstrapError, ConfigError
 from pykstreams.runtime.topic_admin import TopicLayout
 from pykstreams.spark.application import Application
-from pykstreams.spark.cluster import Cluster
+from pykstreams.spark.cluster import Cluster, SourceOffsets, noted_offsets
 from pykstreams.spark.job import StoreJob
 from pykstreams.spark.local_engine import LocalEngine, Progress
 from pykstreams.spark.progress import shown_progress
@@ -32,10 +32,6 @@ from pykstreams.topology.topology import Topology
 logger = logging.getLogger(__name__)
 
 EngineName: TypeAlias = Literal["local", "spark"]
-
-SourceOffsets: TypeAlias = Literal["now"] | Mapping[str, Mapping[int, int]] | None
-"""Where the application goes on in its inputs; see ``bootstrap``."""
-
 
 Build: TypeAlias = Callable[[StoreJob, Any, Progress], tuple[StoreJob, list[str]]]
 """(job, source, what is shown of it) -> the job as it was done, and what its tasks told"""
@@ -77,7 +73,8 @@ def bootstrap(
         ``"base-only"`` does not, and the folder is needed for as long as the stores live.
     :param source_offsets: ``"now"`` notes the ends of all input topics before the snapshot is read: right for
         snapshots of the very topics, or of a database whose changes all are in them by now. A mapping topic ->
-        partition -> next offset is what the snapshot stands for. ``None`` leaves the offsets to the workers.
+        partition -> next offset is what the snapshot stands for. ``None`` leaves the offsets to the workers. A
+        ``KafkaTopic`` is read up to the offset that is noted for it, and not beyond.
     :param config: settings of the application, ``bootstrap.servers`` for instance; those of its script apply else.
     :param partitions: the partition counts of the input topics, as one number or by topic; left out, the cluster is
         asked.
@@ -92,7 +89,7 @@ def bootstrap(
     _check(application, stores, root, changelog)
     cluster = Cluster(application) if changelog == "write" or source_offsets == "now" or partitions is None else None
     layout = _layout(application, cluster, partitions, writes=changelog == "write")
-    offsets = cluster.input_ends(layout) if source_offsets == "now" and cluster is not None else source_offsets
+    offsets = noted_offsets(source_offsets, cluster, layout)
     started_ms = SystemClock().now_ms()
     built: dict[str, BuiltStore] = {}
     with _builder(engine, application, spark, modules, processes) as build:
@@ -107,6 +104,7 @@ def bootstrap(
                 str(root),
                 changelog == "write",
                 topic,
+                {} if topic is None else offsets.get(topic.topic, {}),
             )
             writes = job.logs and job.target.store.own_changelog
             job = replace(job, logs=writes)
@@ -122,7 +120,7 @@ def bootstrap(
         application.config.application_id,
         started_ms,
         changelog,
-        {topic: dict(found) for topic, found in (offsets or {}).items()},  # type: ignore[union-attr]
+        offsets,
         {name: store.manifest for name, store in built.items()},
     )
     publish(root, manifest)
@@ -182,5 +180,5 @@ def _parts(source: Any, job: StoreJob) -> list[Any]:
     if isinstance(source, KafkaTopic):
         from pykstreams.spark.topic_parts import topic_parts
 
-        return list(topic_parts(source, job.application.config, job.source_partitions))
+        return list(topic_parts(source, job.application.config, job.source_partitions, job.until))
     raise ConfigError(f"{source!r} is read by Spark; use engine='spark', or files that pyarrow reads")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import BootstrapError, ConfigError
 from pykstreams.core.ids import TopicPartition
@@ -9,6 +12,9 @@ from pykstreams.runtime.kafka import DefaultKafkaClientSupplier
 from pykstreams.runtime.kafka_admin import ClusterAdmin
 from pykstreams.runtime.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.spark.application import Application, StorePlace, tasks_of
+
+SourceOffsets: TypeAlias = Literal["now"] | Mapping[str, Mapping[int, int]] | None
+"""Where an application goes on in its inputs: where they end now, by topic and partition, or wherever it likes."""
 
 
 class Cluster:
@@ -75,3 +81,14 @@ class Cluster:
     def _ends(self, place: StorePlace, layout: TopicLayout) -> dict[TopicPartition, int]:
         partitions = range(tasks_of(layout, place.part))
         return self._admin.end_offsets([TopicPartition(place.told_topic, partition) for partition in partitions])
+
+
+def noted_offsets(given: SourceOffsets, cluster: Cluster | None, layout: TopicLayout) -> dict[str, dict[int, int]]:
+    """Where the application goes on in its inputs, by topic and partition, as far as it is known."""
+    if given is None:
+        return {}
+    if isinstance(given, str):
+        if given != "now":
+            raise ConfigError(f"source_offsets is {given!r}; expected 'now', a mapping or None")
+        return {} if cluster is None else cluster.input_ends(layout)
+    return {topic: dict(found) for topic, found in given.items()}

@@ -33,6 +33,7 @@ class StoreJob:
 
     :param spec: what the user has said, without the source.
     :param topic: the topic that is the source, if one is.
+    :param until: by partition of that topic, where the application is to go on, as far as it is known.
     :param started_ms: when the job was started: the time of rows without one.
     :param root: the folder of the bootstrap.
     :param logs: whether the changelog is written.
@@ -46,6 +47,7 @@ class StoreJob:
     root: str
     logs: bool
     topic: Any = None
+    until: Mapping[int, int] = field(default_factory=dict)
     bounds: Mapping[int, tuple[bytes, ...]] = field(default_factory=dict)
 
     @cached_property

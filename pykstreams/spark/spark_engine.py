@@ -19,6 +19,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -77,21 +78,21 @@ class SparkEngine:
         target = job.target
         encoded = self._encoded(job, rows).repartitionById(job.tasks, "task")
         if target.by_time:
-            logged = encoded.sortWithinPartitions(*BY_TIME).mapInArrow(_folding_by_time(job), _ENCODED_SQL)
+            logged = encoded.sortWithinPartitions(*BY_TIME).mapInArrow(_attempt(fold_by_time, job), _ENCODED_SQL)
             engine_rows = logged.sortWithinPartitions(*BY_KEY).mapInArrow(_restoring(job), _ROWS_SQL)
         elif target.in_key_order:
-            return encoded.sortWithinPartitions(*BY_KEY).mapInArrow(_folding_and_writing(job), _TOLD_SQL)
+            return encoded.sortWithinPartitions(*BY_KEY).mapInArrow(_attempt(fold_and_write, job), _TOLD_SQL)
         else:
-            engine_rows = encoded.sortWithinPartitions(*BY_KEY).mapInArrow(_folding(job), _ROWS_SQL)
-        return engine_rows.sortWithinPartitions(*OF_ROWS).mapInArrow(_writing(job), _TOLD_SQL)
+            engine_rows = encoded.sortWithinPartitions(*BY_KEY).mapInArrow(_attempt(fold, job), _ROWS_SQL)
+        return engine_rows.sortWithinPartitions(*OF_ROWS).mapInArrow(_attempt(write, job), _TOLD_SQL)
 
     def _encoded(self, job: StoreJob, rows: Any) -> Any:
         if job.target.row_key is None:
-            return rows.mapInArrow(_encoding(job), _ENCODED_SQL)
+            return rows.mapInArrow(partial(encode, job), _ENCODED_SQL)
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        met = rows.mapInArrow(_keying(job), _ENCODED_SQL).repartitionById(len(job.shares), "task")
-        encoding = _encoding_newest(job, to_arrow_schema(rows.schema, timezone="UTC"))
+        met = rows.mapInArrow(partial(keyed, job), _ENCODED_SQL).repartitionById(len(job.shares), "task")
+        encoding = partial(encode_newest, job, schema=to_arrow_schema(rows.schema, timezone="UTC"))
         return met.sortWithinPartitions(*BY_KEY).mapInArrow(encoding, _ENCODED_SQL)
 
     def _rows(self, job: StoreJob, source: Any) -> Any:
@@ -122,7 +123,7 @@ class SparkEngine:
     def _topic(self, job: StoreJob, source: KafkaTopic) -> Any:
         from pykstreams.spark.topic_parts import SQL, topic_parts
 
-        return self.read_parts(topic_parts(source, job.application.config, job.source_partitions), SQL)
+        return self.read_parts(topic_parts(source, job.application.config, job.source_partitions, job.until), SQL)
 
     def _divided(self, job: StoreJob, rows: Any) -> StoreJob:
         """The job with partitions divided that have many rows, at keys that a sample gives."""
@@ -133,7 +134,9 @@ class SparkEngine:
         if count < _SAMPLED_ROWS:
             return job
         share = min(1.0, _SAMPLED_ROWS / count)
-        sampled = rows.sample(share, seed=0).mapInArrow(_encoding(job), _ENCODED_SQL).select("task", "key", "reason")
+        sampled = (
+            rows.sample(share, seed=0).mapInArrow(partial(encode, job), _ENCODED_SQL).select("task", "key", "reason")
+        )
         keys: dict[int, list[bytes]] = {}
         for row in sampled.collect():
             if row.reason is None:
@@ -259,43 +262,6 @@ def task_and_attempt() -> tuple[int, str]:
     return context.partitionId(), f"a{context.taskAttemptId()}"
 
 
-def _encoding(job: StoreJob) -> Any:
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return encode(job, batches)
-
-    return run
-
-
-def _keying(job: StoreJob) -> Any:
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return keyed(job, batches)
-
-    return run
-
-
-def _encoding_newest(job: StoreJob, schema: pa.Schema) -> Any:
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return encode_newest(job, batches, schema)
-
-    return run
-
-
-def _folding(job: StoreJob) -> Any:
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task, attempt = task_and_attempt()
-        return fold(job, task, attempt, batches)
-
-    return run
-
-
-def _folding_by_time(job: StoreJob) -> Any:
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task, attempt = task_and_attempt()
-        return fold_by_time(job, task, attempt, batches)
-
-    return run
-
-
 def _restoring(job: StoreJob) -> Any:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return restore(job, task_and_attempt()[0], batches)
@@ -303,17 +269,12 @@ def _restoring(job: StoreJob) -> Any:
     return run
 
 
-def _writing(job: StoreJob) -> Any:
+def _attempt(stage: Callable[[StoreJob, int, str, Iterator[pa.RecordBatch]], Any], job: StoreJob) -> Any:
+    """A stage that works for one task, and must not be mixed up with another attempt at it."""
+
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task, attempt = task_and_attempt()
-        return write(job, task, attempt, batches)
-
-    return run
-
-
-def _folding_and_writing(job: StoreJob) -> Any:
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task, attempt = task_and_attempt()
-        return fold_and_write(job, task, attempt, batches)
+        found: Iterator[pa.RecordBatch] = stage(job, task, attempt, batches)
+        return found
 
     return run

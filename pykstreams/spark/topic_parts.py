@@ -1,4 +1,5 @@
-"""Reads a topic as a snapshot: each partition from its beginning to the end that it had when the job was started.
+"""Reads a topic as a snapshot: each partition from its beginning to the end that it had when the job was started, or to
+the offset from which the application is to go on, so that no record is counted by both.
 
 The end offsets are fixed before anything is read, and the position is checked at the end. A partition whose records
 from the beginning on are gone meanwhile is an error, and not an empty one: the consumer does not reset itself. A
@@ -7,7 +8,7 @@ beginning that has moved on before the job was started is what is there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -56,10 +57,13 @@ class TopicPart:
             yield _batch(messages)
 
 
-def topic_parts(source: KafkaTopic, config: StreamsConfig, tasks: int | None = None) -> list[TopicPart]:
+def topic_parts(
+    source: KafkaTopic, config: StreamsConfig, tasks: int | None = None, until: Mapping[int, int] | None = None
+) -> list[TopicPart]:
     """The partitions of a topic as they are now.
 
     :param tasks: how many there must be, where rows stay in their partitions.
+    :param until: by partition, the offset to stop at; others end where they do now.
     """
     client_id = f"{config.application_id}-snapshot-admin"
     admin = ClusterAdmin.open(DefaultKafkaClientSupplier(), config, client_id, SystemClock())
@@ -79,7 +83,8 @@ def topic_parts(source: KafkaTopic, config: StreamsConfig, tasks: int | None = N
     ends = admin.end_offsets(places)
     begins = admin.beginning_offsets(places)
     settings = dict(config.originals)
-    return [TopicPart(*place, begins[place], ends[place], settings) for place in places]
+    limits = {place: min(ends[place], (until or {}).get(place.partition, ends[place])) for place in places}
+    return [TopicPart(*place, begins[place], limits[place], settings) for place in places]
 
 
 def _batch(messages: list[Any]) -> pa.RecordBatch:

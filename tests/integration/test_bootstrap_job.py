@@ -24,7 +24,7 @@ PARTITIONS, RECORDS, KEYS = 3, 900, 40
 @pytest.fixture
 def orders(make_topic: MakeTopic, bootstrap_servers: str) -> str:
     """A topic with several records a key, some of which delete."""
-    topic = make_topic("orders", partitions=PARTITIONS)
+    topic = make_topic("orders", partitions=PARTITIONS, retention_ms=-1)  # its records are of 1970
     producer = Producer({"bootstrap.servers": bootstrap_servers, "partitioner": "murmur2_random"})
     for number in range(RECORDS):
         value = None if number % 17 == 0 else json.dumps({"n": number})
@@ -47,7 +47,7 @@ def topology(orders: str) -> Topology:
 
 def built(orders: str, servers: str, name: str, out: Path, *stores: StoreBootstrap, **said: Any) -> BootstrapReport:
     config = {"application.id": name, "bootstrap.servers": servers, "default.key.serde": Serdes.string()}
-    return bootstrap(topology(orders), stores, out=out, engine="local", config=config, **said)
+    return bootstrap(topology(orders), stores, out=out, config=config, **{"engine": "local", **said})
 
 
 def test_a_topic_becomes_stores_and_changelogs(
@@ -84,6 +84,31 @@ def test_a_topic_becomes_stores_and_changelogs(
         BootstrapError, match=r"changelog '.*-totals-changelog' of store 'totals' holds records already"
     ):
         built(orders, bootstrap_servers, name, tmp_path / "again", totals)
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_a_topic_is_read_up_to_where_the_application_goes_on(
+    engine: str, orders: str, bootstrap_servers: str, make_name: Callable[[str], str], tmp_path: Path
+) -> None:
+    """So a record that comes while the job runs is counted once, by the application."""
+    offsets = {0: 100, 1: 0}  # of the third partition nothing is known
+    report = built(
+        orders,
+        bootstrap_servers,
+        make_name("job"),
+        tmp_path / "out",
+        StoreBootstrap("totals", KafkaTopic(orders), content="records", on_error="count"),
+        changelog="base-only",
+        source_offsets={orders: offsets},
+        engine=engine,
+    )
+    config = StreamsConfig({"application.id": "reader", "bootstrap.servers": bootstrap_servers})
+    first, _, third = topic_parts(KafkaTopic(orders), config)
+    read = [row for part in (first, third) for batch in part.batches() for row in batch.to_pylist()]
+    counted = {row["key"] for row in read if row["value"] and (row["partition"] == 2 or row["offset"] < 100)}
+
+    assert len(counted) == report.stores["totals"].rows
+    assert report.manifest.source_offsets == {orders: offsets}
 
 
 def test_records_of_a_changelog_stay_in_their_partitions(
