@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from pykstreams.state.bulk.manifest import Manifest, StoreManifest
 
 _anywhere = click.argument("folder", metavar="DIR")
-_folder = click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
 
 
 class _BuildsByDefault(click.Group):
@@ -92,21 +90,22 @@ def inspect(folder: str, form: str) -> None:
 
 
 @bootstrap.command()
-@_folder
+@_anywhere
 @click.option("--dry-run", is_flag=True, help="Only name the files.")
-def gc(folder: Path, dry_run: bool) -> None:
+def gc(folder: str, dry_run: bool) -> None:
     """Delete the files that a bootstrap does not need, which attempts of its job have left that did not count.
 
     What workers have taken over stays theirs: they have links to the files, or copies.
     """
+    from pykstreams.state.bulk.folder import folder_at
     from pykstreams.state.bulk.manifest import garbage
 
-    found = garbage(folder)
-    size = sum(path.stat().st_size for path in found)
-    for path in found:
-        click.echo(path.relative_to(folder))
+    files, found = folder_at(folder), garbage(folder)
+    size = sum(map(files.size, found))
+    for name in found:
+        click.echo(name)
         if not dry_run:
-            path.unlink()
+            files.delete(name)
     click.echo(f"{len(found)} files, {size} bytes{' could be deleted' if dry_run else ' were deleted'}")
 
 

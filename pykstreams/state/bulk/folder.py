@@ -39,6 +39,10 @@ class Folder(Protocol):
         """Whether there is a file of that name."""
         ...
 
+    def names(self) -> list[str]:
+        """The names of all files, in order."""
+        ...
+
     def size(self, name: str) -> int:
         """How many bytes a file has."""
         ...
@@ -63,6 +67,10 @@ class Folder(Protocol):
         """Makes a file of this machine of it: a link where that is possible, or else a copy."""
         ...
 
+    def delete(self, name: str) -> None:
+        """Deletes a file."""
+        ...
+
 
 AnyFolder: TypeAlias = Folder | str | PurePath
 """A folder, or its path or URL."""
@@ -83,6 +91,9 @@ class LocalFolder:
 
     def has(self, name: str) -> bool:
         return (self.path / name).is_file()
+
+    def names(self) -> list[str]:
+        return sorted(path.relative_to(self.path).as_posix() for path in self.path.rglob("*") if path.is_file())
 
     def size(self, name: str) -> int:
         return (self.path / name).stat().st_size
@@ -117,6 +128,9 @@ class LocalFolder:
                 raise
             shutil.copyfile(source, target)
 
+    def delete(self, name: str) -> None:
+        (self.path / name).unlink()
+
 
 @dataclass(frozen=True)
 class RemoteFolder:
@@ -133,6 +147,10 @@ class RemoteFolder:
 
     def has(self, name: str) -> bool:
         return bool(self._system.isfile(self._path(name)))
+
+    def names(self) -> list[str]:
+        system, path = system_of(self.url)
+        return sorted(found.removeprefix(f"{path}/") for found in system.find(path))
 
     def size(self, name: str) -> int:
         return int(self._system.info(self._path(name))["size"])
@@ -156,6 +174,9 @@ class RemoteFolder:
 
     def bring(self, name: str, target: Path) -> None:
         self._system.get_file(self._path(name), str(target))
+
+    def delete(self, name: str) -> None:
+        self._system.rm_file(self._path(name))
 
     @property
     def _system(self) -> Any:

@@ -208,13 +208,11 @@ def check_file(path: Path, file: SstFile) -> str | None:
     return _read_through(LocalFolder(path.parent), replace(file, path=path.name), told=file.path)
 
 
-def garbage(folder: Path) -> list[Path]:
-    """The files below a folder of this machine that its bootstrap does not need: of attempts that failed, or came
-    second.
-    """
-    needed = {folder / file.path for file in read(folder).files()}
-    found = [path for path in (folder / _STORES).rglob("*") if path.is_file() and path not in needed]
-    return sorted([*found, *folder.glob(f"{UNFINISHED}*")])
+def garbage(where: AnyFolder) -> list[str]:
+    """The names of files that a bootstrap does not need: of attempts that failed, or came second."""
+    needed = {file.path for file in read(where).files()}
+    made = (f"{_STORES}/", UNFINISHED)  # all else is somebody else's
+    return [name for name in folder_at(where).names() if name.startswith(made) and name not in needed]
 
 
 def _incomplete(manifest: Manifest) -> Iterator[str]:

@@ -105,6 +105,17 @@ def test_a_damaged_file_there_is_refused_and_nothing_is_loaded(
     assert [] == list((tmp_path / "task").iterdir())
 
 
+def test_what_the_bootstrap_does_not_need_is_deleted_there(script: str, source: str, remote: str) -> None:
+    made(script, source, remote)
+    system, stray = fsspec.filesystem("memory"), "stores/totals/0_1/of-another-attempt.sst"
+    system.pipe_file(f"{remote}/{stray}", b"12345")
+    done = CliRunner().invoke(cli, ["bootstrap", "gc", remote])
+
+    assert f"{stray}\n1 files, 5 bytes were deleted\n" == done.output
+    assert not system.exists(f"{remote}/{stray}")
+    assert [] == verify(remote, read(remote))
+
+
 def test_refused_rows_are_kept_there_too(script: str, source: str, remote: str) -> None:
     spec = StoreBootstrap("totals", source, key="id", value="id", timestamp=5, on_error="rejects")
     report = bootstrap(script, [spec], out=remote, processes=1, **OFFLINE)
