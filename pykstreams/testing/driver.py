@@ -29,6 +29,7 @@ from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.types import Decoder, Duration, Encoder, Headers, Timestamp
 from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.global_state import GlobalState
+from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.runtime.task import Task
 from pykstreams.serdes.base import bind_deserializer, bind_serializer
 from pykstreams.state.caching import RecordCache
@@ -47,7 +48,7 @@ from pykstreams.testing.output_topic import TestOutputTopic
 from pykstreams.testing.plain_sessions import PlainSessions
 from pykstreams.testing.plain_values import PlainValues
 from pykstreams.testing.plain_windows import PlainWindows, TimestampedWindows
-from pykstreams.testing.records import ProducedRecord, RawMessage
+from pykstreams.testing.records import ProducedRecord
 from pykstreams.testing.topics import DriverTopics
 
 if TYPE_CHECKING:

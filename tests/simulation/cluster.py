@@ -23,13 +23,14 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.kafka_admin import TopicSpec
+from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.runtime.task import Task
 from pykstreams.runtime.topic_admin import TopicAdmin
 from pykstreams.serdes import StringSerde
 from pykstreams.state.caching import RecordCache
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
-from pykstreams.testing.records import ProducedRecord, RawMessage
+from pykstreams.testing.records import ProducedRecord
 from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
 
 _MOST_AT_ONCE = 4

@@ -28,6 +28,7 @@ from pykstreams.runtime.commit import AtLeastOnce, CommitSteps, ExactlyOnce
 from pykstreams.runtime.generation import Generation
 from pykstreams.runtime.kafka import Failures, Fetched, RestoreBatch
 from pykstreams.runtime.membership import Assignment, Lost, Offsets
+from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.runtime.restore import Restorer, StateRestoreListener
 from pykstreams.runtime.shadow import Nowhere, Shadow, ShadowParts
 from pykstreams.runtime.start_offsets import StartOffsets
@@ -42,7 +43,7 @@ from pykstreams.state.caching import RecordCache
 from pykstreams.state.directory import StateDirectory
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
-from pykstreams.testing.records import ProducedRecord, RawMessage
+from pykstreams.testing.records import ProducedRecord
 from pykstreams.topology.plan import TopologyPlan
 
 _FETCHED = 7

@@ -16,8 +16,9 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.global_state import GlobalState
+from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.spark.backfills.history import Reading
-from pykstreams.spark.backfills.records import BY_TIME, RECORDS, HistoricRecord
+from pykstreams.spark.backfills.records import BY_TIME, RECORDS
 from pykstreams.spark.backfills.step import Step
 from pykstreams.spark.sorting import SortedRuns
 from pykstreams.spark.sources import Part
@@ -54,16 +55,16 @@ def _fill(state: GlobalState, reading: Reading, parts: tuple[Part, ...], folder:
             runs.add(batch)
     offsets = [0] * reading.partitions
     for batch in runs.merged():
-        by_partition: dict[int, list[HistoricRecord]] = {}
+        by_partition: dict[int, list[RawMessage]] = {}
         for message in _messages(reading.topic, batch, offsets):
             by_partition.setdefault(message.partition(), []).append(message)
         for messages in by_partition.values():
             state.restore(messages)
 
 
-def _messages(topic: str, batch: pa.RecordBatch, offsets: list[int]) -> Iterator[HistoricRecord]:
+def _messages(topic: str, batch: pa.RecordBatch, offsets: list[int]) -> Iterator[RawMessage]:
     names = ("task", "timestamp", "key", "value", "headers")
     for partition, time, key, value, raw in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
         headers = () if raw is None else unpack_headers(raw)
-        yield HistoricRecord(topic, partition, offsets[partition], time, key, value, headers)
+        yield RawMessage(topic, partition, offsets[partition], time, key, value, headers)
         offsets[partition] += 1

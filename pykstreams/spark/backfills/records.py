@@ -67,52 +67,6 @@ order of each task allows.
 AS_SENT: Final = ("time", "task", "number")
 
 
-class HistoricRecord:
-    """A record of the past, with the methods of ``confluent_kafka.Message`` that the runtime calls."""
-
-    __slots__ = ("_headers", "_key", "_offset", "_partition", "_timestamp", "_topic", "_value")
-
-    def __init__(
-        self,
-        topic: str,
-        partition: int,
-        offset: int,
-        timestamp: int,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers,
-    ) -> None:
-        self._topic = topic
-        self._partition = partition
-        self._offset = offset
-        self._timestamp = timestamp
-        self._key = key
-        self._value = value
-        self._headers = headers
-
-    def topic(self) -> str:
-        return self._topic
-
-    def partition(self) -> int:
-        return self._partition
-
-    def offset(self) -> int:
-        return self._offset
-
-    def timestamp(self) -> tuple[int, int]:
-        """Kind (1: set by the producer) and time in ms."""
-        return 1, self._timestamp
-
-    def key(self) -> bytes | None:
-        return self._key
-
-    def value(self) -> bytes | None:
-        return self._value
-
-    def headers(self) -> list[tuple[str, bytes | None]] | None:
-        return list(self._headers) or None
-
-
 def headers_of(column: pa.Array | None, rows: int) -> Iterable[Headers]:
     """The headers in a column of lists of structs, or of nothing."""
     if column is None or column.null_count == rows:

@@ -23,10 +23,10 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.kafka import partition_for_key
+from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.runtime.task import Task
 from pykstreams.spark.backfills.global_stores import opened_global_stores
 from pykstreams.spark.backfills.logged_rows import logged_rows
-from pykstreams.spark.backfills.records import HistoricRecord
 from pykstreams.spark.backfills.sent_records import SentRecords
 from pykstreams.spark.backfills.step import Logged, Step, TaskTold
 from pykstreams.spark.stages.batches import CHUNK, TOLD
@@ -209,7 +209,7 @@ class _TaskRun:
                 store.restore(chunk)
             store.end_restore()
 
-    def _messages(self, batch: pa.RecordBatch) -> dict[TopicPartition, list[HistoricRecord]]:
+    def _messages(self, batch: pa.RecordBatch) -> dict[TopicPartition, list[RawMessage]]:
         inputs, offsets, times, keys, values = (
             batch.column(name).to_pylist() for name in ("input", "offset", "timestamp", "key", "value")
         )
@@ -218,7 +218,7 @@ class _TaskRun:
             headers: list[Any] = [()] * batch.num_rows
         else:
             headers = [() if raw is None else unpack_headers(raw) for raw in column.to_pylist()]
-        found: dict[TopicPartition, list[HistoricRecord]] = {}
+        found: dict[TopicPartition, list[RawMessage]] = {}
         next_offsets, places = self._offsets, self._places
         for number, offset, time, key, value, each in zip(inputs, offsets, times, keys, values, headers, strict=True):
             place = places[number]
@@ -228,9 +228,7 @@ class _TaskRun:
                 offset = next_offsets[number]
             if offset >= next_offsets[number]:
                 next_offsets[number] = offset + 1
-            found.setdefault(place, []).append(
-                HistoricRecord(place.topic, place.partition, offset, time, key, value, each)
-            )
+            found.setdefault(place, []).append(RawMessage(place.topic, place.partition, offset, time, key, value, each))
         return found
 
     def _commit(self) -> None:

@@ -18,11 +18,11 @@ from pykstreams import Materialized, Serdes, Stores, StreamsBuilder, StreamsConf
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.collector import RecordCollector
+from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.runtime.task import Task
 from pykstreams.state.caching import RecordCache
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
-from pykstreams.testing.records import RawMessage
 
 IN = TopicPartition("in", 0)
 Row = tuple[int, bytes, bytes | None, Any]

@@ -26,11 +26,12 @@ from pykstreams.core.config_keys import EMIT_INTERVAL_OF_JOINS
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.collector import RecordCollector
+from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.runtime.task import Task
 from pykstreams.state.caching import RecordCache
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
-from pykstreams.testing.records import ProducedRecord, RawMessage
+from pykstreams.testing.records import ProducedRecord
 
 INPUTS = TopicPartition("a", 0), TopicPartition("b", 0)
 CONFIG = StreamsConfig(

@@ -16,11 +16,12 @@ from pykstreams import BufferConfig, Materialized, Serdes, Stores, StreamsBuilde
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.collector import RecordCollector
+from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.runtime.task import Task
 from pykstreams.state.caching import RecordCache
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
-from pykstreams.testing.records import ProducedRecord, RawMessage
+from pykstreams.testing.records import ProducedRecord
 
 IN = TopicPartition("in", 0)
 CONFIG = StreamsConfig(

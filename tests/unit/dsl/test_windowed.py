@@ -32,13 +32,13 @@ from pykstreams.core.config_keys import EMIT_INTERVAL_OF_WINDOWS
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.collector import RecordCollector
+from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.runtime.task import Task
 from pykstreams.serdes import TimeWindowedSerde
 from pykstreams.state.caching import RecordCache
 from pykstreams.testing import TopologyTestDriver
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
-from pykstreams.testing.records import RawMessage
 
 TEXT = Serdes.string()
 MINUTE = TimeWindows(timedelta(minutes=1))

@@ -17,12 +17,13 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
 from pykstreams.runtime.collector import RecordCollector
+from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.runtime.task import Task
 from pykstreams.serdes import Serdes
 from pykstreams.state.caching import RecordCache
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
-from pykstreams.testing.records import ProducedRecord, RawMessage
+from pykstreams.testing.records import ProducedRecord
 from pykstreams.topology.plan import Node, ProcessorNode, SinkNode, SourceNode
 from tests.unit.runtime import plans
 

@@ -17,11 +17,11 @@ from pykstreams.core.record import Record
 from pykstreams.runtime.global_state import GlobalState
 from pykstreams.runtime.global_thread import GlobalThread
 from pykstreams.runtime.kafka import RestoreBatch
+from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.runtime.restore import StateRestoreListener
 from pykstreams.state import Stores
 from pykstreams.state.caching import RecordCache
 from pykstreams.testing.clock import MockClock
-from pykstreams.testing.records import RawMessage
 
 PATIENCE_S = 20.0
 TEXT = Serdes.string()

@@ -14,6 +14,7 @@ from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.runtime.queries.store_types import QueryableStoreType
+from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.runtime.task import Task
 from pykstreams.runtime.topic_admin import TopicLayout
 from pykstreams.serdes import Serdes
@@ -23,7 +24,6 @@ from pykstreams.state.queries.queries import Query
 from pykstreams.state.queries.results import StateQueryResult
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
-from pykstreams.testing.records import RawMessage
 from pykstreams.topology.topology import Topology
 
 TOPIC = "in"

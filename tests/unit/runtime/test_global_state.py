@@ -22,7 +22,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.processor import PunctuationType
 from pykstreams.core.record import ProducerRecord, Record
 from pykstreams.runtime.global_state import GlobalState
-from pykstreams.testing.records import RawMessage
+from pykstreams.runtime.raw_message import RawMessage
 from tests.unit.runtime.global_fakes import Upper, global_state, table, user_store
 
 TABLE = TopicPartition("table", 0)

@@ -14,12 +14,12 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.types import Headers
 from pykstreams.runtime.context import describe_record
+from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.serdes.json_serde import JsonSerde
 from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import Stores, ValueAndTimestamp, ValueTimestampHeaders
 from pykstreams.state.caching import RecordCache
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.testing.records import RawMessage
 
 NAME = "orders"
 ROOMY = 1 << 20
