@@ -6,31 +6,36 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any, Final
 
 import click
 
-from pykstreams.cli.options import combined_config, need_application_id, settings_options, topology_argument
+from pykstreams.cli.job_options import bulk_jobs, job_options
+from pykstreams.cli.options import (
+    SETTINGS_HELP,
+    combined_config,
+    need_application_id,
+    settings_options,
+    topology_argument,
+)
 
-if TYPE_CHECKING:
-    from pykstreams.spark import StoreBootstrap
-
-_OPTIONS = {
-    "key": "key",
-    "value": "value",
-    "timestamp": "timestamp",
-    "row": "row",
-    "window_start": "window_start",
-    "window_end": "window_end",
-    "content": "content",
-    "latest": "latest",
-    "on_error": "on_error",
-    "node": "node",
-}
-"""Keys of a table in a file of stores -> parameters of ``StoreBootstrap``."""
+_OPTIONS: Final = (
+    "key",
+    "value",
+    "timestamp",
+    "row",
+    "window_start",
+    "window_end",
+    "content",
+    "latest",
+    "on_error",
+    "node",
+)
+"""Keys of a table in a file of stores, which are parameters of ``StoreBootstrap``."""
 
 
-@click.command()
+@click.command(epilog=SETTINGS_HELP)
 @topology_argument
 @click.option("--store", metavar="NAME", help="The store to make.")
 @click.option("--from", "source", metavar="PATH", help="A file or folder with its rows, or topic:NAME.")
@@ -72,27 +77,7 @@ _OPTIONS = {
     required=True,
     help="Folder of the bootstrap, or a URL such as s3://bucket/shop; a new one.",
 )
-@click.option("--engine", type=click.Choice(["local", "spark"]), default="spark", show_default=True)
-@click.option("--processes", type=click.IntRange(min=1), help="Processes of the local engine; one a core if left out.")
-@click.option(
-    "--changelog",
-    type=click.Choice(["write", "base-only"]),
-    default="write",
-    show_default=True,
-    help="Whether the rows go to the changelog topics, too. If not, DIR is needed as long as the stores live.",
-)
-@click.option(
-    "--source-offsets",
-    metavar="now|none|FILE",
-    default="now",
-    show_default=True,
-    help="Where the application goes on: at the ends of its inputs as they are before the snapshot is read; where the "
-    "workers choose; or at the offsets of a JSON file, topic -> partition -> next offset.",
-)
-@click.option(
-    "--partitions", type=click.IntRange(min=1), help="Partitions of the inputs; the brokers are asked if left out."
-)
-@click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers to ask first (bootstrap.servers).")
+@job_options
 @settings_options
 def build(
     topology: str,
@@ -101,16 +86,11 @@ def build(
     values: tuple[str, ...],
     stores_file: Path | None,
     out: str,
-    engine: Any,
-    processes: int | None,
-    changelog: Any,
-    source_offsets: str,
-    partitions: int | None,
     bootstrap_servers: str | None,
     config_file: Path | None,
     pairs: tuple[str, ...],
     application_id: str | None,
-    **said: Any,
+    **more: Any,
 ) -> None:
     """Make the state of stores from a snapshot: files, a topic, or with Spark whatever Spark reads.
 
@@ -124,6 +104,7 @@ def build(
     """
     from pykstreams.dsl.script import load_script
 
+    said: dict[str, Any] = {name: more.pop(name) for name in _OPTIONS if name in more}
     script = load_script(topology)
     options = {"application.id": application_id, "bootstrap.servers": bootstrap_servers}
     config = combined_config(script, config_file=config_file, pairs=pairs, options=options)
@@ -134,36 +115,15 @@ def build(
         tables[store] = {**given, "from": source, "value": _value(values)}
     if not tables:
         raise click.UsageError("no store is named; give --store NAME --from PATH --key COLUMN, or --stores FILE")
-    specs = [_spec(name, table) for name, table in tables.items()]
-    bootstrap = _job()
-    report = bootstrap(
-        topology,
-        specs,
-        out=out,
-        engine=engine,
-        changelog=changelog,
-        source_offsets=_offsets(source_offsets),
-        config=config,
-        partitions=partitions,
-        processes=processes,
-        progress=True,
-    )
+    jobs = bulk_jobs()
+    specs = [_spec(jobs, name, table) for name, table in tables.items()]
+    report = jobs.bootstrap(topology, specs, out=out, config=config, progress=True, **more)
     for name, made in report.stores.items():
         refused = ", ".join(f"{count} {kind}" for kind, count in sorted(made.refused.items()))
         click.echo(f"{name}: {made.rows} rows{f', refused: {refused}' if refused else ''}")
         for path in made.rejects:
             click.echo(f"  refused rows are in {out}/{path}")
     click.echo(f"bootstrap {report.manifest.id} is in {out}")
-
-
-def _job() -> Any:
-    try:
-        from pykstreams.spark import bootstrap
-    except ImportError as error:
-        raise click.UsageError(
-            f"{error}; state is made in bulk by the extra 'spark': pip install 'pykstreams[spark]'"
-        ) from error
-    return bootstrap
 
 
 def _tables(path: Path) -> dict[str, Mapping[str, Any]]:
@@ -179,9 +139,7 @@ def _tables(path: Path) -> dict[str, Mapping[str, Any]]:
     return tables
 
 
-def _spec(name: str, table: Mapping[str, Any]) -> StoreBootstrap:
-    from pykstreams.spark import KafkaTopic, StoreBootstrap
-
+def _spec(jobs: ModuleType, name: str, table: Mapping[str, Any]) -> Any:
     source = table.get("from")
     if not isinstance(source, str):
         raise click.UsageError(f"store {name} has no rows; name them by --from PATH (or from = in the file)")
@@ -189,25 +147,12 @@ def _spec(name: str, table: Mapping[str, Any]) -> StoreBootstrap:
     if unknown:
         raise click.UsageError(f"store {name}: {unknown} are unknown; there are {sorted(['from', *_OPTIONS])}")
     topic = source.removeprefix("topic:")
-    arguments: dict[str, Any] = {_OPTIONS[key]: value for key, value in table.items() if key != "from"}
+    arguments = {key: value for key, value in table.items() if key != "from"}
     try:
-        return StoreBootstrap(name, source if topic == source else KafkaTopic(topic), **arguments)
+        return jobs.StoreBootstrap(name, source if topic == source else jobs.KafkaTopic(topic), **arguments)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 
 
 def _value(columns: tuple[str, ...]) -> Any:
     return None if not columns else columns[0] if len(columns) == 1 else columns
-
-
-def _offsets(given: str) -> Any:
-    if given in ("now", "none"):
-        return "now" if given == "now" else None
-    try:
-        found = json.loads(Path(given).read_text(encoding="utf-8"))
-        return {topic: {int(place): int(at) for place, at in places.items()} for topic, places in found.items()}
-    except (OSError, ValueError, AttributeError) as error:
-        raise click.UsageError(
-            f"--source-offsets {given} cannot be read ({error}); give now, none, or a JSON file such as "
-            '{"orders": {"0": 1200, "1": 1187}}'
-        ) from error

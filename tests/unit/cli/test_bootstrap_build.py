@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def test_several_stores_are_made_as_a_file_says(kind: str, shop: str, tmp_path: 
         (["--store", "customers", "--from", "rows.jsonl"], "needs either key= or row="),
         (
             ["--store", "customers", "--from", "rows.jsonl", "--key", "id", "--source-offsets", "then"],
-            "--source-offsets then cannot be read",
+            "--source-offsets 'then' cannot be read",
         ),
     ],
 )
@@ -99,3 +100,19 @@ def test_a_file_of_stores_that_says_nothing_is_refused(text: str, said: str, sho
 
     assert 2 == result.exit_code
     assert said in result.output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["bootstrap", "SHOP", "--store", "customers", "--from", "rows.jsonl"], ["backfill", "SHOP", "--from", "in"]],
+)
+def test_without_the_extra_the_error_names_it(
+    command: list[str], shop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pykstreams.spark", None)
+    result = CliRunner().invoke(
+        cli, [word.replace("SHOP", shop) for word in command] + ["--out", str(tmp_path / "out")]
+    )
+
+    assert 2 == result.exit_code
+    assert "state is made in bulk by the extra 'spark': pip install 'pykstreams[spark]'" in result.output
