@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from pykstreams.core.errors import WrongTypeError
 from pykstreams.core.record import ValueAndTimestamp
 from pykstreams.core.types import Headers
 from pykstreams.state.layout import HEADERS_AND_VALUE, NO_TIMESTAMP, PLAIN, TIMESTAMPED
@@ -68,7 +69,7 @@ def _value_alone(value: Any, store: str) -> tuple[Any, int, Headers]:
 
 def _value_and_time(value: Any, store: str) -> tuple[Any, int, Headers]:
     if not (isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], int)):
-        raise TypeError(
+        raise WrongTypeError(
             f"store {store!r} keeps timestamps and was given {value!r}; put ValueAndTimestamp(value, timestamp in ms)"
         )
     return value[0], value[1], ()
@@ -76,7 +77,7 @@ def _value_and_time(value: Any, store: str) -> tuple[Any, int, Headers]:
 
 def _value_time_and_headers(value: Any, store: str) -> tuple[Any, int, Headers]:
     if not (isinstance(value, ValueTimestampHeaders) and isinstance(value.timestamp, int)):
-        raise TypeError(
+        raise WrongTypeError(
             f"store {store!r} keeps timestamps and headers and was given {value!r}; put "
             "ValueTimestampHeaders(value, timestamp in ms, headers)"
         )
@@ -85,5 +86,7 @@ def _value_time_and_headers(value: Any, store: str) -> tuple[Any, int, Headers]:
 
 def _aggregation_and_headers(value: Any, store: str) -> tuple[Any, int, Headers]:
     if not isinstance(value, AggregationWithHeaders):
-        raise TypeError(f"store {store!r} keeps headers and was given {value!r}; put AggregationWithHeaders(value)")
+        raise WrongTypeError(
+            f"store {store!r} keeps headers and was given {value!r}; put AggregationWithHeaders(value)"
+        )
     return value.aggregation, NO_TIMESTAMP, value.headers

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pykstreams.core.errors import ConfigError, InvalidStateStoreError, SerdeError
+from pykstreams.core.errors import ConfigError, InvalidStateStoreError, SerdeError, WrongTypeError
 from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import KeyValueStore, ValueAndTimestamp, ValueTimestampHeaders
 from tests.unit.state.support import KINDS, Context, Kind, opened, public_value, rows
@@ -163,14 +163,14 @@ def test_values_of_stores_with_headers_carry_them_and_rows_of_operators_have_non
 def test_plain_value_is_refused_by_a_timestamped_store(context: Context) -> None:
     store = opened(TIMESTAMPED, context)
 
-    with pytest.raises(TypeError, match=r"'orders' keeps timestamps and was given 5; put ValueAndTimestamp\("):
+    with pytest.raises(WrongTypeError, match=r"'orders' keeps timestamps and was given 5; put ValueAndTimestamp\("):
         store.put("a", 5)
 
 
 def test_value_without_headers_is_refused_by_a_store_with_headers(context: Context) -> None:
     store = opened(HEADERS, context)
 
-    with pytest.raises(TypeError, match=r"keeps timestamps and headers .* put ValueTimestampHeaders\("):
+    with pytest.raises(WrongTypeError, match=r"keeps timestamps and headers .* put ValueTimestampHeaders\("):
         store.put("a", ValueAndTimestamp(5, 1))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pykstreams.core.errors import InvalidStateStoreError
+from pykstreams.core.errors import InvalidStateStoreError, WrongTypeError
 from pykstreams.core.windows import EmitStrategy, Window, Windowed
 from pykstreams.serdes.json_serde import JsonSerde
 from pykstreams.serdes.primitives import StringSerde
@@ -288,7 +288,7 @@ def test_headers_are_lost_over_a_persistent_supplier_without_them(make_store: An
 def test_a_store_with_headers_refuses_a_bare_aggregate(make_store: Any) -> None:
     store = make_store(builder=Stores.session_store_with_headers_builder)
 
-    with pytest.raises(TypeError, match=r"keeps headers and was given 1; put AggregationWithHeaders\(value\)"):
+    with pytest.raises(WrongTypeError, match=r"keeps headers and was given 1; put AggregationWithHeaders\(value\)"):
         store.put(session("a", 5, 9), 1)
 
 

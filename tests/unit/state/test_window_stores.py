@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pykstreams.core.errors import InvalidStateStoreError
+from pykstreams.core.errors import InvalidStateStoreError, WrongTypeError
 from pykstreams.core.windows import Window, Windowed
 from pykstreams.serdes.json_serde import JsonSerde
 from pykstreams.serdes.primitives import StringSerde
@@ -139,7 +139,7 @@ def test_none_is_no_key(make_store: Any, caching: bool) -> None:
 
 
 def test_a_value_without_timestamp_is_refused_where_timestamps_are_kept(make_store: Any) -> None:
-    with pytest.raises(TypeError, match=r"store 'orders' keeps timestamps and was given 1; put ValueAndTimestamp"):
+    with pytest.raises(WrongTypeError, match=r"store 'orders' keeps timestamps and was given 1; put ValueAndTimestamp"):
         make_store().put("a", 1, 0)
 
 
