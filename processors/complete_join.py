@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, ValueJoiner
-from pykstreams.processors.table_forwarding import forwarder
+from pykstreams.processors.table_forwarding import kept_rows
 from pykstreams.processors.table_view import TableView, history_of
 
 
@@ -90,24 +90,7 @@ class CompleteJoinMerger:
     send_old_values: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
-        store, send_old_values = context.store(self.store), self.send_old_values
-        get_row, put_row, fail = store.get_row, store.put_row, context.fail
-        emit = forwarder(store, context, send_old_values)
-
-        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
-            new, old = change[0], None
-            try:
-                if send_old_values:
-                    row = get_row(key)
-                    old = None if row is None else row[0]
-                newest = put_row(key, new, timestamp)
-            except Exception as error:
-                fail(error, key, change, timestamp, headers)
-                return
-            if emit is not None:
-                emit(key, new, old, timestamp, headers, newest)
-
-        return process
+        return kept_rows(lambda key, value: value, self.store, self.send_old_values, context)
 
 
 def corrections(

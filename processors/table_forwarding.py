@@ -44,3 +44,28 @@ def forwarder(
     if store.on_flush(children, send_old_values):
         return None
     return emit_both if send_old_values else emit_new
+
+
+def kept_rows(make: Callable[[Any, Any], Any], name: str, send_old_values: bool, context: OperatorContext) -> Forward:
+    """Gives what keeps ``make(key, new value)`` of each change in a store, and hands that on; old values are those of
+    the store.
+    """
+    store = context.store(name)
+    get_row, put_row, emit = store.get_row, store.put_row, forwarder(store, context, send_old_values)
+    fail = context.fail
+
+    def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        old = None
+        try:
+            new = make(key, change[0])
+            if send_old_values:
+                row = get_row(key)
+                old = None if row is None else row[0]
+            newest = put_row(key, new, timestamp)
+        except Exception as error:
+            fail(error, key, change, timestamp, headers)
+            return
+        if emit is not None:
+            emit(key, new, old, timestamp, headers, newest)
+
+    return process

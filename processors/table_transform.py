@@ -15,7 +15,7 @@ from pykstreams.core.processor import OperatorContext
 from pykstreams.core.record import Record
 from pykstreams.core.types import Forward, Headers
 from pykstreams.core.value_transformer import ValueTransformerContext, ValueTransformerWithKey
-from pykstreams.processors.table_forwarding import forwarder
+from pykstreams.processors.table_forwarding import kept_rows
 from pykstreams.processors.table_view import HistoryView, ReadRow, ReadRowAsOf, RowHistory, TableView, reader_as_of
 from pykstreams.processors.user import DelegatingContext
 
@@ -36,7 +36,7 @@ class TableTransformValues:
     def build(self, context: OperatorContext) -> Forward:
         transform = _transformer(self.supplier, context)
         if self.store is not None:
-            return _stored(transform, self.store, self.send_old_values, context)
+            return kept_rows(transform, self.store, self.send_old_values, context)
         send_old_values = self.send_old_values
         forward, fail = context.forward, context.fail
 
@@ -123,30 +123,6 @@ class TransformedView:
             return None if new is None else (new, timestamp)
 
         return transformed
-
-
-def _stored(
-    transform: Callable[[Any, Any], Any], name: str, send_old_values: bool, context: OperatorContext
-) -> Forward:
-    store = context.store(name)
-    get_row, put_row, emit = store.get_row, store.put_row, forwarder(store, context, send_old_values)
-    fail = context.fail
-
-    def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
-        old = None
-        try:
-            new = transform(key, change[0])
-            if send_old_values:
-                row = get_row(key)
-                old = None if row is None else row[0]
-            newest = put_row(key, new, timestamp)
-        except Exception as error:
-            fail(error, key, change, timestamp, headers)
-            return
-        if emit is not None:
-            emit(key, new, old, timestamp, headers, newest)
-
-    return process
 
 
 def _transformer(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from pykstreams.core.clock import SystemClock
@@ -48,12 +48,12 @@ def read_partition(
         consumer.close()
 
 
-def _read(consumer: object, place: TopicPartition, end: int, timeout_s: float) -> Iterator[list[Message]]:
+def _read(consumer: Consumer, place: TopicPartition, end: int, timeout_s: float) -> Iterator[list[Message]]:
     clock = SystemClock()
     deadline = clock.monotonic() + timeout_s
     while True:
         messages: list[Message] = []
-        for message in consumer.consume(_FETCH, _WAIT_S):  # type: ignore[attr-defined]
+        for message in consumer.consume(_FETCH, _WAIT_S):
             error = message.error()
             if error is None:
                 messages.append(message)
@@ -66,7 +66,7 @@ def _read(consumer: object, place: TopicPartition, end: int, timeout_s: float) -
         if wanted:
             deadline = clock.monotonic() + timeout_s
             yield wanted
-        position = consumer.position([KafkaTopicPartition(*place)])[0].offset  # type: ignore[attr-defined]
+        position = consumer.position([KafkaTopicPartition(*place)])[0].offset
         if position >= end:
             return
         if clock.monotonic() > deadline:

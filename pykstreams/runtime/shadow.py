@@ -229,10 +229,7 @@ class Shadow:
                     )
             for place, messages in batch.runs.items():
                 if place in wanted:
-                    limit = limits[place]
-                    if messages[-1].offset() >= limit:  # type: ignore[operator]  # typed optional, set on data
-                        messages = [one for one in messages if one.offset() < limit]  # type: ignore[operator]
-                    task.add(place, messages)
+                    task.add(place, _below(limits[place], messages))
             for place, position in batch.positions.items():
                 if place in wanted:
                     positions[place] = max(positions[place], min(position, limits[place]))
@@ -323,6 +320,11 @@ def only_stores(plan: SubtopologyPlan) -> SubtopologyPlan:
         else:
             nodes[name] = replace(node, children=())
     return replace(plan, nodes={name: nodes[name] for name in plan.nodes})
+
+
+def _below(limit: int, messages: list[Any]) -> list[Any]:
+    """The messages of a run whose offsets are below a limit."""
+    return messages if messages[-1].offset() < limit else [one for one in messages if one.offset() < limit]
 
 
 class Nowhere:

@@ -197,7 +197,7 @@ class Reader:
     def lag(self, place: TopicPartition) -> int:
         return len(self._brokers.logs[place]) - self._positions.get(place, 0)
 
-    def _next(self) -> tuple[TopicPartition, list[RawMessage], int] | None:
+    def _next(self) -> tuple[TopicPartition, list[Any], int] | None:
         if not self._positions:
             return None
         place = self._random.choice(sorted(self._positions))
@@ -209,7 +209,7 @@ class Reader:
 class InputReader(Reader):
     def fetch(self, timeout: float) -> Fetched:
         found = self._next()
-        return Fetched({tuple(found[0]): found[1]} if found is not None and found[1] else {})  # type: ignore[dict-item]
+        return Fetched({found[0]: found[1]} if found is not None and found[1] else {})
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         raise AssertionError
@@ -227,7 +227,7 @@ class WholeReader(Reader):
         if found is None:
             return RestoreBatch()
         place, messages, position = found
-        return RestoreBatch({place: messages} if messages else {}, {place: position})  # type: ignore[dict-item]
+        return RestoreBatch({place: messages} if messages else {}, {place: position})
 
 
 class Updater(StateUpdater):

@@ -6,7 +6,8 @@ so that a retried task chooses the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -70,8 +71,8 @@ class Entries:
 
 
 @dataclass(frozen=True)
-class WindowEntries:
-    """Windows as ready rows: key, start, value and timestamp."""
+class _TimedEntries(ABC):
+    """Ready rows whose keys hold times: the store's own put makes their bytes."""
 
     store: StorePlace
     latest: bool
@@ -81,19 +82,15 @@ class WindowEntries:
     in_key_order = False
 
     def encoder(self, layout: TopicLayout) -> EncodeRow:
-        name, kept = self.store.name, StoreInMemory(self.store, self.store.task(0))
-        schema, put = WindowKeySchema(1), kept.store.put_row
+        name, kept, schema = self.store.name, StoreInMemory(self.store, self.store.task(0)), self._schema()
         choose = partition_chooser(self.partitioner, self.store.told_topic, tasks_of(layout, self.store.part))
+        put = self._putter(kept)
 
         def encode(parts: RowParts, add: Add) -> None:
-            key, value, timestamp, start, _ = parts
+            key, value = parts[0], parts[1]
             if key is None:
                 raise no_key(name)
-            if start is None or start < 0:
-                raise RowError(f"the window of key {key!r} of store {name!r} starts at {start!r}; expected 0 or more")
-            time = checked_time(key, timestamp, name)
-            kept.at(time, ())
-            put(key, start, value, time)
+            put(parts)
             for raw, data, logged_time, headers in kept.take():
                 user_key = schema.unpack(_NO_PREFIX + raw)[0]
                 add(choose(key, value, user_key), raw, logged_time, data, headers)
@@ -103,42 +100,55 @@ class WindowEntries:
     def folder(self) -> FoldRows:
         return newest_of_keys(self.store.name, self.latest)
 
+    @abstractmethod
+    def _schema(self) -> WindowKeySchema | SessionKeySchema:
+        """How the keys of the store are made up."""
 
-@dataclass(frozen=True)
-class SessionEntries:
+    @abstractmethod
+    def _putter(self, kept: StoreInMemory) -> Callable[[RowParts], None]:
+        """Makes what checks a row and puts it into the store."""
+
+
+class WindowEntries(_TimedEntries):
+    """Windows as ready rows: key, start, value and timestamp."""
+
+    def _schema(self) -> WindowKeySchema:
+        return WindowKeySchema(1)
+
+    def _putter(self, kept: StoreInMemory) -> Callable[[RowParts], None]:
+        name, put_row = self.store.name, kept.store.put_row
+
+        def put(parts: RowParts) -> None:
+            key, value, timestamp, start, _ = parts
+            if start is None or start < 0:
+                raise RowError(f"the window of key {key!r} of store {name!r} starts at {start!r}; expected 0 or more")
+            time = checked_time(key, timestamp, name)
+            kept.at(time, ())
+            put_row(key, start, value, time)
+
+        return put
+
+
+class SessionEntries(_TimedEntries):
     """Sessions as ready rows: key, start, end and aggregate; the timestamp of their records is their end."""
 
-    store: StorePlace
-    latest: bool
-    partitioner: StreamPartitioner[object, object] | None = None
-    row_key = None
-    by_time = False
-    in_key_order = False
+    def _schema(self) -> SessionKeySchema:
+        return SessionKeySchema(1)
 
-    def encoder(self, layout: TopicLayout) -> EncodeRow:
-        name, kept = self.store.name, StoreInMemory(self.store, self.store.task(0))
-        schema, put = SessionKeySchema(1), kept.store.put_row
-        choose = partition_chooser(self.partitioner, self.store.told_topic, tasks_of(layout, self.store.part))
+    def _putter(self, kept: StoreInMemory) -> Callable[[RowParts], None]:
+        name, put_row = self.store.name, kept.store.put_row
 
-        def encode(parts: RowParts, add: Add) -> None:
+        def put(parts: RowParts) -> None:
             key, value, _, start, end = parts
-            if key is None:
-                raise no_key(name)
             if start is None or end is None or not 0 <= start <= end:
                 raise RowError(
                     f"the session of key {key!r} of store {name!r} is from {start!r} to {end!r}; expected two times in "
                     "order"
                 )
             kept.at(end, ())
-            put(key, start, end, value)
-            for raw, data, logged_time, headers in kept.take():
-                user_key = schema.unpack(_NO_PREFIX + raw)[0]
-                add(choose(key, value, user_key), raw, logged_time, data, headers)
+            put_row(key, start, end, value)
 
-        return encode
-
-    def folder(self) -> FoldRows:
-        return newest_of_keys(self.store.name, self.latest)
+        return put
 
 
 def codec_of(place: StorePlace) -> RowCodec:

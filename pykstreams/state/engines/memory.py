@@ -17,7 +17,7 @@ from pykstreams.state.store import StoreContext
 class _Memory:
     """What both engines in memory have in common."""
 
-    persistent = False
+    persistent: bool = False
     uncommitted_bytes = 0
 
     _rows: dict[bytes, bytes]

@@ -16,7 +16,6 @@ class Position:
     """
 
     __slots__ = ("_offsets",)
-    __hash__ = None  # type: ignore[assignment]  # it can be changed
 
     def __init__(self) -> None:
         self._offsets: dict[str, dict[int, int]] = {}
@@ -82,7 +81,6 @@ class PositionBound:
     """Any answer will do."""
 
     __slots__ = ("_position",)
-    __hash__ = None  # type: ignore[assignment]  # as the position in it
 
     def __init__(self, position: Position) -> None:
         self._position = position.copy()

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -82,6 +82,8 @@ class VersionHistory:
     def __init__(self, engine: Engine, retention_ms: int, interval_ms: int, name: str) -> None:
         self._engine = engine
         self._newest_rows = NewestRows(engine)
+        self.newest: Callable[[bytes], Newest | None] = self._newest_rows.get
+        """Gives the newest value of a key, and since when."""
         self._retention = retention_ms
         self._interval = interval_ms
         self._name = name
@@ -98,7 +100,6 @@ class VersionHistory:
         engine.open(context)
         self._get, self._put = engine.get, engine.put
         self._newest_rows.open()
-        self.newest = self._newest_rows.get  # type: ignore[method-assign]  # one call less
         self._forget()
         self._refused: Counter = context.metrics.counter(
             "dropped-records-total", "stream-task-metrics", task_id=str(context.task_id)
@@ -110,10 +111,6 @@ class VersionHistory:
             self.observed_time = self._kept_time = _stamp_of(kept)[0]
         self._find_segments()
         self._drop_expired()
-
-    def newest(self, key: bytes) -> Newest | None:
-        """The newest value of a key, and since when."""
-        return self._newest_rows.get(key)
 
     def as_of(self, key: bytes, time: int) -> Newest | None:
         """The value that a key had at a time, and since when."""

@@ -25,7 +25,7 @@ STEPS = st.lists(
 class OnDisk(MemoryEngine):
     """Says that it is not at hand; counts the reads that come to it."""
 
-    persistent = True  # type: ignore[assignment]
+    persistent = True
 
     def __init__(self) -> None:
         super().__init__()
