@@ -36,8 +36,8 @@ from pykstreams import Consumed, Grouped, KafkaStreams, Materialized, Serdes, St
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.hashing import murmur3_128
 from pykstreams.core.ids import TaskId
-from pykstreams.runtime.kafka import DefaultKafkaClientSupplier
-from pykstreams.runtime.kafka_admin import ClusterAdmin, TopicSpec
+from pykstreams.runtime.clients.admin import ClusterAdmin, TopicSpec
+from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.state import State
 from pykstreams.runtime.streams import GroupMembershipOperation
 from pykstreams.state.bulk.description import described

@@ -18,7 +18,7 @@ from benchmarks.programs.counting import CountingStores
 from benchmarks.programs.job import Job, Progress, report, report_reads
 from benchmarks.programs.topologies import TOPOLOGIES
 from pykstreams import KafkaStreams, StreamsConfig, TopicPartition
-from pykstreams.runtime.kafka import DefaultKafkaClientSupplier
+from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.restore import StateRestoreListener
 
 

@@ -170,7 +170,7 @@ def for_worker(config: StreamsConfig, worker: int | None) -> StreamsConfig:
 
 def check_embedded(config: StreamsConfig, topology: Topology) -> None:
     """Raises ``ConfigError`` for what an embedded cluster cannot do."""
-    from pykstreams.runtime.mock_cluster import PARTITIONS
+    from pykstreams.runtime.clients.mock_cluster import PARTITIONS
 
     if config.exactly_once:
         raise ConfigError(
@@ -210,7 +210,7 @@ def _work(
 def _place(embedded: bool, bootstrap_servers: str | None, state_dir: str | None) -> Iterator[list[str]]:
     """Gives the options that tell workers where brokers and state are; an embedded cluster lives inside."""
     if embedded:
-        from pykstreams.runtime.mock_cluster import EmbeddedCluster
+        from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 
         with EmbeddedCluster() as cluster, tempfile.TemporaryDirectory(prefix="pykstreams-") as folder:
             log.info("the embedded cluster is at %s until this process ends", cluster.bootstrap_servers)

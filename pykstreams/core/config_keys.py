@@ -409,7 +409,7 @@ _KEYS = (
     ConfigKey(
         "default.client.supplier",
         _CLASS,
-        "pykstreams.runtime.kafka:DefaultKafkaClientSupplier",
+        "pykstreams.runtime.clients.supplier:DefaultKafkaClientSupplier",
         _LOW,
         "Makes the consumers, producers and admin clients of a worker.",
         component=_CLIENTS,

@@ -1,7 +1,7 @@
 """Hashes that agree with Kafka: murmur2 chooses partitions, murmur3 compares values in foreign-key joins.
 
 ``murmur2`` is the plain reference; the fast one belongs to the client library and is handed in by
-``runtime.kafka``.
+``runtime.clients.partitioner``.
 """
 
 from __future__ import annotations

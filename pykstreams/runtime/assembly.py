@@ -21,19 +21,17 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.bootstrap import Bootstrap, GroupStart, TaskBase
 from pykstreams.runtime.changelog_watch import ChangelogWatch
+from pykstreams.runtime.clients.admin import ClusterAdmin
+from pykstreams.runtime.clients.data_consumer import DataConsumer
+from pykstreams.runtime.clients.group_consumer import GroupConsumer
+from pykstreams.runtime.clients.partitioner import partition_for_key
+from pykstreams.runtime.clients.producer import WorkerProducer
+from pykstreams.runtime.clients.restore_consumer import RestoreConsumer
+from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.commit import RECOMMIT_INTERVAL_MS, CommitSteps, Deliveries
 from pykstreams.runtime.global_state import GlobalState
 from pykstreams.runtime.global_thread import GlobalThread
-from pykstreams.runtime.kafka import (
-    DataConsumer,
-    GroupConsumer,
-    KafkaClientSupplier,
-    RestoreConsumer,
-    WorkerProducer,
-    partition_for_key,
-)
-from pykstreams.runtime.kafka_admin import ClusterAdmin
 from pykstreams.runtime.membership import Offsets
 from pykstreams.runtime.membership.group_view import TaskTopicGroup
 from pykstreams.runtime.membership.task_topics import TaskTopicMembership

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 
 from pykstreams.core.types import Headers
-from pykstreams.runtime.mock_cluster import PARTITION_LIMIT_BYTES
+from pykstreams.runtime.clients.mock_cluster import PARTITION_LIMIT_BYTES
 from pykstreams.state.store import ChangelogWriter
 
 logger = logging.getLogger(__name__)

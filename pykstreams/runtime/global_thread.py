@@ -18,8 +18,8 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.global_state import GlobalState
-from pykstreams.runtime.kafka import RestoreBatch
 from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.runtime.restore import COMMIT_EVERY, OffsetReader, StateRestoreListener
 

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.changelog_watch import ChangelogWatch
+from pykstreams.runtime.clients.partitioner import partition_for_key
+from pykstreams.runtime.clients.producer import WorkerProducer
 from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.commit import AtLeastOnce, Commits, CommitSteps, Deliveries, ExactlyOnce
-from pykstreams.runtime.kafka import WorkerProducer, partition_for_key
 from pykstreams.runtime.partition_counts import PartitionCounts
 
 

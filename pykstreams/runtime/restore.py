@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.kafka import RestoreBatch
+from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.state.changelog_rows import ChangelogColumns
 from pykstreams.state.store import ChangelogRow
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.kafka import BEGINNING, END
+from pykstreams.runtime.clients.positions import BEGINNING, END
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.plan import SourceNode, TopologyPlan
 

@@ -30,11 +30,11 @@ from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.types import Duration, StreamPartitioner, duration_ms
 from pykstreams.runtime.assembly import Application, build_global_thread, build_standbys, build_worker, start_group
 from pykstreams.runtime.bootstrap import Bootstrap, TaskBase
+from pykstreams.runtime.clients.admin import ClusterAdmin
+from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.commit import RECOMMIT_INTERVAL_MS
 from pykstreams.runtime.generation import BootstrapLoad, Generation
 from pykstreams.runtime.global_thread import GlobalThread
-from pykstreams.runtime.kafka import KafkaClientSupplier
-from pykstreams.runtime.kafka_admin import ClusterAdmin
 from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.metadata import KeyQueryMetadata, StreamsMetadata
 from pykstreams.runtime.queries.store_types import QueryableStoreType

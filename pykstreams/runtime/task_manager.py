@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.positions import BEGINNING, END
 from pykstreams.runtime.commit import Commitable
-from pykstreams.runtime.kafka import BEGINNING, END
 from pykstreams.runtime.membership import Membership, Offsets
 from pykstreams.runtime.shadow import Shadow
 from pykstreams.runtime.start_offsets import StartOffsets

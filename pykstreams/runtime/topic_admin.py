@@ -23,10 +23,10 @@ from pykstreams.core.errors import (
     TopologyError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.admin import TopicSpec
+from pykstreams.runtime.clients.mock_cluster import PARTITIONS as EMBEDDED_PARTITIONS
 from pykstreams.runtime.copartitioning import check_copartitioning, enforce_copartitioning
-from pykstreams.runtime.kafka_admin import TopicSpec
 from pykstreams.runtime.membership.task_topics import task_topic
-from pykstreams.runtime.mock_cluster import PARTITIONS as EMBEDDED_PARTITIONS
 from pykstreams.topology.plan import InternalTopic, SinkNode, SubtopologyPlan, TopologyPlan
 
 log = logging.getLogger(__name__)

@@ -18,9 +18,9 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterError, TaskCorruptedError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.commit import Commits
 from pykstreams.runtime.generation import Generation
-from pykstreams.runtime.kafka import Fetched
 from pykstreams.runtime.membership import Lost, Membership, Offsets
 from pykstreams.runtime.purge import RepartitionPurge
 from pykstreams.runtime.start_offsets import StartOffsets

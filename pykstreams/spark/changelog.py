@@ -11,7 +11,8 @@ from typing import Any, Final, TypeAlias
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import DeliveryError
-from pykstreams.runtime.kafka import DefaultKafkaClientSupplier, WorkerProducer
+from pykstreams.runtime.clients.producer import WorkerProducer
+from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.state.store import ChangelogRow
 
 WriteRow: TypeAlias = Callable[[ChangelogRow, int], None]

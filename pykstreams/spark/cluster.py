@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import BootstrapError, ConfigError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.kafka import DefaultKafkaClientSupplier
-from pykstreams.runtime.kafka_admin import ClusterAdmin
+from pykstreams.runtime.clients.admin import ClusterAdmin
+from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.spark.application import Application, StorePlace, tasks_of
 

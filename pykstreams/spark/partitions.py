@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.types import StreamPartitioner
-from pykstreams.runtime.kafka import partition_for_key
+from pykstreams.runtime.clients.partitioner import partition_for_key
 
 ChoosePartition: TypeAlias = Callable[[Any, Any, bytes], int]
 """(key, value, serialized partition key) -> partition"""

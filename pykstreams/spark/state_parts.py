@@ -22,8 +22,8 @@ import pyarrow as pa
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import BootstrapError, ConfigError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.kafka import DefaultKafkaClientSupplier
-from pykstreams.runtime.kafka_snapshot import read_partition
+from pykstreams.runtime.clients.snapshot import read_partition
+from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.restore import changelog_columns
 from pykstreams.spark.sources import KafkaTopic
 from pykstreams.spark.state_rows import StoreView

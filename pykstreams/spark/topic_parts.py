@@ -18,9 +18,9 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError, MissingSourceTopicError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.kafka import DefaultKafkaClientSupplier
-from pykstreams.runtime.kafka_admin import ClusterAdmin
-from pykstreams.runtime.kafka_snapshot import read_partition
+from pykstreams.runtime.clients.admin import ClusterAdmin
+from pykstreams.runtime.clients.snapshot import read_partition
+from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.spark.sources import KafkaTopic
 
 COLUMNS: Final = pa.schema(

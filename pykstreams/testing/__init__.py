@@ -1,6 +1,6 @@
 """Drivers, fakes and clusters for testing topologies; never imported by the package itself."""
 
-from pykstreams.runtime.mock_cluster import PARTITION_LIMIT_BYTES, PARTITIONS, EmbeddedCluster
+from pykstreams.runtime.clients.mock_cluster import PARTITION_LIMIT_BYTES, PARTITIONS, EmbeddedCluster
 from pykstreams.testing.clock import MockClock
 from pykstreams.testing.driver import TopologyTestDriver
 from pykstreams.testing.input_topic import TestInputTopic

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from pykstreams.runtime.mock_cluster import EmbeddedCluster
+    from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
     from pykstreams.testing.driver import TopologyTestDriver
 
 
 @pytest.fixture
 def embedded_cluster() -> Iterator[EmbeddedCluster]:
     """A fresh in-process cluster for one test; topics appear on first use, with four partitions."""
-    from pykstreams.runtime.mock_cluster import EmbeddedCluster
+    from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 
     with EmbeddedCluster() as cluster:
         yield cluster

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from pykstreams.core.hashing import murmur2, murmur3_128, partition_for_key
-from pykstreams.runtime import kafka
+from pykstreams.runtime.clients import partitioner
 
 ROWS = json.loads(Path(__file__).with_name("hashes.json").read_text())["hashes"]
 
@@ -28,4 +28,4 @@ def test_murmur3_is_that_of_kafka_streams_for_every_length_up_to_39() -> None:
 def test_the_hash_of_the_client_library_chooses_the_same_partitions() -> None:
     rows = [bytes.fromhex(row["hex"]) for row in ROWS]
 
-    assert [partition_for_key(data, 7) for data in rows] == [kafka.partition_for_key(data, 7) for data in rows]
+    assert [partition_for_key(data, 7) for data in rows] == [partitioner.partition_for_key(data, 7) for data in rows]

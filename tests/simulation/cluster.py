@@ -21,8 +21,8 @@ from pykstreams import BuiltInDslStoreSuppliers, StreamsConfig
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.clients.admin import TopicSpec
 from pykstreams.runtime.collector import RecordCollector
-from pykstreams.runtime.kafka_admin import TopicSpec
 from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.runtime.task import Task
 from pykstreams.runtime.topic_admin import TopicAdmin

@@ -23,10 +23,12 @@ from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.bootstrap import TaskBase
+from pykstreams.runtime.clients.messages import Fetched
+from pykstreams.runtime.clients.producer import Failures
+from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.commit import AtLeastOnce, CommitSteps, ExactlyOnce
 from pykstreams.runtime.generation import Generation
-from pykstreams.runtime.kafka import Failures, Fetched, RestoreBatch
 from pykstreams.runtime.membership import Assignment, Lost, Offsets
 from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.runtime.restore import Restorer, StateRestoreListener

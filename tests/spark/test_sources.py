@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
 
-from pykstreams.runtime.mock_cluster import PARTITIONS, EmbeddedCluster
+from pykstreams.runtime.clients.mock_cluster import PARTITIONS, EmbeddedCluster
 from pykstreams.spark import KafkaTopic, SparkRead, StoreBootstrap, bootstrap, register
 
 SCRIPT = """

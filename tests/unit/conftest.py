@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pykstreams.runtime.mock_cluster import EmbeddedCluster
+from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from tests.kafka.quick_cluster import quick_cluster
 
 

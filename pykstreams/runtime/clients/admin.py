@@ -25,14 +25,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-expor
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.kafka import (
-    KafkaClientSupplier,
-    at_positions,
-    cluster_error,
-    is_passing,
-    kafka_error,
-    without_positions,
-)
+from pykstreams.runtime.clients.errors import cluster_error, is_passing, kafka_error
+from pykstreams.runtime.clients.positions import at_positions, without_positions
+from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig

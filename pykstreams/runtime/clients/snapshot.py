@@ -11,7 +11,8 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import ClusterError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.kafka import KafkaClientSupplier, cluster_error
+from pykstreams.runtime.clients.errors import cluster_error
+from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pykstreams.core.clock import Clock
+from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.collector import ANY_PARTITION
-from pykstreams.runtime.kafka import partition_for_key
 from pykstreams.spark.backfills.records import SENT
 
 _BATCH_ROWS: Final = 10_000

@@ -21,8 +21,8 @@ from pykstreams.core.config_keys import INTERNAL_KEYS
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.collector import RecordCollector
-from pykstreams.runtime.kafka import partition_for_key
 from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.runtime.task import Task
 from pykstreams.spark.backfills.global_stores import opened_global_stores

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.kafka import Fetched, RestoreBatch
+from pykstreams.runtime.clients.messages import Fetched
+from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.membership import Assignment, Lost, Offsets
 
 

@@ -14,9 +14,9 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import Record
+from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.global_state import GlobalState
 from pykstreams.runtime.global_thread import GlobalThread
-from pykstreams.runtime.kafka import RestoreBatch
 from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.runtime.restore import StateRestoreListener
 from pykstreams.state import Stores

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, Producer
 
 from pykstreams import Consumed, KafkaStreams, Produced, Serdes, StreamsBuilder
 from pykstreams.core.clock import SystemClock
-from pykstreams.runtime.mock_cluster import EmbeddedCluster
+from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.streams import GroupMembershipOperation
 from tests.kafka.quick_cluster import SHORT_SESSION
 

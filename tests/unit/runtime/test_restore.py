@@ -9,7 +9,7 @@ import pytest
 
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime import restore
-from pykstreams.runtime.kafka import RestoreBatch
+from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.restore import Listeners, Restorer, StateRestoreListener
 from pykstreams.runtime.restore_progress import ProgressBar, ProgressLog
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeStore, Message

@@ -13,8 +13,8 @@ from pykstreams import Processor, Serdes, StreamsBuilder
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.handlers import StreamThreadExceptionResponse
 from pykstreams.core.record import Record
+from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.global_thread import GlobalThread
-from pykstreams.runtime.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.state import State
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
 from pykstreams.state import Stores

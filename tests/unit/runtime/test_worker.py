@@ -11,8 +11,9 @@ import pytest
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError, ProcessingError, TaskCorruptedError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.messages import Fetched
+from pykstreams.runtime.clients.positions import BEGINNING, END
 from pykstreams.runtime.commit import AtLeastOnce, Commits, CommitSteps
-from pykstreams.runtime.kafka import BEGINNING, END, Fetched
 from pykstreams.runtime.membership import Assignment, Lost, Offsets
 from pykstreams.runtime.start_offsets import StartOffsets
 from pykstreams.runtime.state_updater import Corrupted, Failed, Report, Restored

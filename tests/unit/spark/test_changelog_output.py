@@ -5,7 +5,7 @@ from __future__ import annotations
 from confluent_kafka import Consumer, TopicPartition
 
 from pykstreams import StreamsConfig
-from pykstreams.runtime.mock_cluster import EmbeddedCluster
+from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.spark.changelog import ChangelogOutput
 
 

@@ -18,7 +18,7 @@ import pytest
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import BootstrapError, ConfigError, LockError, UnknownStateStoreError
 from pykstreams.core.ids import TaskId
-from pykstreams.runtime.mock_cluster import EmbeddedCluster
+from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.spark import StoreBootstrap, bootstrap, export_state
 from pykstreams.spark.application import Application
 from pykstreams.spark.changelog import ChangelogOutput

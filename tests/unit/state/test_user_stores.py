@@ -14,7 +14,7 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.record import RecordMetadata
 from pykstreams.errors import ProcessorStateError
-from pykstreams.runtime.mock_cluster import EmbeddedCluster
+from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.streams import GroupMembershipOperation
 from pykstreams.state import (
     BatchingStateRestoreCallback,

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from pykstreams.core.errors import ClusterError
-from pykstreams.runtime.mock_cluster import PARTITION_LIMIT_BYTES, PARTITIONS, EmbeddedCluster
+from pykstreams.runtime.clients.mock_cluster import PARTITION_LIMIT_BYTES, PARTITIONS, EmbeddedCluster
 
 
 def consumer_of(cluster: EmbeddedCluster) -> Consumer:

@@ -14,18 +14,15 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.kafka import (
-    BEGINNING,
-    DataConsumer,
-    DefaultKafkaClientSupplier,
-    Fetched,
-    GroupConsumer,
-    RestoreConsumer,
-    _by_partition,
-    cluster_error,
-)
-from pykstreams.runtime.kafka_admin import ClusterAdmin
-from pykstreams.runtime.mock_cluster import EmbeddedCluster
+from pykstreams.runtime.clients.admin import ClusterAdmin
+from pykstreams.runtime.clients.data_consumer import DataConsumer
+from pykstreams.runtime.clients.errors import cluster_error
+from pykstreams.runtime.clients.group_consumer import GroupConsumer
+from pykstreams.runtime.clients.messages import Fetched, by_partition
+from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
+from pykstreams.runtime.clients.positions import BEGINNING
+from pykstreams.runtime.clients.restore_consumer import RestoreConsumer
+from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 
 SUPPLIER = DefaultKafkaClientSupplier()
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -65,10 +62,10 @@ def read(reader: DataConsumer, count: int) -> dict[tuple[str, int], list[int | N
 
 
 def test_a_batch_of_events_only_has_no_records() -> None:
-    assert _by_partition([]) == {}
+    assert by_partition([]) == {}
 
 
-def test_records_come_by_partition_and_in_order(reader: DataConsumer) -> None:
+def test_records_comeby_partition_and_in_order(reader: DataConsumer) -> None:
     reader.assign({P0: BEGINNING, P1: 1})
 
     assert read(reader, 7) == {P0: [0, 1, 2, 3, 4], P1: [1, 2]}

@@ -1,0 +1,110 @@
+"""The consumer that reads the inputs of a worker's tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import TopicPartition as KafkaTopicPartition
+
+from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.clients.messages import Fetched, by_partition, message_error, without_events
+from pykstreams.runtime.clients.positions import at_positions, place_of, without_positions
+from pykstreams.runtime.clients.supplier import LIBRDKAFKA_LOG, KafkaClientSupplier
+
+if TYPE_CHECKING:
+    from pykstreams.core.config import StreamsConfig
+
+FETCH_SIZE = 1000
+"""Messages a fetch takes at once; larger batches were slower, ten times larger ones by half."""
+
+
+class DataConsumer:
+    """Reads input partitions that it is given one by one; knows no group."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self._closed = False
+        self._positions: dict[tuple[str, int], int] = {}
+
+    @classmethod
+    def open(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str) -> DataConsumer:
+        """Makes the consumer; where a partition starts is decided outside, per source."""
+        application_id = config.application_id
+        return cls(
+            supplier.get_consumer(
+                {
+                    **config.get_main_consumer_configs(application_id, client_id, 1),
+                    "auto.offset.reset": "error",
+                    "enable.partition.eof": True,
+                    "logger": LIBRDKAFKA_LOG,
+                }
+            )
+        )
+
+    def assign(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Adds partitions, each from an offset, ``BEGINNING`` or ``END``."""
+        if positions:
+            self._consumer.incremental_assign(at_positions(positions))
+
+    def unassign(self, partitions: Collection[TopicPartition]) -> None:
+        """Stops reading partitions; what was prefetched of them is gone."""
+        for place in partitions:
+            self._positions.pop(place, None)
+        if partitions:
+            self._consumer.incremental_unassign(without_positions(partitions))
+
+    def fetch(self, timeout: float) -> Fetched:
+        """Waits up to ``timeout`` seconds for the first message, and takes at once whatever else is there."""
+        first = self._consumer.poll(timeout)
+        if first is None:
+            return Fetched()
+        batch = [first, *self._consumer.consume(FETCH_SIZE - 1, 0)]
+        fetched = Fetched()
+        if any(map(message_error, batch)):
+            batch = self._without_events(batch, fetched)
+            if not batch:
+                return fetched
+        fetched.runs = by_partition(batch)
+        for place, run in fetched.runs.items():
+            self._positions[place] = run[-1].offset() + 1  # type: ignore[operator]  # typed optional, set on data
+        return fetched
+
+    def lag(self, partition: TopicPartition) -> int | None:
+        """How many offsets the brokers have beyond what was fetched, ``None`` while that is not known."""
+        position = self._positions.get(partition)
+        if position is None:
+            return None
+        bare = KafkaTopicPartition(partition.topic, partition.partition)
+        end = self._consumer.get_watermark_offsets(bare, cached=True)[1]
+        return None if end < 0 else max(0, end - position)
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Goes on at an offset, ``BEGINNING`` or ``END``."""
+        # seek() itself is refused (_STATE) for a partition that lost its position: give it away and take it again
+        self.unassign([partition])
+        self.assign({partition: offset})
+
+    def pause(self, partitions: Collection[TopicPartition]) -> None:
+        """Holds partitions back; throws away what was prefetched, so it is dear."""
+        if partitions:
+            self._consumer.pause(without_positions(partitions))
+
+    def resume(self, partitions: Collection[TopicPartition]) -> None:
+        """Reads paused partitions again."""
+        if partitions:
+            self._consumer.resume(without_positions(partitions))
+
+    def close(self) -> None:
+        """Closes the consumer; a second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._consumer.close()
+
+    def _without_events(self, batch: list[Message], fetched: Fetched) -> list[Message]:
+        for message in batch:
+            error = message.error()
+            if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                self._positions[place_of(message)] = message.offset() or 0
+        return without_events(batch, fetched)

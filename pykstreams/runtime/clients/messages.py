@@ -1,0 +1,88 @@
+"""Batches of messages: sorted by partition, and freed of the events that come among them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from confluent_kafka import KafkaError, Message
+
+from pykstreams.core.errors import ClusterError, MissingSourceTopicError
+from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.clients.errors import PASSING
+from pykstreams.runtime.clients.positions import place_of
+
+log = logging.getLogger(__name__)
+
+message_error = Message.error
+_message_topic = Message.topic
+_message_partition = Message.partition
+
+
+@dataclass(slots=True)
+class Fetched:
+    """What one look at the broker gave."""
+
+    runs: dict[tuple[str, int], list[Message]] = field(default_factory=dict)
+    lost_position: list[TopicPartition] = field(default_factory=list)
+    """Partitions whose next offset does not exist (any more); they stand still until ``seek``."""
+
+
+def without_events(batch: list[Message], fetched: Fetched) -> list[Message]:
+    """Takes everything out that is no record, and notes it; raises what cannot be waited out."""
+    records: list[Message] = []
+    for message in batch:
+        error = message.error()
+        if error is None:
+            records.append(message)
+            continue
+        code = error.code()
+        if code == KafkaError._PARTITION_EOF:
+            continue  # whoever wants to know has looked already
+        if code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            fetched.lost_position.append(place_of(message))
+        elif code in (
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
+            KafkaError._UNKNOWN_TOPIC,
+            KafkaError._UNKNOWN_PARTITION,
+        ):
+            raise MissingSourceTopicError(
+                f"{place_of(message)} was read and is gone: {error.str()}; create the topic again, or take it "
+                "out of the topology"
+            )
+        elif code in PASSING or (error.retriable() and not error.fatal()):
+            log.warning("reading is held up: %s (%s); the client tries again by itself", error.str(), error.name())
+        else:
+            raise ClusterError(f"reading {place_of(message)} failed: {error.str()} ({error.name()})")
+    return records
+
+
+def by_partition(batch: Sequence[Message], only_topic: str | None = None) -> dict[tuple[str, int], list[Message]]:
+    """Sorts messages by partition; they come in long runs, so the comparing is left to C.
+
+    :param only_topic: the topic of all of them, where it is known, so that they need not be asked.
+    """
+    runs: dict[Any, list[Message]] = {}
+    if not batch:
+        return runs
+    topics: list[Any]
+    if only_topic is None:
+        topics = list(map(_message_topic, batch))  # typed optional, set on data
+    else:
+        topics = [only_topic] * len(batch)
+    partitions: list[Any] = list(map(_message_partition, batch))
+    if topics.count(topics[0]) == partitions.count(partitions[0]) == len(batch):  # a third faster when it is one run
+        return {(topics[0], partitions[0]): list(batch)}
+    start = 0
+    for place, run in groupby(zip(topics, partitions, strict=True)):
+        end = start + len(list(run))
+        known = runs.get(place)
+        if known is None:
+            runs[place] = list(batch[start:end])
+        else:
+            known.extend(batch[start:end])
+        start = end
+    return runs

@@ -1,0 +1,40 @@
+"""Partitions and offsets, as the clients want them and as they give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Message
+from confluent_kafka import TopicPartition as KafkaTopicPartition
+
+from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.membership import Offsets
+
+BEGINNING: int = OFFSET_BEGINNING
+END: int = OFFSET_END
+
+
+def place_of(message: Message) -> TopicPartition:
+    partition = message.partition()
+    return TopicPartition(message.topic() or "?", -1 if partition is None else partition)
+
+
+def with_metadata(offsets: Offsets) -> list[KafkaTopicPartition]:
+    return [
+        KafkaTopicPartition(place.topic, place.partition, offset, metadata)
+        for place, (offset, metadata) in offsets.items()
+    ]
+
+
+def at_positions(positions: Mapping[TopicPartition, int]) -> list[KafkaTopicPartition]:
+    """Partitions with offsets, as the client wants them."""
+    return [KafkaTopicPartition(place.topic, place.partition, offset) for place, offset in positions.items()]
+
+
+def without_positions(partitions: Iterable[TopicPartition]) -> list[KafkaTopicPartition]:
+    """Partitions, as the client wants them."""
+    return [KafkaTopicPartition(place.topic, place.partition) for place in partitions]
+
+
+def ours(partitions: Iterable[KafkaTopicPartition]) -> list[TopicPartition]:
+    return [TopicPartition(place.topic, place.partition) for place in partitions]

@@ -1,0 +1,57 @@
+"""Where clients come from: plain ones of ``confluent_kafka``, or those of the user."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, cast
+
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
+
+LIBRDKAFKA_LOG = logging.getLogger("pykstreams.librdkafka")
+"""Where the client library writes what it notices by itself."""
+
+
+class KafkaClientSupplier(ABC):
+    """Makes the clients; hand in your own to see or change what they are made of."""
+
+    @abstractmethod
+    def get_admin(self, config: Mapping[str, object]) -> AdminClient:
+        """Makes the administrative client."""
+
+    @abstractmethod
+    def get_producer(self, config: Mapping[str, object]) -> Producer:
+        """Makes a producer."""
+
+    @abstractmethod
+    def get_consumer(self, config: Mapping[str, object]) -> Consumer:
+        """Makes a consumer that reads input, or one that keeps the membership in the group."""
+
+    @abstractmethod
+    def get_restore_consumer(self, config: Mapping[str, object]) -> Consumer:
+        """Makes a consumer that reads changelogs."""
+
+    @abstractmethod
+    def get_global_consumer(self, config: Mapping[str, object]) -> Consumer:
+        """Makes a consumer that reads whole topics into global stores."""
+
+
+class DefaultKafkaClientSupplier(KafkaClientSupplier):
+    """Plain clients of confluent_kafka."""
+
+    def get_admin(self, config: Mapping[str, object]) -> AdminClient:
+        return AdminClient(cast("dict[str, Any]", dict(config)))
+
+    def get_producer(self, config: Mapping[str, object]) -> Producer:
+        return Producer(dict(config))
+
+    def get_consumer(self, config: Mapping[str, object]) -> Consumer:
+        return Consumer(dict(config))
+
+    def get_restore_consumer(self, config: Mapping[str, object]) -> Consumer:
+        return Consumer(dict(config))
+
+    def get_global_consumer(self, config: Mapping[str, object]) -> Consumer:
+        return Consumer(dict(config))
