@@ -6,6 +6,7 @@ The tree is Kafka Streams' with ``Exception`` read as ``Error``; the classes mar
     ├── BootstrapError*                      state that was made in bulk is damaged, or does not fit
     ├── ConfigError*                         a setting is wrong: fix the settings
     ├── ClusterError*                        the cluster cannot be reached or refuses a request
+    │   ├── ClusterUnavailableError*         it does not answer at the moment; the same request may succeed later
     │   └── DeliveryError*                   the brokers did not take a record
     ├── ProcessingError*                     user code raised: node, topic, partition and offset are attributes
     ├── ProcessorStateError                  a store could not be read or written
@@ -69,6 +70,10 @@ class ConfigError(StreamsError):
 
 class ClusterError(StreamsError):
     """The cluster cannot be reached, or refuses what the application needs."""
+
+
+class ClusterUnavailableError(ClusterError):
+    """The cluster does not answer at the moment; the same request may succeed later."""
 
 
 class DeliveryError(ClusterError):

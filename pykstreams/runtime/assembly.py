@@ -35,6 +35,7 @@ from pykstreams.runtime.global_thread import GlobalThread
 from pykstreams.runtime.membership import Offsets
 from pykstreams.runtime.membership.group_view import TaskTopicGroup
 from pykstreams.runtime.membership.task_topics import TaskTopicMembership
+from pykstreams.runtime.outage import Outage
 from pykstreams.runtime.output import WorkerOutput
 from pykstreams.runtime.partition_counts import PartitionCounts
 from pykstreams.runtime.purge import RepartitionPurge
@@ -56,6 +57,12 @@ from pykstreams.state.directory import StateDirectory
 from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
 
 log = logging.getLogger(__name__)
+
+_BROKER_SESSION_TIMEOUT_MS = 45_000
+"""What librdkafka, and brokers for the newer protocols, take where nothing is set."""
+
+_WHILE_COMMITTING_S = 3.0
+"""How long a commit waits for the ends of changelogs, without which state just keeps its old offsets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +211,7 @@ def build_worker(
             f"{name}-producer",
             transactional_id=f"{config.application_id}-{app.process_id}-{number}" if config.exactly_once else None,
         ),
-        make_steps=lambda deliveries: _steps(app, deliveries, membership, purge),
+        make_steps=lambda deliveries: _steps(app, name, deliveries, membership, purge),
         changelogs=ChangelogWatch() if app.embedded else None,
     )
     updater = StateUpdater(
@@ -257,6 +264,7 @@ def build_worker(
         WorkerParts(membership, reader, updater, output, tasks, purge, start_offsets, app.topics.prepare, woken, swaps),
         subtopologies=list(parts),
         config=config,
+        session_timeout_ms=_session_timeout_ms(config),
         clock=clock,
         on_running=on_running,
     )
@@ -283,7 +291,7 @@ def _swaps(
             f"{name}-swap-producer",
             transactional_id=f"{config.application_id}-{app.process_id}-{number}-swap",
         ),
-        lambda producer: _uncounted(app, producer.raw, counts.of),
+        lambda producer: _uncounted(app, producer, counts.of),
     )
 
     def make_task(
@@ -359,13 +367,17 @@ def _purge(app: Application) -> RepartitionPurge | None:
 
 
 def _steps(
-    app: Application, deliveries: Deliveries, membership: TaskTopicMembership, purge: RepartitionPurge | None
+    app: Application,
+    name: str,
+    deliveries: Deliveries,
+    membership: TaskTopicMembership,
+    purge: RepartitionPurge | None,
 ) -> CommitSteps:
     def ignore(offsets: Offsets) -> None:
         """Without repartition topics nobody wants to know."""
 
     def end_offsets(partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
-        return app.admin.end_offsets(partitions)
+        return app.admin.end_offsets(partitions, timeout_s=_WHILE_COMMITTING_S)
 
     return CommitSteps(
         deliveries=deliveries,
@@ -373,7 +385,7 @@ def _steps(
         end_offsets=end_offsets,
         on_committed=ignore if purge is None else purge.committed,
         clock=app.clock,
-        task_timeout_ms=app.config.task_timeout_ms,
+        outage=Outage(f"commits of {name}", app.clock, app.config.task_timeout_ms / 1000),
         recommit_interval_ms=app.recommit_interval_ms,
     )
 
@@ -395,6 +407,11 @@ def _changelog_consumer(app: Application, client_id: str) -> RestoreConsumer:
 def _with_progress(clock: Clock, listener: StateRestoreListener | None) -> StateRestoreListener:
     shown = restore_progress(clock)
     return shown if listener is None else Listeners((shown, listener))
+
+
+def _session_timeout_ms(config: StreamsConfig) -> int:
+    settings = config.get_main_consumer_configs(config.application_id, "", 1)
+    return int(str(settings.get("session.timeout.ms", _BROKER_SESSION_TIMEOUT_MS)))
 
 
 def _reset_policy(config: StreamsConfig) -> str:

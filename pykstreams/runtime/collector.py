@@ -11,7 +11,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import DeliveryError, StreamsError, TaskCorruptedError, TaskMigratedError
+from pykstreams.core.errors import (
+    ClusterUnavailableError,
+    DeliveryError,
+    StreamsError,
+    TaskCorruptedError,
+    TaskMigratedError,
+)
 from pykstreams.core.handlers import (
     ErrorHandlerContext,
     ErrorHandlerResult,
@@ -24,6 +30,7 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import ProducerRecord
 from pykstreams.core.types import Headers
 from pykstreams.runtime.changelog_watch import ChangelogWatch
+from pykstreams.runtime.clients.errors import Meaning, meaning_of
 from pykstreams.runtime.held_changelogs import MOST_HELD, HeldChangelogs
 from pykstreams.state.store import ChangelogWriter
 
@@ -33,29 +40,14 @@ ANY_PARTITION = -1
 """Leaves the choice of the partition to the producer."""
 
 _WAIT_FOR_ROOM_S = 0.1
-_FATAL = frozenset(
-    (
-        "_AUTHENTICATION",
-        "CLUSTER_AUTHORIZATION_FAILED",
-        "SASL_AUTHENTICATION_FAILED",
-        "SECURITY_DISABLED",
-        "TOPIC_AUTHORIZATION_FAILED",
-        "TOPIC_EXCEPTION",
-        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
-        "UNKNOWN",
-    )
-)
-"""Errors about which no handler is asked (``RecordCollectorImpl.isFatalException``, 4.3.1)."""
-_FENCED = frozenset(
-    (
-        "_FENCED",
-        "PRODUCER_FENCED",
-        "INVALID_PRODUCER_EPOCH",
-        "INVALID_PRODUCER_ID_MAPPING",
-        "OUT_OF_ORDER_SEQUENCE_NUMBER",
-    )
-)
-_TIMED_OUT = frozenset(("_MSG_TIMED_OUT", "_TIMED_OUT", "REQUEST_TIMED_OUT"))
+_WAITS_FOR_ROOM = 100
+_FLUSH_S = 5.0
+"""How long one flush waits for deliveries; a worker serves nobody meanwhile."""
+_PRODUCER_IS_LOST = {
+    Meaning.FENCED: "another producer has taken its place",
+    Meaning.BROKEN: "this producer, or its transaction, cannot go on",
+}
+"""Errors that are nobody's record's fault: all that was sent since the last commit is sent again by a new producer."""
 _PURGED = frozenset(("_PURGE_QUEUE", "_PURGE_INFLIGHT"))
 
 
@@ -79,12 +71,12 @@ class Producer(Protocol):
         """Queues a record; ``BufferError`` when there is no room."""
         ...
 
-    def poll(self, timeout: float) -> int:
+    def poll(self, timeout_s: float, /) -> object:
         """Runs the callbacks of records that were delivered or not."""
         ...
 
-    def flush(self) -> int:
-        """Waits until every record was delivered or not."""
+    def flush(self, timeout_s: float, /) -> int:
+        """Waits until every record was delivered or not; gives the number of those of which that is not known yet."""
         ...
 
 
@@ -130,6 +122,8 @@ class RecordCollector:
         self.partition_count = partition_count
         self._writers: dict[tuple[str | None, int], dict[TaskId, str]] = {}
         self._error: StreamsError | None = None
+        self.broken = False
+        """Whether the producer can take nothing any more, so that another must be made."""
 
     def register(self, task_id: TaskId, node: str, topic: str | None, partition: int = ANY_PARTITION) -> None:
         """Says which node of which task writes to a topic (``None``: to topics chosen per record)."""
@@ -207,9 +201,12 @@ class RecordCollector:
         timestamp: int | None,
         headers: Headers,
     ) -> None:
-        """Queues a record; while the queue is full, waits for deliveries. Raises an error that is kept."""
+        """Queues a record; while the queue is full, waits for deliveries. Raises an error that is kept.
+
+        ``ClusterUnavailableError`` when the brokers take nothing for a while: the tasks go back to their last commit.
+        """
         time = {} if timestamp is None else {"timestamp": timestamp or self.time_zero()}
-        while True:
+        for _ in range(_WAITS_FOR_ROOM):
             try:
                 self._producer.produce(topic, value, key, partition, headers=list(headers) if headers else None, **time)
             except BufferError:
@@ -217,6 +214,10 @@ class RecordCollector:
                 self.check()
             else:
                 return
+        raise ClusterUnavailableError(
+            f"the producer's queue is full, and the brokers took nothing of it for "
+            f"{_WAITS_FOR_ROOM * _WAIT_FOR_ROOM_S:g} s; the record for {topic} is processed again"
+        )
 
     def refused(self, error: Exception, record: ProducerRecord) -> None:
         """Takes an exception of ``produce`` itself, such as a message that is too large.
@@ -249,17 +250,26 @@ class RecordCollector:
             self._let_go(self._held)
 
     def flush(self) -> None:
-        """Waits until every record was taken, or given up; raises the error that is kept."""
+        """Waits until every record was taken, or given up; raises the error that is kept.
+
+        ``ClusterUnavailableError`` when the brokers take nothing for a while: nothing is lost, call it again.
+        """
         if self._held:
             self._let_go(self._held)
-        self._producer.flush()
-        self.check()
+        self._deliver()
 
     def _let_go(self, held: HeldChangelogs) -> None:
-        self._producer.flush()
-        self.check()
+        self._deliver()
         for record in held.take():
             self.produce_when_there_is_room(*record)
+
+    def _deliver(self) -> None:
+        left = self._producer.flush(_FLUSH_S)
+        self.check()
+        if left:
+            raise ClusterUnavailableError(
+                f"{left} records were not delivered within {_FLUSH_S:g} s; the leaders of their topics do not take them"
+            )
 
     def check(self) -> None:
         """Raises the error that is kept."""
@@ -271,7 +281,8 @@ class RecordCollector:
         self._error = None
 
     def _failed(self, error: Any, record: ProducerRecord) -> None:
-        name = str(error.name())
+        name, meaning = str(error.name()), meaning_of(error)
+        self.broken |= meaning in _PRODUCER_IS_LOST
         if self._error is not None or name in _PURGED:
             return
         writers = self._writers_of(record)
@@ -279,13 +290,13 @@ class RecordCollector:
         failure = DeliveryError(
             f"record to {record.topic} from {node} was not delivered: {error.str()} ({name})",
             name=name,
-            retriable=bool(error.retriable()) or name in _TIMED_OUT,
+            retriable=meaning is Meaning.PASSING,
             fatal=bool(error.fatal()),
             task_id=task_id,
         )
-        if name in _FENCED:
-            self._keep(TaskMigratedError(f"{failure}; the task has moved to another worker", task_id=task_id), failure)
-        elif failure.fatal or name in _FATAL:
+        if meaning in _PRODUCER_IS_LOST:
+            self._keep(TaskMigratedError(f"{failure}; {_PRODUCER_IS_LOST[meaning]}", task_id=task_id), failure)
+        elif meaning is Meaning.REFUSED:
             self._keep(failure, None)
         else:
             self._ask(failure, record, node, writers)

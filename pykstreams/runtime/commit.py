@@ -15,14 +15,20 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pykstreams.core.clock import Clock
-from pykstreams.core.errors import ClusterError
+from pykstreams.core.errors import ClusterError, ClusterUnavailableError
 from pykstreams.core.ids import TopicPartition
+from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.membership import Membership, Offsets
+from pykstreams.runtime.outage import Outage
 
 log = logging.getLogger(__name__)
 
 RECOMMIT_INTERVAL_MS = 3_600_000
 """How often offsets of idle partitions are committed again: brokers forget those of topics without subscription."""
+
+
+_START_S = 5.0
+"""How long the start of transactions waits for its coordinator at a time; nobody is served meanwhile."""
 
 
 class CommittableTask(Protocol):
@@ -39,6 +45,11 @@ class CommittableTask(Protocol):
 class Deliveries(Protocol):
     """What a commit needs of the collector."""
 
+    @property
+    def broken(self) -> bool:
+        """Whether the producer can take nothing any more."""
+        ...
+
     def flush(self) -> None: ...
 
     def clear(self) -> None: ...
@@ -47,7 +58,7 @@ class Deliveries(Protocol):
 class Transactions(Protocol):
     """What exactly-once needs of the producer."""
 
-    def start_transactions(self) -> None: ...
+    def start_transactions(self, timeout_s: float) -> None: ...
 
     def begin(self) -> None: ...
 
@@ -68,6 +79,10 @@ class Commitable:
 
 class Commits(Protocol):
     """A way to commit; one object per worker and producer."""
+
+    def prepare(self) -> None:
+        """Call it before tasks are opened; ``ClusterUnavailableError``: the cluster does not answer, call it again."""
+        ...
 
     def before_processing(self) -> None:
         """Call it before anything is processed."""
@@ -97,7 +112,7 @@ class CommitSteps:
         end_offsets: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]],
         on_committed: Callable[[Offsets], None],
         clock: Clock,
-        task_timeout_ms: int,
+        outage: Outage,
         recommit_interval_ms: int = RECOMMIT_INTERVAL_MS,
     ) -> None:
         self.deliveries = deliveries
@@ -105,16 +120,21 @@ class CommitSteps:
         self._end_offsets = end_offsets
         self._on_committed = on_committed
         self._clock = clock
-        self._task_timeout_s = task_timeout_ms / 1000
+        self._outage = outage
+        self._ends_unknown = RepeatedWarnings(log, clock)
         self._recommit_interval_s = recommit_interval_ms / 1000
         self._recommit_at = clock.monotonic() + self._recommit_interval_s
-        self._waiting_since: float | None = None
 
-    def prepare(self, tasks: Collection[Commitable]) -> dict[TopicPartition, tuple[int, str]]:
+    def prepare(self, tasks: Collection[Commitable]) -> dict[TopicPartition, tuple[int, str]] | None:
+        """Flush caches, wait for deliveries, and return the offsets; ``None`` when not all was delivered: try later."""
         offsets: dict[TopicPartition, tuple[int, str]] = {}
         for one in tasks:
             offsets.update(one.task.prepare_commit())
-        self.deliveries.flush()
+        try:
+            self.deliveries.flush()
+        except ClusterUnavailableError as error:
+            self._outage.failed(error)
+            return None
         return offsets
 
     def unmoved(self, tasks: Collection[Commitable]) -> dict[TopicPartition, tuple[int, str]]:
@@ -125,7 +145,7 @@ class CommitSteps:
 
     def committed(self, tasks: Collection[Commitable], offsets: Offsets) -> None:
         """Makes state durable once the offsets are."""
-        self._waiting_since = None
+        self._outage.over()
         self._on_committed(offsets)
         ends = self._ends({place for one in tasks for place in one.changelogs - one.inputs})
         for one in tasks:
@@ -138,23 +158,18 @@ class CommitSteps:
     def recommitted(self) -> None:
         self._recommit_at = self._clock.monotonic() + self._recommit_interval_s
 
-    def late(self) -> None:
-        """Counts how long commits have been refused; ``ClusterError`` after ``task.timeout.ms``."""
-        now = self._clock.monotonic()
-        if self._waiting_since is None:
-            self._waiting_since = now
-        elif now - self._waiting_since > self._task_timeout_s:
-            raise ClusterError(
-                f"no commit succeeded for {self._task_timeout_s:g} s (task.timeout.ms), although it was tried again "
-                "and again; look at the log of the group's coordinator on the broker"
-            )
+    def refused(self) -> None:
+        """Count how long commits have been refused; ``ClusterError`` after ``task.timeout.ms``."""
+        self._outage.failed("the group's coordinator does not take the offsets")
 
     def _ends(self, changelogs: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
         try:
             return self._end_offsets(changelogs)
         except ClusterError as error:
             # state without a new offset is right, too: more of the changelog is read again after a restart
-            log.warning("the ends of changelogs are unknown, so state keeps its old offsets: %s", error)
+            self._ends_unknown.warn(
+                "ends", "the ends of changelogs are unknown, so state keeps its old offsets: %s", error
+            )
             return {}
 
 
@@ -163,6 +178,9 @@ class AtLeastOnce:
 
     def __init__(self, steps: CommitSteps) -> None:
         self._steps = steps
+
+    def prepare(self) -> None:
+        """Nothing needs to be prepared."""
 
     def before_processing(self) -> None:
         """Nothing needs to be begun."""
@@ -178,16 +196,20 @@ class AtLeastOnce:
         return done
 
     def abort(self) -> bool:
+        usable = not self._steps.deliveries.broken
         self._steps.deliveries.clear()
-        return True
+        return usable
 
     def _commit(self, tasks: Collection[Commitable], unmoved: Offsets) -> bool:
         due = [one for one in tasks if one.task.commit_needed]
         if not due and not unmoved:
             return True
-        offsets = {**unmoved, **self._steps.prepare(due)}
+        prepared = self._steps.prepare(due)
+        if prepared is None:
+            return False
+        offsets = {**unmoved, **prepared}
         if not self._steps.membership.commit(offsets):
-            self._steps.late()
+            self._steps.refused()
             return False
         self._steps.committed(due, offsets)
         return True
@@ -199,8 +221,13 @@ class ExactlyOnce:
     def __init__(self, steps: CommitSteps, producer: Transactions) -> None:
         self._steps = steps
         self._producer = producer
+        self._started = False
         self._open = False
-        producer.start_transactions()
+
+    def prepare(self) -> None:
+        if not self._started:
+            self._producer.start_transactions(_START_S)
+            self._started = True
 
     def before_processing(self) -> None:
         if not self._open:
@@ -213,12 +240,12 @@ class ExactlyOnce:
     def commit_all(self, tasks: Collection[Commitable]) -> bool:
         unmoved = self._steps.unmoved(tasks)
         done = self._commit(tasks, unmoved)
-        if unmoved:
+        if done and unmoved:
             self._steps.recommitted()
         return done
 
     def abort(self) -> bool:
-        usable = not self._open or self._producer.abort()
+        usable = not self._steps.deliveries.broken and (not self._open or self._producer.abort())
         self._open = False
         self._steps.deliveries.clear()
         return usable
@@ -228,7 +255,10 @@ class ExactlyOnce:
         if not due and not unmoved:
             return True
         self.before_processing()
-        offsets = {**unmoved, **self._steps.prepare(due)}
+        prepared = self._steps.prepare(due)
+        if prepared is None:
+            return False
+        offsets = {**unmoved, **prepared}
         self._producer.commit(offsets, self._steps.membership.transaction_metadata())
         self._open = False
         self._steps.committed(due, offsets)

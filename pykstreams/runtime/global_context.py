@@ -122,10 +122,10 @@ class NoProducer:
             headers,
         )
 
-    def poll(self, timeout: float) -> int:
+    def poll(self, timeout_s: float, /) -> int:
         """Nothing is ever under way."""
         return 0
 
-    def flush(self) -> int:
+    def flush(self, timeout_s: float, /) -> int:
         """Nothing is ever under way."""
         return 0

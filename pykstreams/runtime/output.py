@@ -5,6 +5,7 @@ The three live and die together: a producer that was fenced is of no use any mor
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from pykstreams.core.config import StreamsConfig
@@ -15,6 +16,10 @@ from pykstreams.runtime.clients.producer import WorkerProducer
 from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.commit import AtLeastOnce, Commits, CommitSteps, Deliveries, ExactlyOnce
 from pykstreams.runtime.partition_counts import PartitionCounts
+
+log = logging.getLogger(__name__)
+
+_LAST_FLUSH_S = 10.0
 
 
 class WorkerOutput:
@@ -41,13 +46,21 @@ class WorkerOutput:
         self._make_producer = make_producer
         self._make_steps = make_steps
         self._changelogs = changelogs
-        self.renew()
+        self._make()
+
+    def prepare(self) -> None:
+        """Gets ready for the first record; ``ClusterUnavailableError``: the cluster does not answer, call it again."""
+        self.commits.prepare()
 
     def renew(self) -> None:
         """Makes a new producer, collector and way to commit; tasks that were made before must go."""
+        self._producer.discard()
+        self._make()
+
+    def _make(self) -> None:
         self._producer = self._make_producer()
         self.collector = RecordCollector(
-            self._producer.raw,
+            self._producer,
             config=self._config,
             metrics=self._metrics,
             partition_count=self._partition_counts.of,
@@ -66,5 +79,7 @@ class WorkerOutput:
         self.collector.poll()
 
     def close(self) -> None:
-        """Waits for deliveries."""
-        self._producer.flush()
+        """Waits for deliveries, but not for ever: what is not delivered was not committed, and is processed again."""
+        if left := self._producer.flush(_LAST_FLUSH_S):
+            log.warning("%d records were not delivered within %g s; they are processed again", left, _LAST_FLUSH_S)
+        self._producer.discard()

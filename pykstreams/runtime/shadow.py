@@ -333,10 +333,10 @@ class Nowhere:
     def produce(self, *_: object, **__: object) -> None:
         """Takes a record, and forgets it."""
 
-    def poll(self, timeout: float) -> int:
+    def poll(self, timeout_s: float, /) -> int:
         return 0
 
-    def flush(self) -> int:
+    def flush(self, timeout_s: float, /) -> int:
         return 0
 
 

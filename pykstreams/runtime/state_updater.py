@@ -17,8 +17,9 @@ from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias
 
 from pykstreams.core.clock import Clock
-from pykstreams.core.errors import LockError, StreamsError
+from pykstreams.core.errors import ClusterUnavailableError, LockError, StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.outage import Outage
 from pykstreams.runtime.restore import Restorer, Truncated
 from pykstreams.runtime.shadow import Shadow
 from pykstreams.state.directory import StateDirectory
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 
 _FETCH_S = 0.1
 _LOCK_RETRY_S = 0.1
+_CLUSTER_RETRY_S = 1.0
 _SHADOW_S = 0.02
 """How long a shadow that is where its task was waits for news of it."""
 
@@ -115,6 +117,7 @@ class StateUpdater:
         self._task_timeout_s = task_timeout_ms / 1000
         self._cleanup_delay_ms = cleanup_delay_ms
         self._cleanup_at = clock.monotonic() + cleanup_delay_ms / 1000
+        self._outage = Outage(f"requests of {name}", clock, task_timeout_ms / 1000)
         self._orders: SimpleQueue[_Open | _Close | Shadow | None] = SimpleQueue()
         self._reports: SimpleQueue[Report] = SimpleQueue()
         self._waiting: dict[TaskId, _Open] = {}
@@ -253,9 +256,18 @@ class StateUpdater:
         restorer = self._restorer
         assert restorer is not None  # set before the first order is carried out
         self._restoring[task.id] = (task, frozenset())
-        stores = task.open_stores()
+        try:
+            stores = task.open_stores()
+            truncated = restorer.add(task.id, stores, order.limits)
+        except ClusterUnavailableError as error:
+            self._outage.failed(error)
+            self._close(task, wipe=False, swapped=None)
+            self._waiting[task.id] = order
+            self._retry_at = self._clock.monotonic() + _CLUSTER_RETRY_S
+            return
+        self._outage.over()
         self._restoring[task.id] = (task, frozenset(stores))
-        if truncated := restorer.add(task.id, stores, order.limits):
+        if truncated:
             self._corrupted(restorer, truncated)
         else:
             self._hand_over(restorer)

@@ -17,6 +17,8 @@ from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.membership import Offsets
 from pykstreams.state.store import ChangelogWriter
 
+_START_S = 30.0
+
 
 class SwapOutput:
     """One for each worker.
@@ -40,7 +42,7 @@ class SwapOutput:
             producer = self._make_producer()
             collector = self._make_collector(producer)
             producer.failures.handler = collector.delivery_failed
-            producer.start_transactions()
+            producer.start_transactions(_START_S)
             self._made = producer, collector
         self._made[0].begin()
 

@@ -114,6 +114,8 @@ class Task:
         self._only: RecordQueue | None = None
         self._waiting: list[Any] = []
         self._consumed: dict[TopicPartition, int] = {}
+        self._ends: dict[TopicPartition, int] = {}
+        """Up to where there is nothing behind what was added but markers and aborted records."""
         self._known: dict[TopicPartition, int] = {}
         self._repeated: dict[TopicPartition, int] = {}
         """Where what may have been worked on before ends, by partition; those that were read beyond it are gone."""
@@ -222,6 +224,16 @@ class Task:
             self._waiting += messages
         else:
             self._group.add(self._queues[partition], messages)
+
+    def reached_end(self, partition: TopicPartition, end: int) -> None:
+        """Takes note that nothing lies between what was added and this offset but what is no record.
+
+        Transaction markers and aborted records are committed behind the last record that was processed
+        (``StreamTask.commitNeeded``, 4.3.1), so that a group which has read everything shows no lag.
+        """
+        known = max(self._ends.get(partition, 0), self._consumed.get(partition, end) + 1)
+        self._ends[partition] = end
+        self._commit_needed |= end > known
 
     def is_ready(self) -> bool:
         """Whether ``process`` would do anything: there is a record, and no other input must be waited for.
@@ -519,8 +531,10 @@ class Task:
             offset = self._waiting[0].offset() if self._waiting else None
         else:
             offset = queue.next_offset
-        if offset is None:
-            offset = self._consumed[partition] + 1 if partition in self._consumed else self._known.get(partition)
+        if offset is None and partition in self._consumed:
+            offset = max(self._consumed[partition] + 1, self._ends.get(partition, 0))
+        elif offset is None:
+            offset = self._known.get(partition)
         if offset is None:
             return None
         return offset, encode(queue.partition_time, self._state.metadata.values())

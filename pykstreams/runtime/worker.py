@@ -16,12 +16,14 @@ from typing import Protocol
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import ClusterError, TaskCorruptedError, TaskMigratedError
+from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskCorruptedError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.commit import Commits
 from pykstreams.runtime.generation import Generation
 from pykstreams.runtime.membership import Lost, Membership, Offsets
+from pykstreams.runtime.outage import Outage
 from pykstreams.runtime.purge import RepartitionPurge
 from pykstreams.runtime.start_offsets import StartOffsets
 from pykstreams.runtime.swaps import Swaps
@@ -36,6 +38,9 @@ BATCH = 1000
 
 PAUSE_FACTOR = 10
 """A partition is paused when it has so many times ``buffered.records.per.partition`` waiting: pausing is dear."""
+
+LOOK_EVERY = 200
+"""Records after which the clock is looked at: a worker that was stopped meanwhile may have lost its tasks."""
 
 _TOO_SLOW_S = 0.5
 _QUICK_S = 0.1
@@ -74,6 +79,10 @@ class Output(Protocol):
     @property
     def commits(self) -> Commits: ...
 
+    def prepare(self) -> None:
+        """Gets ready for the first record; ``ClusterUnavailableError``: the cluster does not answer, call it again."""
+        ...
+
     def poll(self) -> None:
         """Runs the callbacks of deliveries."""
         ...
@@ -106,7 +115,10 @@ class WorkerParts:
 
 
 class Worker:
-    """One worker; ``run`` is its thread, ``stop`` may be called from any."""
+    """One worker; ``run`` is its thread, ``stop`` may be called from any.
+
+    :param session_timeout_ms: how long the group keeps a member that is silent.
+    """
 
     def __init__(
         self,
@@ -115,6 +127,7 @@ class Worker:
         *,
         subtopologies: Collection[int],
         config: StreamsConfig,
+        session_timeout_ms: int,
         clock: Clock,
         on_running: Callable[[bool], None] = lambda _: None,
     ) -> None:
@@ -130,6 +143,11 @@ class Worker:
         self._check_topics_s = config.metadata_max_age_ms / 1000
         self._resume_at = config.buffered_records_per_partition
         self._pause_above = config.buffered_records_per_partition * PAUSE_FACTOR
+        self._silence_s = session_timeout_ms / 2000
+        self._in_touch_at = clock.monotonic()
+        self._in_doubt = False
+        self._outage = Outage(f"requests of {name}", clock, config.task_timeout_ms / 1000)
+        self._warnings = RepeatedWarnings(log, clock)
         self._stopping = threading.Event()
         self._leave = True
         self._assigned = False
@@ -197,6 +215,9 @@ class Worker:
         except TaskCorruptedError as error:
             log.warning("%s; they are taken up again from their last commit", error, exc_info=error.__cause__)
             self._start_over(error.corrupted_tasks)
+        except ClusterUnavailableError as error:
+            self._outage.failed(error)
+            self._start_over(None)
 
     def revoked(self, tasks: frozenset[TaskId]) -> None:
         """Commits and suspends tasks that are going to another worker; runs inside the rebalance."""
@@ -225,6 +246,8 @@ class Worker:
             self._assigned = True
             tasks.want(change.active)
             parts.membership.ack(change)
+        if not self._is_member() or not self._output_is_ready():
+            return
         tasks.poll()
         if parts.swaps is not None and self._assigned:
             parts.swaps.poll()
@@ -246,6 +269,33 @@ class Worker:
             parts.purge.poll()
         if self._clock.monotonic() >= self._check_topics_at:
             self._check_topics()
+
+    def _is_member(self) -> bool:
+        """Whether this worker still counts in the group, as far as it can know; false: not known, ask again.
+
+        A worker that was stopped for longer than its session (by SIGSTOP, by its machine) wakes up in the middle of its
+        work, and others may have its tasks: it asks before it does anything else. ``TaskMigratedError`` when they have.
+        """
+        if not self._in_touch():
+            self._in_doubt = not self._parts.membership.confirm()
+            self._in_touch_at = self._clock.monotonic()
+        return not self._in_doubt
+
+    def _in_touch(self) -> bool:
+        """Looks at the clock; false when so much time has gone by that the group may have put this worker out."""
+        now = self._clock.monotonic()
+        if now - self._in_touch_at > self._silence_s:
+            self._in_doubt = True
+        self._in_touch_at = now
+        return not self._in_doubt
+
+    def _output_is_ready(self) -> bool:
+        try:
+            self._parts.output.prepare()
+        except ClusterUnavailableError as error:
+            self._outage.failed(error)
+            return False
+        return True
 
     def _fetch(self) -> Fetched:
         """Reads on; waits for records while there is nothing else to do, and not past a result that is awaited."""
@@ -269,6 +319,8 @@ class Worker:
     def _tell(self) -> None:
         running = self._assigned and self._tasks.all_running
         if running != self._was_running:
+            if running:
+                self._outage.over()
             self._was_running = running
             self._on_running(running)
 
@@ -285,6 +337,11 @@ class Worker:
         if full:
             self._paused.update(full)
             self._parts.reader.pause(full)
+        for partition, end in fetched.ends.items():
+            if (one := self._tasks.by_partition.get(partition)) is not None:
+                one.task.reached_end(partition, end)
+        for what, reason in fetched.held_up.items():
+            self._warnings.warn(what, "reading %s is held up: %s; the client tries again by itself", what, reason)
         for partition in fetched.lost_position:
             if partition in self._tasks.by_partition:
                 start = self._parts.start_offsets.start(
@@ -296,7 +353,10 @@ class Worker:
         """Gives each task its turn; turns get shorter when records are slow, so that polling is not forgotten."""
         for one in self._tasks.running.values():
             began = self._clock.monotonic()
-            one.task.process(self._batch)
+            left = self._batch
+            while left > 0 and self._in_touch():
+                wanted = min(left, LOOK_EVERY)
+                left = left - wanted if one.task.process(wanted) == wanted else 0
             took = self._clock.monotonic() - began
             if took > _TOO_SLOW_S:
                 self._batch = max(1, self._batch // 2)
@@ -328,7 +388,7 @@ class Worker:
         return not late
 
     def _commit(self) -> None:
-        if self._parts.output.commits.commit_all(self._tasks.running.values()):
+        if self._is_member() and self._parts.output.commits.commit_all(self._tasks.running.values()):
             self._commit_at = self._clock.monotonic() + self._commit_s
             if self._parts.swaps is not None and (held := self._parts.swaps.after_commit()) is not None:
                 self._forget([held])
@@ -375,7 +435,11 @@ class Worker:
         """Gives up what was not committed; the tasks that are still wanted begin again at their last commit."""
         if not self._parts.output.commits.abort():
             self._parts.output.renew()
-        self._drop(tasks if tasks is not None and not self._exactly_once else [*self._tasks.running])
+            # those that are being opened, too: all of them send through the producer that is gone
+            self._forget([*self._tasks.running.values()])
+            self._tasks.drop_all()
+        else:
+            self._drop(tasks if tasks is not None and not self._exactly_once else [*self._tasks.running])
 
     def _drop(self, tasks: Collection[TaskId]) -> None:
         self._forget([one for task_id, one in self._tasks.running.items() if task_id in tasks])
@@ -396,7 +460,7 @@ class Worker:
                     log.warning("the last commit did not succeed in time; some records will be processed again")
                     return
                 self._parts.membership.poll(_SOON_S)
-        except (TaskMigratedError, TaskCorruptedError) as error:
+        except (TaskMigratedError, TaskCorruptedError, ClusterUnavailableError) as error:
             log.warning("the last commit did not succeed, so some records will be processed again: %s", error)
             self._parts.output.commits.abort()
 

@@ -29,11 +29,11 @@ class CapturingProducer:
         chosen = None if partition == ANY_PARTITION else partition
         self._records.append(ProducedRecord(topic, chosen, key, value, timestamp, tuple(headers or ())))
 
-    def poll(self, timeout: float) -> int:
+    def poll(self, timeout_s: float, /) -> int:
         """Nothing is ever under way."""
         return 0
 
-    def flush(self) -> int:
+    def flush(self, timeout_s: float, /) -> int:
         """Nothing is ever under way."""
         return 0
 

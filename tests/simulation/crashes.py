@@ -136,7 +136,7 @@ class Outbox(CapturingProducer):
         self._cluster = cluster
         self._waiting: defaultdict[TopicPartition, deque[ProducedRecord]] = defaultdict(deque)
 
-    def flush(self) -> int:
+    def flush(self, timeout_s: float, /) -> int:
         self._sort()
         for place in list(self._waiting):
             self._send(place, len(self._waiting[place]))

@@ -30,6 +30,7 @@ from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.commit import AtLeastOnce, CommitSteps, ExactlyOnce
 from pykstreams.runtime.generation import Generation
 from pykstreams.runtime.membership import Assignment, Lost, Offsets
+from pykstreams.runtime.outage import Outage
 from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.runtime.restore import Restorer, StateRestoreListener
 from pykstreams.runtime.shadow import Nowhere, Shadow, ShadowParts
@@ -131,7 +132,7 @@ class Producer:
         self._brokers = brokers
         self._worker = worker
 
-    def start_transactions(self) -> None:
+    def start_transactions(self, timeout_s: float) -> None:
         """The scheduler aborts what a dead worker has left open."""
 
     def begin(self) -> None:
@@ -156,7 +157,7 @@ class Producer:
             self._brokers.end(transaction, commit=False)
         return True
 
-    def flush(self) -> int:
+    def flush(self, timeout_s: float = 0, /) -> int:
         for record in self.raw.take():
             self._brokers.append(record, self.transaction)
         return 0
@@ -173,8 +174,8 @@ class _Queue(CapturingProducer):
         super().__init__()
         self._producer = producer
 
-    def flush(self) -> int:
-        return self._producer.flush()
+    def flush(self, timeout_s: float, /) -> int:
+        return self._producer.flush(timeout_s)
 
 
 class Reader:
@@ -277,6 +278,9 @@ class Member:
     def ack(self, change: Any) -> None:
         """It is believed."""
 
+    def confirm(self) -> bool:
+        return True
+
     def commit(self, offsets: Offsets) -> bool:
         if not self._worker.owns(offsets):
             raise TaskMigratedError("no member any more")
@@ -298,6 +302,9 @@ class Member:
 @dataclass
 class Output:
     commits: Any
+
+    def prepare(self) -> None:
+        self.commits.prepare()
 
     def poll(self) -> None:
         """Nothing is under way."""
@@ -337,7 +344,7 @@ class SimulatedWorker:
             end_offsets=brokers.end_offsets,
             on_committed=lambda offsets: None,
             clock=clock,
-            task_timeout_ms=300_000,
+            outage=Outage("commits of worker", clock, 300),
         )
         commits = ExactlyOnce(steps, self.producers[0]) if exactly_once else AtLeastOnce(steps)
         self.updater = Updater(
@@ -413,6 +420,7 @@ class SimulatedWorker:
             ),
             subtopologies=list(parts),
             config=config,
+            session_timeout_ms=6000,
             clock=clock,
         )
         self.updater.start()

@@ -23,7 +23,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-expor
 )
 
 from pykstreams.core.clock import Clock
-from pykstreams.core.errors import ClusterError
+from pykstreams.core.errors import ClusterError, ClusterUnavailableError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.errors import cluster_error, is_passing, kafka_error
 from pykstreams.runtime.clients.positions import at_positions, without_positions
@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 _RETRY_PAUSE_S = 1.0
 _PAUSE_S = 0.05
+_ONE_REQUEST_S = 5.0
+"""How long one question for offsets waits for an answer, before the client looks who leads the partition now."""
 _MEMBERS_S = 5.0
 _spec: Any = OffsetSpec  # without types
 
@@ -190,9 +192,14 @@ class ClusterAdmin:
             settings[resource.name] = {name: entry.value for name, entry in entries.items()}
         return settings
 
-    def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """The offset after the last record, transaction markers and open transactions included."""
-        return self._offsets(partitions, _spec.latest(), "end")
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The offset after the last record, transaction markers and open transactions included.
+
+        :param timeout_s: how long to wait, ``request.timeout.ms`` by default.
+        """
+        return self._offsets(partitions, _spec.latest(), "end", timeout_s)
 
     def beginning_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """The first offset that there still is."""
@@ -202,27 +209,45 @@ class ClusterAdmin:
         """The first offset at or after a time in ms since the epoch, -1 where there is none."""
         return self._offsets(partitions, _spec.for_timestamp(timestamp), "starting")
 
-    def _offsets(self, partitions: Collection[TopicPartition], spec: Any, what: str) -> dict[TopicPartition, int]:
+    def _offsets(
+        self, partitions: Collection[TopicPartition], spec: Any, what: str, timeout_s: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """Asks the leaders of the partitions, and again while some of them are moving.
+
+        The client keeps what it believes of leaders and their epochs until it is told to look again: without that a
+        request is refused for minutes after a leader has changed (FENCED_LEADER_EPOCH).
+        """
+        patience_s = self._timeout_s if timeout_s is None else timeout_s
         left, offsets = list(partitions), dict[TopicPartition, int]()
-        deadline = self._clock.monotonic() + self._timeout_s
+        deadline = self._clock.monotonic() + patience_s
         while left:
-            futures = self._admin.list_offsets(
-                dict.fromkeys(without_positions(left), spec), request_timeout=self._timeout_s
-            )
+            one_s = max(_PAUSE_S, min(_ONE_REQUEST_S, deadline - self._clock.monotonic()))
+            futures = self._admin.list_offsets(dict.fromkeys(without_positions(left), spec), request_timeout=one_s)
             left = []
             for asked, future in futures.items():
                 place = TopicPartition(asked.topic, asked.partition)
                 doing = f"asking for the {what} offset of {place}"
                 try:
-                    offsets[place] = future.result(self._timeout_s + _RETRY_PAUSE_S).offset
+                    offsets[place] = future.result(one_s + _RETRY_PAUSE_S).offset
                 except KafkaException as exception:
-                    # a partition that was made a moment ago may have no leader yet
                     if not is_passing(exception) or self._clock.monotonic() > deadline:
                         raise cluster_error(doing, exception) from exception
                     left.append(place)
+                except TimeoutError as error:
+                    if self._clock.monotonic() > deadline:
+                        raise ClusterUnavailableError(f"{doing} took longer than {patience_s:g} s") from error
+                    left.append(place)
             if left:
                 self._admin.poll(_PAUSE_S)
+                self._look_again()
         return offsets
+
+    def _look_again(self) -> None:
+        """Has the client ask who leads what."""
+        try:
+            self._admin.list_topics(timeout=_RETRY_PAUSE_S)
+        except KafkaException as exception:
+            log.debug("who leads the partitions was not found out yet: %s", kafka_error(exception).str())
 
     def group_members(self, group: str) -> list[tuple[str, list[TopicPartition]]] | None:
         """The client id of each member of a group, and its partitions; ``None`` while they are being shared out."""
@@ -252,4 +277,4 @@ class ClusterAdmin:
                 return None
             raise cluster_error(doing, exception) from exception
         except TimeoutError as error:
-            raise ClusterError(f"{doing} took longer than {self._timeout_s:g} s") from error
+            raise ClusterUnavailableError(f"{doing} took longer than {self._timeout_s:g} s") from error

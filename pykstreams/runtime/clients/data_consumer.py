@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.messages import Fetched, by_partition, message_error, without_events
-from pykstreams.runtime.clients.positions import at_positions, place_of, without_positions
+from pykstreams.runtime.clients.positions import at_positions, without_positions
 from pykstreams.runtime.clients.supplier import LIBRDKAFKA_LOG, KafkaClientSupplier
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ class DataConsumer:
         self._consumer = consumer
         self._closed = False
         self._positions: dict[tuple[str, int], int] = {}
+        self._ends: dict[tuple[str, int], int] = {}
+        """Where a partition ended when nothing more of it could be read; gone when something came."""
 
     @classmethod
     def open(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str) -> DataConsumer:
@@ -52,6 +54,7 @@ class DataConsumer:
         """Stops reading partitions; what was prefetched of them is gone."""
         for place in partitions:
             self._positions.pop(place, None)
+            self._ends.pop(place, None)
         if partitions:
             self._consumer.incremental_unassign(without_positions(partitions))
 
@@ -63,19 +66,28 @@ class DataConsumer:
         batch = [first, *self._consumer.consume(FETCH_SIZE - 1, 0)]
         fetched = Fetched()
         if any(map(message_error, batch)):
-            batch = self._without_events(batch, fetched)
-            if not batch:
-                return fetched
+            batch = without_events(batch, fetched)
         fetched.runs = by_partition(batch)
+        positions = self._positions
         for place, run in fetched.runs.items():
-            self._positions[place] = run[-1].offset() + 1  # type: ignore[operator]  # typed optional, set on data
+            positions[place] = run[-1].offset() + 1  # type: ignore[operator]  # typed optional, set on data
+            self._ends.pop(place, None)
+        for partition, end in fetched.ends.items():
+            # Behind the records of the same batch there may be markers and aborted records: no record tells of them.
+            # An end that is no further than the records are was overtaken by those that came after it.
+            if end >= positions.get(partition, end):
+                positions[partition] = self._ends[partition] = end
         return fetched
 
     def lag(self, partition: TopicPartition) -> int | None:
-        """How many offsets the brokers have beyond what was fetched, ``None`` while that is not known."""
+        """How many offsets the brokers have beyond what was fetched, ``None`` while that is not known.
+
+        None beyond the end that was reached, although the records of an open transaction may lie there: they cannot be
+        read, as Kafka Streams' lag does not count them (``KafkaConsumer.currentLag``, 4.3.1).
+        """
         position = self._positions.get(partition)
-        if position is None:
-            return None
+        if position is None or self._ends.get(partition) == position:
+            return None if position is None else 0
         bare = KafkaTopicPartition(partition.topic, partition.partition)
         end = self._consumer.get_watermark_offsets(bare, cached=True)[1]
         return None if end < 0 else max(0, end - position)
@@ -101,10 +113,3 @@ class DataConsumer:
         if not self._closed:
             self._closed = True
             self._consumer.close()
-
-    def _without_events(self, batch: list[Message], fetched: Fetched) -> list[Message]:
-        for message in batch:
-            error = message.error()
-            if error is not None and error.code() == KafkaError._PARTITION_EOF:
-                self._positions[place_of(message)] = message.offset() or 0
-        return without_events(batch, fetched)

@@ -1,47 +1,157 @@
-"""What errors of the clients mean: passing, fencing, or final, and how they are put into words."""
+"""What errors of the clients mean, in one place: what may pass, what fences, what breaks a client, what is final.
+
+An error is known by its name (``KafkaError.name()``), so that nobody needs the client library to ask.
+
+=============  ==================================================================  ===============================
+meaning        what it says                                                        what becomes of it
+=============  ==================================================================  ===============================
+``PASSING``    the cluster is busy, is moving, or does not answer                  try again, up to a time
+``FENCED``     somebody else has taken over, or the group has gone on without us   abort, give up tasks, join again
+``BROKEN``     this client, or its transaction, cannot go on                       abort, make the client anew
+``REFUSED``    the cluster will not have it, however often it is asked             the application ends
+``RECORD``     anything else: about a record, it is the record's own fault         its handler decides
+=============  ==================================================================  ===============================
+"""
 
 from __future__ import annotations
 
+from enum import Enum
+from typing import Protocol
+
 from confluent_kafka import KafkaError, KafkaException
 
-from pykstreams.core.errors import ClusterError
+from pykstreams.core.errors import ClusterError, ClusterUnavailableError, StreamsError, TaskMigratedError
 
+
+class Meaning(Enum):
+    """What an error of a client means for who made the call."""
+
+    PASSING = "passing"
+    FENCED = "fenced"
+    BROKEN = "broken"
+    REFUSED = "refused"
+    RECORD = "record"
+
+
+class ClientError(Protocol):
+    """What is needed of ``confluent_kafka.KafkaError``."""
+
+    def name(self) -> str: ...
+
+    def fatal(self) -> bool: ...
+
+    def retriable(self) -> bool: ...
+
+
+_PASSING = frozenset(
+    {
+        "REBALANCE_IN_PROGRESS",
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "COORDINATOR_NOT_AVAILABLE",
+        "NOT_COORDINATOR",
+        "NOT_LEADER_FOR_PARTITION",
+        "LEADER_NOT_AVAILABLE",
+        "BROKER_NOT_AVAILABLE",
+        "REPLICA_NOT_AVAILABLE",
+        "PREFERRED_LEADER_NOT_AVAILABLE",
+        "ELIGIBLE_LEADERS_NOT_AVAILABLE",
+        "NOT_ENOUGH_REPLICAS",
+        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+        "UNKNOWN_LEADER_EPOCH",  # the broker, or the client, does not know yet of a topic that was made anew
+        "FENCED_LEADER_EPOCH",  # the client has an old leader in mind; it asks again for its metadata
+        "OFFSET_NOT_AVAILABLE",
+        "REQUEST_TIMED_OUT",
+        "NETWORK_EXCEPTION",
+        "KAFKA_STORAGE_ERROR",
+        "UNSTABLE_OFFSET_COMMIT",
+        "NOT_CONTROLLER",
+        "CONCURRENT_TRANSACTIONS",
+        "THROTTLING_QUOTA_EXCEEDED",
+        "FETCH_SESSION_ID_NOT_FOUND",
+        "INVALID_FETCH_SESSION_EPOCH",
+        "_TRANSPORT",
+        "_TIMED_OUT",
+        "_TIMED_OUT_QUEUE",
+        "_MSG_TIMED_OUT",
+        "_WAIT_COORD",
+        "_WAIT_CACHE",
+        "_ALL_BROKERS_DOWN",
+        "_RESOLVE",
+        "_NOENT",  # "no leaders found": the answer of list_offsets while a partition has none
+        "_NODE_UPDATE",
+        "_RETRY",
+        "_IN_PROGRESS",
+        "_OUTDATED",
+    }
+)
 _FENCED = frozenset(
     {
-        KafkaError.ILLEGAL_GENERATION,
-        KafkaError.UNKNOWN_MEMBER_ID,
-        KafkaError.FENCED_INSTANCE_ID,
-        KafkaError.STALE_MEMBER_EPOCH,
-        KafkaError.FENCED_MEMBER_EPOCH,
-        KafkaError._ASSIGNMENT_LOST,
-        KafkaError._FENCED,
-        KafkaError.PRODUCER_FENCED,
-        KafkaError.INVALID_PRODUCER_EPOCH,
-        KafkaError.INVALID_PRODUCER_ID_MAPPING,
+        "ILLEGAL_GENERATION",
+        "UNKNOWN_MEMBER_ID",
+        "FENCED_INSTANCE_ID",
+        "STALE_MEMBER_EPOCH",
+        "FENCED_MEMBER_EPOCH",
+        "UNRELEASED_INSTANCE_ID",
+        "PRODUCER_FENCED",
+        "INVALID_PRODUCER_EPOCH",
+        "INVALID_PRODUCER_ID_MAPPING",
+        "TRANSACTION_COORDINATOR_FENCED",
+        "OUT_OF_ORDER_SEQUENCE_NUMBER",
+        "_FENCED",
+        "_ASSIGNMENT_LOST",
     }
 )
-PASSING = frozenset(
+_BROKEN = frozenset(
     {
-        KafkaError.REBALANCE_IN_PROGRESS,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.UNKNOWN_LEADER_EPOCH,  # the broker, or the client, has not heard of a topic that was made anew
-        KafkaError.FENCED_LEADER_EPOCH,
-        KafkaError.REQUEST_TIMED_OUT,
-        KafkaError.NETWORK_EXCEPTION,
-        KafkaError.UNSTABLE_OFFSET_COMMIT,
-        KafkaError.NOT_CONTROLLER,
-        KafkaError._TRANSPORT,
-        KafkaError._TIMED_OUT,
-        KafkaError._TIMED_OUT_QUEUE,
-        KafkaError._WAIT_COORD,
-        KafkaError._ALL_BROKERS_DOWN,
-        KafkaError._RESOLVE,
+        "_FATAL",
+        "_STATE",  # there is no transaction (any more), or it must be aborted first
+        "_CONFLICT",  # another call of the same producer has not ended
+        "_PREV_IN_PROGRESS",
+        "_INCONSISTENT",
+        "_DESTROY",
+        "_CRIT_SYS_RESOURCE",
+        "INVALID_TXN_STATE",
+        "TRANSACTION_ABORTABLE",
+        "UNKNOWN_PRODUCER_ID",
+        "INVALID_TRANSACTION_TIMEOUT",
     }
 )
+_REFUSED = frozenset(
+    {
+        "_AUTHENTICATION",
+        "_SSL",
+        "_UNSUPPORTED_FEATURE",
+        "CLUSTER_AUTHORIZATION_FAILED",
+        "GROUP_AUTHORIZATION_FAILED",
+        "SASL_AUTHENTICATION_FAILED",
+        "SECURITY_DISABLED",
+        "TOPIC_AUTHORIZATION_FAILED",
+        "TOPIC_EXCEPTION",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        "UNSUPPORTED_VERSION",
+        "UNKNOWN",
+    }
+)
+"""Errors about which no handler is asked, among others (``RecordCollectorImpl.isFatalException``, 4.3.1)."""
+
+_MEANINGS = {
+    **dict.fromkeys(_PASSING, Meaning.PASSING),
+    **dict.fromkeys(_FENCED, Meaning.FENCED),
+    **dict.fromkeys(_BROKEN, Meaning.BROKEN),
+    **dict.fromkeys(_REFUSED, Meaning.REFUSED),
+}
+
+
+def meaning_of(error: ClientError) -> Meaning:
+    """Return what an error means; one that is fatal to its client, and says nothing more, has broken it."""
+    found = _MEANINGS.get(error.name())
+    if found in (Meaning.FENCED, Meaning.REFUSED):
+        return found
+    if error.fatal():
+        return Meaning.BROKEN
+    if found is not None:
+        return found
+    return Meaning.PASSING if error.retriable() else Meaning.RECORD
 
 
 def kafka_error(exception: KafkaException) -> KafkaError:
@@ -51,17 +161,28 @@ def kafka_error(exception: KafkaException) -> KafkaError:
 
 
 def is_fencing(exception: KafkaException) -> bool:
-    """Tells whether another worker has taken over from this one."""
-    return kafka_error(exception).code() in _FENCED
+    """Whether another worker has taken over from this one."""
+    return meaning_of(kafka_error(exception)) is Meaning.FENCED
 
 
 def is_passing(exception: KafkaException) -> bool:
-    """Tells whether the same request may well succeed a moment later."""
-    error = kafka_error(exception)
-    return error.code() in PASSING or error.retriable()
+    """Whether the same request may well succeed a moment later."""
+    return meaning_of(kafka_error(exception)) is Meaning.PASSING
 
 
 def cluster_error(doing: str, exception: KafkaException) -> ClusterError:
-    """Puts a refusal of the cluster into words: what was tried, and what came back."""
+    """The error for a request that failed: what was tried, and what came back.
+
+    ``ClusterUnavailableError`` where the same request may succeed later.
+    """
     error = kafka_error(exception)
-    return ClusterError(f"{doing} failed: {error.str()} ({error.name()})")
+    kind = ClusterUnavailableError if is_passing(exception) else ClusterError
+    return kind(f"{doing} failed: {error.str()} ({error.name()})")
+
+
+def transaction_error(doing: str, exception: KafkaException) -> StreamsError:
+    """The error for a step of a transaction that failed: it is aborted, unless the cluster refuses it for good."""
+    error = kafka_error(exception)
+    if meaning_of(error) is Meaning.REFUSED and not error.txn_requires_abort():
+        return cluster_error(doing, exception)
+    return TaskMigratedError(f"{doing} failed: {error.str()} ({error.name()})")

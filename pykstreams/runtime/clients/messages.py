@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, Message
 
 from pykstreams.core.errors import ClusterError, MissingSourceTopicError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.clients.errors import PASSING
+from pykstreams.runtime.clients.errors import Meaning, meaning_of
 from pykstreams.runtime.clients.positions import place_of
 
 log = logging.getLogger(__name__)
@@ -29,6 +29,10 @@ class Fetched:
     runs: dict[tuple[str, int], list[Message]] = field(default_factory=dict)
     lost_position: list[TopicPartition] = field(default_factory=list)
     """Partitions whose next offset does not exist (any more); they stand still until ``seek``."""
+    ends: dict[TopicPartition, int] = field(default_factory=dict)
+    """Partitions of which everything was read that may be read now, and the position behind it."""
+    held_up: dict[str, str] = field(default_factory=dict)
+    """What cannot be read for the moment, and why; the client tries again by itself."""
 
 
 def without_events(batch: list[Message], fetched: Fetched) -> list[Message]:
@@ -41,7 +45,8 @@ def without_events(batch: list[Message], fetched: Fetched) -> list[Message]:
             continue
         code = error.code()
         if code == KafkaError._PARTITION_EOF:
-            continue  # whoever wants to know has looked already
+            fetched.ends[place_of(message)] = message.offset() or 0
+            continue
         if code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             fetched.lost_position.append(place_of(message))
         elif code in (
@@ -53,8 +58,8 @@ def without_events(batch: list[Message], fetched: Fetched) -> list[Message]:
                 f"{place_of(message)} was read and is gone: {error.str()}; create the topic again, or take it "
                 "out of the topology"
             )
-        elif code in PASSING or (error.retriable() and not error.fatal()):
-            log.warning("reading is held up: %s (%s); the client tries again by itself", error.str(), error.name())
+        elif meaning_of(error) is Meaning.PASSING:
+            fetched.held_up[_where(message)] = f"{error.str()} ({error.name()})"
         else:
             raise ClusterError(f"reading {place_of(message)} failed: {error.str()} ({error.name()})")
     return records
@@ -86,3 +91,8 @@ def by_partition(batch: Sequence[Message], only_topic: str | None = None) -> dic
             known.extend(batch[start:end])
         start = end
     return runs
+
+
+def _where(message: Message) -> str:
+    """The partition that an error is about; most of them are about a broker."""
+    return "the inputs" if message.topic() is None else str(place_of(message))

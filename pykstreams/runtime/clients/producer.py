@@ -1,4 +1,7 @@
-"""The producer of a worker: deliveries, transactions."""
+"""The producer of a worker: deliveries, transactions.
+
+Invariant: no call waits for longer than it was told to, and what leaves this module is one of our errors.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from pykstreams.core.errors import TaskMigratedError
-from pykstreams.runtime.clients.errors import cluster_error, is_fencing, kafka_error
+from pykstreams.core.clock import Clock, SystemClock
+from pykstreams.core.errors import StreamsError, TaskMigratedError
+from pykstreams.runtime.clients.bounded import BoundedCalls, HangingCallError
+from pykstreams.runtime.clients.errors import cluster_error, is_passing, kafka_error, transaction_error
 from pykstreams.runtime.clients.positions import with_metadata
 from pykstreams.runtime.clients.supplier import LIBRDKAFKA_LOG, KafkaClientSupplier
 from pykstreams.runtime.membership import Offsets
@@ -19,7 +24,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_TRANSACTION_ATTEMPTS = 5
+_CALL_S = 10.0
+"""How long one step of a transaction is waited for; a worker serves nobody meanwhile."""
+
 _ONE_TRANSACTION_MS = 60_000
 
 
@@ -38,12 +45,19 @@ class Failures:
 
 
 class WorkerProducer:
-    """The producer of a worker; records are sent with ``raw``, everything else goes through here."""
+    """The producer of a worker.
 
-    def __init__(self, producer: Producer, timeout_s: float, failures: Failures) -> None:
+    Once a call has left it in doubt it is *broken*: nothing is aborted with it, and another must be made.
+    """
+
+    def __init__(self, producer: Producer, failures: Failures, clock: Clock) -> None:
         self.raw = producer
+        self.produce = producer.produce
+        """The client's own method: records are sent without a call in between."""
         self.failures = failures
-        self._timeout_s = timeout_s
+        self._clock = clock
+        self._calls: BoundedCalls | None = None
+        self._broken = False
 
     @classmethod
     def open(
@@ -65,7 +79,7 @@ class WorkerProducer:
         }
         if transactional_id is not None:
             settings["transactional.id"] = transactional_id
-        return cls(supplier.get_producer(settings), config.request_timeout_ms / 1000, failures)
+        return cls(supplier.get_producer(settings), failures, SystemClock())
 
     @classmethod
     def open_for_one_transaction(
@@ -88,49 +102,103 @@ class WorkerProducer:
             "on_delivery": failures,
             "logger": LIBRDKAFKA_LOG,
         }
-        return cls(supplier.get_producer(settings), config.request_timeout_ms / 1000, failures)
+        return cls(supplier.get_producer(settings), failures, SystemClock())
 
-    def flush(self) -> None:
-        """Waits until each record has been delivered or has failed."""
-        self.raw.flush()
+    def poll(self, timeout_s: float) -> None:
+        """Run the callbacks of deliveries that have failed; ``TaskMigratedError`` when this producer is broken."""
+        self._serve(lambda: self.raw.poll(timeout_s))
 
-    def start_transactions(self) -> None:
-        """Shuts out an earlier producer of the same transactional id; ``ClusterError`` when that cannot be had."""
-        self._transact("starting transactions", lambda: self.raw.init_transactions(self._timeout_s))
+    def flush(self, timeout_s: float) -> int:
+        """Wait until each record has been delivered or has failed, and return how many have not in this time."""
+        return self._serve(lambda: self.raw.flush(timeout_s))
+
+    def start_transactions(self, timeout_s: float) -> None:
+        """Fence an earlier producer of the same transactional id, and settle the transaction that it left open.
+
+        ``ClusterUnavailableError`` when the cluster does not answer: call it again.
+        """
+        doing = "starting transactions"
+        try:
+            self._bounded(self.raw.init_transactions, timeout_s)
+        except KafkaException as exception:
+            if is_passing(exception):
+                raise cluster_error(doing, exception) from exception
+            raise self._broken_by(doing, exception) from exception
+        except HangingCallError as error:
+            raise self._broken_by(doing, error) from error
 
     def begin(self) -> None:
-        """Starts a transaction; what is sent from now on counts when it is committed."""
-        self._transact("beginning a transaction", self.raw.begin_transaction)
+        """Start a transaction; what is sent from now on counts when it is committed."""
+        try:
+            self.raw.begin_transaction()
+        except KafkaException as exception:
+            raise self._broken_by("beginning a transaction", exception) from exception
 
     def commit(self, offsets: Offsets, group_metadata: Any) -> None:
-        """Commits what was sent together with offsets, or not at all: then ``TaskMigratedError``, and abort."""
+        """Commit what was sent together with offsets, or raise ``TaskMigratedError``: then call ``abort``.
+
+        It may have been committed nevertheless, when the answer of the cluster did not come. Then this producer is
+        broken; the next one settles the matter before it starts, and the offsets that the group has tell the rest.
+        """
         if offsets:
             wanted = with_metadata(offsets)
             self._transact(
                 "sending offsets to the transaction",
-                lambda: self.raw.send_offsets_to_transaction(wanted, group_metadata, self._timeout_s),
+                lambda timeout_s: self.raw.send_offsets_to_transaction(wanted, group_metadata, timeout_s),
             )
-        self._transact("committing the transaction", lambda: self.raw.commit_transaction(self._timeout_s))
+        self._transact("committing the transaction", self.raw.commit_transaction)
 
     def abort(self) -> bool:
-        """Drops what was sent since ``begin``; false when this producer is of no use any more."""
+        """Drop what was sent since ``begin``; false when this producer must be made anew."""
+        if self._broken:
+            return False
         try:
-            self.raw.abort_transaction(self._timeout_s)
-        except KafkaException as exception:
-            log.warning("the transaction could not be aborted: %s", kafka_error(exception).str())
-            return not kafka_error(exception).fatal()
+            self._bounded(self.raw.abort_transaction, _CALL_S)
+        except (KafkaException, HangingCallError) as exception:
+            # whether it was aborted is unknown; another call would be refused as long as this one may still end
+            error = self._broken_by("aborting the transaction", exception)
+            log.warning("%s; the producer is made anew", error)
+            return False
         return True
 
-    def _transact(self, doing: str, act: Callable[[], None]) -> None:
-        for attempt in range(_TRANSACTION_ATTEMPTS):
+    def discard(self) -> None:
+        """Drop what was not delivered; waits for nothing."""
+        self._broken = True
+        self.raw.purge(blocking=False)
+        if self._calls is not None:
+            self._calls.end()
+
+    def _bounded(self, act: Callable[[float], object], timeout_s: float) -> None:
+        if self._calls is None:
+            self._calls = BoundedCalls("transactions")
+        self._calls.call(act, timeout_s)
+
+    def _transact(self, doing: str, act: Callable[[float], object]) -> None:
+        """Make one step of a transaction; what may pass is tried again for a while."""
+        deadline = self._clock.monotonic() + _CALL_S
+        while True:
             try:
-                act()
+                self._bounded(act, _CALL_S)
                 return
+            except HangingCallError as error:
+                raise self._broken_by(doing, error) from error
             except KafkaException as exception:
-                error = kafka_error(exception)
-                if error.retriable() and attempt + 1 < _TRANSACTION_ATTEMPTS:
-                    log.info("%s is held up: %s; trying again", doing, error.str())
-                    continue
-                if error.fatal() or error.txn_requires_abort() or is_fencing(exception):
-                    raise TaskMigratedError(f"{doing} failed: {error.str()} ({error.name()})") from exception
-                raise cluster_error(doing, exception) from exception
+                found = kafka_error(exception)
+                if found.txn_requires_abort() and not found.fatal():
+                    raise transaction_error(doing, exception) from exception
+                if not is_passing(exception) or self._clock.monotonic() > deadline:
+                    raise self._broken_by(doing, exception) from exception
+                log.info("%s did not succeed yet: %s (%s); trying again", doing, found.str(), found.name())
+
+    def _serve(self, act: Callable[[], int]) -> int:
+        try:
+            return act()
+        except (KafkaException, SystemError) as exception:
+            # a fatal error is raised by whatever serves callbacks, and by the client itself as a SystemError besides
+            raise self._broken_by("delivering records", exception) from exception
+
+    def _broken_by(self, doing: str, exception: Exception) -> StreamsError:
+        self._broken = True
+        if isinstance(exception, KafkaException):
+            return transaction_error(doing, exception)
+        return TaskMigratedError(f"{doing} failed: {exception}")

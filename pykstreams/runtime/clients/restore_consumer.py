@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import Consumer, KafkaException, Message
 
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.errors import kafka_error
 from pykstreams.runtime.clients.messages import Fetched, by_partition, message_error, without_events
-from pykstreams.runtime.clients.positions import at_positions, place_of, without_positions
+from pykstreams.runtime.clients.positions import at_positions, without_positions
 from pykstreams.runtime.clients.supplier import LIBRDKAFKA_LOG, KafkaClientSupplier
 
 if TYPE_CHECKING:
@@ -84,7 +84,11 @@ class RestoreConsumer:
             return batch
         messages = [first, *self._consumer.consume(RESTORE_SIZE - 1, 0)]
         if any(map(message_error, messages)):
-            messages = self._without_events(messages, batch)
+            fetched = Fetched()
+            messages = without_events(messages, fetched)
+            batch.positions |= fetched.ends
+            batch.at_end += fetched.ends
+            batch.out_of_range += fetched.lost_position
         only_topic = next(iter(self._topics)) if len(self._topics) == 1 else None
         for (topic, partition), run in by_partition(messages, only_topic).items():
             place = TopicPartition(topic, partition)
@@ -103,17 +107,6 @@ class RestoreConsumer:
                 log.info("where %s is was not found out yet: %s", topic, kafka_error(exception).str())
                 return
             self._known.add(topic)
-
-    def _without_events(self, messages: list[Message], batch: RestoreBatch) -> list[Message]:
-        fetched = Fetched()
-        for message in messages:
-            error = message.error()
-            if error is not None and error.code() == KafkaError._PARTITION_EOF:
-                batch.positions[place_of(message)] = message.offset() or 0
-                batch.at_end.append(place_of(message))
-        records = without_events(messages, fetched)
-        batch.out_of_range.extend(fetched.lost_position)
-        return records
 
     def close(self) -> None:
         """Closes the consumer."""

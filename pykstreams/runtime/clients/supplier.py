@@ -10,8 +10,13 @@ from typing import Any, cast
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
+from pykstreams.core.clock import SystemClock
+from pykstreams.core.repeated_warnings import OncePerInterval
+
 LIBRDKAFKA_LOG = logging.getLogger("pykstreams.librdkafka")
-"""Where the client library writes what it notices by itself."""
+"""Where the client library writes what it notices by itself: during an outage, the same line many times a second."""
+
+LIBRDKAFKA_LOG.addFilter(OncePerInterval(SystemClock()))
 
 
 class KafkaClientSupplier(ABC):

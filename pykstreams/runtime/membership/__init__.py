@@ -47,6 +47,10 @@ class Membership(Protocol):
         """Tells that the worker acts on what ``poll`` gave; until then no commit counts."""
         ...
 
+    def confirm(self) -> bool:
+        """Asks the group whether this member still counts; false: not known yet. ``TaskMigratedError``: it does not."""
+        ...
+
     def commit(self, offsets: Offsets) -> bool:
         """Commits and waits; false: the group is busy, try later. ``TaskMigratedError``: not a member."""
         ...

@@ -92,6 +92,15 @@ class TaskTopicMembership:
         if isinstance(change, Lost):
             self._lost = False
 
+    def confirm(self) -> bool:
+        self._refuse_when_lost()
+        if not self._owned:
+            return True
+        # the coordinator looks at the member before it looks at the offset, which of a task topic is always 0
+        task_id = min(self._owned)
+        mark = TopicPartition(task_topic(self._application_id, task_id.subtopology), task_id.partition)
+        return self._client.commit({mark: (0, "")})
+
     def commit(self, offsets: Offsets) -> bool:
         self._refuse_when_lost()
         return self._client.commit(offsets) if offsets else True

@@ -91,11 +91,11 @@ class SentRecords:
         """The highest timestamp that was sent, by topic."""
         return {**self._times, **{topic: file.time for topic, file in self._topics.items()}}
 
-    def poll(self, timeout: float) -> int:
+    def poll(self, timeout_s: float, /) -> int:
         """Nothing is ever under way."""
         return 0
 
-    def flush(self) -> int:
+    def flush(self, timeout_s: float, /) -> int:
         """Nothing is ever under way."""
         return 0
 

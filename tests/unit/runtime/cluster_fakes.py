@@ -76,6 +76,7 @@ class FakeTask:
         self.hold = False
         self.unfinished = 0
         self.when_settling: Callable[[], None] = lambda: None
+        self.when_processing: Callable[[], None] = lambda: None
         self._dirty = False
 
     @property
@@ -94,6 +95,9 @@ class FakeTask:
     def add(self, partition: TopicPartition, messages: Sequence[Any]) -> None:
         self.waiting[partition] += messages
 
+    def reached_end(self, partition: TopicPartition, end: int) -> None:
+        self.history.append(("end", partition, end))
+
     def is_ready(self) -> bool:
         return not self.hold and any(self.waiting.values())
 
@@ -106,6 +110,7 @@ class FakeTask:
             raise failure
         if self.hold:
             return 0
+        self.when_processing()
         count = 0
         for place, messages in self.waiting.items():
             for message in messages[:limit]:
@@ -146,6 +151,9 @@ class FakeMembership:
         self.fail: Exception | None = None
         self.acknowledged: list[Any] = []
         self.left: bool | None = None
+        self.confirmed = 0
+        self.unsure = 0
+        self.put_out: Exception | None = None
         self.on_revoked: Callable[[frozenset[TaskId]], None] = lambda _: None
         self.commits = 0
 
@@ -162,6 +170,16 @@ class FakeMembership:
 
     def ack(self, change: Any) -> None:
         self.acknowledged.append(change)
+
+    def confirm(self) -> bool:
+        self.confirmed += 1
+        if self.put_out is not None:
+            failure, self.put_out = self.put_out, None
+            raise failure
+        if self.unsure:
+            self.unsure -= 1
+            return False
+        return True
 
     def commit(self, offsets: Offsets) -> bool:
         if self.fail is not None:
@@ -191,6 +209,7 @@ class FakeDeliveries:
     """A collector of which only the flushing matters."""
 
     def __init__(self) -> None:
+        self.broken = False
         self.flushed = 0
         self.cleared = 0
         self.fail: Exception | None = None

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from pykstreams.core.errors import ClusterError, TaskMigratedError
+from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.commit import AtLeastOnce, Commitable, CommitSteps, ExactlyOnce
 from pykstreams.runtime.membership import Offsets
+from pykstreams.runtime.outage import Outage
 from tests.unit.runtime.cluster_fakes import FakeClock, FakeDeliveries, FakeMembership, FakeTask, Message
 
 ORDERS = TopicPartition("orders", 0)
@@ -35,7 +36,7 @@ class World:
             end_offsets=self._end_offsets,
             on_committed=self.told.append,
             clock=self.clock,
-            task_timeout_ms=300_000,
+            outage=Outage("commits of worker-1", self.clock, 300),
             recommit_interval_ms=3_600_000,
         )
 
@@ -57,7 +58,7 @@ class FakeTransactions:
         self.fail: Exception | None = None
         self.usable = True
 
-    def start_transactions(self) -> None:
+    def start_transactions(self, timeout_s: float) -> None:
         self.history.append("start")
 
     def begin(self) -> None:
@@ -119,6 +120,37 @@ def test_refused_commit_leaves_state_alone_and_is_repeated(world: World) -> None
     assert world.task.history == ["prepare", "prepare", ("post", {LOG: 77})]
 
 
+@pytest.mark.parametrize("exactly_once", [False, True])
+def test_commit_waits_for_deliveries_for_a_while_only_and_is_repeated(world: World, exactly_once: bool) -> None:
+    producer = FakeTransactions()
+    commits = ExactlyOnce(world.steps, producer) if exactly_once else AtLeastOnce(world.steps)
+    world.process(0)
+    world.deliveries.fail = ClusterUnavailableError("2 records were not delivered within 5 s")
+
+    first = commits.commit([world.one])
+    world.deliveries.fail = None
+    second = commits.commit([world.one])
+
+    assert (first, second) == (False, True)
+    assert world.task.history == ["prepare", "prepare", ("post", {LOG: 77})]
+
+
+def test_producer_that_is_broken_is_not_asked_to_abort(world: World) -> None:
+    producer = FakeTransactions()
+    commits = ExactlyOnce(world.steps, producer)
+    commits.before_processing()
+    world.deliveries.broken = True
+
+    assert not commits.abort()
+    assert producer.history == ["begin"]
+
+
+def test_broken_producer_is_of_no_use_under_at_least_once_either(world: World) -> None:
+    world.deliveries.broken = True
+
+    assert not AtLeastOnce(world.steps).abort()
+
+
 def test_commits_that_are_refused_for_too_long_are_an_error(world: World) -> None:
     commits = AtLeastOnce(world.steps)
     world.process(0)
@@ -132,8 +164,8 @@ def test_commits_that_are_refused_for_too_long_are_an_error(world: World) -> Non
         commits.commit([world.one])
 
     assert str(raised.value) == (
-        "no commit succeeded for 300 s (task.timeout.ms), although it was tried again and again; look at the log of "
-        "the group's coordinator on the broker"
+        "commits of worker-1 have failed for 301 s, longer than task.timeout.ms allows (300 s): the group's "
+        "coordinator does not take the offsets; look at the brokers, or raise task.timeout.ms"
     )
 
 
@@ -198,6 +230,8 @@ def test_abort_forgets_failed_deliveries(world: World) -> None:
 def test_transaction_holds_offsets_and_comes_before_state(world: World) -> None:
     producer = FakeTransactions()
     commits = ExactlyOnce(world.steps, producer)
+    commits.prepare()
+    commits.prepare()
     commits.before_processing()
     commits.before_processing()
     world.process(0)
@@ -249,7 +283,7 @@ def test_nothing_is_aborted_outside_of_a_transaction(world: World) -> None:
     producer = FakeTransactions()
 
     assert ExactlyOnce(world.steps, producer).abort()
-    assert producer.history == ["start"]
+    assert producer.history == []
 
 
 def test_idle_offsets_are_committed_again_in_a_transaction(world: World) -> None:

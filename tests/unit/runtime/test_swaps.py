@@ -243,7 +243,7 @@ class FakeProducer:
         self.failures = self
         self.handler: Any = None
 
-    def start_transactions(self) -> None:
+    def start_transactions(self, timeout_s: float) -> None:
         self.history.append("start")
 
     def begin(self) -> None:

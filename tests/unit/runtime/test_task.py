@@ -136,6 +136,32 @@ def test_committed_offset_is_that_of_the_next_record_to_process():
     assert bench.task.prepare_commit() == {IN: (10, encode(5, {}))}
 
 
+@pytest.mark.parametrize("make", [straight, two_inputs])
+def test_markers_behind_the_last_record_are_committed_with_it_and_afterwards(make):
+    bench = make()
+    bench.task.add(IN, [message("in", 5, "a", 5), message("in", 6, "b", 5)])
+    bench.task.reached_end(IN, 9)
+    bench.task.process(1)
+    with_one_waiting = bench.task.prepare_commit()[IN][0]
+    bench.task.process(1)
+    with_none = bench.task.prepare_commit()[IN][0]
+    bench.task.post_commit({})
+    quiet = bench.task.commit_needed
+    bench.task.reached_end(IN, 12)
+
+    assert (with_one_waiting, with_none, quiet) == (6, 9, False)
+    assert bench.task.commit_needed
+    assert bench.task.prepare_commit()[IN][0] == 12
+
+
+def test_end_of_a_partition_of_which_nothing_was_processed_is_nothing_to_commit():
+    bench = straight()
+    bench.task.reached_end(IN, 12)
+
+    assert not bench.task.commit_needed
+    assert bench.task.prepare_commit() == {}
+
+
 def test_nothing_is_committed_when_nothing_has_happened():
     bench = straight()
     assert bench.task.prepare_commit() == {}

@@ -9,17 +9,25 @@ from dataclasses import dataclass, field
 import pytest
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import ConfigError, ProcessingError, TaskCorruptedError, TaskMigratedError
+from pykstreams.core.errors import (
+    ClusterError,
+    ClusterUnavailableError,
+    ConfigError,
+    ProcessingError,
+    TaskCorruptedError,
+    TaskMigratedError,
+)
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import BEGINNING, END
 from pykstreams.runtime.commit import AtLeastOnce, Commits, CommitSteps
 from pykstreams.runtime.membership import Assignment, Lost, Offsets
+from pykstreams.runtime.outage import Outage
 from pykstreams.runtime.start_offsets import StartOffsets
 from pykstreams.runtime.state_updater import Corrupted, Failed, Report, Restored
 from pykstreams.runtime.task_manager import TaskManager
 from pykstreams.runtime.topic_admin import TopicLayout
-from pykstreams.runtime.worker import Worker, WorkerParts
+from pykstreams.runtime.worker import LOOK_EVERY, Worker, WorkerParts
 from tests.unit.runtime.cluster_fakes import (
     FakeClock,
     FakeDeliveries,
@@ -76,6 +84,14 @@ class FakeOutput:
     commits: Commits
     renewed: int = 0
     closed: bool = False
+    away: int = 0
+    """How many more times the cluster does not answer."""
+
+    def prepare(self) -> None:
+        if self.away:
+            self.away -= 1
+            raise ClusterUnavailableError("starting transactions failed: no coordinator")
+        self.commits.prepare()
 
     def poll(self) -> None:
         pass
@@ -111,7 +127,7 @@ class World:
             end_offsets=lambda partitions: dict.fromkeys(partitions, 0),
             on_committed=lambda offsets: None,
             clock=self.clock,
-            task_timeout_ms=300_000,
+            outage=Outage("commits of worker", self.clock, 300),
         )
         self.output = FakeOutput(AtLeastOnce(steps))
         start = StartOffsets(plan(part(0, source("A", "orders"))), self.reset, lambda p, t: {}, self.clock)
@@ -132,6 +148,7 @@ class World:
             ),
             subtopologies=[0],
             config=StreamsConfig({"commit.interval.ms": 1000, "buffered.records.per.partition": 2, **self.settings}),
+            session_timeout_ms=6000,
             clock=self.clock,
             on_running=self.states.append,
         )
@@ -417,3 +434,123 @@ def test_last_commit_that_is_fenced_is_said_and_does_not_fail(world: World, capl
         run(world, stop)
 
     assert "the last commit did not succeed, so some records will be processed again: not in the group" in caplog.text
+
+
+def test_worker_that_was_stopped_for_its_session_asks_the_group_before_it_goes_on(world: World) -> None:
+    world.assign(ONE)
+    world.made[0].add(P0, [Message(0)])
+    world.clock.advance(3.5)
+    world.membership.unsure = 1
+    world.worker.step()
+    before = dict(world.made[0].done)
+    world.worker.step()
+
+    assert (before, world.made[0].done) == ({}, {P0: 1})
+    assert world.membership.confirmed == 2
+
+
+def test_worker_that_was_put_out_of_the_group_while_it_was_stopped_processes_nothing(world: World) -> None:
+    world.assign(ONE)
+    world.made[0].add(P0, [Message(0)])
+    world.clock.advance(7)
+    world.membership.put_out = TaskMigratedError("no member any more")
+    world.worker.step()
+
+    assert world.made[0].done == {}
+    assert world.updater.closed == [(ONE, False)]
+    assert world.membership.offsets == {}
+
+
+def test_worker_that_is_stopped_in_the_middle_of_its_records_asks_before_the_next_ones(world: World) -> None:
+    world.assign(ONE)
+    task = world.made[0]
+    task.when_processing = lambda: world.clock.advance(7)
+    world.membership.put_out = TaskMigratedError("no member any more")
+    world.feed(P0, *range(3 * LOOK_EVERY))
+    task.when_processing = lambda: None
+
+    assert task.done == {P0: LOOK_EVERY}
+    world.worker.step()
+    assert task.done == {P0: LOOK_EVERY}
+    assert world.updater.closed == [(ONE, False)]
+    assert world.membership.offsets == {}
+
+
+def test_worker_that_is_never_silent_asks_nobody(world: World) -> None:
+    world.assign(ONE)
+    for offset in range(20):
+        world.feed(P0, offset)
+        world.clock.advance(0.5)
+
+    assert world.membership.confirmed == 0
+    assert world.membership.offsets[P0][0] > 15
+
+
+def test_cluster_that_does_not_answer_sends_tasks_back_to_their_last_commit_and_ends_nothing(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.assign(ONE)
+    world.made[0].fail = ClusterUnavailableError("asking for the topics failed")
+    world.feed(P0, 0)
+    world.worker.step()
+    world.worker.step()
+
+    assert world.updater.closed == [(ONE, False)]
+    assert len(world.made) == 2
+    assert P0 in world.reader.assigned
+    assert "requests of worker fail (for 0 s so far): asking for the topics failed" in caplog.text
+
+
+def test_cluster_that_does_not_answer_for_the_task_timeout_ends_the_worker(world: World) -> None:
+    world.assign(ONE)
+    world.output.away = 1000
+    world.worker.step()
+    world.clock.advance(301)
+
+    with pytest.raises(ClusterError, match=r"requests of worker have failed for 301 s.*task\.timeout\.ms"):
+        world.worker.step()
+
+
+def test_tasks_are_opened_when_the_output_is_ready_and_not_before(world: World) -> None:
+    world.output.away = 3
+    world.assign(ONE)
+    before = len(world.made)
+    for _ in range(3):
+        world.worker.step()
+
+    assert before == 0
+    assert P0 in world.reader.assigned
+
+
+def test_producer_that_is_made_anew_leaves_no_task_that_would_send_through_the_old_one(world: World) -> None:
+    world.assign(ONE)
+    world.updater.hold = True
+    world.membership.changes.append(Assignment(2, frozenset({ONE, TWO})))
+    world.worker.step()
+    world.deliveries.broken = True
+    world.made[0].fail = TaskMigratedError("the producer cannot go on")
+    world.feed(P0, 0)
+
+    assert world.output.renewed == 1
+    assert {task_id for task_id, _ in world.updater.closed} == {ONE, TWO}
+
+
+def test_end_of_a_partition_is_told_to_its_task(world: World) -> None:
+    world.assign(ONE)
+    world.reader.next = Fetched(ends={P0: 9, P1: 4})
+    world.worker.step()
+
+    assert ("end", P0, 9) in world.made[0].history
+
+
+def test_input_that_cannot_be_read_for_a_while_is_logged_once_per_interval(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.assign(ONE)
+    for _ in range(5):
+        world.reader.next = Fetched(held_up={"orders-0": "no leader (LEADER_NOT_AVAILABLE)"})
+        world.worker.step()
+
+    assert [line for line in caplog.messages if "held up" in line] == [
+        "reading orders-0 is held up: no leader (LEADER_NOT_AVAILABLE); the client tries again by itself"
+    ]

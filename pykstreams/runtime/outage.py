@@ -1,0 +1,56 @@
+"""How long something has been failing that should go on: says so while it lasts, and in the end gives up.
+
+Every request of a worker that may pass is tried again until ``task.timeout.ms`` has gone by without a success.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.errors import ClusterError
+from pykstreams.core.repeated_warnings import INTERVAL_S
+
+log = logging.getLogger(__name__)
+
+
+class Outage:
+    """One thing that fails now and then, such as the commits of a worker.
+
+    :param what: the thing in the plural, as messages say it: "commits of worker-1".
+    :param give_up_s: ``task.timeout.ms`` in seconds.
+    """
+
+    def __init__(self, what: str, clock: Clock, give_up_s: float) -> None:
+        self._what = what
+        self._clock = clock
+        self._give_up_s = give_up_s
+        self._since: float | None = None
+        self._say_at = 0.0
+
+    def failed(self, reason: object) -> None:
+        """Note a failure; raises ``ClusterError`` when there was no success for ``task.timeout.ms``."""
+        now = self._clock.monotonic()
+        if self._since is None:
+            self._since = self._say_at = now
+        lasted = now - self._since
+        if lasted > self._give_up_s:
+            raise ClusterError(
+                f"{self._what} have failed for {lasted:.0f} s, longer than task.timeout.ms allows "
+                f"({self._give_up_s:g} s): {reason}; look at the brokers, or raise task.timeout.ms"
+            )
+        if now >= self._say_at:
+            self._say_at = now + INTERVAL_S
+            log.warning(
+                "%s fail (for %.0f s so far): %s; trying again for another %.0f s (task.timeout.ms)",
+                self._what,
+                lasted,
+                reason,
+                self._give_up_s - lasted,
+            )
+
+    def over(self) -> None:
+        """Note a success."""
+        if self._since is not None:
+            log.info("%s succeed again, after %.1f s", self._what, self._clock.monotonic() - self._since)
+            self._since = None

@@ -1,0 +1,47 @@
+"""Something that fails is logged while it lasts, and given up after ``task.timeout.ms``."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from pykstreams.core.errors import ClusterError
+from pykstreams.runtime.outage import Outage
+from tests.unit.runtime.cluster_fakes import FakeClock
+
+
+def test_outage_is_logged_at_once_once_per_interval_and_at_its_end(caplog: pytest.LogCaptureFixture) -> None:
+    clock = FakeClock()
+    outage = Outage("commits of worker-1", clock, 300)
+    with caplog.at_level(logging.INFO):
+        for _ in range(15):
+            outage.failed("no coordinator")
+            clock.advance(1)
+        outage.over()
+        outage.over()
+
+    assert caplog.messages == [
+        "commits of worker-1 fail (for 0 s so far): no coordinator; trying again for another 300 s (task.timeout.ms)",
+        "commits of worker-1 fail (for 10 s so far): no coordinator; trying again for another 290 s (task.timeout.ms)",
+        "commits of worker-1 succeed again, after 15.0 s",
+    ]
+
+
+def test_outage_is_an_error_after_the_task_timeout() -> None:
+    clock = FakeClock()
+    outage = Outage("commits of worker-1", clock, 300)
+    outage.failed("no coordinator")
+    clock.advance(301)
+
+    with pytest.raises(ClusterError, match=r"commits of worker-1 have failed for 301 s.*no coordinator; look at the"):
+        outage.failed("no coordinator")
+
+
+def test_success_starts_the_time_anew() -> None:
+    clock = FakeClock()
+    outage = Outage("commits of worker-1", clock, 300)
+    for _ in range(3):
+        outage.failed("no coordinator")
+        clock.advance(200)
+        outage.over()
