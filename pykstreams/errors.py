@@ -3,6 +3,7 @@
 from pykstreams.core.errors import (
     BootstrapError,
     ClusterError,
+    ClusterUnavailableError,
     ConfigError,
     InternalTopicsAlreadySetupError,
     InvalidStateStoreError,
@@ -50,6 +51,7 @@ from pykstreams.core.handlers import (
 __all__ = [
     "BootstrapError",
     "ClusterError",
+    "ClusterUnavailableError",
     "ConfigError",
     "DefaultProductionExceptionHandler",
     "DeserializationExceptionHandler",

@@ -14,6 +14,7 @@ from typing import Any
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import (
+    ClusterUnavailableError,
     ProcessingError,
     SerdeError,
     StreamsError,
@@ -39,8 +40,8 @@ from pykstreams.serdes.base import located
 
 logger = logging.getLogger(__name__)
 
-REPORTED = (ProcessingError, TaskCorruptedError, TaskMigratedError)
-"""Errors that were decided on already."""
+REPORTED = (ProcessingError, TaskCorruptedError, TaskMigratedError, ClusterUnavailableError)
+"""Errors that were decided on already, or are no record's fault."""
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 _OTHER_HOMES = tuple(str(Path(_PACKAGE).parent / name) for name in ("processors", "serdes"))

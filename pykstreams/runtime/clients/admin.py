@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 _RETRY_PAUSE_S = 1.0
 _PAUSE_S = 0.05
+_TOPICS_S = 10.0
+"""How long what a worker's own thread asks for is waited for; it serves nobody meanwhile."""
 _ONE_REQUEST_S = 5.0
 """How long one question for offsets waits for an answer, before the client looks who leads the partition now."""
 _MEMBERS_S = 5.0
@@ -130,9 +132,9 @@ class ClusterAdmin:
                 )
 
     def partition_counts(self) -> dict[str, int]:
-        """Every topic of the cluster with its number of partitions."""
+        """Every topic of the cluster with its number of partitions; waits no longer than a worker may be deaf."""
         try:
-            found = self._admin.list_topics(timeout=self._timeout_s)
+            found = self._admin.list_topics(timeout=min(self._timeout_s, _TOPICS_S))
         except KafkaException as exception:
             raise cluster_error(f"listing the topics of {self.bootstrap}", exception) from exception
         return {
@@ -207,7 +209,7 @@ class ClusterAdmin:
 
     def offsets_at(self, partitions: Collection[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
         """The first offset at or after a time in ms since the epoch, -1 where there is none."""
-        return self._offsets(partitions, _spec.for_timestamp(timestamp), "starting")
+        return self._offsets(partitions, _spec.for_timestamp(timestamp), "starting", _TOPICS_S)
 
     def _offsets(
         self, partitions: Collection[TopicPartition], spec: Any, what: str, timeout_s: float | None = None

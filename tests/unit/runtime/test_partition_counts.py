@@ -1,5 +1,8 @@
 """Partition counts are asked for once, again for unknown topics, and again when they have grown old."""
 
+import pytest
+
+from pykstreams.core.errors import ClusterUnavailableError
 from pykstreams.runtime.partition_counts import PartitionCounts
 from pykstreams.testing.clock import MockClock
 
@@ -43,3 +46,34 @@ def test_a_topic_that_grew_is_noticed_after_the_maximal_age():
     counts.poll()
 
     assert (young, counts.of("out")) == (3, 6)
+
+
+def test_what_was_known_is_believed_while_the_cluster_does_not_answer():
+    cluster, clock = Cluster(), MockClock(0)
+    away = []
+
+    def ask():
+        if away:
+            raise ClusterUnavailableError("listing the topics failed")
+        return cluster.ask()
+
+    counts = PartitionCounts(ask, clock, 1000)
+    counts.of("out")
+    cluster.counts["out"] = 6
+    away.append(True)
+    clock.advance(1001)
+    counts.poll()
+    meanwhile = counts.of("out")
+    away.clear()
+    clock.advance(1001)
+    counts.poll()
+
+    assert (meanwhile, counts.of("out")) == (3, 6)
+
+
+def test_topic_of_which_nothing_is_known_has_no_count_while_the_cluster_does_not_answer():
+    def ask():
+        raise ClusterUnavailableError("listing the topics failed")
+
+    with pytest.raises(ClusterUnavailableError):
+        PartitionCounts(ask, MockClock(0), 1000).of("out")

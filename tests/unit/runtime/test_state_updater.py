@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from pykstreams.core.clock import SystemClock
-from pykstreams.core.errors import LockError, ProcessorStateError
+from pykstreams.core.errors import ClusterUnavailableError, LockError, ProcessorStateError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime import state_updater
 from pykstreams.runtime.restore import Restorer, StateRestoreListener
 from pykstreams.runtime.shadow import Shadow
 from pykstreams.runtime.state_updater import Corrupted, Failed, Report, Restored, StateUpdater
@@ -268,3 +269,41 @@ def test_shadow_is_given_up_when_its_task_cannot_be_closed_or_the_worker_ends(
 
     assert broken.history == ["open", "step", "discard"]
     assert last.history == ["open", "step", "discard"]
+
+
+def test_task_waits_for_a_cluster_that_does_not_answer(
+    start: Callable[..., StateUpdater], logs: FakeChangelogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_updater, "_CLUSTER_RETRY_S", 0.01)
+    answers = [ClusterUnavailableError("no leader"), ClusterUnavailableError("no leader")]
+    ask = logs.end_offsets
+
+    def end_offsets(places: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        if answers:
+            raise answers.pop()
+        return ask(places)
+
+    monkeypatch.setattr(logs, "end_offsets", end_offsets)
+    updater = start()
+    task = FakeTask(TASK, [], {LOG: FakeStore("counts")})
+    updater.open(task, {})
+
+    assert reports(updater) == [Restored(TASK, frozenset({LOG}))]
+    assert task.history == ["open", "close", "open", "close", "open"]
+
+
+def test_cluster_that_does_not_answer_for_the_task_timeout_ends_the_worker(
+    start: Callable[..., StateUpdater], logs: FakeChangelogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_updater, "_CLUSTER_RETRY_S", 0.01)
+
+    def end_offsets(places: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        raise ClusterUnavailableError("no leader")
+
+    monkeypatch.setattr(logs, "end_offsets", end_offsets)
+    updater = start(task_timeout_ms=50)
+    updater.open(FakeTask(TASK, [], {LOG: FakeStore("counts")}), {})
+    (report,) = reports(updater)
+
+    assert isinstance(report, Failed)
+    assert "requests of updater have failed for" in str(report.error)
