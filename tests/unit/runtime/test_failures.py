@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from pykstreams.core.errors import ProcessingError, SerdeError, StreamsError
+from pykstreams.core.errors import ProcessingError, SerdeError, StoreEngineError, StreamsError
 from pykstreams.core.handlers import ErrorHandlerResponse
 from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import PunctuationType
@@ -266,6 +266,36 @@ def test_a_punctuator_that_raises_may_be_passed_over_and_fires_again():
 
     assert asked == [(None, -1, None, 5), (None, -1, None, 15)]
     assert bench.dropped == 2
+
+
+@pytest.mark.parametrize("where", ["process", "below", "punctuate", "init"])
+def test_no_handler_is_asked_about_a_store_whose_database_fails(where):
+    """A broken store is no bad record: with "continue" the records that need it would be lost."""
+    broken = StoreEngineError("store 'counts' cannot be read", task_id=TaskId(0, 0))
+
+    def fails(*_):
+        raise broken
+
+    def build(context):
+        if where == "init":
+            context.on_init(fails)
+        if where == "punctuate":
+            context.on_init(lambda: context.processing.schedule(5, PunctuationType.STREAM_TIME, fails))
+        return fails if where == "below" else context.forward
+
+    def run():
+        user = each(lambda key, value: fails() if where == "process" else value)
+        bench = TaskBench(
+            source("SOURCE", "in", children=("USER",)),
+            node("USER", user, "NODE"),
+            node("NODE", Operator(build)),
+            config=CONTINUE,
+        )
+        bench.feed(message("in", 0, "v", 5))
+
+    with pytest.raises(StoreEngineError) as raised:
+        run()
+    assert raised.value is broken
 
 
 def test_an_exception_that_no_node_has_reported_still_says_which_record_it_was():
