@@ -254,6 +254,7 @@ def build_worker(
         start_offsets=start_offsets,
         make_task=make_task,
         before_start=lambda: output.commits.before_processing(),
+        clock=clock,
         marks_beginnings=not config.exactly_once,
     )
     swaps = None
