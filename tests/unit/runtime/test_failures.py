@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from pykstreams.core.errors import ProcessingError, SerdeError, StoreEngineError, StreamsError
+from pykstreams.core.errors import ClusterUnavailableError, ProcessingError, SerdeError, StoreEngineError, StreamsError
 from pykstreams.core.handlers import ErrorHandlerResponse
 from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import PunctuationType
@@ -268,10 +268,15 @@ def test_a_punctuator_that_raises_may_be_passed_over_and_fires_again():
     assert bench.dropped == 2
 
 
-@pytest.mark.parametrize("where", ["process", "below", "punctuate", "init"])
-def test_no_handler_is_asked_about_a_store_whose_database_fails(where):
-    """A broken store is no bad record: with "continue" the records that need it would be lost."""
-    broken = StoreEngineError("store 'counts' cannot be read", task_id=TaskId(0, 0))
+@pytest.mark.parametrize(
+    ("broken", "where"),
+    [
+        *((StoreEngineError("store 'counts' cannot be read"), where) for where in ("process", "punctuate", "init")),
+        *((ClusterUnavailableError("the queue is full"), where) for where in ("process", "punctuate")),
+    ],
+)
+def test_no_handler_is_asked_about_what_is_no_records_fault(broken, where):
+    """With "continue" the records that need the store, or the brokers, would be lost."""
 
     def fails(*_):
         raise broken
@@ -281,7 +286,7 @@ def test_no_handler_is_asked_about_a_store_whose_database_fails(where):
             context.on_init(fails)
         if where == "punctuate":
             context.on_init(lambda: context.processing.schedule(5, PunctuationType.STREAM_TIME, fails))
-        return fails if where == "below" else context.forward
+        return context.forward
 
     def run():
         user = each(lambda key, value: fails() if where == "process" else value)
@@ -293,7 +298,7 @@ def test_no_handler_is_asked_about_a_store_whose_database_fails(where):
         )
         bench.feed(message("in", 0, "v", 5))
 
-    with pytest.raises(StoreEngineError) as raised:
+    with pytest.raises(type(broken)) as raised:
         run()
     assert raised.value is broken
 
