@@ -36,6 +36,7 @@ from pykstreams.runtime.swaps import Swaps
 from pykstreams.runtime.task import Task
 from pykstreams.runtime.task_manager import Running, TaskManager
 from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.topic_watch import TopicWatch
 
 log = logging.getLogger(__name__)
 
@@ -118,6 +119,8 @@ class WorkerParts:
     """Set, from any thread, when something that was in flight has finished."""
     swaps: Swaps | None = None
     """Swaps tasks for the state of a bootstrap; ``None`` where the cluster has no transactions."""
+    topic_watch: TopicWatch | None = None
+    """``None`` where no topic can be deleted."""
 
 
 class Worker:
@@ -200,6 +203,8 @@ class Worker:
     def run(self) -> None:
         """Works until it is stopped; what cannot be mended is raised, after everything was closed without a commit."""
         self._parts.updater.start()
+        if self._parts.topic_watch is not None:
+            self._parts.topic_watch.start()
         self._parts.membership.start(self._subtopologies, self.revoked)
         try:
             while not self._stopping.is_set():
@@ -245,6 +250,8 @@ class Worker:
 
     def _turn(self) -> None:
         parts, tasks = self._parts, self._tasks
+        if parts.topic_watch is not None:
+            parts.topic_watch.check()
         change = parts.membership.poll()
         if isinstance(change, Lost):
             self._start_over(None)
@@ -483,6 +490,8 @@ class Worker:
     def _close(self) -> None:
         parts = self._parts
         self._tasks.drop_all()
+        if parts.topic_watch is not None:
+            parts.topic_watch.stop()
         for close in (
             parts.updater.stop,
             parts.output.close,

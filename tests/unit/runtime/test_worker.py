@@ -13,6 +13,7 @@ from pykstreams.core.errors import (
     ClusterError,
     ClusterUnavailableError,
     ConfigError,
+    MissingSourceTopicError,
     ProcessingError,
     StoreEngineError,
     TaskCorruptedError,
@@ -29,6 +30,7 @@ from pykstreams.runtime.start_offsets import StartOffsets
 from pykstreams.runtime.state_updater import Corrupted, Failed, Report, Restored
 from pykstreams.runtime.task_manager import RETRY_S, TaskManager
 from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.topic_watch import TopicWatch
 from pykstreams.runtime.worker import LOOK_EVERY, Worker, WorkerParts
 from tests.unit.runtime.cluster_fakes import (
     FakeClock,
@@ -123,6 +125,8 @@ class World:
         self.layout = TopicLayout({"orders": 2}, dict(INPUTS))
         self.made: list[FakeTask] = []
         self.states: list[bool] = []
+        self.gone: Exception | None = None
+        self.watch = TopicWatch("topics", self._look)
         steps = CommitSteps(
             deliveries=self.deliveries,
             membership=self.membership,
@@ -147,7 +151,15 @@ class World:
         self.worker = Worker(
             "worker",
             WorkerParts(
-                self.membership, self.reader, self.updater, self.output, self.tasks, None, start, lambda: self.layout
+                self.membership,
+                self.reader,
+                self.updater,
+                self.output,
+                self.tasks,
+                None,
+                start,
+                lambda: self.layout,
+                topic_watch=self.watch,
             ),
             subtopologies=[0],
             config=StreamsConfig({"commit.interval.ms": 1000, "buffered.records.per.partition": 2, **self.settings}),
@@ -160,6 +172,10 @@ class World:
     def _make_task(self, task_id: TaskId, inputs: Collection[TopicPartition], committed: Offsets) -> FakeTask:
         self.made.append(FakeTask(task_id, inputs, {}, start_failure=self.start_failure))
         return self.made[-1]
+
+    def _look(self) -> None:
+        if self.gone is not None:
+            raise self.gone
 
     def assign(self, *tasks: TaskId) -> None:
         self.membership.changes.append(Assignment(1, frozenset(tasks)))
@@ -378,6 +394,17 @@ def test_store_that_fails_and_is_of_no_task_here_ends_the_worker(world: World) -
     world.made[0].fail = StoreEngineError("global store 'rates' cannot be read", task_id=TaskId(-1, -1))
 
     with pytest.raises(StoreEngineError, match="rates"):
+        world.worker.step()
+
+
+def test_topic_that_was_deleted_ends_the_worker(world: World) -> None:
+    world.assign(ONE)
+    world.gone = MissingSourceTopicError("topic 'orders' does not exist")
+    world.watch.look()
+    world.worker.step()
+    world.watch.look()
+
+    with pytest.raises(MissingSourceTopicError):
         world.worker.step()
 
 
