@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from pykstreams.core.errors import StoreEngineError
+from pykstreams.core.errors import ClusterUnavailableError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.state.changelog_rows import ChangelogColumns
@@ -151,6 +151,7 @@ class Restorer:
         self._log_level = log_level
         self._stores: dict[TopicPartition, Restoring] = {}
         self._ending: dict[Future[None], Restoring] = {}
+        self._lost: set[TopicPartition] = set()
         self._enders: ThreadPoolExecutor | None = None
 
     def add(
@@ -233,12 +234,21 @@ class Restorer:
                 if self._stores.pop(place, None) is not None:
                     self._reader.unassign([place])
                 setbacks.append(self._damaged(one, error))
-        lost = [one for place in batch.out_of_range if (one := self._stores.get(place)) is not None]
-        if lost:
-            places = [one.place for one in lost]
-            begins, ends = self._offsets.beginning_offsets(places), self._offsets.end_offsets(places)
-            setbacks += [_out_of_range(one, begins[one.place], ends[one.place]) for one in lost]
-        return setbacks
+        self._lost.update(batch.out_of_range)
+        return setbacks + self._out_of_range()
+
+    def _out_of_range(self) -> list[Setback]:
+        """Finds out what became of the offsets of stores that stand still."""
+        lost = [one for place, one in self._stores.items() if place in self._lost]
+        places = [one.place for one in lost]
+        try:
+            begins = self._offsets.beginning_offsets(places) if places else {}
+            ends = self._offsets.end_offsets(places) if places else {}
+        except ClusterUnavailableError as error:
+            log.info("why %s stand still is asked again: %s", ", ".join(map(str, places)), error)
+            return []
+        self._lost.clear()
+        return [_out_of_range(one, begins[one.place], ends[one.place]) for one in lost]
 
     def _advance(self, one: Restoring, messages: Sequence[Any], position: int) -> None:
         """Gives a store the records up to a position, and finishes it where that is its end."""

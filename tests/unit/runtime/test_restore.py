@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pykstreams.core.errors import StoreEngineError
+from pykstreams.core.errors import ClusterUnavailableError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime import restore
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
@@ -190,6 +190,23 @@ def test_offset_that_vanishes_while_restoring_is_told(
     logs.batches.append(RestoreBatch(out_of_range=[LOG]))
 
     assert restorer.step(0) == [setback]
+
+
+def test_offset_that_vanished_is_asked_for_again_while_no_broker_answers(
+    restorer: Restorer, logs: FakeChangelogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(partitions: object) -> dict[TopicPartition, int]:
+        raise ClusterUnavailableError("no broker answers")
+
+    logs.ends[LOG] = 9
+    restorer.add(TASK, {LOG: FakeStore(offset=1)}, {})
+    logs.begins[LOG] = 3
+    logs.batches.append(RestoreBatch(out_of_range=[LOG]))
+    with monkeypatch.context() as patched:
+        patched.setattr(logs, "end_offsets", away)
+        first = restorer.step(0)
+
+    assert (first, restorer.step(0), restorer.step(0)) == ([], [Truncated(TASK, range_of(1, 3, 9))], [])
 
 
 class BrokenStore(FakeStore):
