@@ -130,6 +130,7 @@ def get(
     """
     from pykstreams.state.bulk.offline import OfflineStore
     from pykstreams.state.bulk.places import held
+    from pykstreams.state.directory import application_folder
     from pykstreams.state.versions.store import VersionedKeyValueStore
 
     plan, config = _planned(topology, config_file, pairs, application_id, state_dir)
@@ -147,8 +148,9 @@ def get(
     places = _places(plan, config, store)
     if not places:
         raise ConfigError(
-            f"there is no state of store {store!r} in {str(Path(config.state_dir) / config.application_id)!r}; name "
-            "the folder of the worker with --state-dir"
+            f"there is no state of store {store!r} in "
+            f"{str(application_folder(config.state_dir, config.application_id))!r}; name the folder of the worker with "
+            "--state-dir"
         )
     wanted = key_of_text(builder, config, key)
     size_ms = getattr(builder.supplier, "window_size_ms", 0)
@@ -364,9 +366,10 @@ def _kind(builder: StoreBuilder[Any]) -> str:
 def _places(plan: TopologyPlan, config: StreamsConfig, name: str) -> list[Place]:
     """The folders in which a store lies, by partition; of a global store, which each worker has whole, one."""
     from pykstreams.state.bulk.places import places_of
+    from pykstreams.state.directory import application_folder
 
     parts = [part.id for part in plan.subtopologies if name in part.stores]
-    return places_of(Path(config.state_dir) / config.application_id, name, parts)
+    return places_of(application_folder(config.state_dir, config.application_id), name, parts)
 
 
 def _as_json(entry: Entry) -> dict[str, Any]:

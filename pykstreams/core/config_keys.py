@@ -138,9 +138,9 @@ _KEYS = (
         _STRING,
         os.path.join(tempfile.gettempdir(), "kafka-streams"),
         _HIGH,
-        "Folder for local state; below it each application has a folder of its own. The workers of one "
-        "machine may share it. Put it on a disk that survives a restart, otherwise state is read again from "
-        "the changelogs.",
+        "Folder for local state; in it each application has a folder of its own, pykstreams/<application.id>, apart "
+        "from that of a Java application of the same name. The workers of one machine may share it. Put it on a disk "
+        "that survives a restart, otherwise state is read again from the changelogs.",
         check=Check("the path of a folder", lambda value: isinstance(value, str) and value != ""),
         default_text="<temporary directory>/kafka-streams",
     ),

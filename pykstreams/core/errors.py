@@ -10,6 +10,7 @@ The tree is Kafka Streams' with ``Exception`` read as ``Error``; the classes mar
     │   └── DeliveryError*                   the brokers did not take a record
     ├── ProcessingError*                     user code raised: node, topic, partition and offset are attributes
     ├── ProcessorStateError                  a store could not be read or written
+    │   └── StoreEngineError*                the database under a store failed: look at its files, or at the disk
     ├── TaskCorruptedError                   local state is unusable; the runtime rebuilds it
     ├── TaskMigratedError                    the task belongs to another worker now
     ├── TaskAssignmentError                  tasks could not be shared out
@@ -116,6 +117,14 @@ class ProcessingError(StreamsError):
 
 class ProcessorStateError(StreamsError):
     """A state store could not be read, written or restored."""
+
+
+class StoreEngineError(ProcessorStateError):
+    """The database under a store failed: its files are damaged, the disk is full, or a right is missing.
+
+    No exception handler is asked about it, for no record is to blame. A worker closes the task and opens it again
+    later; its other tasks go on.
+    """
 
 
 class TaskCorruptedError(StreamsError):

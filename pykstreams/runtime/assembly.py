@@ -51,6 +51,7 @@ from pykstreams.runtime.swaps import Swaps
 from pykstreams.runtime.task import Task
 from pykstreams.runtime.task_manager import TaskManager
 from pykstreams.runtime.topic_admin import TopicAdmin, TopicLayout
+from pykstreams.runtime.topic_watch import TopicWatch
 from pykstreams.runtime.worker import Worker, WorkerParts
 from pykstreams.state.caching import RecordCache
 from pykstreams.state.directory import StateDirectory
@@ -254,6 +255,7 @@ def build_worker(
         start_offsets=start_offsets,
         make_task=make_task,
         before_start=lambda: output.commits.before_processing(),
+        clock=clock,
         marks_beginnings=not config.exactly_once,
     )
     swaps = None
@@ -261,7 +263,19 @@ def build_worker(
         swaps = _swaps(app, name, number, tasks, updater, membership, directory, global_stores)
     return Worker(
         name,
-        WorkerParts(membership, reader, updater, output, tasks, purge, start_offsets, app.topics.prepare, woken, swaps),
+        WorkerParts(
+            membership,
+            reader,
+            updater,
+            output,
+            tasks,
+            purge,
+            start_offsets,
+            app.topics.prepare,
+            woken,
+            swaps,
+            None if app.embedded else TopicWatch(f"{name}-topics", app.topics.check),
+        ),
         subtopologies=list(parts),
         config=config,
         session_timeout_ms=_session_timeout_ms(config),

@@ -1,7 +1,8 @@
 """Hands records to the producer and keeps what went wrong with them until the next commit.
 
 Invariant: a record that the brokers did not take is never forgotten. Either the production exception handler lets
-it go, or an error is kept that ``check`` raises, and nothing is committed before ``check``.
+it go, or an error is kept that ``check`` raises, and nothing is committed before ``check``. A changelog record cannot
+be let go: its store would hold what the changelog has not, and lose it with the directory that it lies in.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ _PRODUCER_IS_LOST = {
 }
 """Errors that are nobody's record's fault: all that was sent since the last commit is sent again by a new producer."""
 _PURGED = frozenset(("_PURGE_QUEUE", "_PURGE_INFLIGHT"))
+_TOO_LARGE = frozenset(("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"))
 
 
 class Producer(Protocol):
@@ -121,6 +123,8 @@ class RecordCollector:
         self._metrics = metrics
         self.partition_count = partition_count
         self._writers: dict[tuple[str | None, int], dict[TaskId, str]] = {}
+        self._stores: dict[tuple[str, int], TaskId] = {}
+        """Whose stores are logged to which partitions."""
         self._error: StreamsError | None = None
         self.broken = False
         """Whether the producer can take nothing any more, so that another must be made."""
@@ -133,6 +137,8 @@ class RecordCollector:
         """Removes what was registered for a task that closes."""
         for writers in list(self._writers.values()):  # tasks close on the state updater's thread; others register
             writers.pop(task_id, None)
+        for place in [place for place, owner in list(self._stores.items()) if owner == task_id]:
+            del self._stores[place]
         if self._held is not None:
             self._held.forget(task_id)
 
@@ -163,17 +169,21 @@ class RecordCollector:
         taken that was sent before: at a commit, or earlier where much waits.
         """
         self.register(task_id, store, topic, partition)
+        self._stores[topic, partition] = task_id
         produce, wait, time_zero = self.produce, self.produce_when_there_is_room, self.time_zero
+        refused = self.refused
 
         def send_at_once(key: bytes, value: bytes | None, timestamp: int | None, headers: Headers) -> None:
             if timestamp is None:
-                self.send(ProducerRecord(topic, key, value, partition, None, headers))
+                wait(topic, value, key, partition, None, headers)
                 return
             time = timestamp or time_zero()
             try:
                 produce(topic, value, key, partition, None, None, time, list(headers) if headers else None)
             except BufferError:
                 wait(topic, value, key, partition, timestamp, headers)
+            except Exception as error:
+                refused(error, ProducerRecord(topic, key, value, partition, timestamp, headers))
 
         write: ChangelogWriter = send_at_once
         if stays_behind and self._held is not None:
@@ -181,11 +191,13 @@ class RecordCollector:
         return write if self._changelogs is None else self._changelogs.watched(topic, partition, write)
 
     def send(self, record: ProducerRecord) -> None:
-        """Sends one record of raw bytes, such as a dead letter."""
+        """Sends a dead letter; no handler is asked about one that the client refuses, which would make another one."""
         partition = ANY_PARTITION if record.partition is None else record.partition
-        self.produce_when_there_is_room(
-            record.topic, record.value, record.key, partition, record.timestamp, record.headers
-        )
+        try:
+            self._queue(record.topic, record.value, record.key, partition, record.timestamp, record.headers)
+        except Exception as error:
+            if failure := self._in_question(_client_error(error), record):
+                self._keep(failure, error)
 
     def send_all(self, records: Iterable[ProducerRecord]) -> None:
         """Sends several."""
@@ -205,6 +217,21 @@ class RecordCollector:
 
         ``ClusterUnavailableError`` when the brokers take nothing for a while: the tasks go back to their last commit.
         """
+        try:
+            self._queue(topic, value, key, partition, timestamp, headers)
+        except Exception as error:
+            chosen = None if partition == ANY_PARTITION else partition
+            self.refused(error, ProducerRecord(topic, key, value, chosen, timestamp, headers))
+
+    def _queue(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        partition: int,
+        timestamp: int | None,
+        headers: Headers,
+    ) -> None:
         time = {} if timestamp is None else {"timestamp": timestamp or self.time_zero()}
         for _ in range(_WAITS_FOR_ROOM):
             try:
@@ -224,10 +251,7 @@ class RecordCollector:
 
         Anything but an error of the client is a programming error and is raised.
         """
-        inner = error.args[0] if error.args else None
-        if not hasattr(inner, "name"):
-            raise error
-        self._failed(inner, record)
+        self._failed(_client_error(error), record)
 
     def delivery_failed(self, error: Any, message: Any) -> None:
         """Takes the report of a record that the brokers did not take; an ``error`` of ``None`` is no failure."""
@@ -281,27 +305,48 @@ class RecordCollector:
         self._error = None
 
     def _failed(self, error: Any, record: ProducerRecord) -> None:
+        if failure := self._in_question(error, record):
+            self._ask(failure, record)
+
+    def _in_question(self, error: Any, record: ProducerRecord) -> DeliveryError | None:
+        """Gives the failure if it is up to the handler; keeps one that is not."""
         name, meaning = str(error.name()), meaning_of(error)
         self.broken |= meaning in _PRODUCER_IS_LOST
         if self._error is not None or name in _PURGED:
-            return
-        writers = self._writers_of(record)
-        task_id, node = next(iter(writers.items()), (None, "a sink"))
-        failure = DeliveryError(
-            f"record to {record.topic} from {node} was not delivered: {error.str()} ({name})",
-            name=name,
-            retriable=meaning is Meaning.PASSING,
-            fatal=bool(error.fatal()),
-            task_id=task_id,
-        )
+            return None
+        failure = self._failure(error, record, retriable=meaning is Meaning.PASSING)
         if meaning in _PRODUCER_IS_LOST:
-            self._keep(TaskMigratedError(f"{failure}; {_PRODUCER_IS_LOST[meaning]}", task_id=task_id), failure)
+            text = f"{failure}; {_PRODUCER_IS_LOST[meaning]}"
+            self._keep(TaskMigratedError(text, task_id=failure.task_id), failure)
         elif meaning is Meaning.REFUSED:
             self._keep(failure, None)
         else:
-            self._ask(failure, record, node, writers)
+            return failure
+        return None
 
-    def _ask(self, failure: DeliveryError, record: ProducerRecord, node: str, writers: dict[TaskId, str]) -> None:
+    def _failure(self, error: Any, record: ProducerRecord, *, retriable: bool) -> DeliveryError:
+        """Puts into words what was not delivered, and what to do."""
+        name = str(error.name())
+        task_id, node = self._writer_of(record)
+        what = f"record to {record.topic} from {node}"
+        if self._is_logged(record):
+            what = f"record to {record.topic}-{record.partition}, the changelog of store {node!r} of task {task_id},"
+        text = f"{what} was not delivered: {error.str()} ({name})"
+        if name in _TOO_LARGE:
+            text += (
+                f"; it has {_size(record)} bytes: raise max.message.bytes of the topic and producer.message.max.bytes, "
+                "or make it smaller"
+            )
+        return DeliveryError(
+            text,
+            name=name,
+            retriable=retriable,
+            fatal=bool(error.fatal()),
+            task_id=task_id,
+        )
+
+    def _ask(self, failure: DeliveryError, record: ProducerRecord) -> None:
+        writers, (_, node) = self._writers_of(record), self._writer_of(record)
         task_id = failure.task_id or TaskId(-1, -1)
         time = -1 if record.timestamp is None else record.timestamp
         context = ErrorHandlerContext(None, -1, -1, record.headers, node, task_id, time)
@@ -319,7 +364,14 @@ class RecordCollector:
             )
             return
         self.send_all(response.dead_letter_queue_records)
-        if response.result is ErrorHandlerResult.RESUME:
+        if response.result is ErrorHandlerResult.RESUME and self._is_logged(record):
+            logger.error(
+                "%s; the production exception handler would go on without it, but its store would hold what the "
+                "changelog has not",
+                failure,
+            )
+            self._keep(failure, None)
+        elif response.result is ErrorHandlerResult.RESUME:
             logger.warning("%s; the production exception handler goes on without it", failure)
             for writer in writers:
                 self._metrics.counter("dropped-records-total", "stream-task-metrics", task_id=str(writer)).total += 1
@@ -333,9 +385,30 @@ class RecordCollector:
         error.__cause__ = cause
         self._error = error
 
+    def _is_logged(self, record: ProducerRecord) -> bool:
+        """Whether a record is of a changelog of a task that is open."""
+        return record.partition is not None and (record.topic, record.partition) in self._stores
+
+    def _writer_of(self, record: ProducerRecord) -> tuple[TaskId | None, str]:
+        return next(iter(self._writers_of(record).items()), (None, "a sink"))
+
     def _writers_of(self, record: ProducerRecord) -> dict[TaskId, str]:
         partition = ANY_PARTITION if record.partition is None else record.partition
         for place in ((record.topic, partition), (record.topic, ANY_PARTITION), (None, ANY_PARTITION)):
             if writers := self._writers.get(place):
                 return dict(writers)
         return {}
+
+
+def _client_error(error: Exception) -> Any:
+    """The error inside an exception of the client; anything else is raised."""
+    inner = error.args[0] if error.args else None
+    if not hasattr(inner, "name"):
+        raise error
+    return inner
+
+
+def _size(record: ProducerRecord) -> int:
+    """The bytes of what a record holds."""
+    headers = sum(len(name) + len(value or b"") for name, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers

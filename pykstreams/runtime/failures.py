@@ -17,6 +17,7 @@ from pykstreams.core.errors import (
     ClusterUnavailableError,
     ProcessingError,
     SerdeError,
+    StoreEngineError,
     StreamsError,
     TaskCorruptedError,
     TaskMigratedError,
@@ -40,8 +41,12 @@ from pykstreams.serdes.base import located
 
 logger = logging.getLogger(__name__)
 
-REPORTED = (ProcessingError, TaskCorruptedError, TaskMigratedError, ClusterUnavailableError)
-"""Errors that were decided on already, or are no record's fault."""
+REPORTED = (ClusterUnavailableError, ProcessingError, StoreEngineError, TaskCorruptedError, TaskMigratedError)
+"""Errors that no handler is asked about: they were decided on already, or no record is to blame for them.
+
+Kafka Streams asks the processing handler about a store that cannot be read, too (``ProcessorNode.process``, 4.3.1), and
+with "continue" loses the records that needed the store.
+"""
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 _OTHER_HOMES = tuple(str(Path(_PACKAGE).parent / name) for name in ("processors", "serdes"))

@@ -15,8 +15,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
+from pykstreams.core.errors import ClusterUnavailableError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.state.changelog_rows import ChangelogColumns
@@ -86,23 +87,48 @@ class OffsetReader(Protocol):
 
 @dataclass(slots=True)
 class Restoring:
-    """One store on its way."""
+    """One store on its way.
+
+    :param own: whether the changelog is the store's own, and no source topic that serves as one.
+    """
 
     task_id: TaskId
     store: RestorableStore
     place: TopicPartition
     position: int
     end: int
+    own: bool
     total: int = 0
     uncommitted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """A store whose offset its changelog no longer has."""
+    """A store whose offset its changelog no longer has, or whose input was made anew: it can be read again."""
 
     task_id: TaskId
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remade:
+    """A store that stands for more than its changelog has: what it holds may be nowhere else."""
+
+    task_id: TaskId
+    place: TopicPartition
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A store whose database cannot be read or written; the other stores of its task are as good as before."""
+
+    task_id: TaskId
+    error: StoreEngineError
+
+
+Setback: TypeAlias = Truncated | Remade | Damaged
+"""Why a task cannot be restored; it has to be removed."""
 
 
 class Restorer:
@@ -125,11 +151,12 @@ class Restorer:
         self._log_level = log_level
         self._stores: dict[TopicPartition, Restoring] = {}
         self._ending: dict[Future[None], Restoring] = {}
+        self._lost: set[TopicPartition] = set()
         self._enders: ThreadPoolExecutor | None = None
 
     def add(
         self, task_id: TaskId, stores: Mapping[TopicPartition, RestorableStore], limits: Mapping[TopicPartition, int]
-    ) -> Truncated | None:
+    ) -> Setback | None:
         """Begins to restore the stores of a task.
 
         :param limits: where to stop in source topics that serve as changelogs: at what the task has read of them.
@@ -138,14 +165,15 @@ class Restorer:
         ends = {**self._offsets.end_offsets(stores), **{k: v for k, v in limits.items() if k in stores}}
         found = []
         for place, store in stores.items():
-            offset, begin, end = store.committed_offset(), begins[place], ends[place]
+            try:
+                offset = store.committed_offset()
+            except StoreEngineError as error:
+                return Damaged(task_id, error)
+            begin, end = begins[place], ends[place]
+            one = Restoring(task_id, store, place, begin if offset is None else offset, end, place not in limits)
             if offset is not None and not begin <= offset <= end:
-                return Truncated(
-                    task_id,
-                    f"store {store.name!r} of task {task_id} stands for offset {offset} of {place}, which goes from "
-                    f"{begin} to {end}",
-                )
-            found.append(Restoring(task_id, store, place, begin if offset is None else offset, end))
+                return _out_of_range(one, begin, end)
+            found.append(one)
         for one in found:
             self._listener.on_restore_start(one.place, one.store.name, one.position, one.end)
             if one.position >= one.end:
@@ -164,10 +192,14 @@ class Restorer:
         self._reader.unassign([one.place for one in mine])
         for one in mine:
             del self._stores[one.place]
-            one.store.commit(one.position)
+            try:
+                one.store.commit(one.position)
+            except StoreEngineError as error:
+                _not_kept(error)
             self._listener.on_restore_suspended(one.place, one.store.name, one.total)
         wait(ending := [future for future, one in self._ending.items() if one.task_id == task_id])
-        self._collect(ending)
+        for damaged in self._collect(ending):
+            _not_kept(damaged.error)
 
     def is_restoring(self, task_id: TaskId) -> bool:
         """Whether a store of a task is not there yet."""
@@ -180,38 +212,56 @@ class Restorer:
             left[one.task_id] = left.get(one.task_id, 0) + max(0, one.end - one.position)
         return left
 
-    def step(self, timeout: float) -> list[Truncated]:
-        """Restores one batch, for which it waits up to ``timeout`` seconds."""
+    def step(self, timeout: float) -> list[Setback]:
+        """Restores one batch, for which it waits up to ``timeout`` seconds; gives what cannot be restored."""
         with _garbage_collection_paused():
             return self._step(timeout)
 
-    def _step(self, timeout: float) -> list[Truncated]:
+    def _step(self, timeout: float) -> list[Setback]:
+        setbacks: list[Setback] = []
         if self._ending:
-            self._collect(wait(self._ending, 0 if self._stores else timeout, FIRST_COMPLETED).done)
+            setbacks += self._collect(wait(self._ending, 0 if self._stores else timeout, FIRST_COMPLETED).done)
             if not self._stores:
-                return []
+                return setbacks
         batch = self._reader.fetch(timeout)
-        for place, messages in batch.runs.items():
-            one = self._stores.get(place)
-            if one is not None:
-                self._restore(one, messages)
         for place, position in batch.positions.items():
             one = self._stores.get(place)
             if one is None:
                 continue
-            one.position = max(one.position, min(position, one.end))
-            if one.position >= one.end:
-                del self._stores[place]
-                self._reader.unassign([place])
-                self._finish(one)
-            elif one.uncommitted >= COMMIT_EVERY:
-                one.uncommitted = 0
-                one.store.commit(one.position)
-        return [
-            Truncated(one.task_id, f"{place} has no offset {one.position} any more, at which its store stands")
-            for place in batch.out_of_range
-            if (one := self._stores.get(place)) is not None
-        ]
+            try:
+                self._advance(one, batch.runs.get(place, ()), position)
+            except StoreEngineError as error:
+                if self._stores.pop(place, None) is not None:
+                    self._reader.unassign([place])
+                setbacks.append(self._damaged(one, error))
+        self._lost.update(batch.out_of_range)
+        return setbacks + self._out_of_range()
+
+    def _out_of_range(self) -> list[Setback]:
+        """Finds out what became of the offsets of stores that stand still."""
+        lost = [one for place, one in self._stores.items() if place in self._lost]
+        places = [one.place for one in lost]
+        try:
+            begins = self._offsets.beginning_offsets(places) if places else {}
+            ends = self._offsets.end_offsets(places) if places else {}
+        except ClusterUnavailableError as error:
+            log.info("why %s stand still is asked again: %s", ", ".join(map(str, places)), error)
+            return []
+        self._lost.clear()
+        return [_out_of_range(one, begins[one.place], ends[one.place]) for one in lost]
+
+    def _advance(self, one: Restoring, messages: Sequence[Any], position: int) -> None:
+        """Gives a store the records up to a position, and finishes it where that is its end."""
+        if messages:
+            self._restore(one, messages)
+        one.position = max(one.position, min(position, one.end))
+        if one.position >= one.end:
+            del self._stores[one.place]
+            self._reader.unassign([one.place])
+            self._finish(one)
+        elif one.uncommitted >= COMMIT_EVERY:
+            one.uncommitted = 0
+            one.store.commit(one.position)
 
     def _restore(self, one: Restoring, messages: Sequence[Any]) -> None:
         last = messages[-1].offset()
@@ -234,18 +284,47 @@ class Restorer:
             self._enders = ThreadPoolExecutor(_ENDING_THREADS, "ending-restore")
         self._ending[self._enders.submit(one.store.end_restore)] = one
 
-    def _collect(self, done: Collection[Future[None]]) -> None:
+    def _collect(self, done: Collection[Future[None]]) -> list[Damaged]:
+        damaged = []
         for future in done:
             one = self._ending.pop(future)
-            future.result()
+            try:
+                future.result()
+            except StoreEngineError as error:
+                damaged.append(self._damaged(one, error))
+                continue
             log.log(self._log_level, "task %s: restored %s, %s records", one.task_id, one.place, one.total)
             self._ended(one)
         if self._enders is not None and not self._ending:
             self._enders.shutdown()
             self._enders = None
+        return damaged
+
+    def _damaged(self, one: Restoring, error: StoreEngineError) -> Damaged:
+        self._listener.on_restore_suspended(one.place, one.store.name, one.total)
+        return Damaged(one.task_id, error)
 
     def _ended(self, one: Restoring) -> None:
         self._listener.on_restore_end(one.place, one.store.name, one.total)
+
+
+def _out_of_range(one: Restoring, begin: int, end: int) -> Truncated | Remade:
+    """What it means that a changelog does not have the offset of a store.
+
+    Records that were deleted are no loss where others came after them. But an end that lies before a store was never
+    moved by the application: the topic was deleted and made anew, or the brokers have lost records.
+    """
+    reason = (
+        f"store {one.store.name!r} of task {one.task_id} stands for offset {one.position} of {one.place}, which goes "
+        f"from {begin} to {end}"
+    )
+    if one.own and one.position > end:
+        return Remade(one.task_id, one.place, reason)
+    return Truncated(one.task_id, reason)
+
+
+def _not_kept(error: StoreEngineError) -> None:
+    log.warning("what was restored is not kept, and is read again: %s", error)
 
 
 @contextmanager

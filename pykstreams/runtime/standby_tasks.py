@@ -25,7 +25,7 @@ from pykstreams.core.errors import LockError, StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.bootstrap import Pin, generation_of, pinned
 from pykstreams.runtime.membership import Offsets
-from pykstreams.runtime.restore import OffsetReader, Restorer
+from pykstreams.runtime.restore import Damaged, OffsetReader, Remade, Restorer, Setback, Truncated
 from pykstreams.runtime.standby_placement import place
 from pykstreams.runtime.task import Task
 from pykstreams.state.directory import StateDirectory
@@ -296,11 +296,7 @@ class StandbyTasks:
             log.debug("standby task %s waits for its folder: %s", task_id, error)
             self._close([copy])
         except StreamsError as error:
-            self._complain(
-                task_id, f"standby task {task_id} was not opened, and is tried again every {_RETRY_S:g} s: {error}"
-            )
-            self._retry_at[task_id] = self._clock.monotonic() + _RETRY_S
-            self._close([copy])
+            self._try_later(copy, str(error))
         else:
             copy.stores = {place: FollowedStore(store) for place, store in stores.items()}
             copy.opened = True
@@ -325,8 +321,8 @@ class StandbyTasks:
             self._round_at = now + ROUND_S
             self._begin_round(restorer)
         if self._busy:
-            for truncated in restorer.step(_FETCH_S):
-                self._begin_anew(truncated.task_id, truncated.reason)
+            for setback in restorer.step(_FETCH_S):
+                self._set_back(setback)
             self._note_warm(restorer)
 
     def _begin_round(self, restorer: Restorer) -> None:
@@ -335,8 +331,8 @@ class StandbyTasks:
         for one in idle:
             # a source topic that serves as changelog must not be followed beyond what the task has worked on
             limits = {place: self._committed.get(place, (0, ""))[0] for place in self._stateful[one.task.id]}
-            if truncated := restorer.add(one.task.id, one.stores, limits):
-                self._begin_anew(truncated.task_id, truncated.reason)
+            if setback := restorer.add(one.task.id, one.stores, limits):
+                self._set_back(setback)
         self._note_warm(restorer)
 
     def _note_warm(self, restorer: Restorer) -> None:
@@ -345,13 +341,27 @@ class StandbyTasks:
                 one.warm = True
                 log.info("standby task %s is up to date", task_id)
 
-    def _begin_anew(self, task_id: TaskId, reason: str) -> None:
-        copy = self._copies.get(task_id)
+    def _set_back(self, setback: Setback) -> None:
+        """Closes a copy that cannot follow; it is deleted only where its changelog has all of it."""
+        copy = self._copies.get(setback.task_id)
         if copy is None:  # another store of the same task was first
             return
-        log.warning("%s; the copy is deleted and read from the beginning", reason)
-        self._close([copy], wipe=True)
-        self._look_at = self._clock.monotonic()
+        match setback:
+            case Truncated(reason=reason):
+                log.warning("%s; the copy is deleted and read from the beginning", reason)
+                self._close([copy], wipe=True)
+                self._look_at = self._clock.monotonic()
+            case Remade(place=place, reason=reason):
+                why = f"topic {place.topic!r} was deleted and made anew, or has lost records, so the copy is kept"
+                self._try_later(copy, f"{reason}: {why}")
+            case Damaged(error=error):
+                self._try_later(copy, str(error))
+
+    def _try_later(self, copy: _Copy, why: str) -> None:
+        task_id = copy.task.id
+        self._complain(task_id, f"standby task {task_id} is closed, and tried again every {_RETRY_S:g} s: {why}")
+        self._retry_at[task_id] = self._clock.monotonic() + _RETRY_S
+        self._close([copy])
 
     def _give_up_all(self) -> None:
         later = self._clock.monotonic() + _RETRY_S

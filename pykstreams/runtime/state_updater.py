@@ -17,10 +17,16 @@ from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias
 
 from pykstreams.core.clock import Clock
-from pykstreams.core.errors import ClusterUnavailableError, LockError, StreamsError
+from pykstreams.core.errors import (
+    ClusterUnavailableError,
+    LockError,
+    MissingInternalTopicsError,
+    StoreEngineError,
+    StreamsError,
+)
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.outage import Outage
-from pykstreams.runtime.restore import Restorer, Truncated
+from pykstreams.runtime.restore import Damaged, Remade, Restorer, Setback, Truncated
 from pykstreams.runtime.shadow import Shadow
 from pykstreams.state.directory import StateDirectory
 from pykstreams.state.store import TaskStore
@@ -79,7 +85,8 @@ class Failed:
     error: Exception
 
 
-Report: TypeAlias = Restored | Corrupted | Failed
+Report: TypeAlias = Restored | Corrupted | Damaged | Failed
+"""A task that is ``Damaged`` was closed, and its state left as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +229,8 @@ class StateUpdater:
 
     def _work(self, restorer: Restorer) -> None:
         if self._restoring:
-            for truncated in restorer.step(_FETCH_S):
-                self._corrupted(restorer, truncated)
+            for setback in restorer.step(_FETCH_S):
+                self._set_back(setback)
             self._hand_over(restorer)
         if self._shadow is not None:
             self._shadow_works = self._shadow.step()
@@ -258,17 +265,20 @@ class StateUpdater:
         self._restoring[task.id] = (task, frozenset())
         try:
             stores = task.open_stores()
-            truncated = restorer.add(task.id, stores, order.limits)
+            setback = restorer.add(task.id, stores, order.limits)
         except ClusterUnavailableError as error:
             self._outage.failed(error)
             self._close(task, wipe=False, swapped=None)
             self._waiting[task.id] = order
             self._retry_at = self._clock.monotonic() + _CLUSTER_RETRY_S
             return
+        except StoreEngineError as error:
+            self._set_back(Damaged(task.id, error))
+            return
         self._outage.over()
         self._restoring[task.id] = (task, frozenset(stores))
-        if truncated:
-            self._corrupted(restorer, truncated)
+        if setback:
+            self._set_back(setback)
         else:
             self._hand_over(restorer)
 
@@ -286,13 +296,33 @@ class StateUpdater:
                 del self._restoring[task_id]
                 self._reports.put(Restored(task_id, changelogs))
 
-    def _corrupted(self, restorer: Restorer, truncated: Truncated) -> None:
-        found = self._restoring.get(truncated.task_id)
+    def _set_back(self, setback: Setback) -> None:
+        """Closes a task that cannot be restored; its state is deleted only where its changelog has all of it."""
+        task_id = setback.task_id
+        found = self._restoring.get(task_id)
         if found is None:  # another store of the same task was first
             return
-        log.warning("%s; its state is deleted and restored from the beginning", truncated.reason)
-        self._close(found[0], wipe=True, swapped=None)
-        self._reports.put(Corrupted(truncated.task_id))
+        match setback:
+            case Truncated(reason=reason):
+                log.warning("%s; its state is deleted and restored from the beginning", reason)
+                self._close(found[0], wipe=True, swapped=None)
+                self._reports.put(Corrupted(task_id))
+            case Damaged():
+                self._close(found[0], wipe=False, swapped=None)
+                self._reports.put(setback)
+            case Remade():
+                self._close(found[0], wipe=False, swapped=None)
+                raise self._without_changelog(setback)
+
+    def _without_changelog(self, remade: Remade) -> MissingInternalTopicsError:
+        folder = str(self._directory.task_dir(remade.task_id))
+        return MissingInternalTopicsError(
+            f"{remade.reason}: the topic was deleted and made anew, or the brokers have lost records of it. The local "
+            "state may be the only copy that is left, so it is not touched, and nothing is processed. Either bring "
+            f"back topic {remade.place.topic!r} with all its records and offsets (from a backup or a mirror); or "
+            f"delete the folder {folder!r}, and the task goes on with what the topic holds now",
+            [remade.place.topic],
+        )
 
     def _close(self, task: OpenableTask, *, wipe: bool, swapped: Shadow | None) -> None:
         if self._waiting.pop(task.id, None) is not None:

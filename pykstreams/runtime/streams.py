@@ -583,7 +583,7 @@ class KafkaStreams:
         return True
 
     def _open_directory(self) -> StateDirectory:
-        return StateDirectory(self._config.state_dir, self._config.application_id, clock=self._clock)
+        return StateDirectory.of(self._config, clock=self._clock)
 
     def _catch_signals(self) -> Callable[[], None]:
         """Makes SIGINT and SIGTERM stop the application; a second one has its usual effect."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import ProcessingError, ProcessorStateError, StreamsError
+from pykstreams.core.errors import ProcessingError, ProcessorStateError, StoreEngineError, StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import CurrentRecord
@@ -568,6 +568,8 @@ class Task:
             for callback in found:
                 try:
                     callback()
+                except StoreEngineError:
+                    raise
                 except Exception as error:
                     raise self._node_error(name, "init", error) from error
 

@@ -2,7 +2,8 @@
 
 A task is *wanted* when the membership says so, *opening* while the state updater has it, and *running* once it is
 restored and started; only running tasks have their partitions fetched. A task may be *held* after a commit of its own,
-while its state is swapped: it gets no records, and can be read.
+while its state is swapped: it gets no records, and can be read. A task whose store cannot be read or written is *set
+aside*: closed, and opened again after a while, and so on until somebody has repaired it; the others work meanwhile.
 
 Invariant: a partition is fetched exactly while the task that reads it is running, and what leaves ``running`` gets no
 further record.
@@ -13,18 +14,24 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
+from pykstreams.core.clock import Clock
+from pykstreams.core.errors import StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import BEGINNING, END
 from pykstreams.runtime.commit import Commitable
 from pykstreams.runtime.membership import Membership, Offsets
+from pykstreams.runtime.restore import Damaged
 from pykstreams.runtime.shadow import Shadow
 from pykstreams.runtime.start_offsets import StartOffsets
 from pykstreams.runtime.state_updater import Corrupted, Failed, Report, Restored
 from pykstreams.runtime.task import Task
 
 log = logging.getLogger(__name__)
+
+RETRY_S: Final = 30.0
+"""How long a task is set aside, and so how often a store that cannot be used is told of."""
 
 
 class PartitionReader(Protocol):
@@ -80,6 +87,7 @@ class TaskManager:
         start_offsets: StartOffsets,
         make_task: Callable[[TaskId, frozenset[TopicPartition], Offsets], Task],
         before_start: Callable[[], None],
+        clock: Clock,
         marks_beginnings: bool = False,
     ) -> None:
         self._inputs = inputs
@@ -89,10 +97,12 @@ class TaskManager:
         self._start_offsets = start_offsets
         self._make_task = make_task
         self._before_start = before_start
+        self._clock = clock
         self._marks_beginnings = marks_beginnings
         self._wanted: frozenset[TaskId] = frozenset()
         self._opening: dict[TaskId, _Opening] = {}
         self._held: dict[TaskId, Running] = {}
+        self._aside_until: dict[TaskId, float] = {}
         self.running: dict[TaskId, Running] = {}
         self.by_partition: dict[tuple[str, int], Running] = {}
 
@@ -134,6 +144,9 @@ class TaskManager:
                     raise error
                 case Corrupted(task_id):
                     self._opening.pop(task_id, None)
+                case Damaged(task_id, error):
+                    self._opening.pop(task_id, None)
+                    self._set_aside(task_id, error)
                 case Restored(task_id, changelogs):
                     if opened := self._opening.pop(task_id, None):
                         self._start(opened, changelogs)
@@ -141,7 +154,10 @@ class TaskManager:
             [
                 task_id
                 for task_id in self._wanted
-                if task_id not in self.running and task_id not in self._opening and task_id not in self._held
+                if task_id not in self.running
+                and task_id not in self._opening
+                and task_id not in self._held
+                and self._clock.monotonic() >= self._aside_until.get(task_id, 0)
             ]
         )
 
@@ -170,6 +186,22 @@ class TaskManager:
         opening = [self._opening.pop(task_id) for task_id in [*self._opening] if task_id in gone]
         for task in [*(one.task for one in stopped), *(one.task for one in opening)]:
             self._updater.close(task, wipe=wipe)
+
+    def set_aside(self, error: StoreEngineError) -> bool:
+        """Lets go of the task whose store failed, without a commit, for a while; false when it is none of those here.
+
+        What is to become of what the task has sent is up to the caller.
+        """
+        task_id = error.task_id
+        if task_id is None or not (task_id in self.running or task_id in self._opening or task_id in self._held):
+            return False
+        self._set_aside(task_id, error)
+        self.drop([task_id])
+        return True
+
+    def _set_aside(self, task_id: TaskId, error: StoreEngineError) -> None:
+        self._aside_until[task_id] = self._clock.monotonic() + RETRY_S
+        log.error("task %s is closed, and tried again every %g s; other tasks go on: %s", task_id, RETRY_S, error)
 
     def drop_all(self) -> None:
         """Lets go of all tasks without a commit."""

@@ -18,6 +18,7 @@ from typing import Protocol
 from pykstreams.core.errors import (
     ClusterError,
     MisconfiguredInternalTopicError,
+    MissingInternalTopicsError,
     MissingSourceTopicError,
     TaskAssignmentError,
     TopologyError,
@@ -79,6 +80,15 @@ class TopicAdmin:
         self._own = {topic.name for topic in plan.internal_topics} | {
             task_topic(plan.application_id, part.id) for part in plan.subtopologies
         }
+        self._prepared: frozenset[str] = frozenset()
+        """The internal topics that were there, or were made, when topics were prepared the last time."""
+
+    def check(self) -> None:
+        """Asks whether what was prepared is still there.
+
+        ``MissingSourceTopicError`` or ``MissingInternalTopicsError`` where it is not.
+        """
+        self._check_presence(self._client.partition_counts())
 
     def prepare(self) -> TopicLayout:
         """Checks what must be there, creates what may be missing; may be called again."""
@@ -86,7 +96,7 @@ class TopicAdmin:
             self._appear()
         existing = self._client.partition_counts()
         sources = {part.id: self._sources(part, existing) for part in self._plan.subtopologies}
-        self._check_sources(existing)
+        self._check_presence(existing)
         counts = self._partition_counts(existing, sources)
         for part in self._plan.subtopologies:
             check_copartitioning(part, counts)
@@ -95,6 +105,7 @@ class TopicAdmin:
             counts.update(dict.fromkeys(part.changelog_topics, tasks[part.id]))
         self._check_existing(counts, existing)
         self._create(counts, tasks, existing)
+        self._prepared = frozenset(topic.name for topic in self._plan.internal_topics if counts[topic.name])
         self._warn_of_missing_sinks(existing)
         counts.update({store.topic: existing[store.topic] for store in self._plan.global_stores})
         return TopicLayout(counts, _inputs(sources, counts, tasks))
@@ -124,6 +135,17 @@ class TopicAdmin:
             and any(pattern.fullmatch(name) for pattern in part.source_patterns)
         )
         return tuple(dict.fromkeys((*part.source_topics, *matching)))
+
+    def _check_presence(self, existing: Mapping[str, int]) -> None:
+        self._check_sources(existing)
+        if gone := sorted(self._prepared.difference(existing)):
+            raise MissingInternalTopicsError(
+                f"internal topics {gone} were deleted on {self._client.bootstrap} while the application ran; they are "
+                "not made anew under it, for stores would go on without the past of their changelogs. Bring them back "
+                "(from a backup or a mirror), or stop all workers and start again: what was in repartition topics is "
+                "lost then, and workers tell what to do about state whose changelog is gone",
+                gone,
+            )
 
     def _check_sources(self, existing: Mapping[str, int]) -> None:
         for part in self._plan.subtopologies:

@@ -16,7 +16,13 @@ from typing import Protocol
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskCorruptedError, TaskMigratedError
+from pykstreams.core.errors import (
+    ClusterError,
+    ClusterUnavailableError,
+    StoreEngineError,
+    TaskCorruptedError,
+    TaskMigratedError,
+)
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.messages import Fetched
@@ -30,6 +36,7 @@ from pykstreams.runtime.swaps import Swaps
 from pykstreams.runtime.task import Task
 from pykstreams.runtime.task_manager import Running, TaskManager
 from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.topic_watch import TopicWatch
 
 log = logging.getLogger(__name__)
 
@@ -112,6 +119,8 @@ class WorkerParts:
     """Set, from any thread, when something that was in flight has finished."""
     swaps: Swaps | None = None
     """Swaps tasks for the state of a bootstrap; ``None`` where the cluster has no transactions."""
+    topic_watch: TopicWatch | None = None
+    """``None`` where no topic can be deleted."""
 
 
 class Worker:
@@ -194,6 +203,8 @@ class Worker:
     def run(self) -> None:
         """Works until it is stopped; what cannot be mended is raised, after everything was closed without a commit."""
         self._parts.updater.start()
+        if self._parts.topic_watch is not None:
+            self._parts.topic_watch.start()
         self._parts.membership.start(self._subtopologies, self.revoked)
         try:
             while not self._stopping.is_set():
@@ -218,6 +229,8 @@ class Worker:
         except ClusterUnavailableError as error:
             self._outage.failed(error)
             self._start_over(None)
+        except StoreEngineError as error:
+            self._set_aside(error)
 
     def revoked(self, tasks: frozenset[TaskId]) -> None:
         """Commits and suspends tasks that are going to another worker; runs inside the rebalance."""
@@ -229,7 +242,7 @@ class Worker:
             try:
                 if not self._parts.output.commits.commit(self._settled(committing)):
                     log.warning("tasks that leave could not be committed; their last records are processed again")
-            except (TaskMigratedError, TaskCorruptedError) as error:
+            except (TaskMigratedError, TaskCorruptedError, StoreEngineError) as error:
                 log.warning("tasks that leave could not be committed: %s", error)
                 self._start_over(None)
         self._forget(going)
@@ -237,6 +250,8 @@ class Worker:
 
     def _turn(self) -> None:
         parts, tasks = self._parts, self._tasks
+        if parts.topic_watch is not None:
+            parts.topic_watch.check()
         change = parts.membership.poll()
         if isinstance(change, Lost):
             self._start_over(None)
@@ -441,6 +456,14 @@ class Worker:
         else:
             self._drop(tasks if tasks is not None and not self._exactly_once else [*self._tasks.running])
 
+    def _set_aside(self, error: StoreEngineError) -> None:
+        """Goes on without a task whose store failed; ends with the error of a store that is no task's here."""
+        self._forget([one for task_id, one in self._tasks.running.items() if task_id == error.task_id])
+        if not self._tasks.set_aside(error):
+            raise error
+        if self._exactly_once:  # its work is in one transaction with that of the others
+            self._start_over(None)
+
     def _drop(self, tasks: Collection[TaskId]) -> None:
         self._forget([one for task_id, one in self._tasks.running.items() if task_id in tasks])
         self._tasks.drop(tasks)
@@ -460,13 +483,15 @@ class Worker:
                     log.warning("the last commit did not succeed in time; some records will be processed again")
                     return
                 self._parts.membership.poll(_SOON_S)
-        except (TaskMigratedError, TaskCorruptedError, ClusterUnavailableError) as error:
+        except (TaskMigratedError, TaskCorruptedError, ClusterUnavailableError, StoreEngineError) as error:
             log.warning("the last commit did not succeed, so some records will be processed again: %s", error)
             self._parts.output.commits.abort()
 
     def _close(self) -> None:
         parts = self._parts
         self._tasks.drop_all()
+        if parts.topic_watch is not None:
+            parts.topic_watch.stop()
         for close in (
             parts.updater.stop,
             parts.output.close,

@@ -34,6 +34,7 @@ from pykstreams.state.bulk.manifest import MANIFEST, TaskFiles, read
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.places import Place, held, place_of_task, places_of
 from pykstreams.state.bulk.take_over import StoreToMake, take_over
+from pykstreams.state.directory import application_folder
 from pykstreams.state.engines.rocksdb import RocksDbEngine
 
 
@@ -53,7 +54,7 @@ class StatePart(Protocol):
 def state_parts(view: StoreView, path: str | None = None, topic: str | None = None) -> list[StatePart]:
     """The parts of a store; ``ConfigError`` where there is nothing of it.
 
-    :param path: the folder of an application below ``state.dir``, or that folder itself; the folder of one task; copies
+    :param path: a ``state.dir``, or the folder of the application in it; the folder of one task; copies
         of these; a bootstrap. Left out: where the application keeps its state on this machine.
     :param topic: its changelog, instead of a folder.
     """
@@ -66,7 +67,8 @@ def state_parts(view: StoreView, path: str | None = None, topic: str | None = No
     bootstrap = None if path is None else folder_at(path)
     if bootstrap is not None and bootstrap.has(MANIFEST):
         return _of_bootstrap(view, bootstrap)
-    folder = Path(view.application.config.state_dir) / application if path is None else Path(path)
+    config = view.application.config
+    folder = application_folder(config.state_dir, application) if path is None else Path(path)
     if not planned.build().persistent:
         raise ConfigError(
             f"store {view.store!r} is kept in memory, so nothing of it is on disk; read its changelog (topic "
@@ -74,12 +76,12 @@ def state_parts(view: StoreView, path: str | None = None, topic: str | None = No
         )
     if (folder / "rocksdb" / view.store).is_dir():
         return [_Folder(place_of_task(folder))]
-    for root in (folder, folder / application):
+    for root in (folder, application_folder(folder, application)):
         places = places_of(root, view.store, view.subtopologies)
         if places:
             return [_Folder(place) for place in places]
     raise ConfigError(
-        f"there is no state of store {view.store!r} in {str(folder)!r}; name <state.dir>/<application.id> of a worker, "
+        f"there is no state of store {view.store!r} in {str(folder)!r}; name the state.dir of a worker, "
         "a copy of it, the folder of a bootstrap, or the changelog topic"
     )
 

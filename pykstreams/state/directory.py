@@ -2,12 +2,15 @@
 
 ::
 
-    <state.dir>/<application.id>/
+    <state.dir>/pykstreams/<application.id>/
         worker-0.id, worker-1.id, ...      the process ids of the workers that share the directory, one lock each
         global-0/, global-1/, ...          global stores, for the worker that holds the lock of that number
         <task id>/
             .lock                          locked while a worker has the task; holds that worker's process number
             rocksdb/<store>/               one database per store
+
+The default of ``state.dir`` is that of Kafka Streams, whose workers have ``<state.dir>/<application.id>`` with folders
+of the same names and another content; so ours have a folder of their own in it. Earlier releases had none.
 
 Invariant: nobody touches a task's folder without its lock. A lock is the operating system's, so it goes with the
 process that held it; the time of the lock file tells when the task was last in use.
@@ -19,16 +22,22 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from pathlib import Path
 from typing import Final
 
 from pykstreams.core.clock import Clock
+from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError, LockError, ProcessorStateError, TaskIdFormatError
 from pykstreams.core.ids import TaskId
 from pykstreams.state.file_lock import FileLock
 
+OWN_FOLDER: Final = "pykstreams"
+"""The folder in ``state.dir`` that nobody else uses."""
+
+_JAVAS: Final = ("kafka-streams-process-metadata", "*_*/.checkpoint")
+_OURS: Final = ("worker-*.id", "[0-9]*_[0-9]*")
 _LOCK: Final = ".lock"
 _GLOBAL: Final = "global-"
 _LOOKS: Final = 100
@@ -37,15 +46,33 @@ _LOOK_S: Final = 0.01
 logger = logging.getLogger(__name__)
 
 
-class StateDirectory:
-    """The folder of one application below ``state.dir``, as one worker uses it."""
+def application_folder(state_dir: Path | str, application_id: str) -> Path:
+    """Gives the folder of an application below ``state.dir``: its own, or that which an earlier release has left."""
+    own = Path(state_dir) / OWN_FOLDER / application_id
+    former = Path(state_dir) / application_id
+    if not own.is_dir() and _has(former, _OURS) and not _has(former, _JAVAS):
+        return former
+    return own
 
-    def __init__(self, state_dir: Path | str, application_id: str, *, clock: Clock) -> None:
-        self.path = Path(state_dir) / application_id
+
+class StateDirectory:
+    """The folder of one application, as one worker uses it.
+
+    :param parent: the folder that it lies in; see ``application_folder``.
+    """
+
+    def __init__(self, parent: Path | str, application_id: str, *, clock: Clock) -> None:
+        self.path = Path(parent) / application_id
         self._clock = clock
         self._locks: dict[TaskId, FileLock] = {}
         self._process: FileLock | None = None
         self._number = 0
+
+    @classmethod
+    def of(cls, config: StreamsConfig, *, clock: Clock) -> StateDirectory:
+        """Makes the one of the application that the settings are of."""
+        path = application_folder(config.state_dir, config.application_id)
+        return cls(path.parent, path.name, clock=clock)
 
     def task_dir(self, task_id: TaskId) -> Path:
         """The folder of a task, made if need be."""
@@ -193,6 +220,10 @@ class StateDirectory:
     def _touch(self, path: Path) -> None:
         now = self._clock.now_ms() / 1000
         os.utime(path / _LOCK, (now, now))
+
+
+def _has(folder: Path, patterns: Iterable[str]) -> bool:
+    return any(True for pattern in patterns for _ in folder.glob(pattern))
 
 
 def _last_used_ms(path: Path) -> int:

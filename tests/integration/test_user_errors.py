@@ -221,7 +221,7 @@ def test_state_that_another_process_holds_is_named_with_folder_and_process(
 ) -> None:
     """Workers of one application share a state directory: only the folder of a task has one user at a time."""
     name = make_application()
-    folder = tmp_path / "state" / name / "1_0"
+    folder = tmp_path / "state" / "pykstreams" / name / "1_0"
     folder.mkdir(parents=True)
     lock = FileLock(folder / ".lock")
     assert lock.take("12345")
@@ -231,8 +231,8 @@ def test_state_that_another_process_holds_is_named_with_folder_and_process(
     lock.release()
     assert code == 5, said
     held = (
-        f"folder 'state/{name}/1_0' of task 1_0 is in use by process 12345; wait until that process has stopped, or "
-        "give this worker a state.dir of its own\n"
+        f"folder 'state/pykstreams/{name}/1_0' of task 1_0 is in use by process 12345; wait until that process has "
+        "stopped, or give this worker a state.dir of its own\n"
     )
     assert f"task 1_0 waits up to 1 s for its state: {held}" in said
     assert f"LockError: task 1_0 has waited 1 s (task.timeout.ms) for its state: {held}" in said
@@ -263,5 +263,5 @@ def test_workers_that_share_a_state_directory_do_not_lock_each_other_out(
         for worker in workers:
             worker.kill()
             worker.wait()
-    ids = {path.read_text() for path in (tmp_path / "state" / name).glob("worker-*.id")}
+    ids = {path.read_text() for path in (tmp_path / "state" / "pykstreams" / name).glob("worker-*.id")}
     assert len(ids) == 2

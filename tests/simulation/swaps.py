@@ -384,6 +384,7 @@ class SimulatedWorker:
             start_offsets=start,
             make_task=make_task,
             before_start=commits.before_processing,
+            clock=clock,
             marks_beginnings=not exactly_once,
         )
         swap_output = SwapOutput(self._swap_producer, lambda producer: self._collector(producer.raw))  # type: ignore[arg-type, return-value]

@@ -89,7 +89,8 @@ class OfflineStore:
         if not (builder.build().persistent and (directory / "rocksdb" / builder.name).is_dir()):
             raise ProcessorStateError(
                 f"there is no state of store {builder.name!r} in {str(directory)!r}: it is not kept on disk, or task "
-                f"{task_id} was never here; name the folder of the task, <state.dir>/<application.id>/<task>",
+                f"{task_id} was never here; name the folder of the task, "
+                "<state.dir>/pykstreams/<application.id>/<task>",
                 task_id=task_id,
             )
         return cls(builder, task_id, config, _read_only, directory=directory, topic=topic)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from pykstreams.core.errors import ProcessorStateError
+from pykstreams.core.errors import StoreEngineError
 
 VERSION: Final = 1
 _RECORD = struct.Struct(">Bq")
@@ -30,7 +30,7 @@ def encode_offset(offset: int) -> bytes:
 def decode_offset(record: bytes, where: str) -> int:
     """Reads an offset record; ``where`` completes "the offset record of ..." in the error for anything else."""
     if len(record) != _RECORD.size or record[0] != VERSION:
-        raise ProcessorStateError(
+        raise StoreEngineError(
             f"the offset record of {where} is {record.hex()!r}; expected {_RECORD.size} bytes of version {VERSION}. "
             "A newer release may have written it: use that release, or delete the folder to restore the store "
             "from its changelog"

@@ -41,9 +41,9 @@ from rocksdict import (
     WriteOptions,
 )
 
-from pykstreams.core.errors import InvalidStateStoreError, ProcessorStateError
+from pykstreams.core.errors import InvalidStateStoreError, StoreEngineError, StreamsError
 from pykstreams.state.engines.checkpoint import decode_offset, encode_offset
-from pykstreams.state.engines.engine import Row, Write, prefix_end
+from pykstreams.state.engines.engine import Row, Write, after, prefix_end
 from pykstreams.state.engines.transactional import Range
 from pykstreams.state.store import StoreContext
 
@@ -124,7 +124,7 @@ class RocksDbEngine:
                 db = _opened(path, options, offsets)
         except Exception as error:  # rocksdict raises plain Exception
             self._release()
-            raise ProcessorStateError(
+            raise StoreEngineError(
                 f"{self._where} cannot be opened: {error}. If another process has it open, stop that one; if the "
                 "files are damaged, delete the folder, and the store is restored from its changelog",
                 task_id=context.task_id,
@@ -151,14 +151,57 @@ class RocksDbEngine:
         items = self._opened_db().items
         if reverse:
             found = items(backwards=True, from_key=cast("bytes", upper), read_opt=self._all_keys)
-            return self._closed_with_store(_downwards(cast("Iterator[Row]", found), lower, upper))
+            return self._closed_with_store(self._downwards(cast("Iterator[Row]", found), lower, upper))
         bounds = self._bounds(lower, upper)  # must outlive the iterator, which reads the bound in it
         found = items(from_key=cast("bytes", lower), read_opt=bounds)
         rows = cast("list[Row]", list(islice(found, _ROWS_AT_ONCE)))
         if len(rows) < _ROWS_AT_ONCE:
             del found
+            self._check_end(after(rows[-1][0]) if rows else lower, bounds)
             return iter(rows)
-        return self._closed_with_store(_first_then(rows, cast("Iterator[Row]", found), bounds))
+        return self._closed_with_store(self._first_then(rows, cast("Iterator[Row]", found), bounds))
+
+    def _downwards(self, rows: Iterator[Row], lower: bytes | None, upper: bytes | None) -> Iterator[Row]:
+        last = upper
+        for row in rows:
+            last = row[0]
+            if lower is not None and last < lower:
+                return
+            if upper is None or last < upper:
+                yield row
+        self._check_end(last, self._all_keys, reverse=True)
+
+    def _first_then(self, first: list[Row], rest: Iterator[Row], bounds: ReadOptions) -> Iterator[Row]:
+        """Goes on behind the first rows; ``bounds`` must be kept until ``rest`` has gone.
+
+        Freed before, its memory would be read all the same, and a scan would end anywhere, or not at all
+        (``test_scan_ends_at_its_bound_whatever_memory_is_used_meanwhile``).
+        """
+        yield from first
+        last = first[-1]
+        for last in rest:
+            yield last
+        self._check_end(after(last[0]), bounds)
+
+    def _check_end(self, key: bytes | None, bounds: ReadOptions, *, reverse: bool = False) -> None:
+        """Makes sure that a scan that ended before ``key`` came to its end.
+
+        An iterator of RocksDB ends in front of what it cannot read as it does behind the last row. Which of the two
+        it was says its status, which the iterators over rows do not show; so another one looks at the same place.
+        """
+        end = self._opened_db().iter(bounds)
+        if key is None:
+            (end.seek_to_last if reverse else end.seek_to_first)()
+        elif reverse:
+            end.seek_for_prev(key)
+            if end.valid():
+                end.prev()
+        else:
+            end.seek(key)
+        try:
+            end.status()
+        except Exception as error:  # rocksdict raises plain Exception
+            raise self._failed("read", error) from error
 
     def _bounds(self, lower: bytes | None, upper: bytes | None) -> ReadOptions:
         """What ends a scan upwards; its lower bound is where it starts (rocksdict sets the upper one in its place)."""
@@ -228,7 +271,10 @@ class RocksDbEngine:
     def committed_offset(self) -> int | None:
         self.end_load()
         self._opened_db()
-        record = self._offset_rows.get(_OFFSET_KEY)
+        try:
+            record = self._offset_rows.get(_OFFSET_KEY)
+        except Exception as error:  # rocksdict raises plain Exception
+            raise self._failed("read", error) from error
         return None if record is None else decode_offset(record, self._where)
 
     def approximate_num_entries(self) -> int:
@@ -243,15 +289,23 @@ class RocksDbEngine:
         del self._rows, self._offsets
         self._offset_rows.close()
         del self._offset_rows
-        db.close()
-        self._release()
+        try:
+            db.close()
+        except Exception as error:  # rocksdict raises plain Exception
+            raise self._failed("closed", error) from error
+        finally:
+            self._release()
 
     def _get_after_load(self, key: bytes) -> bytes | None:
         self.end_load()
         return self._get(key)
 
     def _reopen(self, *, loading: bool) -> None:
-        self._opened_db().flush()
+        db = self._opened_db()
+        try:
+            db.flush()
+        except Exception as error:  # rocksdict raises plain Exception
+            raise self._failed("written", error) from error
         self.close()
         self._open(self._path, loading=loading)
 
@@ -260,12 +314,13 @@ class RocksDbEngine:
             raise InvalidStateStoreError(f"store {self._name!r} is not open; ask the context for the store again")
         return self._db
 
-    def _failed(self, what: str, error: Exception) -> Exception:
+    def _failed(self, what: str, error: Exception) -> StreamsError:
         if isinstance(error, DbClosedError):
             return InvalidStateStoreError(f"store {self._name!r} is not open; ask the context for the store again")
-        return ProcessorStateError(
+        return StoreEngineError(
             f"{self._where} cannot be {what}: {error}. Look at the disk (space, permissions); when the files are "
-            "damaged, stop the worker and delete the folder, and the store is restored from its changelog"
+            "damaged, stop the worker and delete the folder, and the store is restored from its changelog",
+            task_id=self._context.task_id,
         )
 
 
@@ -288,25 +343,6 @@ class _Loaded:
     def in_no_order(self) -> bool:
         """Whether it was much, and often went back to smaller keys."""
         return self.rows >= _LOAD_FROM_ROWS and self.steps_back > self.batches * _STEPS_BACK
-
-
-def _downwards(rows: Iterator[Row], lower: bytes | None, upper: bytes | None) -> Iterator[Row]:
-    for row in rows:
-        key = row[0]
-        if lower is not None and key < lower:
-            return
-        if upper is None or key < upper:
-            yield row
-
-
-def _first_then(first: list[Row], rest: Iterator[Row], bounds: ReadOptions) -> Iterator[Row]:
-    """Goes on behind the first rows; ``bounds`` is only kept until ``rest`` has gone.
-
-    Freed before, its memory would be read all the same, and a scan would end anywhere, or not at all
-    (``test_scan_ends_at_its_bound_whatever_memory_is_used_meanwhile``).
-    """
-    yield from first
-    yield from rest
 
 
 @cache

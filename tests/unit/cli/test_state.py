@@ -224,8 +224,8 @@ def test_wrong_folder_is_said(invoke: Callable[..., Result], folder: Path) -> No
 
     assert result.exit_code == 2
     assert result.stderr == (
-        f"ConfigError: there is no state of store 'totals' in {str(folder / 'other')!r}; name the folder of the worker "
-        "with --state-dir\n"
+        f"ConfigError: there is no state of store 'totals' in {str(folder / 'pykstreams' / 'other')!r}; name the "
+        "folder of the worker with --state-dir\n"
     )
 
 

@@ -244,6 +244,83 @@ def test_a_changelog_that_failed_is_blamed_on_the_task_of_its_partition():
     assert found.value.corrupted_tasks == {TaskId(0, 2)}
 
 
+class RefusingProducer(CapturingProducer):
+    """Refuses what is longer than four bytes, as the client does at once; has no room while ``full``."""
+
+    full = 0
+
+    def produce(self, topic, value=None, key=None, *args, **options):
+        if self.full:
+            self.full -= 1
+            raise BufferError("queue full")
+        if value is not None and len(value) > 4:
+            raise Exception(FakeKafkaError("MSG_SIZE_TOO_LARGE"))
+        super().produce(topic, value, key, *args, **options)
+
+
+LOST_CHANGELOG = (
+    "record to log-1, the changelog of store 'counts' of task 0_1, was not delivered: text of MSG_SIZE_TOO_LARGE "
+    "(MSG_SIZE_TOO_LARGE); it has 6 bytes: raise max.message.bytes of the topic and producer.message.max.bytes, or "
+    "make it smaller"
+)
+
+
+@pytest.mark.parametrize("timestamp", [7, None])
+@pytest.mark.parametrize("full", [0, 1])
+@pytest.mark.parametrize("held", [False, True])
+def test_a_changelog_record_that_the_client_refuses_keeps_the_task_from_its_commit(timestamp, full, held, caplog):
+    """The handler would go on, and the store would hold what its changelog has not."""
+    handler = Answer(ErrorHandlerResponse.resume())
+    producer = RefusingProducer()
+    producer.full = full
+    collector, metrics = make(producer, handler, holds_changelogs=held)
+
+    collector.changelog_writer(TASK, "counts", "log", 1, stays_behind=held)(b"k", b"large", timestamp, ())
+
+    with pytest.raises(DeliveryError) as found:
+        collector.flush()
+    assert str(found.value) == LOST_CHANGELOG
+    assert (found.value.task_id, found.value.name) == (TASK, "MSG_SIZE_TOO_LARGE")
+    ((context, record, _),) = handler.asked
+    assert (context.processor_node_id, record) == ("counts", ("log", b"k", b"large", 1, timestamp, ()))
+    assert "the production exception handler would go on without it" in caplog.text
+    assert metrics.counter("dropped-records-total", "stream-task-metrics", task_id="0_1").total == 0
+
+
+def test_a_changelog_record_that_the_brokers_refuse_keeps_the_task_from_its_commit():
+    collector, _ = make(handler=Answer(ErrorHandlerResponse.resume()))
+    collector.changelog_writer(TASK, "counts", "log", 1)
+
+    collector.delivery_failed(
+        FakeKafkaError("MSG_SIZE_TOO_LARGE"), message("log", 0, b"large", 5, key=b"k", partition=1)
+    )
+
+    with pytest.raises(DeliveryError) as found:
+        collector.check()
+    assert str(found.value) == LOST_CHANGELOG
+
+
+def test_a_record_that_the_client_refuses_after_a_wait_for_room_is_the_handlers():
+    handler = Answer(ErrorHandlerResponse.resume())
+    collector, _ = make(RefusingProducer(), handler)
+
+    collector.produce_when_there_is_room("out", b"large", b"k", -1, 5, ())
+
+    collector.check()
+    assert [record.topic for _, record, _ in handler.asked] == ["out"]
+
+
+def test_a_dead_letter_that_the_client_refuses_is_an_error_and_makes_no_other_one():
+    handler = Answer(ErrorHandlerResponse.resume([ProducerRecord("dlq", b"k", b"large")]))
+    collector, _ = make(RefusingProducer(), handler)
+
+    failed(collector, "MSG_SIZE_TOO_LARGE")
+
+    with pytest.raises(DeliveryError, match="record to dlq from a sink was not delivered"):
+        collector.check()
+    assert len(handler.asked) == 1
+
+
 def test_tasks_that_closed_are_not_blamed():
     collector, _ = make()
     collector.register(TaskId(0, 3), "SINK", "out")

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from pykstreams.core.errors import ProcessingError, SerdeError, StreamsError
+from pykstreams.core.errors import ClusterUnavailableError, ProcessingError, SerdeError, StoreEngineError, StreamsError
 from pykstreams.core.handlers import ErrorHandlerResponse
 from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import PunctuationType
@@ -266,6 +266,41 @@ def test_a_punctuator_that_raises_may_be_passed_over_and_fires_again():
 
     assert asked == [(None, -1, None, 5), (None, -1, None, 15)]
     assert bench.dropped == 2
+
+
+@pytest.mark.parametrize(
+    ("broken", "where"),
+    [
+        *((StoreEngineError("store 'counts' cannot be read"), where) for where in ("process", "punctuate", "init")),
+        *((ClusterUnavailableError("the queue is full"), where) for where in ("process", "punctuate")),
+    ],
+)
+def test_no_handler_is_asked_about_what_is_no_records_fault(broken, where):
+    """With "continue" the records that need the store, or the brokers, would be lost."""
+
+    def fails(*_):
+        raise broken
+
+    def build(context):
+        if where == "init":
+            context.on_init(fails)
+        if where == "punctuate":
+            context.on_init(lambda: context.processing.schedule(5, PunctuationType.STREAM_TIME, fails))
+        return context.forward
+
+    def run():
+        user = each(lambda key, value: fails() if where == "process" else value)
+        bench = TaskBench(
+            source("SOURCE", "in", children=("USER",)),
+            node("USER", user, "NODE"),
+            node("NODE", Operator(build)),
+            config=CONTINUE,
+        )
+        bench.feed(message("in", 0, "v", 5))
+
+    with pytest.raises(type(broken)) as raised:
+        run()
+    assert raised.value is broken
 
 
 def test_an_exception_that_no_node_has_reported_still_says_which_record_it_was():

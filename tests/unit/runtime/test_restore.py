@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from pykstreams.core.errors import ClusterUnavailableError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime import restore
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
-from pykstreams.runtime.restore import Listeners, Restorer, StateRestoreListener
+from pykstreams.runtime.restore import (
+    Damaged,
+    Listeners,
+    Remade,
+    Restorer,
+    Setback,
+    StateRestoreListener,
+    Truncated,
+)
 from pykstreams.runtime.restore_progress import ProgressBar, ProgressLog
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeStore, Message
 
 _UNTIL_READY = 5  # seconds; it goes on as soon as a store is ready
-TASK = TaskId(0, 1)
+TASK, NEIGHBOUR = TaskId(0, 1), TaskId(1, 1)
 LOG = TopicPartition("shop-counts-changelog", 1)
 OTHER = TopicPartition("shop-sums-changelog", 1)
 
@@ -137,31 +147,118 @@ def test_source_topic_is_restored_up_to_what_was_read_of_it(restorer: Restorer, 
     assert store.commits == [2]
 
 
-@pytest.mark.parametrize(("begin", "end", "offset"), [(5, 9, 4), (0, 3, 4)])
-def test_offset_that_the_changelog_does_not_have_is_told(
-    restorer: Restorer, logs: FakeChangelogs, begin: int, end: int, offset: int
-) -> None:
-    logs.begins[LOG], logs.ends[LOG] = begin, end
+def test_offset_whose_records_were_deleted_is_told(restorer: Restorer, logs: FakeChangelogs) -> None:
+    logs.begins[LOG], logs.ends[LOG] = 5, 9
 
-    truncated = restorer.add(TASK, {LOG: FakeStore(offset=offset)}, {})
-
-    assert truncated is not None
-    assert truncated.task_id == TASK
-    assert truncated.reason == (
-        f"store 'counts' of task 0_1 stands for offset 4 of shop-counts-changelog-1, which goes from {begin} to {end}"
-    )
+    assert restorer.add(TASK, {LOG: FakeStore(offset=4)}, {}) == Truncated(TASK, range_of(4, 5, 9))
     assert logs.assigned == {}
 
 
-def test_offset_that_vanishes_while_restoring_is_told(restorer: Restorer, logs: FakeChangelogs) -> None:
+def test_changelog_that_was_made_anew_is_told_apart_from_one_whose_records_were_deleted(
+    restorer: Restorer, logs: FakeChangelogs
+) -> None:
+    logs.begins[LOG], logs.ends[LOG] = 0, 3
+
+    assert restorer.add(TASK, {LOG: FakeStore(offset=4)}, {}) == Remade(TASK, LOG, range_of(4, 0, 3))
+    assert logs.assigned == {}
+
+
+def test_source_topic_that_serves_as_changelog_and_is_read_anew_is_no_loss(
+    restorer: Restorer, logs: FakeChangelogs
+) -> None:
+    """Its records are those of somebody else, and the store is made of them again."""
     logs.ends[LOG] = 9
-    restorer.add(TASK, {LOG: FakeStore()}, {})
+
+    assert restorer.add(TASK, {LOG: FakeStore(offset=4)}, {LOG: 0}) == Truncated(TASK, range_of(4, 0, 0))
+
+
+def range_of(offset: int, begin: int, end: int) -> str:
+    place = "shop-counts-changelog-1"
+    return f"store 'counts' of task 0_1 stands for offset {offset} of {place}, which goes from {begin} to {end}"
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "setback"),
+    [(3, 9, Truncated(TASK, range_of(1, 3, 9))), (0, 0, Remade(TASK, LOG, range_of(1, 0, 0)))],
+)
+def test_offset_that_vanishes_while_restoring_is_told(
+    restorer: Restorer, logs: FakeChangelogs, begin: int, end: int, setback: Setback
+) -> None:
+    logs.ends[LOG] = 9
+    restorer.add(TASK, {LOG: FakeStore(offset=1)}, {})
+    logs.begins[LOG], logs.ends[LOG] = begin, end
     logs.batches.append(RestoreBatch(out_of_range=[LOG]))
 
-    (truncated,) = restorer.step(0)
+    assert restorer.step(0) == [setback]
 
-    assert truncated.task_id == TASK
-    assert "has no offset 0 any more" in truncated.reason
+
+def test_offset_that_vanished_is_asked_for_again_while_no_broker_answers(
+    restorer: Restorer, logs: FakeChangelogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(partitions: object) -> dict[TopicPartition, int]:
+        raise ClusterUnavailableError("no broker answers")
+
+    logs.ends[LOG] = 9
+    restorer.add(TASK, {LOG: FakeStore(offset=1)}, {})
+    logs.begins[LOG] = 3
+    logs.batches.append(RestoreBatch(out_of_range=[LOG]))
+    with monkeypatch.context() as patched:
+        patched.setattr(logs, "end_offsets", away)
+        first = restorer.step(0)
+
+    assert (first, restorer.step(0), restorer.step(0)) == ([], [Truncated(TASK, range_of(1, 3, 9))], [])
+
+
+class BrokenStore(FakeStore):
+    """A store whose database fails in one of its steps."""
+
+    fails_in = ""
+
+    def _step(self, name: str) -> None:
+        if name == self.fails_in:
+            raise StoreEngineError(f"{name} failed")
+
+    def committed_offset(self) -> int | None:
+        self._step("committed_offset")
+        return super().committed_offset()
+
+    def restore(self, rows: Sequence[Any]) -> None:
+        self._step("restore")
+        super().restore(rows)
+
+    def commit(self, offset: int | None) -> None:
+        self._step("commit")
+        super().commit(offset)
+
+    def end_restore(self) -> None:
+        self._step("end_restore")
+        super().end_restore()
+
+
+@pytest.mark.parametrize("fails_in", ["committed_offset", "restore", "commit", "end_restore"])
+def test_store_whose_database_fails_is_told_and_others_of_the_same_batch_miss_no_record(
+    restorer: Restorer, logs: FakeChangelogs, fails_in: str
+) -> None:
+    broken, sound = BrokenStore(), FakeStore()
+    broken.fails_in = fails_in
+    logs.ends.update({LOG: 2, OTHER: 2})
+    setbacks = [restorer.add(TASK, {LOG: broken}, {}), restorer.add(NEIGHBOUR, {OTHER: sound}, {})]
+    batch = RestoreBatch()
+    for place in (LOG, OTHER):
+        batch.runs[place] = [Message(0), Message(1)]  # type: ignore[list-item]
+        batch.positions[place] = 2
+    logs.batches.append(batch)
+
+    while restorer.is_restoring(TASK) or restorer.is_restoring(NEIGHBOUR):
+        setbacks += restorer.step(_UNTIL_READY)
+    restorer.remove(TASK)
+
+    (damaged,) = (setback for setback in setbacks if setback is not None)
+    assert isinstance(damaged, Damaged)
+    assert (damaged.task_id, str(damaged.error)) == (TASK, f"{fails_in} failed")
+    assert [timestamp for _, _, timestamp, _ in sound.rows] == [1000, 1001]
+    assert (sound.commits, sound.ready) == ([2], True)
+    assert logs.assigned == {}
 
 
 def test_removed_task_keeps_what_was_restored(restorer: Restorer, logs: FakeChangelogs, heard: Heard) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pykstreams.core.clock import SystemClock
-from pykstreams.core.errors import BootstrapError, ClusterError
+from pykstreams.core.errors import BootstrapError, ClusterError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.bootstrap import GENERATION
 from pykstreams.runtime.membership import Offsets
@@ -259,6 +259,39 @@ def test_copy_whose_offset_its_changelog_does_not_have_is_deleted_and_begun_anew
     assert (len(scene.made), scene.copies()) == (2, [TASK])
 
 
+def test_copy_whose_changelog_was_made_anew_is_kept_and_told_of_at_each_try(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene.stores[TASK][LOG].offset = 3
+    (scene.directory.task_dir(TASK) / "rocksdb").mkdir()
+    scene.after(0)
+    first = len(scene.made), scene.copies()
+    scene.after(RETRY_S)
+
+    assert first == (1, [])
+    assert len(scene.made) == 2
+    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == 2 * [
+        "standby task 0_0 is closed, and tried again every 30 s: store 'counts' of task 0_0 stands for offset 3 of "
+        "shop-counts-changelog-0, which goes from 0 to 0: topic 'shop-counts-changelog' was deleted and made anew, or "
+        "has lost records, so the copy is kept"
+    ]
+    assert (scene.directory.task_dir(TASK) / "rocksdb").exists()
+
+
+def test_copy_that_is_damaged_does_not_close_the_others(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    def fails(rows: object) -> None:
+        raise StoreEngineError("store 'counts' cannot be written")
+
+    scene.group.tasks = {"me": frozenset(), "you": frozenset({TASK, OTHER})}
+    scene.stores[TASK][LOG].restore = fails
+    scene.logs.ends[LOG] = 2
+    scene.logs.put(LOG, 0, 1)
+    scene.after(0)
+
+    assert scene.copies() == [OTHER]
+    assert "standby task 0_0 is closed, and tried again every 30 s: store 'counts' cannot be written" in caplog.text
+
+
 def test_copy_that_cannot_be_opened_is_told_and_tried_again(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
     scene.failure = BootstrapError("the files are not there")
     scene.after(0)
@@ -267,7 +300,7 @@ def test_copy_that_cannot_be_opened_is_told_and_tried_again(scene: Scene, caplog
     scene.after(RETRY_S)
 
     assert first == (1, [])
-    assert "standby task 0_0 was not opened, and is tried again every 30 s: the files are not there" in caplog.text
+    assert "standby task 0_0 is closed, and tried again every 30 s: the files are not there" in caplog.text
     assert scene.copies() == [TASK]
 
 

@@ -9,10 +9,16 @@ from pathlib import Path
 import pytest
 
 from pykstreams.core.clock import SystemClock
-from pykstreams.core.errors import ClusterUnavailableError, LockError, ProcessorStateError
+from pykstreams.core.errors import (
+    ClusterUnavailableError,
+    LockError,
+    MissingInternalTopicsError,
+    ProcessorStateError,
+    StoreEngineError,
+)
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime import state_updater
-from pykstreams.runtime.restore import Restorer, StateRestoreListener
+from pykstreams.runtime.restore import Damaged, Restorer, StateRestoreListener
 from pykstreams.runtime.shadow import Shadow
 from pykstreams.runtime.state_updater import Corrupted, Failed, Report, Restored, StateUpdater
 from pykstreams.state.directory import StateDirectory
@@ -152,6 +158,53 @@ def test_state_that_its_changelog_no_longer_covers_is_deleted(
 
     assert reports(updater) == [Corrupted(TASK)]
     assert not row.exists()
+
+
+def test_state_whose_changelog_was_made_anew_is_left_alone_and_both_ways_out_are_told(
+    start: Callable[..., StateUpdater], logs: FakeChangelogs, directory: StateDirectory
+) -> None:
+    """It may be the only copy that is left."""
+    logs.ends[LOG] = 3
+    row = directory.task_dir(TASK) / "rocksdb"
+    row.mkdir()
+    updater = start()
+    updater.open(task(FakeStore(offset=4)), {})
+
+    (failed,) = reports(updater)
+
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, MissingInternalTopicsError)
+    assert failed.error.topics == ["shop-counts-changelog"]
+    assert str(failed.error) == (
+        "store 'counts' of task 0_1 stands for offset 4 of shop-counts-changelog-1, which goes from 0 to 3: the topic "
+        "was deleted and made anew, or the brokers have lost records of it. The local state may be the only copy that "
+        "is left, so it is not touched, and nothing is processed. Either bring back topic 'shop-counts-changelog' with "
+        f"all its records and offsets (from a backup or a mirror); or delete the folder {str(row.parent)!r}, and the "
+        "task goes on with what the topic holds now"
+    )
+    assert row.exists()
+
+
+def test_store_that_is_damaged_is_told_and_left_alone_and_others_are_opened(
+    start: Callable[..., StateUpdater], directory: StateDirectory, other: StateDirectory
+) -> None:
+    error = StoreEngineError("store 'counts' cannot be opened")
+
+    class Broken(FakeTask):
+        def open_stores(self) -> dict[TopicPartition, object]:
+            raise error
+
+    row = directory.task_dir(TASK) / "rocksdb"
+    row.mkdir()
+    updater, neighbour = start(), TaskId(0, 2)
+    broken = Broken(TASK, [], {})
+    updater.open(broken, {})
+    updater.open(FakeTask(neighbour, [], {}), {})
+
+    assert reports(updater, 2) == [Damaged(TASK, error), Restored(neighbour, frozenset())]
+    assert broken.history == ["close"]
+    assert row.exists()
+    other.lock(TASK)
 
 
 def test_task_that_is_closed_while_it_is_restored_keeps_its_progress(

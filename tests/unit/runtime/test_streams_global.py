@@ -148,8 +148,8 @@ def test_cleaning_up_deletes_global_stores(
     streams = make()
     streams.start()
     streams.close(20_000)
-    kept = (tmp_path / "shop" / "global-0" / "checkpoint.json").exists()
+    kept = (tmp_path / "pykstreams" / "shop" / "global-0" / "checkpoint.json").exists()
     streams.clean_up()
 
     assert kept
-    assert not (tmp_path / "shop" / "global-0").exists()
+    assert not (tmp_path / "pykstreams" / "shop" / "global-0").exists()

@@ -11,6 +11,7 @@ import pytest
 from pykstreams.core.errors import (
     ClusterError,
     MisconfiguredInternalTopicError,
+    MissingInternalTopicsError,
     MissingSourceTopicError,
     TaskAssignmentError,
     TopologyError,
@@ -92,6 +93,32 @@ def test_missing_source_topic_is_named_with_its_reader_and_the_cure() -> None:
         "correct its name "
         "in the topology"
     )
+
+
+def test_topics_that_were_deleted_after_they_were_prepared_are_told_and_not_made_anew() -> None:
+    """An empty changelog under stores that go on would be incomplete for ever."""
+    cluster = FakeTopics({"orders": 3, "returns": 5})
+    topics = TopicAdmin(cluster, rekeyed(), replication=-1, embedded=False)
+    topics.prepare()
+    topics.check()
+    del cluster.topics["shop-counts-changelog"]
+
+    for ask in (topics.check, topics.prepare):
+        with pytest.raises(
+            MissingInternalTopicsError, match=r"\['shop-counts-changelog'\] were deleted on broker:9092"
+        ):
+            ask()
+    assert "shop-counts-changelog" not in cluster.topics
+
+
+def test_source_topic_that_was_deleted_is_told() -> None:
+    cluster = FakeTopics({"orders": 3, "returns": 5})
+    topics = TopicAdmin(cluster, rekeyed(), replication=-1, embedded=False)
+    topics.prepare()
+    del cluster.topics["returns"]
+
+    with pytest.raises(MissingSourceTopicError, match="topic 'returns', which KSTREAM-SOURCE-0 reads, does not exist"):
+        topics.check()
 
 
 def test_repartition_topic_takes_the_most_partitions_upstream() -> None:

@@ -13,7 +13,9 @@ from pykstreams.core.errors import (
     ClusterError,
     ClusterUnavailableError,
     ConfigError,
+    MissingSourceTopicError,
     ProcessingError,
+    StoreEngineError,
     TaskCorruptedError,
     TaskMigratedError,
 )
@@ -23,10 +25,12 @@ from pykstreams.runtime.clients.positions import BEGINNING, END
 from pykstreams.runtime.commit import AtLeastOnce, Commits, CommitSteps
 from pykstreams.runtime.membership import Assignment, Lost, Offsets
 from pykstreams.runtime.outage import Outage
+from pykstreams.runtime.restore import Damaged
 from pykstreams.runtime.start_offsets import StartOffsets
 from pykstreams.runtime.state_updater import Corrupted, Failed, Report, Restored
-from pykstreams.runtime.task_manager import TaskManager
+from pykstreams.runtime.task_manager import RETRY_S, TaskManager
 from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.topic_watch import TopicWatch
 from pykstreams.runtime.worker import LOOK_EVERY, Worker, WorkerParts
 from tests.unit.runtime.cluster_fakes import (
     FakeClock,
@@ -121,6 +125,8 @@ class World:
         self.layout = TopicLayout({"orders": 2}, dict(INPUTS))
         self.made: list[FakeTask] = []
         self.states: list[bool] = []
+        self.gone: Exception | None = None
+        self.watch = TopicWatch("topics", self._look)
         steps = CommitSteps(
             deliveries=self.deliveries,
             membership=self.membership,
@@ -139,12 +145,21 @@ class World:
             start_offsets=start,
             make_task=self._make_task,  # type: ignore[arg-type]
             before_start=lambda: None,
+            clock=self.clock,
             marks_beginnings=self.marks_beginnings,
         )
         self.worker = Worker(
             "worker",
             WorkerParts(
-                self.membership, self.reader, self.updater, self.output, self.tasks, None, start, lambda: self.layout
+                self.membership,
+                self.reader,
+                self.updater,
+                self.output,
+                self.tasks,
+                None,
+                start,
+                lambda: self.layout,
+                topic_watch=self.watch,
             ),
             subtopologies=[0],
             config=StreamsConfig({"commit.interval.ms": 1000, "buffered.records.per.partition": 2, **self.settings}),
@@ -157,6 +172,10 @@ class World:
     def _make_task(self, task_id: TaskId, inputs: Collection[TopicPartition], committed: Offsets) -> FakeTask:
         self.made.append(FakeTask(task_id, inputs, {}, start_failure=self.start_failure))
         return self.made[-1]
+
+    def _look(self) -> None:
+        if self.gone is not None:
+            raise self.gone
 
     def assign(self, *tasks: TaskId) -> None:
         self.membership.changes.append(Assignment(1, frozenset(tasks)))
@@ -303,6 +322,90 @@ def test_corrupted_task_is_taken_up_again_and_its_neighbour_stays(world: World) 
 
     assert world.updater.closed == [(ONE, False)]
     assert TWO in world.tasks.running
+
+
+BROKEN = StoreEngineError("store 'counts' of task 0_0 in '/state/shop/0_0' cannot be read", task_id=ONE)
+
+
+def put_aside(world: World) -> list[TaskId]:
+    """Which tasks were made by the time that the worker tries again, and a moment before."""
+    world.clock.advance(RETRY_S - 1)
+    world.worker.step()
+    before = [task.id for task in world.made]
+    world.clock.advance(1)
+    world.worker.step()
+    assert len(before) < len(world.made)
+    return before
+
+
+def test_task_whose_store_fails_is_tried_again_later_and_its_neighbour_goes_on(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.assign(ONE, TWO)
+    world.made[0].fail = BROKEN
+    world.worker.step()
+    world.feed(P1, 5)
+
+    assert world.updater.closed == [(ONE, False)]
+    assert world.made[1].done == {P1: 6}
+    assert world.states == [True, False]
+    assert put_aside(world) == [ONE, TWO]
+    assert caplog.messages == [
+        "task 0_0 is closed, and tried again every 30 s; other tasks go on: store 'counts' of task 0_0 in "
+        "'/state/shop/0_0' cannot be read"
+    ]
+
+
+def test_task_whose_store_fails_while_it_is_opened_is_tried_again_later(world: World) -> None:
+    world.updater.hold = True
+    world.assign(ONE)
+    world.updater.pending.append(Damaged(ONE, BROKEN))
+    world.worker.step()
+
+    assert put_aside(world) == [ONE]
+
+
+def test_store_that_fails_under_exactly_once_takes_the_transaction_with_it_and_no_other_task() -> None:
+    world = World({"processing.guarantee": "exactly_once_v2"})
+    world.assign(ONE, TWO)
+    world.made[0].fail = BROKEN
+    world.worker.step()
+    world.worker.step()
+
+    assert sorted(world.updater.closed) == [(ONE, False), (TWO, False)]
+    assert world.deliveries.cleared == 1
+    assert [task.id for task in world.made] == [ONE, TWO, TWO]
+
+
+def test_record_that_was_lost_is_not_forgotten_over_a_store_that_fails(world: World) -> None:
+    world.assign(ONE, TWO)
+    world.feed(P1, 5)
+    world.deliveries.fail = ProcessingError("not delivered")
+    world.made[0].fail = BROKEN
+    world.worker.step()
+    world.clock.advance(1)
+
+    with pytest.raises(ProcessingError, match="not delivered"):
+        world.worker.step()
+
+
+def test_store_that_fails_and_is_of_no_task_here_ends_the_worker(world: World) -> None:
+    world.assign(ONE)
+    world.made[0].fail = StoreEngineError("global store 'rates' cannot be read", task_id=TaskId(-1, -1))
+
+    with pytest.raises(StoreEngineError, match="rates"):
+        world.worker.step()
+
+
+def test_topic_that_was_deleted_ends_the_worker(world: World) -> None:
+    world.assign(ONE)
+    world.gone = MissingSourceTopicError("topic 'orders' does not exist")
+    world.watch.look()
+    world.worker.step()
+    world.watch.look()
+
+    with pytest.raises(MissingSourceTopicError):
+        world.worker.step()
 
 
 def test_task_whose_state_was_deleted_is_opened_anew(world: World) -> None:

@@ -321,7 +321,7 @@ def test_time_is_a_date_or_a_number() -> None:
         ("totalz", {}, UnknownStateStoreError, r"no store of 'shop' is named 'totalz'; there are \['forgotten', "),
         ("totals", {"as_of": 5}, ConfigError, "store 'totals' keeps no history, it is a key-value store; leave as_of"),
         ("forgotten", {}, ConfigError, "is kept in memory, so nothing of it is on disk; read its changelog"),
-        ("totals", {"path": "nowhere"}, ConfigError, "there is no state of store 'totals' in 'nowhere'; name <state.d"),
+        ("totals", {"path": "nowhere"}, ConfigError, "there is no state of store 'totals' in 'nowhere'; name the stat"),
         ("totals", {"topic": "t"}, ConfigError, "both the folder '.*' and the topic 't' are to be read; name one"),
         ("totals", {"topic": "t", "path": None}, ConfigError, r"no brokers are named \(bootstrap.servers\), and topic"),
         ("totals", {"to": "xml:out"}, ConfigError, "'xml:out' says not where to write; expected parquet:PATH, csv:PA"),

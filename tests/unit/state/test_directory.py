@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError, LockError, ProcessorStateError
 from pykstreams.core.ids import TaskId
-from pykstreams.state.directory import StateDirectory
+from pykstreams.state.directory import StateDirectory, application_folder
 
 TASK = TaskId(0, 1)
 HOUR = 3_600_000
@@ -38,6 +39,45 @@ def directory(path: Path, clock: Clock) -> StateDirectory:
 def test_folder_of_a_task_is_below_the_application(tmp_path: Path, clock: Clock) -> None:
     assert directory(tmp_path, clock).task_dir(TASK) == tmp_path / "shop" / "0_1"
     assert (tmp_path / "shop" / "0_1").is_dir()
+
+
+def test_application_has_a_folder_apart_from_that_of_a_java_application_of_its_name(tmp_path: Path) -> None:
+    assert application_folder(tmp_path, "shop") == tmp_path / "pykstreams" / "shop"
+
+
+@pytest.mark.parametrize("left", ["worker-0.id", "0_1/.lock"])
+def test_state_that_an_earlier_release_has_left_is_used_where_it_is(tmp_path: Path, left: str) -> None:
+    write(tmp_path / "shop" / left)
+
+    assert application_folder(tmp_path, "shop") == tmp_path / "shop"
+
+
+@pytest.mark.parametrize("javas", ["kafka-streams-process-metadata", "0_1/.checkpoint"])
+def test_state_of_a_java_application_is_left_alone(tmp_path: Path, javas: str) -> None:
+    write(tmp_path / "shop" / "worker-0.id")
+    write(tmp_path / "shop" / "0_1" / ".lock")
+    write(tmp_path / "shop" / javas)
+
+    assert application_folder(tmp_path, "shop") == tmp_path / "pykstreams" / "shop"
+
+
+def test_state_of_this_release_comes_before_that_of_an_earlier_one(tmp_path: Path) -> None:
+    write(tmp_path / "shop" / "worker-0.id")
+    (tmp_path / "pykstreams" / "shop").mkdir(parents=True)
+
+    assert application_folder(tmp_path, "shop") == tmp_path / "pykstreams" / "shop"
+
+
+def test_worker_finds_its_directory_by_its_settings(tmp_path: Path, clock: Clock) -> None:
+    config = StreamsConfig({"application.id": "shop", "state.dir": str(tmp_path)})
+    StateDirectory.of(config, clock=clock).lock(TASK)
+
+    assert StateDirectory.of(config, clock=clock).path == tmp_path / "pykstreams" / "shop"
+
+
+def write(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
 
 
 def test_folder_that_cannot_be_made_tells_the_setting(tmp_path: Path, clock: Clock) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import pytest
 
-from pykstreams.core.errors import InvalidStateStoreError, ProcessorStateError
+from pykstreams.core.errors import InvalidStateStoreError, StoreEngineError
 from pykstreams.state import RocksDBConfigSetter, Stores, ValueAndTimestamp
 from pykstreams.state.engines import rocksdb
 from pykstreams.state.engines.rocksdb import RocksDbEngine
@@ -279,7 +280,7 @@ def test_config_setter_may_be_a_function(tmp_path: Path) -> None:
 def test_store_that_is_open_elsewhere_tells_where_and_what_to_do(context: Context) -> None:
     store = opened(KIND, context)
 
-    with pytest.raises(ProcessorStateError, match=r"store 'orders' of task 0_1 in '.*rocksdb.orders' cannot be opened"):
+    with pytest.raises(StoreEngineError, match=r"store 'orders' of task 0_1 in '.*rocksdb.orders' cannot be opened"):
         opened(KIND, context)
     store.close()
 
@@ -288,7 +289,7 @@ def test_damaged_store_tells_which_folder_to_delete(context: Context) -> None:
     opened(KIND, context).close()
     (context.state_dir / "rocksdb" / NAME / "CURRENT").write_text("nonsense\n")
 
-    with pytest.raises(ProcessorStateError, match="delete the folder, and the store is restored") as raised:
+    with pytest.raises(StoreEngineError, match="delete the folder, and the store is restored") as raised:
         opened(KIND, context)
     assert raised.value.task_id == context.task_id
     assert raised.value.__cause__ is not None
@@ -299,9 +300,86 @@ def test_offset_record_of_another_version_is_refused(context: Context) -> None:
     engine.open(context)
     engine._offset_rows.put(b"changelog", b"\x02whatever")
 
-    with pytest.raises(ProcessorStateError, match=r"offset record of store 'newer' .* expected 9 bytes of version 1"):
+    with pytest.raises(StoreEngineError, match=r"offset record of store 'newer' .* expected 9 bytes of version 1"):
         engine.committed_offset()
     engine.close()
+
+
+ROWS = 20_000
+
+
+def key(number: int) -> bytes:
+    return b"%06d" % number
+
+
+@pytest.fixture(params=[None, 6], ids=["plain", "prefixes"])
+def damaged(context: Context, request: pytest.FixtureRequest) -> Iterator[RocksDbEngine]:
+    """An engine with a block in the middle of its rows that does not fit its checksum."""
+    engine = RocksDbEngine("damaged", request.param)
+    engine.open(context)
+    engine.write_batch([(key(number), hashlib.sha256(key(number)).digest() * 3) for number in range(ROWS)], 1)
+    engine.close()
+    damage(context.state_dir / "rocksdb" / "damaged")
+    engine.open(context)
+    yield engine
+    engine.close()
+
+
+def damage(folder: Path) -> None:
+    """Alters a block in the middle of the largest file of a store."""
+    file = max(folder.glob("*.sst"), key=lambda path: path.stat().st_size)
+    content = bytearray(file.read_bytes())
+    middle = slice(len(content) // 2, len(content) // 2 + 20)
+    content[middle] = bytes(byte ^ 0x5A for byte in content[middle])
+    file.write_bytes(content)
+
+
+def first_lost(engine: RocksDbEngine) -> int:
+    """The first row that cannot be read."""
+    for number in range(ROWS):
+        try:
+            engine.get(key(number))
+        except StoreEngineError:
+            return number
+    raise AssertionError("every row can be read")
+
+
+def test_row_in_a_damaged_block_is_an_error_of_the_engine_that_names_task_and_folder(
+    damaged: RocksDbEngine, context: Context
+) -> None:
+    lost = first_lost(damaged)
+
+    with pytest.raises(StoreEngineError, match="block checksum mismatch") as raised:
+        damaged.get(key(lost))
+    folder = context.state_dir / "rocksdb" / "damaged"
+    assert str(raised.value).startswith(f"store 'damaged' of task {context.task_id} in {str(folder)!r} cannot be read:")
+    assert raised.value.task_id == context.task_id
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    ("before", "behind"), [(3, 0), (3, 3), (0, 100), (500, 500), (None, None)], ids=["few", "over", "in", "many", "all"]
+)
+def test_scan_does_not_end_in_front_of_a_damaged_block(
+    damaged: RocksDbEngine, before: int | None, behind: int | None, reverse: bool
+) -> None:
+    """An iterator of RocksDB ends there as it does behind the last row, and only its status tells."""
+    lost = first_lost(damaged)
+    lower = None if before is None else key(lost - before)
+    upper = None if behind is None else key(lost + behind + 1)
+
+    with pytest.raises(StoreEngineError, match="block checksum mismatch"):
+        list(damaged.scan(lower, upper, reverse))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scan_that_ends_before_a_damaged_block_needs_not_read_it(damaged: RocksDbEngine, reverse: bool) -> None:
+    lost = first_lost(damaged)
+    wanted = [key(number) for number in range(lost - 500, lost - 100)]
+
+    found = [row[0] for row in damaged.scan(wanted[0], key(lost - 100), reverse)]
+
+    assert found == (wanted[::-1] if reverse else wanted)
 
 
 def test_closed_engine_is_not_open(context: Context) -> None:
