@@ -11,8 +11,9 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from pykstreams.core.errors import ClusterError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.clients import committed_offsets
 from pykstreams.runtime.clients.errors import cluster_error, is_fencing, is_passing, kafka_error
-from pykstreams.runtime.clients.positions import ours, with_metadata, without_positions
+from pykstreams.runtime.clients.positions import ours
 from pykstreams.runtime.clients.supplier import LIBRDKAFKA_LOG, KafkaClientSupplier
 from pykstreams.runtime.membership import Offsets
 
@@ -25,8 +26,10 @@ log = logging.getLogger(__name__)
 class GroupConsumer:
     """A member of the consumer group: subscribes, commits, and never reads a record."""
 
-    def __init__(self, consumer: Consumer) -> None:
+    def __init__(self, consumer: Consumer, commit_timeout_s: float) -> None:
+        committed_offsets.handle_of(consumer)  # what cannot commit is refused now, and not at the first commit
         self._consumer: Consumer | None = consumer
+        self._commit_timeout_s = commit_timeout_s
 
     @classmethod
     def open(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str) -> GroupConsumer:
@@ -41,7 +44,8 @@ class GroupConsumer:
                     "isolation.level": "read_committed",
                     "logger": LIBRDKAFKA_LOG,
                 }
-            )
+            ),
+            config.request_timeout_ms / 1000,
         )
 
     def subscribe(
@@ -96,12 +100,9 @@ class GroupConsumer:
         Raises ``TaskMigratedError`` when this member no longer counts, ``ClusterError`` for a refusal.
         """
         try:
-            done = self._open.commit(offsets=with_metadata(offsets), asynchronous=False)
+            committed_offsets.commit(self._open, offsets, self._commit_timeout_s)
         except KafkaException as exception:
             return self._not_committed(exception)
-        for partition in done:
-            if partition.error is not None:
-                return self._not_committed(KafkaException(partition.error))
         return True
 
     @staticmethod
@@ -122,22 +123,12 @@ class GroupConsumer:
         if not partitions:
             return {}
         try:
-            found = self._open.committed(without_positions(partitions), timeout=timeout)
+            return committed_offsets.committed(self._open, partitions, timeout)
         except KafkaException as exception:
             if is_passing(exception):
                 log.info("committed offsets could not be read yet: %s", kafka_error(exception).str())
                 return None
             raise cluster_error("reading committed offsets", exception) from exception
-        offsets: dict[TopicPartition, tuple[int, str]] = {}
-        for partition in found:
-            if partition.error is not None:
-                if is_passing(KafkaException(partition.error)):
-                    return None
-                raise cluster_error("reading committed offsets", KafkaException(partition.error))
-            if partition.offset >= 0:
-                place = TopicPartition(partition.topic, partition.partition)
-                offsets[place] = (partition.offset, partition.metadata or "")
-        return offsets
 
     def group_metadata(self) -> Any:
         """What a transaction needs to know of this member; opaque."""
