@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
+from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import ClusterError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
+from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients import committed_offsets
 from pykstreams.runtime.clients.errors import cluster_error, is_fencing, is_passing, kafka_error
 from pykstreams.runtime.clients.positions import ours
@@ -22,6 +24,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_FOREIGN_MEMBERS = (
+    "the group has members of another kind, so this worker waits: %s. They are those of a Java application with this "
+    "application.id. If it runs, stop it. If it was stopped, they stay until its session.timeout.ms has passed (45 s "
+    "by default), for KafkaStreams.close() does not take them out of the group; this worker then goes on by itself. To "
+    "hand over at once, close it with CloseOptions.timeout(...).withGroupMembershipOperation(LEAVE_GROUP)"
+)
+
 
 class GroupConsumer:
     """A member of the consumer group: subscribes, commits, and never reads a record."""
@@ -30,6 +39,7 @@ class GroupConsumer:
         committed_offsets.handle_of(consumer)  # what cannot commit is refused now, and not at the first commit
         self._consumer: Consumer | None = consumer
         self._commit_timeout_s = commit_timeout_s
+        self._warnings = RepeatedWarnings(log, SystemClock())
 
     @classmethod
     def open(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str) -> GroupConsumer:
@@ -91,6 +101,8 @@ class GroupConsumer:
             raise TaskMigratedError(f"this worker was put out of the group: {error.str()} ({error.name()})")
         elif error.code() in (KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED):
             raise ClusterError(f"joining the group is refused: {error.str()} ({error.name()})")
+        elif error.code() == KafkaError.INCONSISTENT_GROUP_PROTOCOL:
+            self._warnings.warn("foreign members", _FOREIGN_MEMBERS, error.str())
         else:
             log.warning("the group is held up: %s (%s); the client tries again", error.str(), error.name())
 
