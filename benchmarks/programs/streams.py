@@ -2,15 +2,13 @@
 
     python -m benchmarks.programs.streams NAME=VALUE...      (the fields of ``Job``)
 
-The commits are seen from outside, by the consumer that a client supplier hands in: nothing is added per record.
+The commits are seen from outside, where they go to the client library: nothing is added per record.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping
-from typing import Any
 
 from confluent_kafka import Consumer
 
@@ -18,33 +16,23 @@ from benchmarks.programs.counting import CountingStores
 from benchmarks.programs.job import Job, Progress, report, report_reads
 from benchmarks.programs.topologies import TOPOLOGIES
 from pykstreams import KafkaStreams, StreamsConfig, TopicPartition
-from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
+from pykstreams.runtime.clients import committed_offsets
+from pykstreams.runtime.membership import Offsets
 from pykstreams.runtime.restore import StateRestoreListener
 
 
-class _ReportingConsumer(Consumer):
-    """Tells about each commit."""
+def _report_commits(measured: str, stores: CountingStores | None) -> None:
+    """Tells about each commit from now on; no client does."""
+    progress = Progress(measured)
+    plain = committed_offsets.commit
 
-    def __init__(self, config: dict[str, Any], progress: Progress, stores: CountingStores | None) -> None:
-        super().__init__(config)
-        self._progress = progress
-        self._stores = stores
+    def commit(consumer: Consumer, offsets: Offsets, timeout_s: float) -> None:
+        plain(consumer, offsets, timeout_s)
+        if stores is not None:
+            report_reads(stores.reads)
+        progress.committed((*place, offset) for place, (offset, _) in offsets.items())
 
-    def commit(self, *args: Any, **kwargs: Any) -> Any:
-        done = super().commit(*args, **kwargs)
-        if self._stores is not None:
-            report_reads(self._stores.reads)
-        self._progress.committed((each.topic, each.partition, each.offset) for each in kwargs["offsets"])
-        return done
-
-
-class _ReportingClients(DefaultKafkaClientSupplier):
-    def __init__(self, measured: str, stores: CountingStores | None) -> None:
-        self._progress = Progress(measured)
-        self._stores = stores
-
-    def get_consumer(self, config: Mapping[str, object]) -> Consumer:
-        return _ReportingConsumer(dict(config), self._progress, self._stores)
+    committed_offsets.commit = commit
 
 
 class _RestoreReport(StateRestoreListener):
@@ -88,10 +76,11 @@ def main() -> None:
     restores = job.workload == "restore"
     if not restores:
         report(0)
+    if not restores:
+        _report_commits(job.measured, counting)
     KafkaStreams(
         TOPOLOGIES[job.workload](job.source, job.sink),
         config,
-        client_supplier=None if restores else _ReportingClients(job.measured, counting),
         state_restore_listener=_RestoreReport() if restores else None,
     ).run()
 

@@ -10,7 +10,8 @@ big-endian::
     each     4 bytes length of the key, key in UTF-8, 8 bytes value
 
 Version 1 ends after the partition time. Text that cannot be read counts as none, as in Kafka Streams: the
-price is a stream time that starts anew, which is better than a task that cannot start.
+price is a stream time that starts anew, which is better than a task that cannot start. A NUL at the end is passed over:
+``confluent_kafka`` writes one, and so did releases of ours (docs/decisions/0019-offset-metadata.md).
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def decode(text: str | None) -> tuple[int, dict[str, int]]:
     if not text:
         return UNKNOWN_TIME, {}
     try:
-        data = base64.b64decode(text, validate=True)
+        data = base64.b64decode(text.removesuffix("\0"), validate=True)
         version, partition_time = _HEAD.unpack_from(data)
         if version not in (1, _VERSION):
             raise ValueError(f"version {version}")

@@ -23,6 +23,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, Resou
 
 from tests.integration import families
 from tests.kafka.brokers import create_topic
+from tests.kafka.offsets import committed
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
@@ -155,9 +156,9 @@ class App:
         """How many records there are beyond the committed offsets, in whatever transactions."""
         if self._reader is None:
             self._reader = self._consumer(self.name, "read_uncommitted")
-        committed = self._reader.committed(self._inputs(), timeout=10)
+        found = committed(self._reader, self._inputs())
         # where nothing is committed, -2: the first record there is, which a purge may have moved
-        starts = [TopicPartition(at.topic, at.partition, at.offset if at.offset >= 0 else -2) for at in committed]
+        starts = [TopicPartition(at.topic, at.partition, at.offset if at.offset >= 0 else -2) for at in found]
         return len(read_to_the_end(self._reader, starts))
 
     def results(self) -> dict[str, Results]:

@@ -26,6 +26,7 @@ from pykstreams.runtime.membership.task_topics import task_topic
 from pykstreams.runtime.restore import StateRestoreListener
 from pykstreams.runtime.state import State
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
+from tests.kafka import offsets
 from tests.kafka.brokers import Brokers, create_topic
 
 pytestmark = pytest.mark.slow
@@ -190,7 +191,7 @@ def end_offsets(brokers: str, topic: str, spec: OffsetSpec | None = None) -> dic
 def committed(brokers: str, group: str, topic: str, partitions: int = 1) -> list[int]:
     consumer = Consumer({"bootstrap.servers": brokers, "group.id": group})
     try:
-        found = consumer.committed([TopicPartition(topic, number) for number in range(partitions)], timeout=10)
+        found = offsets.committed(consumer, [TopicPartition(topic, number) for number in range(partitions)])
         return [place.offset for place in found]
     finally:
         consumer.close()

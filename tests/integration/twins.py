@@ -24,6 +24,7 @@ from pykstreams.state.bulk.take_over import StoreToMake, take_over
 from pykstreams.state.engines.engine import Row
 from tests.integration.workers import Workers
 from tests.kafka.brokers import create_topic
+from tests.kafka.offsets import committed
 
 PARTITIONS = 4
 
@@ -90,7 +91,7 @@ class Twin(Workers):
     def _committed(self, places: list[TopicPartition]) -> list[int]:
         consumer = self._reader(self.name)
         try:
-            return [place.offset for place in consumer.committed(places, timeout=10)]
+            return [place.offset for place in committed(consumer, places)]
         finally:
             consumer.close()
 

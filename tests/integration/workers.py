@@ -20,6 +20,8 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
+from tests.kafka.offsets import committed
+
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 240.0
 
@@ -138,7 +140,7 @@ class Workers:
         try:
             for topic in topics:
                 places = [TopicPartition(self.topic(topic), number) for number in range(self.partitions)]
-                left[topic] = sum(_records_from(consumer, place) for place in consumer.committed(places, timeout=10))
+                left[topic] = sum(_records_from(consumer, place) for place in committed(consumer, places))
         finally:
             consumer.close()
         return left

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
+from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import ClusterError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
+from pykstreams.core.repeated_warnings import RepeatedWarnings
+from pykstreams.runtime.clients import committed_offsets
 from pykstreams.runtime.clients.errors import cluster_error, is_fencing, is_passing, kafka_error
-from pykstreams.runtime.clients.positions import ours, with_metadata, without_positions
+from pykstreams.runtime.clients.positions import ours
 from pykstreams.runtime.clients.supplier import LIBRDKAFKA_LOG, KafkaClientSupplier
 from pykstreams.runtime.membership import Offsets
 
@@ -21,12 +24,22 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_FOREIGN_MEMBERS = (
+    "the group has members of another kind, so this worker waits: %s. They are those of a Java application with this "
+    "application.id. If it runs, stop it. If it was stopped, they stay until its session.timeout.ms has passed (45 s "
+    "by default), for KafkaStreams.close() does not take them out of the group; this worker then goes on by itself. To "
+    "hand over at once, close it with CloseOptions.timeout(...).withGroupMembershipOperation(LEAVE_GROUP)"
+)
+
 
 class GroupConsumer:
     """A member of the consumer group: subscribes, commits, and never reads a record."""
 
-    def __init__(self, consumer: Consumer) -> None:
+    def __init__(self, consumer: Consumer, commit_timeout_s: float) -> None:
+        committed_offsets.handle_of(consumer)  # what cannot commit is refused now, and not at the first commit
         self._consumer: Consumer | None = consumer
+        self._commit_timeout_s = commit_timeout_s
+        self._warnings = RepeatedWarnings(log, SystemClock())
 
     @classmethod
     def open(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str) -> GroupConsumer:
@@ -41,7 +54,8 @@ class GroupConsumer:
                     "isolation.level": "read_committed",
                     "logger": LIBRDKAFKA_LOG,
                 }
-            )
+            ),
+            config.request_timeout_ms / 1000,
         )
 
     def subscribe(
@@ -87,6 +101,8 @@ class GroupConsumer:
             raise TaskMigratedError(f"this worker was put out of the group: {error.str()} ({error.name()})")
         elif error.code() in (KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED):
             raise ClusterError(f"joining the group is refused: {error.str()} ({error.name()})")
+        elif error.code() == KafkaError.INCONSISTENT_GROUP_PROTOCOL:
+            self._warnings.warn("foreign members", _FOREIGN_MEMBERS, error.str())
         else:
             log.warning("the group is held up: %s (%s); the client tries again", error.str(), error.name())
 
@@ -96,12 +112,9 @@ class GroupConsumer:
         Raises ``TaskMigratedError`` when this member no longer counts, ``ClusterError`` for a refusal.
         """
         try:
-            done = self._open.commit(offsets=with_metadata(offsets), asynchronous=False)
+            committed_offsets.commit(self._open, offsets, self._commit_timeout_s)
         except KafkaException as exception:
             return self._not_committed(exception)
-        for partition in done:
-            if partition.error is not None:
-                return self._not_committed(KafkaException(partition.error))
         return True
 
     @staticmethod
@@ -122,22 +135,12 @@ class GroupConsumer:
         if not partitions:
             return {}
         try:
-            found = self._open.committed(without_positions(partitions), timeout=timeout)
+            return committed_offsets.committed(self._open, partitions, timeout)
         except KafkaException as exception:
             if is_passing(exception):
                 log.info("committed offsets could not be read yet: %s", kafka_error(exception).str())
                 return None
             raise cluster_error("reading committed offsets", exception) from exception
-        offsets: dict[TopicPartition, tuple[int, str]] = {}
-        for partition in found:
-            if partition.error is not None:
-                if is_passing(KafkaException(partition.error)):
-                    return None
-                raise cluster_error("reading committed offsets", KafkaException(partition.error))
-            if partition.offset >= 0:
-                place = TopicPartition(partition.topic, partition.partition)
-                offsets[place] = (partition.offset, partition.metadata or "")
-        return offsets
 
     def group_metadata(self) -> Any:
         """What a transaction needs to know of this member; opaque."""

@@ -8,7 +8,6 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.membership import Offsets
 
 BEGINNING: int = OFFSET_BEGINNING
 END: int = OFFSET_END
@@ -17,13 +16,6 @@ END: int = OFFSET_END
 def place_of(message: Message) -> TopicPartition:
     partition = message.partition()
     return TopicPartition(message.topic() or "?", -1 if partition is None else partition)
-
-
-def with_metadata(offsets: Offsets) -> list[KafkaTopicPartition]:
-    return [
-        KafkaTopicPartition(place.topic, place.partition, offset, metadata)
-        for place, (offset, metadata) in offsets.items()
-    ]
 
 
 def at_positions(positions: Mapping[TopicPartition, int]) -> list[KafkaTopicPartition]:

@@ -13,9 +13,9 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from pykstreams.core.clock import Clock, SystemClock
 from pykstreams.core.errors import StreamsError, TaskMigratedError
+from pykstreams.runtime.clients import committed_offsets
 from pykstreams.runtime.clients.bounded import BoundedCalls, HangingCallError
 from pykstreams.runtime.clients.errors import cluster_error, is_passing, kafka_error, transaction_error
-from pykstreams.runtime.clients.positions import with_metadata
 from pykstreams.runtime.clients.supplier import LIBRDKAFKA_LOG, KafkaClientSupplier
 from pykstreams.runtime.membership import Offsets
 
@@ -141,10 +141,9 @@ class WorkerProducer:
         broken; the next one settles the matter before it starts, and the offsets that the group has tell the rest.
         """
         if offsets:
-            wanted = with_metadata(offsets)
             self._transact(
                 "sending offsets to the transaction",
-                lambda timeout_s: self.raw.send_offsets_to_transaction(wanted, group_metadata, timeout_s),
+                lambda timeout_s: committed_offsets.send_to_transaction(self.raw, offsets, group_metadata, timeout_s),
             )
         self._transact("committing the transaction", self.raw.commit_transaction)
 

@@ -112,3 +112,8 @@ def test_update_keeps_the_larger_of_two_values():
     metadata.update({"a": 3, "b": 2, "c": 0})
 
     assert {"a": 5, "b": 2, "c": 0} == dict(metadata.values())
+
+
+def test_text_of_releases_that_wrote_a_nul_behind_it_is_read(caplog: pytest.LogCaptureFixture) -> None:
+    assert decode("AgAAAAAAAAAF\0") == (5, {})
+    assert not caplog.records

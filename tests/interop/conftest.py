@@ -1,0 +1,83 @@
+"""Fixtures for tests with the real Java library: brokers as for the other tests with Kafka, and one JVM for all."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from tests.integration.conftest import (  # noqa: F401  (the same brokers, in the same ways)
+    bootstrap_servers,
+    docker_cleanup,
+    docker_compose_command,
+    docker_compose_file,
+    docker_setup,
+    make_name,
+)
+from tests.interop.java_host import JavaHost, class_path
+from tests.interop.modes import MODES, Mode
+from tests.interop.turns import Turns
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Where tests run in several processes, one of them has the JVM."""
+    item.add_marker(pytest.mark.integration)
+    item.add_marker(pytest.mark.slow)
+    item.add_marker(pytest.mark.xdist_group("interop"))
+
+
+class MakeTurns(Protocol):
+    """``make_turns("count")`` gives an application of its own, which is ended after the test."""
+
+    def __call__(self, program: str, mode: Mode = MODES["kept"], *, one_state_directory: bool = False) -> Turns: ...
+
+
+@pytest.fixture(scope="session")
+def java_path() -> str:
+    """The class path of the Java side."""
+    missing = [tool for tool in ("java", "javac", "mvn") if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"there is no {' and no '.join(missing)} on this machine; install a JDK, 17 or newer, and Maven")
+    return class_path()
+
+
+@pytest.fixture(scope="session")
+def java(java_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaHost]:
+    """A JVM for all applications that are not killed."""
+    host = JavaHost(java_path, tmp_path_factory.mktemp("java") / "java.log")
+    yield host
+    host.kill()
+
+
+@pytest.fixture
+def make_turns(
+    bootstrap_servers: str,  # noqa: F811
+    java_path: str,
+    java: JavaHost,
+    make_name: Callable[[str], str],  # noqa: F811
+    tmp_path: Path,
+) -> Iterator[MakeTurns]:
+    """A factory of applications on which Java and Python take turns."""
+    made: list[Turns] = []
+
+    def make(program: str, mode: Mode = MODES["kept"], *, one_state_directory: bool = False) -> Turns:
+        name = make_name(program.replace("_", "-"))
+        turns = Turns(
+            name,
+            program,
+            mode,
+            brokers=bootstrap_servers,
+            folder=tmp_path / name,
+            java=java,
+            make_host=lambda log: JavaHost(java_path, log),
+            one_state_directory=one_state_directory,
+        )
+        made.append(turns)
+        return turns
+
+    yield make
+    for turns in made:
+        turns.end()

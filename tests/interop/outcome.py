@@ -1,0 +1,142 @@
+"""What an application has left on the brokers, and how two such differ."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from tests.interop.programs import T0
+
+if TYPE_CHECKING:
+    from tests.interop.turns import Turns
+
+Shown: TypeAlias = tuple[Any, ...]
+"""A record: partition, key, value, time since ``T0``, kind of time, headers."""
+Committed: TypeAlias = Mapping[tuple[str, int], tuple[int, bytes]]
+
+_NAME = "~"
+"""Stands for the application's id."""
+_OWN_TIMES_MS = 60_000
+_JOIN_STORES = ("JOINTHIS", "JOINOTHER", "OUTERTHIS", "OUTEROTHER", "-this-", "-other-")
+_BUFFERS = ("SUPPRESS", "limit-store", "-Buffer-", "join-buffer")
+_SETTING_OF_THE_TOPIC = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Records and settings of each topic, and what was committed after each phase."""
+
+    topics: Mapping[str, list[Shown]]
+    settings: Mapping[str, Mapping[str, Any]]
+    offsets: list[Mapping[str, Any]]
+
+
+def outcome_of(turns: Turns, offsets: Collection[Committed]) -> Outcome:
+    counts = turns.topics()
+    places = [TopicPartition(name, number, 0) for name, count in counts.items() for number in range(count)]
+    topics: dict[str, list[Shown]] = {_shown(turns, name): [] for name in counts}
+    for message in turns.records(places):
+        name = message.topic() or ""
+        topics[_shown(turns, name)].append(_record(turns, name, message))
+    for rows in topics.values():
+        rows.sort(key=lambda row: row[0])  # stable: offsets within a partition
+    return Outcome(topics, _settings(turns, counts), [_offsets(turns, committed) for committed in offsets])
+
+
+def differences(judge: Outcome, other: Outcome, *, last_only: bool, loose: bool) -> list[str]:
+    """What differs, in words; nothing, if all is the same.
+
+    :param last_only: whether to compare the last values only: what came and went in between depends on when caches
+        were flushed.
+    :param loose: whether to compare records without their order and times.
+    """
+    said = []
+    for name in sorted({*judge.topics, *other.topics}):
+        one, two = judge.topics.get(name), other.topics.get(name)
+        if one is None or two is None:
+            said.append(f"topic {name} is there {'alone' if two is None else 'too'} with Java")
+        elif loose:
+            if sorted(map(repr, map(_without_time, one))) != sorted(map(repr, map(_without_time, two))):
+                said.append(f"{name}: {len(one)} and {len(two)} records, not the same")
+        elif last_only or (name.endswith("-changelog") and any(part in name for part in _BUFFERS)):
+            said += _last_values_differ(name, one, two, tombstones=not last_only)
+        elif one != two:
+            at = next((n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+            said.append(
+                f"{name}: {len(one)} and {len(two)} records, first difference at {at}: "
+                f"Java {one[at : at + 1]}, here {two[at : at + 1]}"
+            )
+    for name in sorted({*judge.settings, *other.settings}):
+        if judge.settings.get(name) != other.settings.get(name):
+            said.append(f"settings of {name}: Java {judge.settings.get(name)}, here {other.settings.get(name)}")
+    if not last_only and not loose:
+        for phase, (java, here) in enumerate(zip(judge.offsets, other.offsets, strict=True), 1):
+            said += [
+                f"committed for {place} after phase {phase}: Java {java.get(place)}, here {here.get(place)}"
+                for place in sorted({*java, *here})
+                if java.get(place) != here.get(place)
+            ]
+    return said
+
+
+def _record(turns: Turns, topic: str, message: Any) -> Shown:
+    key, value, (kind, at) = message.key(), message.value(), message.timestamp()
+    at -= T0
+    if topic.endswith("-changelog"):
+        if value is not None:  # contexts of records name their topics
+            value = value.replace(turns.name.encode(), _NAME.encode() * len(turns.name))
+        if any(part in topic for part in _BUFFERS) and at > _OWN_TIMES_MS:
+            at = "the producer's"
+        if key is not None and "-store-changelog" in topic and any(part in topic for part in _JOIN_STORES):
+            key = key[:-4] + b"...."  # Java counts anew after a restart, Python goes on (docs/differences.md)
+    return message.partition(), key, value, at, kind, message.headers() or []
+
+
+def _settings(turns: Turns, counts: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+    names = [name for name in counts if name.startswith(f"{turns.name}-")]
+    admin = AdminClient({"bootstrap.servers": turns.brokers, "log_level": 0})
+    asked = admin.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in names]) if names else {}
+    return {
+        _shown(turns, resource.name): {
+            "partitions": counts[resource.name],
+            **{
+                key: entry.value for key, entry in told.result(30).items() if int(entry.source) == _SETTING_OF_THE_TOPIC
+            },
+        }
+        for resource, told in asked.items()
+    }
+
+
+def _offsets(turns: Turns, committed: Committed) -> dict[str, Any]:
+    # with transactions some offsets are those of markers
+    return {
+        f"{_shown(turns, topic)}-{partition}": ("all" if turns.exactly_once else offset, metadata)
+        for (topic, partition), (offset, metadata) in committed.items()
+        if not topic.startswith(f"{turns.name}-tasks-")
+    }
+
+
+def _shown(turns: Turns, topic: str) -> str:
+    return topic.replace(turns.name, _NAME)
+
+
+def _without_time(row: Shown) -> Shown:
+    return row[:3]
+
+
+def _last_values_differ(name: str, one: list[Shown], two: list[Shown], *, tombstones: bool) -> list[str]:
+    last, last_here = _last_values(one, tombstones), _last_values(two, tombstones)
+    return [
+        f"{name}: last of {key}: Java {last.get(key)}, here {last_here.get(key)}"
+        for key in sorted({*last, *last_here}, key=repr)
+        if last.get(key) != last_here.get(key)
+    ]
+
+
+def _last_values(rows: list[Shown], tombstones: bool) -> dict[Any, Shown]:
+    last = {(partition, key): (value, at, headers) for partition, key, value, at, _, headers in rows}
+    return {key: shown for key, shown in last.items() if tombstones or shown[0] is not None}
