@@ -75,7 +75,7 @@ class Topology:
         return self
 
     def add_processor(self, name: str, supplier: Supplier, *parent_names: str) -> Topology:
-        """Adds a processor below its parents.
+        """Adds a processor below its parents; below one that is named twice it gets each record twice.
 
         ``supplier`` is a callable without arguments that gives a new ``Processor`` at each call (a class, for one);
         if it has a method ``stores()``, the builders that it gives are added and connected.
@@ -301,7 +301,9 @@ class Topology:
 
     def _check_topics_are_free(self, name: str, topics: tuple[str, ...], pattern: re.Pattern[str] | None) -> None:
         taken = self._definition.source_topics()
-        for topic in topics:
+        for number, topic in enumerate(topics):
+            if topic in topics[:number]:
+                raise TopologyError(f"source {name!r} reads topic {topic!r} twice; name each topic once")
             if topic in taken:
                 raise TopologyError(
                     f"topic {topic!r} of source {name!r} is read by source {taken[topic]!r} already; "
