@@ -17,6 +17,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 from pykstreams.core.metrics import Counter
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Decoder, Encoder, Forward, Headers, KeyValueMapper
+from pykstreams.processors.same_key import is_same_key
 from pykstreams.processors.table_view import ReadRow
 from pykstreams.serdes.base import (
     CompiledSerde,
@@ -128,7 +129,7 @@ class SelectKeys:
                     former = select(key, both)
                 except Exception:  # reported when the result was new, and then it was not sent
                     continue
-                if former is not None and not (former == selected and type(former) is type(selected)):
+                if former is not None and not is_same_key(former, selected):
                     forward(CombinedKey(former, key), None, timestamp, headers)
             if selected is not None:
                 forward(CombinedKey(selected, key), new.result, timestamp, headers)

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
+from pykstreams.processors.same_key import is_same_key
 from pykstreams.serdes.combined_key import CombinedKey
 
 OUT_OF_ORDER: Final = "a change to join is older than the newest of its row"
@@ -160,4 +161,4 @@ def _distinct(references: Iterable[Any]) -> list[Any]:
 
 
 def _contains(references: list[Any], wanted: Any) -> bool:
-    return any(reference == wanted and type(reference) is type(wanted) for reference in references)
+    return any(is_same_key(reference, wanted) for reference in references)

@@ -13,6 +13,7 @@ from typing import Any
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Aggregator, Forward, Headers, Initializer, KeyValueMapper, Reducer
+from pykstreams.processors.same_key import is_same_key
 from pykstreams.processors.table_forwarding import forwarder
 from pykstreams.processors.user_functions import not_a_pair
 
@@ -58,7 +59,7 @@ class TableRepartitionMap:
                     return
                 new_key, new = select(key, new_value)
                 old_key, old = select(key, old_value)
-                together = new is not None and old is not None and new_key == old_key and type(new_key) is type(old_key)
+                together = new is not None and old is not None and is_same_key(new_key, old_key)
             except Exception as error:
                 fail(error, key, change, timestamp, headers)
                 return

@@ -31,11 +31,18 @@ def valid_name(name: str) -> str:
         raise TopologyError("a name is empty; give at least one character or leave the name away")
     if name in (".", ".."):
         raise TopologyError(f"name {name!r} is not allowed, since topics and folders are named after it")
-    if len(name) > _MAX_LENGTH:
-        raise TopologyError(f"name {name!r} has {len(name)} characters; at most {_MAX_LENGTH} are allowed")
-    if not _LEGAL.fullmatch(name):
-        raise TopologyError(f"name {name!r} has characters other than ASCII letters, digits, '.', '_' and '-'")
+    if (fault := fault_of_name(name)) is not None:
+        raise TopologyError(f"name {name!r} {fault}")
     return name
+
+
+def fault_of_name(name: str) -> str | None:
+    """Says what is wrong with the length or the characters of a name, be it of a node, a store or a topic."""
+    if len(name) > _MAX_LENGTH:
+        return f"has {len(name)} characters; at most {_MAX_LENGTH} are allowed"
+    if not _LEGAL.fullmatch(name):
+        return "has characters other than ASCII letters, digits, '.', '_' and '-'"
+    return None
 
 
 class NodeNamer:

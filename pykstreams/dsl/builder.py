@@ -63,7 +63,7 @@ class StreamsBuilder:
     ) -> KStream[K, V]:
         """Reads one topic, several, or all that match a compiled pattern, as a stream.
 
-        Several topics are read by one source, with no order between them.
+        Several topics are read by one source, with no order between them; one that is named twice is read once.
         """
         graph, options = self._graph, consumed or Consumed()
         pattern = topics if isinstance(topics, re.Pattern) else None
@@ -71,7 +71,7 @@ class StreamsBuilder:
         if isinstance(topics, str):
             names = (topics,)
         elif not isinstance(topics, re.Pattern):
-            names = tuple(topics)
+            names = tuple(dict.fromkeys(topics))
         name = graph.namer.named(options.name, "KSTREAM-SOURCE-")
         node = StreamSourceNode(name, names, pattern, _settings(options))
         graph.add(node, graph.root)

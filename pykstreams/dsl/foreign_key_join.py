@@ -82,9 +82,9 @@ _SIMPLE = (
 """Serdes of which two are equal, or write the same key in different bytes."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class SubscriptionStoreFactory:
-    """The store of the subscriptions, which has a changelog and no cache; equal to itself only."""
+    """The store of the subscriptions, which has a changelog and no cache."""
 
     name: str
     serdes: ForeignKeySerdes

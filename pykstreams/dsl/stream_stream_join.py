@@ -36,12 +36,9 @@ _OUTER_SHARED = "KSTREAM-OUTERSHARED-"
 _WINDOWED = "KSTREAM-WINDOWED-"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class _WindowStore:
-    """The store of one side's records; made by the DSL, or by the supplier that the user gave.
-
-    Equal to itself only, so that two joins cannot have one store.
-    """
+    """The store of one side's records; made by the DSL, or by the supplier that the user gave."""
 
     name: str
     windows: JoinWindows
@@ -82,9 +79,9 @@ class _WindowStore:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class _WaitingStore:
-    """The store of the records that wait for a partner; equal to itself only."""
+    """The store of the records that wait for a partner."""
 
     name: str
     options: StreamJoined[Any, Any, Any]

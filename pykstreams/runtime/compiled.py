@@ -31,7 +31,7 @@ def compile_plan(plan: SubtopologyPlan, task: TaskState) -> Mapping[str, Forward
             built[name] = _sink(node, task, raises=not task.failures.only_fails)
             continue
         children = {child: built[child] for child in node.children}
-        forward = fan_out(tuple(children.values()))
+        forward = fan_out([built[child] for child in node.children])  # a child that names a parent twice is there twice
         if not (task.failures.only_fails or (isinstance(node, ProcessorNode) and hands_on(node.supplier))):
             forward = task.current.scoped(forward)
         if isinstance(node, SourceNode):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import TopologyError
+from pykstreams.core.names import fault_of_name
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.plan import InternalTopic
 
@@ -27,7 +29,8 @@ def repartition_topic(
         "retention.ms": "-1",
         **config.topic_settings,
     }
-    return InternalTopic(name, "repartition", partitions, settings, decides)
+    cure = "give its step a shorter name (Grouped, Joined, StreamJoined, Repartitioned)"
+    return InternalTopic(_checked(name, "repartition", cure), "repartition", partitions, settings, decides)
 
 
 def changelog_topic(name: str, store: StoreBuilder[Any], config: StreamsConfig) -> InternalTopic:
@@ -50,4 +53,11 @@ def changelog_topic(name: str, store: StoreBuilder[Any], config: StreamsConfig) 
     history_ms = store.history_retention_ms
     if history_ms is not None and "min.compaction.lag.ms" not in store.topic_config:
         settings["min.compaction.lag.ms"] = str(min(history_ms + _DAY_MS, _LAST_LONG))
-    return InternalTopic(name, "changelog", None, settings)
+    return InternalTopic(_checked(name, "changelog", "give its store another name"), "changelog", None, settings)
+
+
+def _checked(name: str, kind: str, cure: str) -> str:
+    """Gives back what can be the name of a topic (``InternalTopicConfig``, 4.3.1)."""
+    if (fault := fault_of_name(name)) is not None:
+        raise TopologyError(f"{kind} topic {name!r} {fault}; {cure}")
+    return name

@@ -27,17 +27,11 @@ class StoreFactory(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class GivenStore:
-    """A store whose builder the user gave; the same one for that very builder (``StoreBuilderWrapper``, 4.3.1)."""
+    """A store whose builder the user gave (``StoreBuilderWrapper``, 4.3.1)."""
 
     given: StoreBuilder[Any]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, GivenStore) and self.given is other.given
-
-    def __hash__(self) -> int:
-        return id(self.given)
 
     @property
     def name(self) -> str:
@@ -49,6 +43,17 @@ class GivenStore:
 
     def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
         return self.given
+
+
+def is_same_store(one: StoreFactory, other: StoreFactory) -> bool:
+    """Whether two factories stand for one store: they are one object, or hold one and the same builder of a user.
+
+    Identity decides. Factories and builders are plain descriptions, so those of two tables may well be equal
+    (``StoreFactory.isCompatibleWith``, 4.3.1).
+    """
+    if isinstance(one, GivenStore) and isinstance(other, GivenStore):
+        return one.given is other.given
+    return one is other
 
 
 def store_for_run(factory: StoreFactory, config: StreamsConfig, *, logging: bool) -> StoreBuilder[Any]:

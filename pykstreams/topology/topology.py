@@ -25,7 +25,7 @@ from pykstreams.topology.description import TopologyDescription, describe
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.plan import TopologyPlan
 from pykstreams.topology.planner import make_plan
-from pykstreams.topology.stores import GivenStore, StoreFactory
+from pykstreams.topology.stores import GivenStore, StoreFactory, is_same_store
 from pykstreams.topology.wrapping import WrapsUserCode, wrapped
 
 
@@ -75,7 +75,7 @@ class Topology:
         return self
 
     def add_processor(self, name: str, supplier: Supplier, *parent_names: str) -> Topology:
-        """Adds a processor below its parents.
+        """Adds a processor below its parents; below one that is named twice it gets each record twice.
 
         ``supplier`` is a callable without arguments that gives a new ``Processor`` at each call (a class, for one);
         if it has a method ``stores()``, the builders that it gives are added and connected.
@@ -112,17 +112,20 @@ class Topology:
         return self
 
     def add_state_store(self, builder: StoreBuilder[Any] | StoreFactory, *processor_names: str) -> Topology:
-        """Adds a store and connects it to processors; a second, different store of that name is refused."""
+        """Adds a store and connects it to processors; a second store of that name is refused.
+
+        The very same builder may be added again, to connect it to more processors; one that is merely equal may not.
+        """
         factory = GivenStore(builder) if isinstance(builder, StoreBuilder) else builder
         stores = self._definition.stores
         if factory.name in self._definition.global_stores:
             raise TopologyError(
                 f"a global store named {factory.name!r} has already been added; give one of the two another name"
             )
-        if factory.name in stores and stores[factory.name] != factory:
+        if factory.name in stores and not is_same_store(stores[factory.name], factory):
             raise TopologyError(
                 f"a different store named {factory.name!r} has already been added; give one of the two another name, "
-                "or both the same builder"
+                "or both the same builder object if processors are to share the store"
             )
         stores[factory.name] = factory
         for processor in processor_names:
@@ -298,7 +301,9 @@ class Topology:
 
     def _check_topics_are_free(self, name: str, topics: tuple[str, ...], pattern: re.Pattern[str] | None) -> None:
         taken = self._definition.source_topics()
-        for topic in topics:
+        for number, topic in enumerate(topics):
+            if topic in topics[:number]:
+                raise TopologyError(f"source {name!r} reads topic {topic!r} twice; name each topic once")
             if topic in taken:
                 raise TopologyError(
                     f"topic {topic!r} of source {name!r} is read by source {taken[topic]!r} already; "

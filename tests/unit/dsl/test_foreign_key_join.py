@@ -353,6 +353,41 @@ def test_unequal_encodings_of_a_foreign_key_are_shown_at_the_first_right_row() -
     )
 
 
+class Quoted:
+    """A serde of the user's own: text, which another one writes without quotes."""
+
+    @property
+    def serializer(self) -> Quoted:
+        return self
+
+    deserializer = serializer
+
+    def serialize(self, topic: str, data: str | None, headers: object = None) -> bytes | None:
+        return None if data is None else f'"{data}"'.encode()
+
+    def deserialize(self, topic: str, data: bytes | None, headers: object = None) -> str | None:
+        return None if data is None else data.decode(errors="replace").strip('"')
+
+
+def pipe_right_key(driver: TopologyTestDriver, key: bytes) -> None:
+    driver.create_input_topic(RIGHT_TABLE, Serdes.bytes(), TEXT).pipe_input(key, "value")
+
+
+def test_a_right_row_whose_key_is_malformed_text_says_nothing_about_serdes() -> None:
+    with TopologyTestDriver(joined().build(), CONFIG) as driver:
+        pipe_right_key(driver, b"\xff")
+
+        assert pipe(driver, customer("ann", "Ann"), order("1", "ann|7")) == [("1", "ann|7+Ann")]
+
+
+def test_unequal_encodings_are_shown_behind_a_right_row_whose_key_is_malformed_text() -> None:
+    with TopologyTestDriver(numbered(TEXT, Quoted()).build(), CONFIG) as driver:
+        pipe_right_key(driver, b"\xff")
+
+        with pytest.raises(ProcessingError, match="so the two would not meet"):
+            pipe_right_key(driver, b"ann")
+
+
 def test_unequal_encodings_are_let_through_where_a_partitioner_says_where_rows_are() -> None:
     options = TableJoined[Any, Any](other_partitioner=lambda topic, key, value, count: key % count)
 
