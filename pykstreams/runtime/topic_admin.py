@@ -9,7 +9,6 @@ Invariant: what ``prepare`` returns exists on the cluster.
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from typing import Protocol
 from pykstreams.core.errors import (
     ClusterError,
     MisconfiguredInternalTopicError,
-    MissingSourceTopicError,
     TaskAssignmentError,
     TopologyError,
 )
@@ -27,11 +25,10 @@ from pykstreams.runtime.clients.admin import TopicSpec
 from pykstreams.runtime.clients.mock_cluster import PARTITIONS as EMBEDDED_PARTITIONS
 from pykstreams.runtime.copartitioning import check_copartitioning, enforce_copartitioning
 from pykstreams.runtime.membership.task_topics import task_topic
-from pykstreams.topology.plan import InternalTopic, SinkNode, SubtopologyPlan, TopologyPlan
+from pykstreams.runtime.user_topics import BROKER_TOPICS, UserTopics
+from pykstreams.topology.plan import InternalTopic, SubtopologyPlan, TopologyPlan
 
 log = logging.getLogger(__name__)
-
-_BROKER_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 
 class TopicClient(Protocol):
@@ -76,6 +73,7 @@ class TopicAdmin:
         self._plan = plan
         self._replication = replication
         self._embedded = embedded
+        self._user_topics = UserTopics(client, plan)
         self._own = {topic.name for topic in plan.internal_topics} | {
             task_topic(plan.application_id, part.id) for part in plan.subtopologies
         }
@@ -86,7 +84,7 @@ class TopicAdmin:
             self._appear()
         existing = self._client.partition_counts()
         sources = {part.id: self._sources(part, existing) for part in self._plan.subtopologies}
-        self._check_sources(existing)
+        self._user_topics.check_sources(existing)
         counts = self._partition_counts(existing, sources)
         for part in self._plan.subtopologies:
             check_copartitioning(part, counts)
@@ -95,7 +93,6 @@ class TopicAdmin:
             counts.update(dict.fromkeys(part.changelog_topics, tasks[part.id]))
         self._check_existing(counts, existing)
         self._create(counts, tasks, existing)
-        self._warn_of_missing_sinks(existing)
         counts.update({store.topic: existing[store.topic] for store in self._plan.global_stores})
         return TopicLayout(counts, _inputs(sources, counts, tasks))
 
@@ -120,30 +117,10 @@ class TopicAdmin:
             name
             for name in existing
             if name not in self._own
-            and name not in _BROKER_TOPICS
+            and name not in BROKER_TOPICS
             and any(pattern.fullmatch(name) for pattern in part.source_patterns)
         )
         return tuple(dict.fromkeys((*part.source_topics, *matching)))
-
-    def _check_sources(self, existing: Mapping[str, int]) -> None:
-        for part in self._plan.subtopologies:
-            for source in part.sources:
-                for topic in source.topics:
-                    if topic not in existing and topic not in self._own:
-                        raise MissingSourceTopicError(self._missing(topic, source.name, existing))
-        for store in self._plan.global_stores:
-            if store.topic not in existing:
-                reader = f"global store {store.store.name!r}"
-                raise MissingSourceTopicError(self._missing(store.topic, reader, existing))
-
-    def _missing(self, topic: str, reader: str, existing: Mapping[str, int]) -> str:
-        near = difflib.get_close_matches(topic, set(existing) - self._own - _BROKER_TOPICS, 1)
-        hint = f" (did you mean {near[0]!r}?);" if near else ";"
-        return (
-            f"topic {topic!r}, which {reader} reads, does not exist on {self._client.bootstrap}{hint} create "
-            f"it, for instance with kafka-topics.sh --create --topic {topic} --partitions 4, or correct its "
-            "name in the topology"
-        )
 
     def _partition_counts(self, existing: Mapping[str, int], sources: Mapping[int, tuple[str, ...]]) -> dict[str, int]:
         """Counts of all topics that are read; those of repartition topics are worked out."""
@@ -222,21 +199,6 @@ class TopicAdmin:
         for topic in wanted:
             log.info("creating topic %s with %s partitions", topic.name, topic.partitions)
         self._client.create_topics(wanted)
-
-    def _warn_of_missing_sinks(self, existing: Mapping[str, int]) -> None:
-        if self._embedded:
-            return
-        for part in self._plan.subtopologies:
-            for node in part.nodes.values():
-                if not isinstance(node, SinkNode) or not isinstance(node.topic, str):
-                    continue
-                if node.topic not in existing and node.topic not in self._own:
-                    log.warning(
-                        "topic %s, which %s writes, does not exist; unless the broker creates topics by "
-                        "itself, create it before the first record is written",
-                        node.topic,
-                        node.name,
-                    )
 
 
 def _inputs(
