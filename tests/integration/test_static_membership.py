@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from pykstreams import Consumed, KafkaStreams, Serdes, StreamsBuilder, StreamsConfig
+from pykstreams.runtime.state import State
 from tests.integration.workers import Workers
 from tests.kafka.brokers import create_topic
 
@@ -134,6 +136,46 @@ def test_a_worker_of_a_supervisor_that_was_killed_is_started_again_and_has_its_t
     assert {partition for partition, pid in pids(application).items() if pid == before[partition]} == kept
     assert "ended with signal 9; starting it again" in application.log("both")[said:]
     assert moves(application.log("both")[said:]) == ["were given to this worker"]
+
+
+@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
+def test_a_worker_whose_instance_id_another_has_taken_ends_and_says_so(make_application: Make, guarantee: str) -> None:
+    application = make_application(guarantee)
+    application.start("first", "consumer.group.instance.id=same")
+    application.wait("the first has the tasks", lambda: application.running_tasks() == 4)
+    first = application.processes.pop("first")
+
+    application.start("second", "consumer.group.instance.id=same")
+
+    assert first.wait(60) == 2
+    said = (application.folder / "1-first.log").read_text()
+    assert (
+        "ConfigError: another worker has joined the group with the group.instance.id of this one; give each worker "
+        "that runs at the same time an id of its own\n"
+    ) in said
+    send_words(application)
+    application.wait("the second counts the words", lambda: counted(application, 1))
+
+
+def test_threads_of_one_process_have_ids_of_their_own(make_application: Make, tmp_path: Path) -> None:
+    application = make_application("at_least_once")
+    builder, text = StreamsBuilder(), Serdes.string()
+    builder.stream(application.topic("in"), Consumed(key_serde=text, value_serde=text)).foreach(lambda key, value: None)
+    config = StreamsConfig(
+        {
+            "application.id": application.name,
+            "bootstrap.servers": application.brokers,
+            "state.dir": str(tmp_path / "state"),
+            "num.stream.threads": 2,
+            "group.instance.id": "process",
+        }
+    )
+
+    with KafkaStreams(builder.build(config), config) as streams:
+        assert streams.wait_for_state(State.RUNNING, 60_000)
+        application.wait("both have tasks", lambda: sorted(map(len, instances(application).values())) == [2, 2])
+
+        assert set(instances(application)) == {"process-1", "process-2"}
 
 
 def moves(log: str) -> list[str]:

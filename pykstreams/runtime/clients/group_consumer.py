@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from pykstreams.core.errors import ClusterError, TaskMigratedError
+from pykstreams.core.errors import ClusterError, ConfigError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.errors import cluster_error, is_fencing, is_passing, kafka_error
 from pykstreams.runtime.clients.positions import ours, with_metadata, without_positions
@@ -29,13 +29,15 @@ class GroupConsumer:
         self._consumer: Consumer | None = consumer
 
     @classmethod
-    def open(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str) -> GroupConsumer:
-        """Makes the consumer."""
+    def open(
+        cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str, *, thread: int = 1
+    ) -> GroupConsumer:
+        """Makes the consumer; the number of its thread tells its ``group.instance.id`` from those of the others."""
         application_id = config.application_id
         return cls(
             supplier.get_consumer(
                 {
-                    **config.get_main_consumer_configs(application_id, client_id, 1),
+                    **config.get_main_consumer_configs(application_id, client_id, thread),
                     "auto.offset.reset": "latest",
                     # it reads no records, but offsets, and waits for those in an open transaction
                     "isolation.level": "read_committed",
@@ -83,7 +85,8 @@ class GroupConsumer:
                 "raise consumer.max.poll.interval.ms, or do less per record",
                 error.str(),
             )
-        elif error.fatal():
+        elif error.fatal() or error.code() == KafkaError._FATAL:
+            _check_instance(error)
             raise TaskMigratedError(f"this worker was put out of the group: {error.str()} ({error.name()})")
         elif error.code() in (KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED):
             raise ClusterError(f"joining the group is refused: {error.str()} ({error.name()})")
@@ -106,6 +109,7 @@ class GroupConsumer:
 
     @staticmethod
     def _not_committed(exception: KafkaException) -> bool:
+        _check_instance(kafka_error(exception))
         # an illegal generation is that of a member between two rebalances: had it been put out, its id were unknown
         if is_fencing(exception) and kafka_error(exception).code() != KafkaError.ILLEGAL_GENERATION:
             raise TaskMigratedError(
@@ -155,3 +159,15 @@ class GroupConsumer:
         if self._consumer is None:
             raise ClusterError("the member of the group is closed")
         return self._consumer
+
+
+def _check_instance(error: KafkaError) -> None:
+    """Raises ``ConfigError`` when another member has taken the ``group.instance.id`` of this one.
+
+    A new start would take it back, and so for ever. The client puts the error into the text of a fatal one.
+    """
+    if KafkaError(KafkaError.FENCED_INSTANCE_ID).str() in error.str():
+        raise ConfigError(
+            "another worker has joined the group with the group.instance.id of this one; give each worker that runs at "
+            "the same time an id of its own"
+        )
