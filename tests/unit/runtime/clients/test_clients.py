@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import ClusterError, TaskMigratedError
+from pykstreams.core.errors import ClusterError, ConfigError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.data_consumer import DataConsumer
@@ -208,10 +208,37 @@ def test_waiting_for_a_cluster_ends_when_the_application_is_stopped() -> None:
     ClusterAdmin.open(SUPPLIER, config_of("127.0.0.1:1"), "admin", SystemClock()).wait_until_reachable(lambda: True)
 
 
-@pytest.mark.parametrize("code", [KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID])
-def test_commit_of_a_worker_that_was_put_out_says_so(code: int) -> None:
+def test_commit_of_a_worker_that_was_put_out_says_so() -> None:
     with pytest.raises(TaskMigratedError, match="because this worker is no longer in the group"):
-        GroupConsumer._not_committed(KafkaException(KafkaError(code)))
+        GroupConsumer._not_committed(KafkaException(KafkaError(KafkaError.UNKNOWN_MEMBER_ID)))
+
+
+class GroupNews:
+    """A member of a group that has one thing to tell: an error."""
+
+    def __init__(self, error: KafkaError) -> None:
+        self._error = error
+
+    def poll(self, timeout: float) -> Any:
+        return self
+
+    def error(self) -> KafkaError:
+        return self._error
+
+
+def test_worker_whose_instance_id_another_has_taken_says_so() -> None:
+    fenced = KafkaError(KafkaError.FENCED_INSTANCE_ID)
+    in_the_group = KafkaError(KafkaError._FATAL, f"Fatal error: {fenced.str()}: Fatal consumer error: {fenced.str()}")
+
+    with pytest.raises(ConfigError, match=r"group\.instance\.id of this one; give each worker .* an id of its own"):
+        GroupConsumer(cast(Consumer, GroupNews(in_the_group))).poll(0)
+    with pytest.raises(ConfigError, match="an id of its own"):
+        GroupConsumer._not_committed(KafkaException(fenced))
+
+
+def test_fatal_error_of_a_member_is_not_waited_out() -> None:
+    with pytest.raises(TaskMigratedError, match=r"put out of the group: Fatal error: something \(_FATAL\)"):
+        GroupConsumer(cast(Consumer, GroupNews(KafkaError(KafkaError._FATAL, "Fatal error: something")))).poll(0)
 
 
 @pytest.mark.parametrize(
