@@ -40,6 +40,7 @@ What the hand, dare seize the fire?""".splitlines()  # William Blake, 1794
 
 HERE = Path(__file__).parent
 SHOWN_WORDS = 12
+LONGEST_BAR = 40
 
 
 def main() -> int:
@@ -121,11 +122,12 @@ def show(brokers: str, process: subprocess.Popen[bytes], stop: threading.Event, 
 
 
 def table(counts: dict[str, int]) -> Table:
-    """The most frequent words with a bar each."""
+    """The most frequent words with a bar each: a block for each count, or less where the longest has no room."""
     result = Table("word", "count", "", title="word-counts (live)")
     ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:SHOWN_WORDS]
+    block = max(1.0, ranked[0][1] / LONGEST_BAR) if ranked else 1.0
     for word, count in ranked:
-        result.add_row(word, str(count), "█" * min(40, count))
+        result.add_row(word, str(count), "█" * round(count / block))
     if not ranked:
         result.add_row("...", "", "waiting for the worker")
     return result

@@ -25,21 +25,20 @@ A topology script is a Python file that says what happens to the records of Kafk
 
 \b
     # word_count.py
-    from pykstreams import Consumed, Produced, Serdes, StreamsBuilder
+    from pykstreams import Consumed, Grouped, Serdes, StreamsBuilder
     application_id = "word-count"
+    text = Serdes.string()
     def build():
         builder = StreamsBuilder()
-        text = Consumed(key_serde=Serdes.string(), value_serde=Serdes.string())
-        counts = Produced(key_serde=Serdes.string(), value_serde=Serdes.long())
-        (builder.stream("lines", text)
+        (builder.stream("lines", Consumed(key_serde=text, value_serde=text))
             .flat_map_values(str.split)
-            .group_by(lambda key, word: word)
+            .group_by(lambda key, word: word, Grouped(key_serde=text, value_serde=text))
             .count()
             .to_stream()
-            .to("counts", counts))
+            .to("word-counts"))
         return builder
 
-Look at it, see which topics it needs, and run it:
+Look at it, see which topics it makes (those of "lines" and "word-counts" are yours), and run it:
 
 \b
     pykstreams describe word_count.py

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import click
 
-from pykstreams.cli.options import SETTINGS_HELP, combined_config, settings_options, topology_argument
+from pykstreams.cli.options import (
+    SETTINGS_HELP,
+    built_topology,
+    combined_config,
+    settings_options,
+    topology_argument,
+)
 
 
 @click.command(epilog=SETTINGS_HELP)
@@ -34,7 +40,7 @@ def describe(
 
     script = load_script(topology)
     config = combined_config(script, config_file=config_file, pairs=pairs, options={"application.id": application_id})
-    description = script.build(config).describe()
+    description = built_topology(script, config).describe()
     match form:
         case "mermaid":
             text = description.to_mermaid()

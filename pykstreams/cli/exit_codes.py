@@ -13,11 +13,13 @@ from pykstreams.core.errors import (
     LockError,
     MisconfiguredInternalTopicError,
     MissingInternalTopicsError,
+    MissingSinkTopicError,
     MissingSourceTopicError,
     StreamsError,
     TaskAssignmentError,
     TopologyError,
 )
+from pykstreams.core.user_frames import user_frame
 from pykstreams.dsl.script import ScriptError
 
 
@@ -37,6 +39,7 @@ _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
     (ConfigError, ExitCode.USAGE),
     (TopologyError, ExitCode.USAGE),
     (ScriptError, ExitCode.USAGE),
+    (MissingSinkTopicError, ExitCode.USAGE),
     (MissingSourceTopicError, ExitCode.USAGE),
     (MissingInternalTopicsError, ExitCode.USAGE),
     (MisconfiguredInternalTopicError, ExitCode.USAGE),
@@ -62,17 +65,26 @@ def exit_code(error: Exception) -> ExitCode:
 
 
 def error_lines(error: BaseException) -> Iterator[str]:
-    """What the user reads: the error, then each cause that says more, with the place where it was raised."""
+    """What the user reads: the error, then each cause that says more, with the place where it came from."""
     said = str(error)
     yield f"{type(error).__name__}: {said}"
     cause = error.__cause__
     while cause is not None:
         if not str(cause) or str(cause) not in said:
             said = str(cause)
-            frames = [] if isinstance(cause, SyntaxError) else traceback.extract_tb(cause.__traceback__)
-            place = f" ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else ""
-            yield f"  caused by {_name(type(cause))}: {said}{place}"
+            yield f"  caused by {_name(type(cause))}: {said}{_place(cause)}"
         cause = cause.__cause__
+
+
+def _place(cause: BaseException) -> str:
+    """The line of the user's code, else of ours, that an exception came from; a syntax error tells its own."""
+    if isinstance(cause, SyntaxError):
+        return ""
+    found = user_frame(cause) or next(iter(reversed(list(traceback.walk_tb(cause.__traceback__)))), None)
+    if found is None:
+        return ""
+    frame, line = found
+    return f" ({frame.f_code.co_filename}:{line} in {frame.f_code.co_name})"
 
 
 def _name(kind: type[BaseException]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,9 @@ import click
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
     from pykstreams.dsl.script import Script
+    from pykstreams.topology.topology import Topology
+
+log = logging.getLogger(__name__)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,18 +73,32 @@ def combined_config(
     pairs: Sequence[str],
     options: Mapping[str, str | None],
     environment: Mapping[str, str] = os.environ,
+    warns: bool = True,
 ) -> StreamsConfig:
     """The configuration from all sources; an option that is ``None`` was not given.
 
     :param options: settings that have an option of their own, by dotted name.
+    :param warns: whether variables of the environment that name no setting are warned of.
     """
-    from pykstreams.cli.settings import Source, combine, from_environment, from_file, from_pairs
+    from pykstreams.cli.settings import Source, combine, from_environment, from_file, from_pairs, unknown_variables
 
     sources = [Source(script.where, script.settings)]
     if config_file is not None:
         sources.append(from_file(config_file))
     sources.append(from_environment(environment))
+    for warning in unknown_variables(environment) if warns else ():
+        log.warning("%s", warning)
     sources.append(from_pairs(pairs))
     given = {name: value for name, value in options.items() if value is not None}
     sources.append(Source("options", given))
     return combine(sources)
+
+
+def built_topology(script: Script, config: StreamsConfig) -> Topology:
+    """The topology of a script; ``ConfigError`` when steps lack serdes, which the first task would miss."""
+    from pykstreams.topology.missing_serdes import check_serdes
+
+    topology = script.build(config)
+    named = config if "application.id" in config else config.replace({"application.id": "unnamed"})
+    check_serdes(topology.plan(named), named)
+    return topology

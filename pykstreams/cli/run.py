@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ import click
 
 from pykstreams.cli.options import (
     SETTINGS_HELP,
+    built_topology,
     combined_config,
     need_application_id,
     settings_options,
@@ -75,7 +77,7 @@ log = logging.getLogger(__name__)
     type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
     default="info",
     show_default=True,
-    help="What is written to standard error.",
+    help="What pykstreams and your code write to standard error; of other libraries only warnings and errors are.",
 )
 @click.option("--worker", type=int, hidden=True)
 def run(
@@ -116,7 +118,7 @@ def run(
         )
     if reset_offsets and bootstrap is None:
         raise click.UsageError("--reset-offsets gives up offsets for those of a bootstrap; name one: --bootstrap DIR")
-    configure_logging(log_level, worker)
+    configure_logging(log_level, worker, topology)
     script = load_script(topology)
     config = combined_config(
         script,
@@ -127,6 +129,7 @@ def run(
             "bootstrap.servers": "127.0.0.1:0" if embedded else bootstrap_servers,
             "state.dir": state_dir,
         },
+        warns=worker is None,  # else the supervisor has
     )
     need_application_id(config)
     if "bootstrap.servers" not in config:
@@ -135,7 +138,7 @@ def run(
         )
     count = workers or config.num_stream_threads
     config = for_worker(config, worker)
-    built = script.build(config)
+    built = built_topology(script, config)
     if embedded:
         check_embedded(config, built)
     if worker is not None or (count == 1 and not embedded):
@@ -154,7 +157,7 @@ def run(
     if load_bootstrap is not None:
         arguments += ["--load-bootstrap", load_bootstrap]
     with _place(embedded, bootstrap_servers, state_dir) as options:
-        code = _supervise(count, [*arguments, *options])
+        code = _supervise(count, [*arguments, *options], None if embedded else partial(_look, built, config))
     click.get_current_context().exit(code)
 
 
@@ -224,12 +227,25 @@ def _place(embedded: bool, bootstrap_servers: str | None, state_dir: str | None)
     yield options
 
 
-def _supervise(count: int, arguments: list[str]) -> int:
+def _look(topology: Topology, config: StreamsConfig, stopped: Callable[[], bool]) -> None:
+    """Finds what is wrong with the cluster before there are workers, each of which would say the same."""
+    from pykstreams.core.clock import SystemClock
+    from pykstreams.runtime.start_check import look_before_start
+
+    look_before_start(topology.plan(config), config, SystemClock(), stopped)
+
+
+def _supervise(count: int, arguments: list[str], look: Callable[[Callable[[], bool]], None] | None) -> int:
+    from pykstreams.cli.exit_codes import ExitCode
     from pykstreams.cli.supervisor import Supervisor
     from pykstreams.cli.worker_process import WorkerProcesses
     from pykstreams.core.clock import SystemClock
 
     processes = WorkerProcesses(arguments)
     processes.catch_signals()
+    if look is not None:
+        look(lambda: processes.stop_requested)
+    if processes.stop_requested:
+        return ExitCode.STOPPED
     supervisor = Supervisor(count, launch=processes.launch, next_event=processes.next_event, clock=SystemClock())
     return supervisor.run()

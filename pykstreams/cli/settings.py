@@ -9,7 +9,6 @@ Invariant: a wrong setting is reported with the source it came from, all of them
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.config_keys import KEYS
-from pykstreams.core.config_parsing import dotted_name, parse_setting
+from pykstreams.core.config_parsing import dotted_name, nearest_keyword, parse_setting
 from pykstreams.core.errors import ConfigError
 
 ENVIRONMENT_PREFIX = "PYKSTREAMS_"
@@ -69,19 +67,27 @@ def from_pairs(pairs: Iterable[str]) -> Source:
 
 
 def from_environment(environment: Mapping[str, str]) -> Source:
-    """Reads the variables that start with ``PYKSTREAMS_``: upper case, an underscore for every dot."""
-    settings: dict[str, object] = {}
+    """Reads the variables that start with ``PYKSTREAMS_``: upper case, an underscore for every dot.
+
+    Those that name no setting are left out: Kubernetes makes such for a service whose name starts with ``pykstreams-``.
+    """
+    named = {_setting_name(variable): value for variable, value in sorted(environment.items())}
+    return Source("environment", {name: value for name, value in named.items() if name is not None})
+
+
+def unknown_variables(environment: Mapping[str, str]) -> Iterator[str]:
+    """Yields what is to be said of each variable that starts with ``PYKSTREAMS_`` and names no setting."""
     for variable in sorted(environment):
-        if not variable.startswith(ENVIRONMENT_PREFIX):
-            continue
-        name = dotted_name(variable.removeprefix(ENVIRONMENT_PREFIX).lower())
-        if name is None:
-            known = [ENVIRONMENT_PREFIX + key.keyword.upper() for key in KEYS.values()]
-            near = difflib.get_close_matches(variable, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise ConfigError(f"environment variable {variable} names no setting{hint}")
-        settings[name] = environment[variable]
-    return Source("environment", settings)
+        if variable.startswith(ENVIRONMENT_PREFIX) and _setting_name(variable) is None:
+            near = nearest_keyword(variable.removeprefix(ENVIRONMENT_PREFIX).lower())
+            hint = f"; did you mean {ENVIRONMENT_PREFIX}{near.upper()}?" if near is not None else ""
+            yield f"environment variable {variable} names no setting and is ignored{hint}"
+
+
+def _setting_name(variable: str) -> str | None:
+    if not variable.startswith(ENVIRONMENT_PREFIX):
+        return None
+    return dotted_name(variable.removeprefix(ENVIRONMENT_PREFIX).lower())
 
 
 def from_file(path: Path) -> Source:

@@ -1,8 +1,8 @@
 """Keeps N worker processes running: starts them, starts crashed ones again, and stops them together.
 
-A worker that crashed (a signal, an unexpected or a processing error) is started again after a wait that doubles
-each time; after ``RestartPolicy.limit`` crashes in a row the application gives up. Errors that a new start cannot
-cure (usage, brokers, a locked state directory) end the application at once.
+A worker that failed is started again after a wait that doubles each time; after ``RestartPolicy.limit`` failures in a
+row the application gives up. Errors that a new start cannot cure, and that every worker would make (settings, script or
+topics are wrong), end the application at once.
 
 Invariant: when ``run`` returns no worker is left. Time and processes come from outside, so that the tests need
 neither.
@@ -19,8 +19,6 @@ from pykstreams.cli.exit_codes import ExitCode
 from pykstreams.core.clock import Clock
 
 log = logging.getLogger(__name__)
-
-_FINAL = frozenset({ExitCode.USAGE, ExitCode.CLUSTER, ExitCode.LOCKED})
 
 
 class Process(Protocol):
@@ -157,7 +155,7 @@ class Supervisor:
                 if self._stopping:
                     self._kill("asked to stop twice")
                 else:
-                    log.info("stopping %s workers", self._running)
+                    log.info("stopping %s", _workers(self._running))
                     self._stop(0)
             case None:
                 if self._stop_before is not None and self._clock.monotonic() >= self._stop_before:
@@ -177,8 +175,9 @@ class Supervisor:
         if code == 0:
             log.info("worker %s stopped", number)
             return
-        if code in _FINAL:
-            log.error("worker %s ended with exit code %s; stopping the others", number, code)
+        if code == ExitCode.USAGE:
+            others = f"; stopping {_workers(self._running)}" if self._running else ""
+            log.error("worker %s ended with exit code %s%s", number, code, others)
             self._stop(code)
             return
         now = self._clock.monotonic()
@@ -208,3 +207,7 @@ class Supervisor:
                 worker.process.kill()
         self._result = self._result or int(ExitCode.UNEXPECTED)
         self._stop_before = float("inf")
+
+
+def _workers(count: int) -> str:
+    return "1 worker" if count == 1 else f"{count} workers"

@@ -11,6 +11,7 @@ import click
 
 from pykstreams.cli.options import (
     SETTINGS_HELP,
+    built_topology,
     combined_config,
     need_application_id,
     settings_options,
@@ -74,7 +75,7 @@ def topics(
     script = load_script(topology)
     config = combined_config(script, config_file=config_file, pairs=pairs, options={"application.id": application_id})
     need_application_id(config)
-    planned = list(planned_topics(script.build(config).plan(config), config.topic_settings))
+    planned = list(planned_topics(built_topology(script, config).plan(config), config.topic_settings))
     if form == "json":
         import json
 

@@ -30,6 +30,8 @@ class WorkerProcesses:
     def __init__(self, arguments: Sequence[str]) -> None:
         self._arguments = list(arguments)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self.stop_requested = False
+        """Whether a signal has come."""
 
     def launch(self, number: int) -> Process:
         """Starts a worker."""
@@ -51,6 +53,7 @@ class WorkerProcesses:
             signal.signal(number, self._on_signal)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self.stop_requested = True
         self._events.put(StopRequested())  # the one queue whose put() may interrupt its own get()
 
     def _wait(self, number: int, process: subprocess.Popen[bytes]) -> None:

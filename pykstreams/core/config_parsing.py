@@ -123,6 +123,16 @@ def unknown_keyword(keyword: str) -> ConfigError:
     return ConfigError(f"unknown setting {keyword!r}{_nearest(keyword, _names_by_keyword())} ({_OWN})")
 
 
+def nearest_keyword(keyword: str) -> str | None:
+    """The keyword of a setting that looks most like one that stands for none.
+
+    >>> nearest_keyword("comit_interval_ms"), nearest_keyword("shop_service_host")
+    ('commit_interval_ms', None)
+    """
+    found = difflib.get_close_matches(keyword, list(_names_by_keyword()), n=1, cutoff=0.75)
+    return found[0] if found else None
+
+
 @cache
 def _names_by_keyword() -> Mapping[str, str]:
     names = [*_all_names(), *REMOVED_KEYS, *JAVA_CLIENT_KEYS]

@@ -17,6 +17,7 @@ The tree is Kafka Streams' with ``Exception`` read as ``Error``; the classes mar
     ├── TaskIdFormatError                    text that is no task id
     ├── LockError                            a state directory is in use elsewhere
     ├── MissingSourceTopicError              an input topic does not exist
+    ├── MissingSinkTopicError*               an output topic does not exist
     ├── MissingInternalTopicsError           an internal topic was deleted under the application
     ├── MisconfiguredInternalTopicError      an internal topic has the wrong settings
     ├── InternalTopicsAlreadySetupError
@@ -153,6 +154,10 @@ class LockError(StreamsError):
 
 class MissingSourceTopicError(StreamsError):
     """An input topic does not exist."""
+
+
+class MissingSinkTopicError(StreamsError):
+    """An output topic does not exist: of a sink, or of dead letters."""
 
 
 class MissingInternalTopicsError(StreamsError):

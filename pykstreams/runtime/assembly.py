@@ -198,7 +198,8 @@ def build_worker(
     config, clock, plan = app.config, app.clock, app.plan
     name = f"{app.client_id}-StreamThread-{number}"
     membership = TaskTopicMembership(
-        GroupConsumer.open(app.supplier, config, member_client_id(name, app.instance)), config.application_id
+        GroupConsumer.open(app.supplier, config, member_client_id(name, app.instance), thread=number),
+        config.application_id,
     )
     reader = DataConsumer.open(app.supplier, config, f"{name}-consumer")
     purge = _purge(app)

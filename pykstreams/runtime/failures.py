@@ -7,9 +7,7 @@ where it happened; errors that a node further down has reported pass through unc
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from pykstreams.core.config import StreamsConfig
@@ -35,6 +33,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import ConsumerRecord, ProducerRecord, Record, RecordContext
 from pykstreams.core.types import Decoder, Headers
+from pykstreams.core.user_frames import user_frame
 from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.dropped import DroppedRecords
 from pykstreams.serdes.base import located
@@ -48,8 +47,6 @@ Kafka Streams asks the processing handler about a store that cannot be read, too
 with "continue" loses the records that needed the store.
 """
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent)
-_OTHER_HOMES = tuple(str(Path(_PACKAGE).parent / name) for name in ("processors", "serdes"))
 _SHOWN_CHARACTERS = 120
 _CORRECT_IT = "correct it, or set processing.exception.handler to go on without such records"
 
@@ -236,14 +233,12 @@ def _unreadable_part(key: bytes | None, headers: Headers, decode_key: Decoder) -
 
 
 def origin_of(error: BaseException) -> str | None:
-    """Names the innermost function outside of this package that an exception came through, with its line."""
-    found = None
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        code, module = frame.f_code, frame.f_globals.get("__name__", "?")
-        generated = code.co_filename.startswith("<") and module.startswith("pykstreams.")  # such as methods of records
-        if not generated and not code.co_filename.startswith((_PACKAGE, *_OTHER_HOMES)):
-            found = f"{module}.{code.co_qualname} (line {line})"
-    return found
+    """Names the innermost function of the user's code that an exception came through, with its line."""
+    found = user_frame(error)
+    if found is None:
+        return None
+    frame, line = found
+    return f"{frame.f_globals.get('__name__', '?')}.{frame.f_code.co_qualname} (line {line})"
 
 
 def _said(error: BaseException) -> str:

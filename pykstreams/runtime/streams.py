@@ -40,6 +40,7 @@ from pykstreams.runtime.queries.metadata import KeyQueryMetadata, StreamsMetadat
 from pykstreams.runtime.queries.store_types import QueryableStoreType
 from pykstreams.runtime.restore import StateRestoreListener
 from pykstreams.runtime.standby_tasks import StandbyTasks
+from pykstreams.runtime.start_check import check_start
 from pykstreams.runtime.state import State
 from pykstreams.runtime.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.runtime.worker import Worker
@@ -48,6 +49,7 @@ from pykstreams.state.directory import StateDirectory
 from pykstreams.state.queries.position import PositionBound
 from pykstreams.state.queries.queries import Query
 from pykstreams.state.queries.results import StateQueryResult
+from pykstreams.topology.missing_serdes import check_serdes
 from pykstreams.topology.topology import Topology
 
 log = logging.getLogger(__name__)
@@ -406,6 +408,7 @@ class KafkaStreams:
 
     def _prepare(self) -> tuple[Application, TopicLayout]:
         config = self._config
+        check_serdes(self._plan, config)
         folder = self._bootstrap_folder
         bootstrap = None if folder is None else Bootstrap(folder, self._plan, config)
         self._directory = directory = self._open_directory()
@@ -415,11 +418,7 @@ class KafkaStreams:
         admin.wait_until_reachable(lambda: self._stop_requested)
         if self._stop_requested:
             raise _StoppedWhileStartingError
-        if admin.embedded and config.exactly_once:
-            raise ConfigError(
-                "processing.guarantee is 'exactly_once_v2', and an embedded cluster has no transactions; use "
-                "at_least_once, or a real cluster"
-            )
+        check_start(self._plan, config, admin)
         topics = TopicAdmin(admin, self._plan, replication=config.replication_factor, embedded=admin.embedded)
         app = Application(
             self._plan,

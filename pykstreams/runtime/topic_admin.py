@@ -9,7 +9,6 @@ Invariant: what ``prepare`` returns exists on the cluster.
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ from pykstreams.core.errors import (
     ClusterError,
     MisconfiguredInternalTopicError,
     MissingInternalTopicsError,
-    MissingSourceTopicError,
     TaskAssignmentError,
     TopologyError,
 )
@@ -28,11 +26,10 @@ from pykstreams.runtime.clients.admin import TopicSpec
 from pykstreams.runtime.clients.mock_cluster import PARTITIONS as EMBEDDED_PARTITIONS
 from pykstreams.runtime.copartitioning import check_copartitioning, enforce_copartitioning
 from pykstreams.runtime.membership.task_topics import task_topic
-from pykstreams.topology.plan import InternalTopic, SinkNode, SubtopologyPlan, TopologyPlan
+from pykstreams.runtime.user_topics import BROKER_TOPICS, UserTopics
+from pykstreams.topology.plan import InternalTopic, SubtopologyPlan, TopologyPlan
 
 log = logging.getLogger(__name__)
-
-_BROKER_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 
 class TopicClient(Protocol):
@@ -77,6 +74,7 @@ class TopicAdmin:
         self._plan = plan
         self._replication = replication
         self._embedded = embedded
+        self._user_topics = UserTopics(client, plan)
         self._own = {topic.name for topic in plan.internal_topics} | {
             task_topic(plan.application_id, part.id) for part in plan.subtopologies
         }
@@ -106,7 +104,6 @@ class TopicAdmin:
         self._check_existing(counts, existing)
         self._create(counts, tasks, existing)
         self._prepared = frozenset(topic.name for topic in self._plan.internal_topics if counts[topic.name])
-        self._warn_of_missing_sinks(existing)
         counts.update({store.topic: existing[store.topic] for store in self._plan.global_stores})
         return TopicLayout(counts, _inputs(sources, counts, tasks))
 
@@ -131,13 +128,13 @@ class TopicAdmin:
             name
             for name in existing
             if name not in self._own
-            and name not in _BROKER_TOPICS
+            and name not in BROKER_TOPICS
             and any(pattern.fullmatch(name) for pattern in part.source_patterns)
         )
         return tuple(dict.fromkeys((*part.source_topics, *matching)))
 
     def _check_presence(self, existing: Mapping[str, int]) -> None:
-        self._check_sources(existing)
+        self._user_topics.check_sources(existing)
         if gone := sorted(self._prepared.difference(existing)):
             raise MissingInternalTopicsError(
                 f"internal topics {gone} were deleted on {self._client.bootstrap} while the application ran; they are "
@@ -146,26 +143,6 @@ class TopicAdmin:
                 "lost then, and workers tell what to do about state whose changelog is gone",
                 gone,
             )
-
-    def _check_sources(self, existing: Mapping[str, int]) -> None:
-        for part in self._plan.subtopologies:
-            for source in part.sources:
-                for topic in source.topics:
-                    if topic not in existing and topic not in self._own:
-                        raise MissingSourceTopicError(self._missing(topic, source.name, existing))
-        for store in self._plan.global_stores:
-            if store.topic not in existing:
-                reader = f"global store {store.store.name!r}"
-                raise MissingSourceTopicError(self._missing(store.topic, reader, existing))
-
-    def _missing(self, topic: str, reader: str, existing: Mapping[str, int]) -> str:
-        near = difflib.get_close_matches(topic, set(existing) - self._own - _BROKER_TOPICS, 1)
-        hint = f" (did you mean {near[0]!r}?);" if near else ";"
-        return (
-            f"topic {topic!r}, which {reader} reads, does not exist on {self._client.bootstrap}{hint} create "
-            f"it, for instance with kafka-topics.sh --create --topic {topic} --partitions 4, or correct its "
-            "name in the topology"
-        )
 
     def _partition_counts(self, existing: Mapping[str, int], sources: Mapping[int, tuple[str, ...]]) -> dict[str, int]:
         """Counts of all topics that are read; those of repartition topics are worked out."""
@@ -244,21 +221,6 @@ class TopicAdmin:
         for topic in wanted:
             log.info("creating topic %s with %s partitions", topic.name, topic.partitions)
         self._client.create_topics(wanted)
-
-    def _warn_of_missing_sinks(self, existing: Mapping[str, int]) -> None:
-        if self._embedded:
-            return
-        for part in self._plan.subtopologies:
-            for node in part.nodes.values():
-                if not isinstance(node, SinkNode) or not isinstance(node.topic, str):
-                    continue
-                if node.topic not in existing and node.topic not in self._own:
-                    log.warning(
-                        "topic %s, which %s writes, does not exist; unless the broker creates topics by "
-                        "itself, create it before the first record is written",
-                        node.topic,
-                        node.name,
-                    )
 
 
 def _inputs(

@@ -18,9 +18,10 @@ from typing import Protocol
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
 from pykstreams.state.file_lock import FileLock
-from tests.kafka.brokers import create_topic, free_ports
+from tests.kafka.brokers import Brokers, create_topic, free_ports
 
 pytestmark = pytest.mark.slow
 
@@ -71,6 +72,10 @@ BOTH = "key_serde=Serdes.string(), value_serde=Serdes.string()"
 
 def mapping(mapper: str, *, value_serde: str = "Serdes.string()", produced: str = BOTH) -> str:
     return MAP.format(mapper=mapper, value_serde=value_serde, produced=produced)
+
+
+def topics_of(brokers: str) -> set[str]:
+    return set(AdminClient({"bootstrap.servers": brokers}).list_topics(timeout=10).topics)
 
 
 @pytest.fixture
@@ -124,6 +129,89 @@ def test_unknown_source_topic_is_named_with_its_reader_and_the_nearest_that_exis
         f"{bootstrap_servers} (did you mean '{name}-in'?); create it, for instance with kafka-topics.sh --create "
         f"--topic {name}-inn --partitions 4, or correct its name in the topology\n"
     ) in said
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_all_topics_that_are_missing_are_named_in_one_error(
+    run: Run, bootstrap_servers: str, make_name: Callable[[str], str], workers: str
+) -> None:
+    name = make_name("wrong")
+    script = f"""
+        from pykstreams import Consumed, Produced, Serdes, StreamsBuilder
+
+        serdes = dict(key_serde=Serdes.string(), value_serde=Serdes.string())
+        builder = StreamsBuilder()
+        for number in (1, 2, 3):
+            builder.stream(f"{name}-in-{{number}}", Consumed(**serdes)).to(f"{name}-out", Produced(**serdes))
+    """
+
+    code, said = run(script, name, "--workers", workers, "--set", f"errors.dead.letter.queue.topic.name={name}-letters")
+
+    assert code == 2, said
+    assert re.sub(r" \(did you mean '.*?'\?\)", "", said) == (
+        f"MissingSourceTopicError: 5 topics do not exist on {bootstrap_servers}; create them, for instance with "
+        "kafka-topics.sh --create --topic NAME --partitions 4, or correct their names:\n"
+        f"- '{name}-in-1', which KSTREAM-SOURCE-0000000000 reads\n"
+        f"- '{name}-in-2', which KSTREAM-SOURCE-0000000002 reads\n"
+        f"- '{name}-in-3', which KSTREAM-SOURCE-0000000004 reads\n"
+        f"- '{name}-letters', which errors.dead.letter.queue.topic.name gives for dead letters\n"
+        f"- '{name}-out', which KSTREAM-SINK-0000000001 writes\n"
+    )
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_missing_sink_topic_is_an_error_of_topics_before_the_first_record(
+    run: Run, make_application: Callable[..., str], bootstrap_servers: str, workers: str
+) -> None:
+    name = make_application()
+
+    code, said = run(COUNT.replace("-out", "-outt"), name, "--workers", workers)
+
+    assert code == 2, said
+    assert said == (
+        f"MissingSinkTopicError: topic '{name}-outt', which KSTREAM-SINK-0000000007 writes, does not exist on "
+        f"{bootstrap_servers} (did you mean '{name}-out'?); create it, for instance with kafka-topics.sh --create "
+        f"--topic {name}-outt --partitions 4, or correct its name in the topology\n"
+    )
+    assert f"{name}-counts-changelog" not in topics_of(bootstrap_servers)
+
+
+def test_missing_topic_of_dead_letters_is_named_before_the_first_record(
+    run: Run, make_application: Callable[..., str], bootstrap_servers: str
+) -> None:
+    name = make_application(value=b"hello")
+
+    code, said = run(
+        mapping("lambda text: str(int(text))"),
+        name,
+        *("--set", f"errors.dead.letter.queue.topic.name={name}-letters"),
+        *("--set", "processing.exception.handler=pykstreams.errors:LogAndContinueProcessingExceptionHandler"),
+    )
+
+    assert (code, said.partition(" (did")[0]) == (
+        2,
+        f"MissingSinkTopicError: topic '{name}-letters', which errors.dead.letter.queue.topic.name gives for dead "
+        f"letters, does not exist on {bootstrap_servers}",
+    )
+
+
+def test_brokers_that_create_topics_by_themselves_make_those_of_sinks_and_dead_letters(
+    start_broker: Callable[..., Brokers], run: Run
+) -> None:
+    brokers = start_broker({"auto.create.topics.enable": "true"}).bootstrap_servers
+    create_topic(brokers, "made-in")
+    producer = Producer({"bootstrap.servers": brokers})
+    producer.produce("made-in", b"hello", b"k")
+    producer.flush()
+
+    code, said = run(
+        mapping("lambda text: str(int(text))"),
+        "made",
+        *("--bootstrap-servers", brokers, "--set", "errors.dead.letter.queue.topic.name=made-letters"),
+    )
+
+    assert code == 4, said
+    assert {"made-out", "made-letters"} <= topics_of(brokers)
 
 
 def test_internal_topic_with_the_wrong_partition_count_is_named_with_the_cure(
@@ -180,8 +268,9 @@ def test_step_without_a_serde_is_named_with_the_options_that_take_one(
 
     assert code == 2, said
     assert (
-        f"StreamsError: KSTREAM-SINK-0000000002 (topic '{name}-out'): a step needs a value serde and none is set; give "
-        "value_serde in its options (Consumed, Produced, Grouped, Materialized), or set 'default.value.serde'\n"
+        f"ConfigError: KSTREAM-SINK-0000000002 (topic '{name}-out') needs a value serde and none is set; give "
+        "value_serde in the options of the step (Consumed, Produced, Grouped, Materialized), or set "
+        "'default.value.serde'\n"
     ) in said
 
 

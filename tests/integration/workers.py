@@ -43,14 +43,15 @@ class Workers:
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     starts: int = 0
 
-    def start(self, worker: str) -> None:
+    def start(self, worker: str, *settings: str) -> None:
+        """Starts a worker; the settings are its own."""
         script = self.folder / "application.py"
         if not script.exists():
             script.write_text(textwrap.dedent(self.script))
         self.starts += 1
         command = [sys.executable, "-m", "pykstreams", "run", str(script), "--application-id", self.name]
         command += ["--bootstrap-servers", self.brokers, "--state-dir", str(self.folder / worker)]
-        for setting in (f"app.prefix={self.name}", "commit.interval.ms=1000", *self.settings):
+        for setting in (f"app.prefix={self.name}", "commit.interval.ms=1000", *self.settings, *settings):
             command += ["--set", setting]
         command += self.options
         with (self.folder / f"{self.starts}-{worker}.log").open("wb") as log:

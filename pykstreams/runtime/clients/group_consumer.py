@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from pykstreams.core.clock import SystemClock
-from pykstreams.core.errors import ClusterError, TaskMigratedError
+from pykstreams.core.errors import ClusterError, ConfigError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients import committed_offsets
@@ -42,13 +42,15 @@ class GroupConsumer:
         self._warnings = RepeatedWarnings(log, SystemClock())
 
     @classmethod
-    def open(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str) -> GroupConsumer:
-        """Makes the consumer."""
+    def open(
+        cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str, *, thread: int = 1
+    ) -> GroupConsumer:
+        """Makes the consumer; the number of its thread tells its ``group.instance.id`` from those of the others."""
         application_id = config.application_id
         return cls(
             supplier.get_consumer(
                 {
-                    **config.get_main_consumer_configs(application_id, client_id, 1),
+                    **config.get_main_consumer_configs(application_id, client_id, thread),
                     "auto.offset.reset": "latest",
                     # it reads no records, but offsets, and waits for those in an open transaction
                     "isolation.level": "read_committed",
@@ -97,7 +99,8 @@ class GroupConsumer:
                 "raise consumer.max.poll.interval.ms, or do less per record",
                 error.str(),
             )
-        elif error.fatal():
+        elif error.fatal() or error.code() == KafkaError._FATAL:
+            _check_instance(error)
             raise TaskMigratedError(f"this worker was put out of the group: {error.str()} ({error.name()})")
         elif error.code() in (KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED):
             raise ClusterError(f"joining the group is refused: {error.str()} ({error.name()})")
@@ -119,6 +122,7 @@ class GroupConsumer:
 
     @staticmethod
     def _not_committed(exception: KafkaException) -> bool:
+        _check_instance(kafka_error(exception))
         # an illegal generation is that of a member between two rebalances: had it been put out, its id were unknown
         if is_fencing(exception) and kafka_error(exception).code() != KafkaError.ILLEGAL_GENERATION:
             raise TaskMigratedError(
@@ -158,3 +162,15 @@ class GroupConsumer:
         if self._consumer is None:
             raise ClusterError("the member of the group is closed")
         return self._consumer
+
+
+def _check_instance(error: KafkaError) -> None:
+    """Raises ``ConfigError`` when another member has taken the ``group.instance.id`` of this one.
+
+    A new start would take it back, and so for ever. The client puts the error into the text of a fatal one.
+    """
+    if KafkaError(KafkaError.FENCED_INSTANCE_ID).str() in error.str():
+        raise ConfigError(
+            "another worker has joined the group with the group.instance.id of this one; give each worker that runs at "
+            "the same time an id of its own"
+        )

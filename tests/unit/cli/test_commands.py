@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
 import re
+import signal
 import struct
 import sys
 import types
@@ -13,7 +16,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from pykstreams import StreamsBuilder, StreamsConfig, Topology
+from pykstreams import Serdes, StreamsBuilder, StreamsConfig, Topology
 from pykstreams._version import __version__
 from pykstreams.cli import run as run_module
 from pykstreams.cli.app import _EPILOG, _HELP, cli
@@ -28,11 +31,17 @@ from pykstreams.core.errors import (
     StreamsError,
     TopologyError,
 )
+from pykstreams.dsl.script import load_script
+from pykstreams.testing import TopologyTestDriver
 
 Invoke = Callable[..., Result]
 
-COUNT = """
-from pykstreams import StreamsBuilder
+TEXT = """
+from pykstreams import Serdes, StreamsBuilder
+config = {"default.key.serde": Serdes.string(), "default.value.serde": Serdes.string()}
+"""
+
+COUNT = f"""{TEXT}
 application_id = "shop"
 def build():
     builder = StreamsBuilder()
@@ -46,7 +55,7 @@ def invoke(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Invoke]:
     """Calls the program in an empty folder and without settings in the environment."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr("pykstreams.cli.logs.configure_logging", lambda level, worker: None)
+    monkeypatch.setattr("pykstreams.cli.logs.configure_logging", lambda level, worker, topology: None)
     before = set(sys.modules)
 
     def call(*arguments: str, env: dict[str, str] | None = None) -> Result:
@@ -98,7 +107,7 @@ def supervised(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, list[str]]]:
     """What workers were asked for, instead of starting them."""
     started: list[tuple[int, list[str]]] = []
 
-    def supervise(count: int, arguments: list[str]) -> int:
+    def supervise(count: int, arguments: list[str], look: object) -> int:
         started.append((count, arguments))
         return 4
 
@@ -124,14 +133,71 @@ def test_help_names_every_command_and_every_exit_code(invoke: Invoke) -> None:
         assert re.search(rf"^ +{code.value}  \w", output, re.MULTILINE)
 
 
-def test_the_script_in_the_help_builds(invoke: Invoke, tmp_path: Path) -> None:
+def test_the_script_in_the_help_runs(invoke: Invoke, tmp_path: Path) -> None:
     lines = _HELP.split("# word_count.py\n")[1].split("\n\n")[0].splitlines()
     write(tmp_path, "\n".join(line.removeprefix("    ") for line in lines), "word_count.py")
+    text = Serdes.string()
 
-    result = invoke("describe", "word_count.py")
+    script = load_script("word_count.py")
+    config = StreamsConfig(script.settings)
+    with TopologyTestDriver(script.build(config), config) as driver:
+        driver.create_input_topic("lines", text, text).pipe_input("k", "to be or not to be")
+        counted = driver.create_output_topic("word-counts", text, Serdes.long()).read_key_values_to_dict()
 
-    assert result.exit_code == 0
-    assert "KSTREAM-AGGREGATE-STATE-STORE-" in result.output
+    assert counted == {"to": 2, "be": 2, "or": 1, "not": 1}
+
+
+def test_the_commands_of_the_help_run(
+    invoke: Invoke, tmp_path: Path, worker: type[Worker], supervised: list[tuple[int, list[str]]]
+) -> None:
+    lines = _HELP.split("# word_count.py\n")[1].split("\n\n")[0].splitlines()
+    write(tmp_path, "\n".join(line.removeprefix("    ") for line in lines), "word_count.py")
+    commands = re.findall(r"^    pykstreams (.*?)(?: *#.*)?$", _HELP, re.MULTILINE)
+
+    codes = {command: invoke(*command.split()).exit_code for command in commands}
+
+    assert codes == {
+        "describe word_count.py": 0,
+        "topics word_count.py": 0,
+        "run word_count.py --bootstrap-servers localhost:9092": 0,
+        "run word_count.py --embedded": 4,  # what the supervisor of the test says
+    }
+    assert len(worker.made) == 1
+
+
+BARE = """
+from pykstreams import Consumed, Serdes, StreamsBuilder
+application_id = "shop"
+builder = StreamsBuilder()
+text = Serdes.string()
+words = builder.stream("in", Consumed(key_serde=text)).group_by(lambda k, v: v)
+words.count(materialized="counts").to_stream().to("out")
+"""
+
+
+@pytest.mark.parametrize("command", ["describe", "topics", "run --bootstrap-servers a:1", "run --embedded"])
+def test_steps_without_serdes_are_named_before_anything_runs(invoke: Invoke, tmp_path: Path, command: str) -> None:
+    script = write(tmp_path, BARE)
+    cure = "and none is set; give {0}_serde in the options of the step (Consumed, Produced, Grouped, Materialized), or "
+
+    result = invoke(*command.split(), script)
+
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "ConfigError: counts-repartition-sink, counts-repartition-source, KSTREAM-SINK-0000000007 (topic 'out') and "
+        f"store 'counts' need a key serde {cure.format('key')}set 'default.key.serde'\n"
+        "KSTREAM-SOURCE-0000000000 (topic 'in'), counts-repartition-sink and counts-repartition-source need a value "
+        f"serde {cure.format('value')}set 'default.value.serde'\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["describe", "topics"])
+def test_default_serdes_are_serdes(invoke: Invoke, tmp_path: Path, command: str) -> None:
+    serdes = [f"default.{part}.serde=pykstreams.serdes:StringSerde" for part in ("key", "value")]
+
+    result = invoke(command, write(tmp_path, BARE), "--set", serdes[0], "--set", serdes[1])
+
+    assert (result.exit_code, result.stderr) == (0, "")
 
 
 def test_help_is_there_for_each_command_without_loading_a_script(invoke: Invoke) -> None:
@@ -194,7 +260,7 @@ def test_describe_needs_no_application_id(invoke: Invoke, tmp_path: Path) -> Non
 def test_settings_reach_the_function_that_builds(invoke: Invoke, tmp_path: Path) -> None:
     script = write(
         tmp_path,
-        "from pykstreams import StreamsBuilder\n"
+        f"{TEXT}"
         "def build(config):\n"
         "    builder = StreamsBuilder()\n"
         "    builder.stream(config['app.source']).to('out')\n"
@@ -257,9 +323,7 @@ def test_a_source_topic_that_serves_as_changelog_is_not_the_applications_own(
 ) -> None:
     script = write(
         tmp_path,
-        "from pykstreams import StreamsBuilder\n"
-        "builder = StreamsBuilder()\n"
-        "builder.table('in', materialized='store').to_stream().to('out')\n",
+        f"{TEXT}builder = StreamsBuilder()\nbuilder.table('in', materialized='store').to_stream().to('out')\n",
     )
     settings = ("--application-id", "x", "--set", f"topology.optimization={optimization}")
 
@@ -284,6 +348,45 @@ def test_run_without_brokers_is_a_usage_error(invoke: Invoke, tmp_path: Path) ->
 
     assert result.exit_code == 2
     assert "no brokers are named; give --bootstrap-servers HOST:PORT, or --embedded" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["describe", "topics", "run --bootstrap-servers a:1"])
+def test_a_foreign_variable_is_warned_of_and_nothing_else(
+    invoke: Invoke, tmp_path: Path, worker: type[Worker], caplog: pytest.LogCaptureFixture, command: str
+) -> None:
+    foreign = {"PYKSTREAMS_SHOP_SERVICE_HOST": "10.0.0.1"}
+    said = "environment variable PYKSTREAMS_SHOP_SERVICE_HOST names no setting and is ignored"
+
+    with caplog.at_level(logging.WARNING):
+        result = invoke(*command.split(), write(tmp_path), env=foreign)
+
+    assert (result.exit_code, caplog.messages) == (0, [said])
+
+
+def test_a_foreign_variable_is_not_warned_of_by_each_worker(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(run_module, "_work", lambda *arguments, supervised: None)
+    foreign = {"PYKSTREAMS_SHOP_SERVICE_HOST": "10.0.0.1"}
+
+    with caplog.at_level(logging.WARNING):
+        result = invoke("run", write(tmp_path), "--bootstrap-servers", "a:1", "--worker", "2", env=foreign)
+
+    assert (result.exit_code, caplog.messages) == (0, [])
+
+
+def test_a_request_to_stop_while_the_cluster_is_looked_at_starts_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {caught: signal.getsignal(caught) for caught in (signal.SIGINT, signal.SIGTERM)}
+
+    def look(stopped: Callable[[], bool]) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stopped()
+
+    try:
+        assert run_module._supervise(2, ["missing.py"], look) == 0
+    finally:
+        for caught, handler in before.items():
+            signal.signal(caught, handler)
 
 
 @pytest.mark.parametrize(
@@ -508,7 +611,8 @@ def test_an_embedded_cluster_lives_in_the_supervisor_with_a_fresh_state_director
 ) -> None:
     seen: list[str] = []
 
-    def supervise(count: int, arguments: list[str]) -> int:
+    def supervise(count: int, arguments: list[str], look: object) -> int:
+        assert look is None
         folder = arguments[arguments.index("--state-dir") + 1]
         assert Path(folder).is_dir()
         assert list(Path(folder).iterdir()) == []

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from pykstreams.cli.settings import Source, combine, from_environment, from_file, from_pairs, read_properties
+from pykstreams.cli.settings import (
+    Source,
+    combine,
+    from_environment,
+    from_file,
+    from_pairs,
+    read_properties,
+    unknown_variables,
+)
 from pykstreams.core.errors import ConfigError
 
 
@@ -99,14 +107,25 @@ def test_variables_are_keywords_in_upper_case() -> None:
     }
 
 
-def test_an_unknown_variable_names_the_nearest() -> None:
-    with pytest.raises(ConfigError) as caught:
-        from_environment({"PYKSTREAMS_COMIT_INTERVAL_MS": "1"})
+def test_unknown_variables_are_left_out_and_told_with_the_nearest_name() -> None:
+    environment = {
+        "PYKSTREAMS_COMIT_INTERVAL_MS": "1",
+        "PYKSTREAMS_CONSUMER_FETCH_MIN_BITES": "1",
+        "PYKSTREAMS_SHOP_PORT_80_TCP_ADDR": "10.0.0.1",
+        "PYKSTREAMS_SHOP_SERVICE_HOST": "10.0.0.1",
+        "PYKSTREAMS_POLL_MS": "5",
+        "PATH": "/bin",
+    }
 
-    assert str(caught.value) == (
-        "environment variable PYKSTREAMS_COMIT_INTERVAL_MS names no setting; "
-        "did you mean PYKSTREAMS_COMMIT_INTERVAL_MS?"
-    )
+    assert from_environment(environment).settings == {"poll.ms": "5"}
+    assert list(unknown_variables(environment)) == [
+        "environment variable PYKSTREAMS_COMIT_INTERVAL_MS names no setting and is ignored; did you mean "
+        "PYKSTREAMS_COMMIT_INTERVAL_MS?",
+        "environment variable PYKSTREAMS_CONSUMER_FETCH_MIN_BITES names no setting and is ignored; did you mean "
+        "PYKSTREAMS_CONSUMER_FETCH_MIN_BYTES?",
+        "environment variable PYKSTREAMS_SHOP_PORT_80_TCP_ADDR names no setting and is ignored",
+        "environment variable PYKSTREAMS_SHOP_SERVICE_HOST names no setting and is ignored",
+    ]
 
 
 @pytest.mark.parametrize("pair", ["poll.ms", "=5", ""])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,8 +86,8 @@ def test_a_request_to_stop_stops_every_worker_and_is_a_success() -> None:
     assert world.log == ["0s start 1", "0s start 2", "10s stop 1", "10s stop 2"]
 
 
-@pytest.mark.parametrize("code", [-9, -11, 1, 4])
-def test_a_crashed_worker_is_started_again_after_a_wait(code: int) -> None:
+@pytest.mark.parametrize("code", [-9, -11, 1, 3, 4, 5])
+def test_a_failed_worker_is_started_again_after_a_wait(code: int) -> None:
     world = World([(10, Exited(1, code)), (5, StopRequested())])
 
     assert world.run(2) == 0
@@ -123,12 +125,38 @@ def test_too_many_signals_in_a_row_end_the_application_as_unexpected() -> None:
     assert world.run(1, limit=1) == 1
 
 
-@pytest.mark.parametrize("code", [2, 3, 5])
-def test_an_error_that_a_new_start_cannot_cure_ends_the_application(code: int) -> None:
-    world = World([(3, Exited(2, code))])
+def test_an_error_that_every_worker_would_make_ends_the_application() -> None:
+    world = World([(3, Exited(2, 2))])
 
-    assert world.run(2) == code
+    assert world.run(2) == 2
     assert world.log[2:] == ["3s stop 1"]
+
+
+def test_the_others_go_on_while_a_worker_that_lost_the_brokers_is_given_up_and_started_again() -> None:
+    world = World([(0.5, Exited(2, 3))] + [(40, Exited(2, 3))] * 5)
+
+    assert world.run(2) == 3
+    assert sum("start 2" in line for line in world.log) == 6
+    assert [line.partition("s ")[2] for line in world.log if line.endswith("1")] == ["start 1", "stop 1"]
+
+
+@pytest.mark.parametrize(("workers", "said"), [(1, "stopping 1 worker"), (2, "stopping 2 workers")])
+def test_how_many_workers_are_stopped_is_said_in_words(
+    workers: int, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        World([(1, StopRequested())]).run(workers)
+
+    assert caplog.messages == [said]
+
+
+@pytest.mark.parametrize(("workers", "said"), [(1, ""), (2, "; stopping 1 worker"), (3, "; stopping 2 workers")])
+def test_the_others_are_only_spoken_of_where_there_are_any(
+    workers: int, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    World([(1, Exited(1, 2))]).run(workers)
+
+    assert caplog.messages == [f"worker 1 ended with exit code 2{said}"]
 
 
 def test_a_worker_that_stopped_by_itself_is_not_started_again() -> None:

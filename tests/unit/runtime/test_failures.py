@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 
 import pytest
@@ -60,6 +61,21 @@ def test_an_exception_of_user_code_says_node_record_function_and_values():
     assert "key='k', value='bad'" in text
     assert "processing.exception.handler" in text
     assert isinstance(error.__cause__, ValueError)
+
+
+def test_an_exception_of_a_library_is_told_with_the_line_of_the_user_that_called_it():
+    def parse(value):
+        return json.loads(value)
+
+    line = parse.__code__.co_firstlineno + 1
+    bench = TaskBench(
+        source("SOURCE", "in", children=("NODE",)), node("NODE", MapValues(parse), "SINK"), sink("SINK", "out")
+    )
+
+    with pytest.raises(ProcessingError) as found:
+        bench.feed(message("in", 7, "bad", 5))
+
+    assert f"raised in {parse.__module__}.{parse.__qualname__} (line {line}); key='k'" in str(found.value)
 
 
 def test_long_values_are_cut_short_and_values_that_cannot_be_shown_do_not_hide_the_error():

@@ -338,13 +338,6 @@ def test_repartition_topic_behind_a_pattern_without_topics_cannot_be_counted() -
     )
 
 
-def test_missing_sink_topic_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        prepare(plan(part(0, source("A", "orders"), sink("KSTREAM-SINK-1", "bills"))), FakeTopics({"orders": 1}))
-
-    assert "topic bills, which KSTREAM-SINK-1 writes, does not exist" in caplog.text
-
-
 def test_topics_of_an_embedded_cluster_appear_and_nothing_is_created() -> None:
     cluster = FakeTopics({})
 

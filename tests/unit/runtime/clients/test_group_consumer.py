@@ -6,8 +6,9 @@ import logging
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import Consumer, KafkaError, KafkaException
 
+from pykstreams.core.errors import ConfigError, TaskMigratedError
 from pykstreams.runtime.clients.group_consumer import GroupConsumer
 
 
@@ -43,3 +44,20 @@ def test_members_of_java_are_named_with_the_cure_and_not_each_time_that_joining_
     assert "Java application" in message
     assert "LEAVE_GROUP" in message
     assert "Inconsistent group protocol" in message
+
+
+def test_worker_whose_instance_id_another_has_taken_says_so() -> None:
+    fenced = KafkaError(KafkaError.FENCED_INSTANCE_ID)
+    in_the_group = KafkaError(KafkaError._FATAL, f"Fatal error: {fenced.str()}: Fatal consumer error: {fenced.str()}")
+
+    with pytest.raises(ConfigError, match=r"group\.instance\.id of this one; give each worker .* an id of its own"):
+        GroupConsumer(Answering(Event(in_the_group)), 1.0).poll(0)
+    with pytest.raises(ConfigError, match="an id of its own"):
+        GroupConsumer._not_committed(KafkaException(fenced))
+
+
+def test_fatal_error_of_a_member_is_not_waited_out() -> None:
+    failure = KafkaError(KafkaError._FATAL, "Fatal error: something")
+
+    with pytest.raises(TaskMigratedError, match=r"put out of the group: Fatal error: something \(_FATAL\)"):
+        GroupConsumer(Answering(Event(failure)), 1.0).poll(0)

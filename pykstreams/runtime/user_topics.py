@@ -1,0 +1,125 @@
+"""The topics of a topology that the application does not make itself: those of sources, sinks and dead letters.
+
+They are looked for before the first record. Brokers that create topics by themselves are asked for missing sinks and
+dead letters first, as the producer would ask them with the first record; a missing source is an error on them, too
+(``RepartitionTopics.setup``, 4.3.1).
+
+Invariant: one error names every topic that is missing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+
+from pykstreams.core.errors import MissingSinkTopicError, MissingSourceTopicError
+from pykstreams.runtime.membership.task_topics import task_topic
+from pykstreams.topology.plan import SinkNode, TopologyPlan
+
+BROKER_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+
+_LOOK_S = 0.1
+_DEAD_LETTERS = "which errors.dead.letter.queue.topic.name gives for dead letters,"
+
+
+class TopicClient(Protocol):
+    """What is needed of an administrative client."""
+
+    @property
+    def bootstrap(self) -> str: ...
+
+    def partition_counts(self) -> dict[str, int]: ...
+
+    def touch(self, topics: Iterable[str]) -> None: ...
+
+
+class UserTopics:
+    """Looks for the topics of one plan.
+
+    :param dead_letters: the topic of dead letters, if there is one (``errors.dead.letter.queue.topic.name``).
+    :param patience_s: how long brokers may take to create a topic that they were asked for.
+    """
+
+    def __init__(
+        self, client: TopicClient, plan: TopologyPlan, *, dead_letters: str | None = None, patience_s: float = 2.0
+    ) -> None:
+        self._client = client
+        self._plan = plan
+        self._dead_letters = dead_letters
+        self._looks = max(1, round(patience_s / _LOOK_S))
+        self._own = {task_topic(plan.application_id, part.id) for part in plan.subtopologies}
+        for part in plan.subtopologies:
+            self._own.update(part.repartition_topics, part.changelog_topics)
+
+    def check(self) -> None:
+        """Raises ``MissingSourceTopicError`` or ``MissingSinkTopicError`` when topics are missing."""
+        existing: Mapping[str, int] = self._client.partition_counts()
+        unread = _missing(self._sources(), existing)
+        unwritten = _missing(self._sinks(), existing)
+        if unwritten and not unread:
+            existing = self._asked_for(unwritten)
+            unwritten = _missing(self._sinks(), existing)
+        if unread:
+            raise MissingSourceTopicError(self._told({**unwritten, **unread}, existing))
+        if unwritten:
+            raise MissingSinkTopicError(self._told(unwritten, existing))
+
+    def check_sources(self, existing: Mapping[str, int]) -> None:
+        """Raises ``MissingSourceTopicError`` when topics that are read are not among those that exist."""
+        if missing := _missing(self._sources(), existing):
+            raise MissingSourceTopicError(self._told(missing, existing))
+
+    def _sources(self) -> Iterator[tuple[str, str]]:
+        for part in self._plan.subtopologies:
+            for source in part.sources:
+                yield from ((topic, f"which {source.name} reads,") for topic in source.topics if topic not in self._own)
+        for store in self._plan.global_stores:
+            yield store.topic, f"which global store {store.store.name!r} reads,"
+
+    def _sinks(self) -> Iterator[tuple[str, str]]:
+        for part in self._plan.subtopologies:
+            for node in part.nodes.values():
+                if isinstance(node, SinkNode) and isinstance(node.topic, str) and node.topic not in self._own:
+                    yield node.topic, f"which {node.name} writes,"
+        if self._dead_letters is not None:
+            yield self._dead_letters, _DEAD_LETTERS
+
+    def _asked_for(self, topics: Mapping[str, str]) -> Mapping[str, int]:
+        """Asks for topics by their names, upon which some brokers create them; gives what exists then."""
+        for _ in range(self._looks):
+            self._client.touch(topics)
+            existing = self._client.partition_counts()
+            if topics.keys() <= existing.keys():
+                break
+            threading.Event().wait(_LOOK_S)  # brokers answer first and create then
+        return existing
+
+    def _told(self, missing: Mapping[str, str], existing: Mapping[str, int]) -> str:
+        def hint(topic: str) -> str:
+            near = difflib.get_close_matches(topic, existing.keys() - self._own - BROKER_TOPICS, 1)
+            return f" (did you mean {near[0]!r}?)" if near else ""
+
+        where = self._client.bootstrap
+        if len(missing) == 1:
+            ((topic, what),) = missing.items()
+            place = "the settings" if what is _DEAD_LETTERS else "the topology"
+            return (
+                f"topic {topic!r}, {what} does not exist on {where}{hint(topic)}; create it, for instance with "
+                f"kafka-topics.sh --create --topic {topic} --partitions 4, or correct its name in {place}"
+            )
+        lines = "".join(f"\n- {topic!r}, {what.rstrip(',')}{hint(topic)}" for topic, what in sorted(missing.items()))
+        return (
+            f"{len(missing)} topics do not exist on {where}; create them, for instance with kafka-topics.sh --create "
+            f"--topic NAME --partitions 4, or correct their names:{lines}"
+        )
+
+
+def _missing(wanted: Iterable[tuple[str, str]], existing: Mapping[str, int]) -> dict[str, str]:
+    """What is said of each topic that does not exist: of its first reader or writer."""
+    missing: dict[str, str] = {}
+    for topic, what in wanted:
+        if topic not in existing:
+            missing.setdefault(topic, what)
+    return missing

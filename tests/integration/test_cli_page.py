@@ -1,0 +1,197 @@
+"""The commands of ``docs/cli.md``, in the order of the page, as a user types them: on a real broker."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from tests.kafka.brokers import Brokers, create_topic
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+PATIENCE_S = 90.0
+
+SHOP = """
+    from pykstreams import Consumed, Grouped, Materialized, Serdes, StreamsBuilder
+    from pykstreams.serdes import JsonSerde
+
+    application_id = "shop"
+    text, json = Serdes.string(), JsonSerde()
+
+    def build():
+        builder = StreamsBuilder()
+        builder.table("customers", Consumed(key_serde=text, value_serde=json), materialized=Materialized("customers"))
+        orders = builder.stream("orders", Consumed(key_serde=text, value_serde=json))
+        orders.group_by_key(Grouped(key_serde=text, value_serde=json)).count(materialized=Materialized("orders-of"))
+        return builder
+"""
+
+PRICES = """
+    from pykstreams import Consumed, Materialized, Serdes, Stores, StreamsBuilder
+
+    application_id = "prices"
+    builder = StreamsBuilder()
+    kept = Materialized(Stores.persistent_versioned_key_value_store("prices", 10**12))
+    builder.table("prices", Consumed(key_serde=Serdes.string(), value_serde=Serdes.string()), materialized=kept)
+"""
+
+TEA_CAME_AT = 1_767_200_000_000  # some hours before 2026-01-01
+
+
+def commands() -> list[str]:
+    """The lines of the page that start the program, without what is said of them."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.split("\n## ", 1)[1], re.DOTALL | re.MULTILINE)
+    lines = [line for _, block in blocks for line in block.splitlines() if line.startswith("pykstreams ")]
+    return [line.partition(" #")[0].strip() for line in lines]
+
+
+class World:
+    """A folder with what the page speaks of, and a broker."""
+
+    def __init__(self, folder: Path, brokers: str) -> None:
+        self.folder = folder
+        self.brokers = brokers
+        self._places = {
+            "localhost:9092": brokers,
+            "/data/": f"{folder}/data/",
+            "/lake/": f"{folder}/lake/",
+            "/var/lib/": f"{folder}/lib/",
+        }
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYKSTREAMS_BOOTSTRAP_SERVERS": brokers,
+            "PYKSTREAMS_STATE_DIR": f"{folder}/lib/prices",
+        }
+
+    def here(self, command: str) -> str:
+        """A command with the places of this world, in which each needs a new folder for what it makes."""
+        for there, here in self._places.items():
+            command = command.replace(there, here)
+        if command.startswith("pykstreams backfill"):
+            command = command.replace("/data/shop", "/data/backfilled-shop")
+        if command.startswith(("pykstreams backfill", "pykstreams bootstrap shop.py")):
+            command += " --engine local --processes 1"  # of the two engines the one that starts at once
+        if "--embedded" in command:
+            command = f"env -u PYKSTREAMS_STATE_DIR -u PYKSTREAMS_BOOTSTRAP_SERVERS {command}"
+        return command
+
+    def run(self, command: str) -> str:
+        """Runs a command to its end; gives what it has printed."""
+        done = subprocess.run(
+            ["bash", "-c", self.here(command)],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def run_for_a_while(self, command: str, done: Callable[[str], bool]) -> None:
+        """Starts workers, waits until something is done, by what they log for instance, and stops them."""
+        log = self.folder / "run.log"
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                shlex.split(self.here(command)), cwd=self.folder, env=self.environment, stdout=out, stderr=out
+            )
+        try:
+            deadline = time.monotonic() + PATIENCE_S
+            while not done(log.read_text()):
+                assert process.poll() is None, f"{command}: {log.read_text()}"
+                assert time.monotonic() < deadline, f"{command}: {log.read_text()}"
+                time.sleep(0.1)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE_S) == 0, f"{command}: {log.read_text()}"
+        finally:
+            process.kill()
+            process.wait()
+
+    def send(self, topic: str, *rows: tuple[str, str, int]) -> None:
+        producer = Producer({"bootstrap.servers": self.brokers})
+        for key, value, timestamp in rows:
+            producer.produce(topic, value, key, timestamp=timestamp)
+        assert producer.flush(30) == 0
+
+    def committed(self, group: str, topic: str) -> int:
+        """How many records of a topic of two partitions a group has behind it."""
+        consumer = Consumer({"bootstrap.servers": self.brokers, "group.id": group})
+        try:
+            found = consumer.committed([TopicPartition(topic, number) for number in (0, 1)], timeout=10)
+        finally:
+            consumer.close()
+        return sum(max(place.offset, 0) for place in found)
+
+
+@pytest.fixture
+def world(start_broker: Callable[..., Brokers], tmp_path: Path) -> World:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found = World(tmp_path, start_broker().bootstrap_servers)
+    for topic in ("lines", "word-counts", "customers", "orders", "prices"):
+        create_topic(found.brokers, topic, partitions=2)
+    shutil.copy(ROOT / "examples" / "word_count.py", tmp_path)
+    for path in ("shop.py", "shop/topology.py", "shop/__init__.py"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text("" if path.endswith("__init__.py") else textwrap.dedent(SHOP))
+    (tmp_path / "prices.py").write_text(textwrap.dedent(PRICES))
+    (tmp_path / "shop.toml").write_text('application.id = "shop-with-workers"\n[consumer]\nfetch.min.bytes = 5\n')
+    pq.write_table(pa.table({"id": ["ann", "bob"], "city": ["Rome", "Oslo"]}), tmp_path / "customers.parquet")
+    (tmp_path / "lake" / "orders").mkdir(parents=True)
+    orders = {"key": ["ann", "ann"], "value": ['{"n": 1}', '{"n": 2}'], "timestamp": [1_000, 2_000]}
+    pq.write_table(pa.table(orders), tmp_path / "lake" / "orders" / "part.parquet")
+    return found
+
+
+def test_every_command_of_the_page_runs(world: World) -> None:
+    world.send("prices", ("tea", "3.20", TEA_CAME_AT), ("tea", "3.40", TEA_CAME_AT + 10**9))
+    world.run_for_a_while(
+        "pykstreams run prices.py --state-dir /var/lib/prices --set commit.interval.ms=100",
+        lambda _: world.committed("prices", "prices") == 2,
+    )
+    said: dict[str, str] = {}
+
+    for command in commands():
+        if command.startswith("pykstreams run"):
+            workers = re.search(r"--workers (\d+)", command)
+            count = int(workers[1]) if workers else 1
+            world.run_for_a_while(command, lambda log, count=count: log.count("-> running") >= count)
+        elif command.startswith("pykstreams backfill"):
+            world.environment["PYKSTREAMS_APPLICATION_ID"] = "shop-with-history"
+            said[command] = world.run(command)
+        else:
+            said[command] = world.run(command)
+
+    assert "3.40" in said["pykstreams state get prices.py prices tea"]
+    assert "3.20" in said["pykstreams state get prices.py prices tea --as-of 2026-01-01T00:00Z"]
+    assert (world.folder / "shop.mmd").read_text().startswith("flowchart")
+    assert (world.folder / "word_count.html").read_text().startswith("<!DOCTYPE html>")
+    assert (world.folder / "prices.parquet").exists()
+    assert len(said) >= 10
+
+
+def test_script_of_the_page_names_the_application_and_its_settings(world: World) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    script = world.folder / "word_count.py"
+    script.write_text(script.read_text() + block.replace("word-count", "named-by-the-page"))
+
+    world.run("pykstreams topics word_count.py > topics.txt")
+
+    assert "named-by-the-page-words-repartition" in (world.folder / "topics.txt").read_text()
