@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -39,6 +38,7 @@ from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.manifest import Manifest, StoreManifest, new_id, publish
 from pykstreams.topology.topology import Topology
 from tests.integration.test_bootstrap import records
+from tests.kafka.reaper import Process
 from tests.unit.state.bulk_support import Part, write_task
 
 pytestmark = pytest.mark.slow
@@ -292,9 +292,9 @@ def test_a_worker_that_is_killed_leaves_the_one_state_or_the_other(make_app: Cal
         command += ["--set", f"{name}={value}"]
     with (app.folder / "deadly.log").open("wb") as log:
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-        worker = subprocess.run(command, stdout=log, stderr=log, env=environment, timeout=PATIENCE_S, check=False)
+        worker = Process(command, stdout=log, stderr=log, env=environment)
 
-    assert worker.returncode == -signal.SIGKILL, (app.folder / "deadly.log").read_text()
+    assert worker.wait(PATIENCE_S) == -signal.SIGKILL, (app.folder / "deadly.log").read_text()
 
     app.start("one")
     app.send(LATER)

@@ -11,7 +11,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import textwrap
 import time
@@ -23,6 +22,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.kafka.brokers import create_topic
+from tests.kafka.reaper import Process
 
 pytestmark = pytest.mark.slow
 
@@ -100,12 +100,12 @@ class Worker:
             "max.task.idle.ms=2000",
         ):
             self._command += ["--set", setting]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
 
     def start(self) -> None:
         with (self._folder / "log").open("ab") as log:
             environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, env=environment)
+            self._process = Process(self._command, stdout=log, stderr=log, env=environment)
 
     def kill(self) -> None:
         assert self._process is not None

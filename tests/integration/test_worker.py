@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import textwrap
 import time
@@ -27,6 +26,7 @@ from pykstreams.runtime.restore import StateRestoreListener
 from pykstreams.runtime.state import State
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
 from tests.kafka.brokers import Brokers, create_topic
+from tests.kafka.reaper import Process
 
 pytestmark = pytest.mark.slow
 
@@ -77,13 +77,13 @@ class WordCount:
     folder: Path
     settings: tuple[str, ...] = ()
     expected: Counter[str] = field(default_factory=Counter)
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    processes: list[Process] = field(default_factory=list)
 
-    def start(self, state: str = "state") -> subprocess.Popen[bytes]:
+    def start(self, state: str = "state") -> Process:
         script = self.folder / "word_count.py"
         script.write_text(textwrap.dedent(SCRIPT))
         log = (self.folder / f"{state}-{len(self.processes)}.log").open("wb")
-        process = subprocess.Popen(
+        process = Process(
             [
                 sys.executable,
                 str(script),

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import textwrap
 import time
@@ -19,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+
+from tests.kafka.reaper import Process
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 240.0
@@ -38,7 +39,7 @@ class Workers:
     options: tuple[str, ...] = ()
     """Further options of the command."""
     patience_s: float = PATIENCE_S
-    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    processes: dict[str, Process] = field(default_factory=dict)
     starts: int = 0
 
     def start(self, worker: str) -> None:
@@ -52,9 +53,8 @@ class Workers:
             command += ["--set", setting]
         command += self.options
         with (self.folder / f"{self.starts}-{worker}.log").open("wb") as log:
-            self.processes[worker] = subprocess.Popen(
-                command, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": str(ROOT)}
-            )
+            environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+            self.processes[worker] = Process(command, stdout=log, stderr=log, env=environment)
 
     def start_all(self, workers: Iterable[str], tasks: int) -> None:
         """Starts workers, and waits until each has its share of the tasks: nothing moves from then on."""
