@@ -67,6 +67,17 @@ class Workers:
         self.processes[worker].kill()
         self.processes[worker].wait()
 
+    def wait_for_crash(self) -> str:
+        """Waits until a worker has been killed by a record that it read, and gives its name."""
+        ended: list[str] = []
+        deadline = time.monotonic() + self.patience_s
+        while not ended:
+            assert time.monotonic() < deadline, f"no worker has ended within {self.patience_s:g} s"
+            time.sleep(0.05)
+            ended = [worker for worker, process in self.processes.items() if process.poll() is not None]
+        assert self.processes[ended[0]].wait() == -signal.SIGKILL, self.log(ended[0])[-6000:]
+        return ended[0]
+
     def stop(self, worker: str) -> None:
         self.processes[worker].send_signal(signal.SIGTERM)
         assert self.processes[worker].wait(60) == 0, self.log(worker)[-6000:]
