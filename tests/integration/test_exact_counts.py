@@ -25,18 +25,16 @@ PARTITIONS = 4
 SUBTOPOLOGIES = 3
 """One reads lines, one counts words, one counts ends."""
 
-SHORT_SESSION = ("session.timeout.ms=6000", "heartbeat.interval.ms=1500")
-"""So that the tasks of a worker that was killed are soon another's."""
-
 SEED = 20_260_101
 INPUTS = ("lines", "words-repartition", "ends-repartition")
 
 SCRIPT = '''
     """Counts the words of lines, and the lines by the word that ends them."""
 
-    import os, pathlib, signal
+    from pathlib import Path
 
     from pykstreams import Consumed, Grouped, Materialized, Produced, Serdes, StreamsBuilder
+    from tests.integration.crashes import crash_once
 
     text, number = Serdes.string(), Serdes.long()
     counted = Produced(key_serde=text, value_serde=number)
@@ -44,15 +42,12 @@ SCRIPT = '''
     def build(config):
         prefix = config["app.prefix"]
         builder = StreamsBuilder()
-        crashes = pathlib.Path(config["app.folder"])
+        folder = Path(config["app.folder"])
 
         def is_counted(key, line):
             if not line.startswith("crash"):
                 return True
-            mark = crashes / line
-            if not mark.exists():
-                mark.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
+            crash_once(folder / line)
             return False
 
         all_lines = builder.stream(f"{prefix}-lines", Consumed(key_serde=text, value_serde=text))
@@ -142,7 +137,7 @@ def test_counts_of_a_million_records_are_exact_without_failures(make_counting: C
 def test_no_count_of_a_million_records_is_too_low_after_a_crash_and_a_loss_of_state(
     make_counting: Callable[..., Counting],
 ) -> None:
-    app = make_counting(*SHORT_SESSION)
+    app = make_counting()
 
     send_through_faults(app, MILLION)
 
@@ -156,7 +151,7 @@ def test_no_count_of_a_million_records_is_too_low_after_a_crash_and_a_loss_of_st
 def test_counts_are_exact_after_a_crash_and_a_loss_of_state_under_exactly_once(
     make_counting: Callable[..., Counting],
 ) -> None:
-    app = make_counting("processing.guarantee=exactly_once_v2", *SHORT_SESSION)
+    app = make_counting("processing.guarantee=exactly_once_v2")
 
     send_through_faults(app, 200_000)
 
