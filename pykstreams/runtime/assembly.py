@@ -34,7 +34,7 @@ from pykstreams.runtime.global_state import GlobalState
 from pykstreams.runtime.global_thread import GlobalThread
 from pykstreams.runtime.membership import Offsets
 from pykstreams.runtime.membership.group_view import TaskTopicGroup
-from pykstreams.runtime.membership.task_topics import TaskTopicMembership
+from pykstreams.runtime.membership.task_topics import TaskTopicMembership, TaskTopics
 from pykstreams.runtime.outage import Outage
 from pykstreams.runtime.output import WorkerOutput
 from pykstreams.runtime.partition_counts import PartitionCounts
@@ -170,7 +170,7 @@ def build_standbys(app: Application, layout: TopicLayout, *, directory: StateDir
         stateful=stateful,
         group=TaskTopicGroup(
             config.application_id,
-            list(parts),
+            TaskTopics(config.application_id, spread=not app.embedded),
             app.admin,
             lambda: GroupConsumer.open(app.supplier, config, f"{app.client_id}-standby-offsets"),
         ),
@@ -197,7 +197,8 @@ def build_worker(
     config, clock, plan = app.config, app.clock, app.plan
     name = f"{app.client_id}-StreamThread-{number}"
     membership = TaskTopicMembership(
-        GroupConsumer.open(app.supplier, config, member_client_id(name, app.instance)), config.application_id
+        GroupConsumer.open(app.supplier, config, member_client_id(name, app.instance)),
+        TaskTopics(config.application_id, spread=not app.embedded),
     )
     reader = DataConsumer.open(app.supplier, config, f"{name}-consumer")
     purge = _purge(app)
@@ -262,7 +263,7 @@ def build_worker(
     return Worker(
         name,
         WorkerParts(membership, reader, updater, output, tasks, purge, start_offsets, app.topics.prepare, woken, swaps),
-        subtopologies=list(parts),
+        shared=layout.inputs.keys(),
         config=config,
         session_timeout_ms=_session_timeout_ms(config),
         clock=clock,
