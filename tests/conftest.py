@@ -1,4 +1,4 @@
-"""Loads the plugin that chooses a Kafka, and the package's own fixtures where it is not installed.
+"""Loads the plugins of these tests, and the package's own where it is not installed.
 
 Properties have no deadline for an example: how long one takes is a matter of the machine and of what else it does.
 """
@@ -8,7 +8,7 @@ import pytest
 
 from pykstreams.testing import pytest_plugin
 
-pytest_plugins = ["tests.kafka.plugin"]
+pytest_plugins = ["tests.kafka.plugin", "tests.nightly"]
 
 hypothesis.settings.register_profile("any machine", parent=hypothesis.settings.default, deadline=None)
 hypothesis.settings.load_profile("any machine")

@@ -28,6 +28,8 @@ class PlannedTopic:
 
     :param partitions: how many, ``None`` when they follow from other topics.
     :param follows: those topics; the largest of them decides.
+    :param first: has no partition for those of them before this number,
+    :param every: and one for each ``every`` from there on.
     """
 
     name: str
@@ -36,14 +38,16 @@ class PlannedTopic:
     partitions: int | None
     follows: tuple[str, ...]
     config: Mapping[str, str] = field(default_factory=dict)
+    first: int = 0
+    every: int = 1
 
     @property
     def partitions_text(self) -> str:
         if self.partitions is not None:
             return str(self.partitions)
-        if len(self.follows) == 1:
-            return f"as {self.follows[0]}"
-        return "most of " + ", ".join(self.follows)
+        several = len(self.follows) > 1
+        whose = f"most of {', '.join(self.follows)}" if several else f"as {self.follows[0]}"
+        return whose if self.every == 1 else f"{whose}, each {self.every}th from number {self.first} on"
 
 
 @click.command(epilog=SETTINGS_HELP)
@@ -85,12 +89,13 @@ def topics(
 
 
 def planned_topics(plan: TopologyPlan, defaults: Mapping[str, str]) -> Iterator[PlannedTopic]:
-    """Yields repartition topics, changelogs and task topics, each kind by name.
+    """Yields repartition topics, changelogs and task topics.
 
     :param defaults: the user's ``topic.`` settings, which win over Kafka Streams' own but not over a store's.
     """
-    from pykstreams.runtime.membership.task_topics import task_topic
+    from pykstreams.runtime.membership.task_topics import SHARES, TaskTopics
 
+    task_topics = TaskTopics(plan.application_id)
     found: dict[str, PlannedTopic] = {}
     for part in plan.subtopologies:
         sources = _sources(part)
@@ -104,10 +109,14 @@ def planned_topics(plan: TopologyPlan, defaults: Mapping[str, str]) -> Iterator[
             if name in part.changelog_topics and name not in part.source_topics:
                 settings = {**part.changelog_topics[name].config, **defaults, **part.stores[store].topic_config}
                 found[name] = PlannedTopic(name, "changelog", part.id, None, sources, settings)
-        name = task_topic(plan.application_id, part.id)
-        found[name] = PlannedTopic(name, "task", part.id, None, sources, {"cleanup.policy": "delete"})
+        for first, name in enumerate(task_topics.shares(part.id)):
+            settings = {"cleanup.policy": "delete"}
+            found[name] = PlannedTopic(name, "task", part.id, None, sources, settings, first=first, every=SHARES)
     kinds = ("repartition", "changelog", "task")
-    yield from sorted(found.values(), key=lambda topic: (kinds.index(topic.kind), topic.name))
+    # task topics come in the order of their numbers already
+    yield from sorted(
+        found.values(), key=lambda topic: (kinds.index(topic.kind), "" if topic.kind == "task" else topic.name)
+    )
 
 
 def _sources(part: SubtopologyPlan) -> tuple[str, ...]:

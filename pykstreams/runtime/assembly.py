@@ -34,7 +34,7 @@ from pykstreams.runtime.global_state import GlobalState
 from pykstreams.runtime.global_thread import GlobalThread
 from pykstreams.runtime.membership import Offsets
 from pykstreams.runtime.membership.group_view import TaskTopicGroup
-from pykstreams.runtime.membership.task_topics import TaskTopicMembership
+from pykstreams.runtime.membership.task_topics import TaskTopicMembership, TaskTopics
 from pykstreams.runtime.outage import Outage
 from pykstreams.runtime.output import WorkerOutput
 from pykstreams.runtime.partition_counts import PartitionCounts
@@ -171,7 +171,7 @@ def build_standbys(app: Application, layout: TopicLayout, *, directory: StateDir
         stateful=stateful,
         group=TaskTopicGroup(
             config.application_id,
-            list(parts),
+            TaskTopics(config.application_id, spread=not app.embedded),
             app.admin,
             lambda: GroupConsumer.open(app.supplier, config, f"{app.client_id}-standby-offsets"),
         ),
@@ -199,7 +199,7 @@ def build_worker(
     name = f"{app.client_id}-StreamThread-{number}"
     membership = TaskTopicMembership(
         GroupConsumer.open(app.supplier, config, member_client_id(name, app.instance), thread=number),
-        config.application_id,
+        TaskTopics(config.application_id, spread=not app.embedded),
     )
     reader = DataConsumer.open(app.supplier, config, f"{name}-consumer")
     purge = _purge(app)
@@ -277,7 +277,7 @@ def build_worker(
             swaps,
             None if app.embedded else TopicWatch(f"{name}-topics", app.topics.check),
         ),
-        subtopologies=list(parts),
+        shared=layout.inputs.keys(),
         config=config,
         session_timeout_ms=_session_timeout_ms(config),
         clock=clock,

@@ -25,7 +25,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.admin import TopicSpec
 from pykstreams.runtime.clients.mock_cluster import PARTITIONS as EMBEDDED_PARTITIONS
 from pykstreams.runtime.copartitioning import check_copartitioning, enforce_copartitioning
-from pykstreams.runtime.membership.task_topics import task_topic
+from pykstreams.runtime.membership.task_topics import TaskTopics
 from pykstreams.runtime.user_topics import BROKER_TOPICS, UserTopics
 from pykstreams.topology.plan import InternalTopic, SubtopologyPlan, TopologyPlan
 
@@ -75,8 +75,9 @@ class TopicAdmin:
         self._replication = replication
         self._embedded = embedded
         self._user_topics = UserTopics(client, plan)
+        self._task_topics = TaskTopics(plan.application_id, spread=not embedded)
         self._own = {topic.name for topic in plan.internal_topics} | {
-            task_topic(plan.application_id, part.id) for part in plan.subtopologies
+            topic for part in plan.subtopologies for topic in self._task_topics.shares(part.id)
         }
         self._prepared: frozenset[str] = frozenset()
         """The internal topics that were there, or were made, when topics were prepared the last time."""
@@ -102,13 +103,15 @@ class TopicAdmin:
         for part in self._plan.subtopologies:
             counts.update(dict.fromkeys(part.changelog_topics, tasks[part.id]))
         self._check_existing(counts, existing)
-        self._create(counts, tasks, existing)
+        inputs = _inputs(sources, counts, tasks)
+        self._create(counts, self._task_topics.topics(inputs), existing)
         self._prepared = frozenset(topic.name for topic in self._plan.internal_topics if counts[topic.name])
         counts.update({store.topic: existing[store.topic] for store in self._plan.global_stores})
-        return TopicLayout(counts, _inputs(sources, counts, tasks))
+        return TopicLayout(counts, inputs)
 
     def _appear(self) -> None:
-        wanted = set(self._own)
+        wanted = {topic.name for topic in self._plan.internal_topics}
+        wanted |= self._task_topics.topics(TaskId(part.id, 0) for part in self._plan.subtopologies).keys()
         for topic in self._plan.internal_topics:
             if topic.partitions not in (None, EMBEDDED_PARTITIONS):
                 raise TopologyError(
@@ -201,7 +204,7 @@ class TopicAdmin:
                     f"--entity-type topics --entity-name {topic.name}"
                 )
 
-    def _create(self, counts: Mapping[str, int], tasks: Mapping[int, int], existing: Mapping[str, int]) -> None:
+    def _create(self, counts: Mapping[str, int], task_topics: Mapping[str, int], existing: Mapping[str, int]) -> None:
         if self._embedded:
             return
         wanted = [
@@ -209,14 +212,11 @@ class TopicAdmin:
             for topic in self._plan.internal_topics
             if topic.name not in existing and counts[topic.name]
         ]
-        for subtopology, number in tasks.items():
-            name = task_topic(self._plan.application_id, subtopology)
-            if not number:
-                continue
+        for name, number in task_topics.items():
             if name not in existing:
                 wanted.append(TopicSpec(name, number, self._replication, {"cleanup.policy": "delete"}))
             elif existing[name] < number:
-                log.info("the sources of sub-topology %s have grown to %s partitions", subtopology, number)
+                log.info("there are more tasks than before: topic %s gets %s partitions", name, number)
                 self._client.grow_topic(name, number)
         for topic in wanted:
             log.info("creating topic %s with %s partitions", topic.name, topic.partitions)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from pykstreams.core.errors import MissingSinkTopicError, MissingSourceTopicError
-from pykstreams.runtime.membership.task_topics import task_topic
+from pykstreams.runtime.membership.task_topics import TaskTopics
 from pykstreams.topology.plan import SinkNode, TopologyPlan
 
 BROKER_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
@@ -49,9 +49,10 @@ class UserTopics:
         self._plan = plan
         self._dead_letters = dead_letters
         self._looks = max(1, round(patience_s / _LOOK_S))
-        self._own = {task_topic(plan.application_id, part.id) for part in plan.subtopologies}
+        task_topics = TaskTopics(plan.application_id)
+        self._own: set[str] = set()
         for part in plan.subtopologies:
-            self._own.update(part.repartition_topics, part.changelog_topics)
+            self._own.update(task_topics.shares(part.id), part.repartition_topics, part.changelog_topics)
 
     def check(self) -> None:
         """Raises ``MissingSourceTopicError`` or ``MissingSinkTopicError`` when topics are missing."""

@@ -126,6 +126,7 @@ class WorkerParts:
 class Worker:
     """One worker; ``run`` is its thread, ``stop`` may be called from any.
 
+    :param shared: the tasks that it shares with the other workers.
     :param session_timeout_ms: how long the group keeps a member that is silent.
     """
 
@@ -134,7 +135,7 @@ class Worker:
         name: str,
         parts: WorkerParts,
         *,
-        subtopologies: Collection[int],
+        shared: Collection[TaskId],
         config: StreamsConfig,
         session_timeout_ms: int,
         clock: Clock,
@@ -143,7 +144,7 @@ class Worker:
         self.name = name
         self._parts = parts
         self._tasks = parts.tasks
-        self._subtopologies = subtopologies
+        self._shared = shared
         self._clock = clock
         self._on_running = on_running
         self._exactly_once = config.exactly_once
@@ -205,7 +206,7 @@ class Worker:
         self._parts.updater.start()
         if self._parts.topic_watch is not None:
             self._parts.topic_watch.start()
-        self._parts.membership.start(self._subtopologies, self.revoked)
+        self._parts.membership.start(self._shared, self.revoked)
         try:
             while not self._stopping.is_set():
                 self.step()
@@ -420,6 +421,7 @@ class Worker:
             log.warning("topics were not checked this time: %s", error)
             return
         changed = self._tasks.update_inputs(layout.inputs)
+        self._parts.membership.follow(layout.inputs.keys())
         if changed:
             log.info("tasks %s read other partitions from now on", ", ".join(map(str, sorted(changed))))
             self._parts.output.commits.commit(self._settled(self._tasks.running.values()))

@@ -18,35 +18,8 @@ import pytest
 
 from tests.kafka import compose, local_broker
 from tests.kafka.brokers import Brokers, GivenBrokers, create_topic, wait_until_ready
-from tests.kafka.choice import Flavour, chosen, compose_command
+from tests.kafka.choice import Flavour, chosen
 from tests.kafka.settings import ONE_BROKER
-
-# --- pytest-docker's fixtures, overridden ---
-
-
-@pytest.fixture(scope="session")
-def docker_compose_command() -> str | None:
-    return compose_command()
-
-
-@pytest.fixture(scope="session")
-def docker_compose_file() -> str:
-    compose.ensure_image()
-    compose.one_broker_port()
-    return str(compose.ONE_BROKER_FILE)
-
-
-@pytest.fixture(scope="session")
-def docker_setup() -> list[str]:
-    return compose.SETUP
-
-
-@pytest.fixture(scope="session")
-def docker_cleanup() -> list[str]:
-    return compose.CLEANUP
-
-
-# --- what tests use ---
 
 
 class MakeTopic(Protocol):
@@ -56,7 +29,7 @@ class MakeTopic(Protocol):
 
 
 @pytest.fixture(scope="session")
-def bootstrap_servers(request: pytest.FixtureRequest) -> Iterator[str]:
+def bootstrap_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the broker that all tests share."""
     choice = chosen()
     with contextlib.ExitStack() as stack:
@@ -66,8 +39,8 @@ def bootstrap_servers(request: pytest.FixtureRequest) -> Iterator[str]:
                 brokers = GivenBrokers(choice.given)
                 wait_until_ready(brokers)
             case Flavour.DOCKER:
-                brokers = compose.ComposeBrokers(request.getfixturevalue("docker_services"), ("kafka",))
-                wait_until_ready(brokers)
+                directory = tmp_path_factory.mktemp("kafka")
+                brokers = stack.enter_context(compose.broker_with({}, f"pytest{os.getpid()}", directory))
             case Flavour.LOCAL:
                 brokers = stack.enter_context(local_broker.local_brokers())
             case Flavour.NONE:

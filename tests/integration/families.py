@@ -8,8 +8,6 @@ A record in the topic ``crash`` kills the worker, once in the life of ``app.fold
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,6 +36,7 @@ from pykstreams import (
     Windowed,
 )
 from pykstreams.serdes import WindowedSerdes
+from tests.integration.crashes import crash_once
 
 HOUR_MS = 3_600_000
 TEXT = Serdes.string()
@@ -69,7 +68,7 @@ def build(settings: StreamsConfig) -> Topology:
     table_joins(builder, topic)
     cogroup(builder, topic)
     versioned_joins(builder, topic)
-    builder.stream(topic("crash"), READ).foreach(Crash(folder / "crashed"))
+    builder.stream(topic("crash"), READ).foreach(lambda key, value: crash_once(folder / "crashed"))
     return builder.build(settings)
 
 
@@ -162,15 +161,3 @@ def window_text(windowed: Windowed[str], value: Any) -> str:
 
 def session_text(windowed: Windowed[str], value: Any) -> str:
     return f"{windowed.key}@{windowed.window.start % HOUR_MS}-{windowed.window.end % HOUR_MS}"
-
-
-class Crash:
-    """Ends the worker as ``kill -9`` does, unless it has done so before."""
-
-    def __init__(self, mark: Path) -> None:
-        self._mark = mark
-
-    def __call__(self, key: str, value: str) -> None:
-        if not self._mark.exists():
-            self._mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)

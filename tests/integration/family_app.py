@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -24,6 +23,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, Resou
 from tests.integration import families
 from tests.kafka.brokers import create_topic
 from tests.kafka.offsets import committed
+from tests.kafka.reaper import Process
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
@@ -66,7 +66,7 @@ class App:
     """What is sent to each topic."""
     hour: int
     """The full hour from which times are told, in ms."""
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    processes: list[Process] = field(default_factory=list)
     _reader: Consumer | None = None
 
     @functools.cached_property
@@ -91,7 +91,7 @@ class App:
         for key, value in {**own, **(settings or {})}.items():
             command += ["--set", f"{key}={value}"]
         with self._log_file(len(self.processes)).open("wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": str(ROOT)})
+            process = Process(command, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": str(ROOT)})
         self.processes.append(process)
         self._wait("internal topics are there", lambda: set(REPARTITION_TOPICS) <= self.partitions().keys())
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from pykstreams import (
     Consumed,
@@ -39,6 +38,7 @@ from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.manifest import Manifest, StoreManifest, new_id, publish
 from pykstreams.topology.topology import Topology
 from tests.integration.test_bootstrap import records
+from tests.kafka.reaper import Process
 from tests.unit.state.bulk_support import Part, write_task
 
 pytestmark = pytest.mark.slow
@@ -49,7 +49,8 @@ PATIENCE_S = 60.0
 MORE = 1000
 WHEN = os.environ.get("BOOTSTRAP_SWAP_KILLS", "after").split(",")
 """When workers are killed: after a swap is committed, or before; then brokers take ten seconds to abort it."""
-KEYS = [f"k{number % 50}" for number in range(3000)]
+ALL = [f"k{number}" for number in range(50)]
+KEYS = ALL * 60
 FIRST, MEANWHILE, LATER = KEYS[:1000], KEYS[1000:2500], KEYS[2500:]
 
 
@@ -93,13 +94,10 @@ class App:
         while self.running:
             assert self.running.pop().close(20_000, group_membership=GroupMembershipOperation.LEAVE_GROUP)
 
-    def send(self, keys: list[str], pause_s: float = 0) -> None:
+    def send(self, keys: list[str]) -> None:
         producer = Producer({"bootstrap.servers": self.brokers, "partitioner": "murmur2_random", "linger.ms": 5})
-        for number, key in enumerate(keys):
+        for key in keys:
             producer.produce(self.orders, key=key, value="order")
-            if pause_s and number % 50 == 0:
-                producer.flush(20)
-                time.sleep(pause_s)
         assert producer.flush(20) == 0
 
     def sent(self) -> list[tuple[str, int]]:
@@ -112,6 +110,16 @@ class App:
             assert time.monotonic() < deadline, (len(found), [one.error for one in self.running])
             time.sleep(0.1)
         return found
+
+    def wait_for_commit(self) -> None:
+        """Waits until the offsets of all orders are committed."""
+        places = [TopicPartition(self.orders, number) for number in range(PARTITIONS)]
+        consumer = Consumer({"bootstrap.servers": self.brokers, "group.id": self.name})
+        try:
+            ends = [consumer.get_watermark_offsets(place, timeout=10)[1] for place in places]
+            wait_until(lambda: [place.offset for place in consumer.committed(places, timeout=10)] == ends)
+        finally:
+            consumer.close()
 
     def bootstrap(self, more: int = MORE, **changes: Any) -> Path:
         """Makes a bootstrap of the changelog, as it is now."""
@@ -192,35 +200,75 @@ class Watch:
             self.error = error
 
 
+class Orders:
+    """Sends orders of all keys over and over, in a thread, and once more when it is told to stop."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self.sent: list[str] = []
+        self.error: BaseException | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Orders:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            last = False
+            while not last:
+                last = self._stop.wait(0.05)
+                self._app.send(ALL)
+                self.sent += ALL
+        except BaseException as error:
+            self.error = error
+
+
+def wait_until(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
 def test_an_application_goes_on_with_the_state_of_a_bootstrap(make_app: Callable[[str], App], guarantee: str) -> None:
     app = make_app(guarantee)
     streams = app.start("one")
     app.send(FIRST)
     app.wait_for(len(FIRST))
-    time.sleep(0.3)  # a commit interval
+    app.wait_for_commit()
     folder = app.bootstrap()
-    sending = threading.Thread(target=app.send, args=(MEANWHILE, 0.05))
-    with Watch(streams) as watch:
-        sending.start()
+    with Watch(streams) as watch, Orders(app) as orders:
+        wait_until(lambda: all(watch.seen))
         load = streams.load_bootstrap(folder)
         done = load.wait(30_000)
-        sending.join()
-        app.wait_for(len(FIRST) + len(MEANWHILE))
+        orders.stop()
+        wait_until(lambda: all(seen[-1] for seen in watch.seen))
+        app.wait_for(len(FIRST + orders.sent))
 
     assert done
+    assert orders.error is None
     assert load.waiting == frozenset()
     assert watch.error is None
     for seen in watch.seen:  # old ones first, new ones then
         assert seen == sorted(seen)
         assert len(set(seen)) == 2
-    check_sent(app.sent(), FIRST + MEANWHILE)
+    check_sent(app.sent(), FIRST + orders.sent)
     assert streams.load_bootstrap(folder).wait(10_000)  # there is nothing to do
 
     app.stop()
     app.start("two")  # without files
     app.send(LATER)
-    check_sent(app.wait_for(len(KEYS)), KEYS)
+    check_sent(app.wait_for(len(FIRST + orders.sent + LATER)), FIRST + orders.sent + LATER)
 
 
 def check_sent(sent: list[tuple[str, int]], keys: list[str]) -> None:
@@ -239,7 +287,7 @@ def test_what_does_not_fit_is_refused_and_the_application_goes_on(make_app: Call
     streams = app.start("one")
     app.send(FIRST)
     app.wait_for(len(FIRST))
-    time.sleep(0.3)
+    app.wait_for_commit()
     far = {app.orders: dict.fromkeys(range(PARTITIONS), 10_000)}
 
     with pytest.raises(BootstrapError, match=r"goes on at offset 10000 of .*, which goes from 0 to \d+: records after"):
@@ -292,9 +340,9 @@ def test_a_worker_that_is_killed_leaves_the_one_state_or_the_other(make_app: Cal
         command += ["--set", f"{name}={value}"]
     with (app.folder / "deadly.log").open("wb") as log:
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-        worker = subprocess.run(command, stdout=log, stderr=log, env=environment, timeout=PATIENCE_S, check=False)
+        worker = Process(command, stdout=log, stderr=log, env=environment)
 
-    assert worker.returncode == -signal.SIGKILL, (app.folder / "deadly.log").read_text()
+    assert worker.wait(PATIENCE_S) == -signal.SIGKILL, (app.folder / "deadly.log").read_text()
 
     app.start("one")
     app.send(LATER)

@@ -1,7 +1,8 @@
 """A million records, two worker processes: exact counts without failures, none lost with them.
 
 One topology counts words and re-keyed lines at once, so that one pass serves both. Each worker is ``pykstreams run``
-with a state directory of its own.
+with a state directory of its own. A line in the middle of others kills the worker that reads it first: it dies in the
+middle of its work, however fast it is.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ INPUTS = ("lines", "words-repartition", "ends-repartition")
 SCRIPT = '''
     """Counts the words of lines, and the lines by the word that ends them."""
 
+    from pathlib import Path
+
     from pykstreams import Consumed, Grouped, Materialized, Produced, Serdes, StreamsBuilder
+    from tests.integration.crashes import crash_once
 
     text, number = Serdes.string(), Serdes.long()
     counted = Produced(key_serde=text, value_serde=number)
@@ -38,7 +42,16 @@ SCRIPT = '''
     def build(config):
         prefix = config["app.prefix"]
         builder = StreamsBuilder()
-        lines = builder.stream(f"{prefix}-lines", Consumed(key_serde=text, value_serde=text))
+        folder = Path(config["app.folder"])
+
+        def is_counted(key, line):
+            if not line.startswith("crash"):
+                return True
+            crash_once(folder / line)
+            return False
+
+        all_lines = builder.stream(f"{prefix}-lines", Consumed(key_serde=text, value_serde=text))
+        lines = all_lines.filter(is_counted)
         words = lines.flat_map_values(str.split).group_by(lambda _, word: word, grouped("words"))
         words.count(materialized=Materialized("words")).to_stream().to(f"{prefix}-words", counted)
         ends = lines.group_by(lambda _, line: line.rpartition(" ")[2], grouped("ends"))
@@ -54,36 +67,30 @@ SCRIPT = '''
 class Counting(Workers):
     """The application and what it has to count."""
 
-    expected: dict[str, Counter[str]] = field(default_factory=dict)
+    chance: random.Random = field(default_factory=lambda: random.Random(SEED))
+    expected: dict[str, Counter[str]] = field(default_factory=lambda: {"words": Counter(), "ends": Counter()})
 
-    def send_lines(self, count: int) -> None:
-        """Writes lines of two words, and counts what has to come out."""
-        chance = random.Random(SEED)
-        vocabulary = [f"word{number}" for number in range(5_000)]
-        words: Counter[str] = Counter()
-        ends: Counter[str] = Counter()
+    def send_lines(self, count: int, *, crash: str = "") -> None:
+        """Writes lines of two words, and counts what has to come out; ``crash`` is the line in the middle of them."""
+        words, ends = self.expected.values()
 
         def lines() -> Iterator[tuple[str, str, str]]:
             for number in range(count):
-                first, second = chance.choice(vocabulary), chance.choice(vocabulary)
+                if crash and number == count // 2:
+                    yield "lines", crash, crash
+                first, second = (f"word{self.chance.randrange(5_000)}" for _ in range(2))
                 words[first] += 1
                 words[second] += 1
                 ends[second] += 1
                 yield "lines", str(number), f"{first} {second}"
 
         self.send(lines())
-        self.expected = {"words": words, "ends": ends}
 
     def start_both(self) -> None:
         self.start_all(("one", "two"), SUBTOPOLOGIES * PARTITIONS)
 
     def unread_lines(self) -> int:
         return self.unread(["lines"])["lines"]
-
-    def wait_until_read(self, share: float) -> None:
-        """Waits until a share of the lines has been read and committed."""
-        total = sum(self.expected["ends"].values())
-        self.wait(f"{share:.0%} are read", lambda: self.unread_lines() <= total * (1 - share))
 
     def wait_until_everything_is_read(self) -> None:
         self.wait("everything is read", lambda: not any(self.unread(INPUTS).values()))
@@ -106,7 +113,8 @@ def make_counting(
         name = make_name("exact")
         for suffix in ("lines", "words", "ends"):
             create_topic(bootstrap_servers, f"{name}-{suffix}", partitions=PARTITIONS)
-        made.append(Counting(bootstrap_servers, name, tmp_path, SCRIPT, PARTITIONS, settings))
+        all_settings = (f"app.folder={tmp_path}", *settings)
+        made.append(Counting(bootstrap_servers, name, tmp_path, SCRIPT, PARTITIONS, all_settings))
         return made[-1]
 
     yield make
@@ -130,13 +138,8 @@ def test_no_count_of_a_million_records_is_too_low_after_a_crash_and_a_loss_of_st
     make_counting: Callable[..., Counting],
 ) -> None:
     app = make_counting()
-    app.start_both()
-    app.send_lines(MILLION)
 
-    fail_half_way(app)
-    app.wait_until_everything_is_read()
-    app.stop("one")
-    app.stop("two")
+    send_through_faults(app, MILLION)
 
     results = app.results()
     for topic, expected in app.expected.items():
@@ -149,26 +152,27 @@ def test_counts_are_exact_after_a_crash_and_a_loss_of_state_under_exactly_once(
     make_counting: Callable[..., Counting],
 ) -> None:
     app = make_counting("processing.guarantee=exactly_once_v2")
-    app.start_both()
-    app.send_lines(200_000)
 
-    fail_half_way(app)
-    app.wait_until_everything_is_read()
-    app.stop("one")
-    app.stop("two")
+    send_through_faults(app, 200_000)
 
     assert app.results() == app.expected
 
 
-def fail_half_way(app: Counting) -> None:
-    """Kills one worker and starts it again, then takes the state of the other away."""
-    app.wait_until_read(0.3)
-    app.kill("one")
+def send_through_faults(app: Counting, lines: int) -> None:
+    """Has a worker die in the middle of the first half of the lines, and one lose its state, too, in the second."""
+    app.start_both()
+    app.send_lines(lines // 2, crash="crash 1")
+    victim = app.wait_for_crash()
     assert app.unread_lines() > 0
-    app.start("one")
-    app.wait_until_read(0.6)
-    app.kill("two")
+    app.start(victim)
+    app.wait_until_everything_is_read()  # so each count has a row in its changelog, whoever dies next
+
+    app.send_lines(lines // 2, crash="crash 2")
+    victim = app.wait_for_crash()
     assert app.unread_lines() > 0
-    app.delete_state("two")
-    app.start("two")
-    app.wait("the lost state is restored", lambda: "restored" in app.log("two"))
+    app.delete_state(victim)
+    app.start(victim)
+    app.wait("the lost state is restored", lambda: "restored" in app.log(victim))
+    app.wait_until_everything_is_read()
+    app.stop("one")
+    app.stop("two")

@@ -7,6 +7,7 @@ tenth of that right ones; that takes a minute and a half.
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from confluent_kafka import murmur2
 
 from tests.integration.workers import Workers
 from tests.kafka.brokers import create_topic
@@ -27,7 +29,10 @@ CHANGED_ROWS = min(LEFT_ROWS, 20_000)
 
 CHANGES = 40_000
 SLICES = 8
-"""In as many parts are the changes sent; the worker dies in the middle one."""
+"""In as many parts are the changes sent; the worker dies of an order between two of them."""
+
+CRASH = "|crash"
+"""An order of nobody."""
 
 WORKERS = ("one", "two", "three")
 PARTITIONS = 4
@@ -46,11 +51,16 @@ SEED = 20_260_105
 SCRIPT = '''
     """Joins orders with the customer that each begins with."""
 
+    from pathlib import Path
+
     from pykstreams import Consumed, Produced, Serdes, StreamsBuilder, TableJoined
+    from tests.integration.crashes import crash_once
 
     text = Serdes.string()
 
     def customer(order):
+        if order == "|crash":
+            crash_once(Path(__file__).parent / "crashed")
         return order.partition("|")[0] or None
 
     def joined(order, customer):
@@ -101,6 +111,12 @@ class Drawing:
             else:
                 key = str(self.chance.randrange(CHANGED_ROWS))
                 yield self._put("orders", key, self._changed(self.orders.get(key), number))
+
+    def crash(self, partition: int) -> Row:
+        """The order that kills the worker, in a partition of that one's."""
+        keys = (f"crash-{number}" for number in itertools.count())
+        key = next(key for key in keys if murmur2(key.encode(), PARTITIONS) == partition)
+        return self._put("orders", key, CRASH)
 
     def joins(self) -> dict[str, Table]:
         """The relational joins."""
@@ -175,6 +191,7 @@ def test_final_tables_equal_the_relational_joins_although_a_worker_is_killed(
     app = make_joining("session.timeout.ms=3000", "heartbeat.interval.ms=1000")
     app.start_all(WORKERS, SUBTOPOLOGIES * PARTITIONS)
     victim = app.worker_of_both_sides()
+    partition = min(int(task[2:]) for task in app.running()[victim] if task.startswith("0_"))
     rows = Drawing()
     app.send(rows.load())
     app.wait("most orders are read", lambda: app.unread(["orders"])["orders"] < LEFT_ROWS / 10)
@@ -183,9 +200,10 @@ def test_final_tables_equal_the_relational_joins_although_a_worker_is_killed(
     for number in range(SLICES):
         app.send(rows.changes(each, number * each + 1))
         if number == SLICES // 2:
-            app.kill(victim)
-            assert app.unread(["orders"])["orders"] > 0
-            app.start(victim)
+            app.send([rows.crash(partition)])
+    assert victim == app.wait_for_crash()
+    assert app.unread(["orders"])["orders"] > 0
+    app.start(victim)
     app.wait_until_everything_is_read()
     for worker in WORKERS:
         app.stop(worker)

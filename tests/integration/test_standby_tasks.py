@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import textwrap
 import time
@@ -20,6 +19,7 @@ from pykstreams import Consumed, Grouped, Materialized, QueryableStoreTypes, Ser
 from pykstreams.core.errors import InvalidStateStoreError
 from pykstreams.runtime.restore import StateRestoreListener
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
+from tests.kafka.reaper import Process
 
 pytestmark = pytest.mark.slow
 
@@ -113,7 +113,7 @@ def test_an_instance_takes_over_from_one_that_was_killed_and_restores_only_what_
     one = application(bootstrap_servers, name, topic, str(tmp_path / "one"), state_restore_listener=restored)
     stack.callback(one.close, 30_000, group_membership=GroupMembershipOperation.LEAVE_GROUP)
     one.start()
-    two = subprocess.Popen(
+    two = Process(
         [
             sys.executable,
             "-c",

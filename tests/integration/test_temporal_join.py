@@ -1,4 +1,5 @@
-"""A stream joined with a versioned table whose updates come late, on a real broker, with the worker killed twice.
+"""A stream joined with a versioned table whose updates come late, on a real broker, with the worker killed twice, by
+records of the stream that it is about to join.
 
 The result must be exactly the temporal join: each record of the stream once, with the value that its key had at the
 time of the record in the *whole* table, however late that value came. That holds where records wait for longer (grace)
@@ -11,7 +12,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import textwrap
 import time
@@ -23,6 +23,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.kafka.brokers import create_topic
+from tests.kafka.reaper import Process
 
 pytestmark = pytest.mark.slow
 
@@ -33,14 +34,25 @@ KEYS = 24
 RECORDS = 6000
 """On each side."""
 
+DEADLY = (f"s{RECORDS // 4}", f"s{RECORDS // 2}")
+"""The sales whose join kills the worker."""
+
 STEP_MS, LATE_MS, GRACE_MS, HISTORY_MS = 4, 200, 300, 3000
 PATIENCE_S = 120.0
 HOUR_MS = 3_600_000
 
 SCRIPT = f"""
+    from pathlib import Path
+
     from pykstreams import Consumed, Joined, Materialized, Produced, Serdes, Stores, StreamsBuilder
+    from tests.integration.crashes import crash_once
 
     text = Serdes.string()
+
+    def pair(sale, rate):
+        if sale in {DEADLY!r}:
+            crash_once(Path(__file__).parent / sale)
+        return f"{{sale}}+{{rate}}"
 
     def build(config):
         prefix = config["app.prefix"]
@@ -50,7 +62,7 @@ SCRIPT = f"""
         rates = builder.table(f"{{prefix}}-rates", read, materialized=history)
         sales = builder.stream(f"{{prefix}}-sales", read)
         joined = Joined(name="later", key_serde=text, value_serde=text, grace_period={GRACE_MS})
-        together = sales.left_join(rates, lambda sale, rate: f"{{sale}}+{{rate}}", joined=joined)
+        together = sales.left_join(rates, pair, joined=joined)
         together.to(f"{{prefix}}-results", Produced(key_serde=text, value_serde=text))
         return builder.build(config)
 """
@@ -100,17 +112,21 @@ class Worker:
             "max.task.idle.ms=2000",
         ):
             self._command += ["--set", setting]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
 
     def start(self) -> None:
         with (self._folder / "log").open("ab") as log:
             environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, env=environment)
+            self._process = Process(self._command, stdout=log, stderr=log, env=environment)
 
-    def kill(self) -> None:
+    def wait_for_crash(self) -> None:
         assert self._process is not None
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait()
+        assert self._process.wait(PATIENCE_S) == -signal.SIGKILL, self.log()[-6000:]
+
+    def end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
     def lose_state(self) -> None:
         shutil.rmtree(self._folder / "state")
@@ -128,8 +144,7 @@ def worker(bootstrap_servers: str, make_name: Callable[[str], str], tmp_path: Pa
     name = make_name("temporal")
     made = Worker(bootstrap_servers, name, tmp_path)
     yield made, name
-    if made._process is not None:
-        made.kill()
+    made.end()
 
 
 def send(brokers: str, topic: str, base: int, records: list[Sent]) -> None:
@@ -178,14 +193,9 @@ def test_results_are_those_of_the_temporal_join_although_rows_come_late_and_work
     consumer.assign([TopicPartition(f"{name}-results", partition, 0) for partition in range(PARTITIONS)])
     found: list[Sent] = []
     try:
-        app.start()
-        read(consumer, found, base, RECORDS // 4, app)
-        assert len(found) < RECORDS
-        app.kill()
-        app.start()
-        read(consumer, found, base, RECORDS // 2, app)
-        assert len(found) < RECORDS
-        app.kill()
+        for _ in DEADLY:
+            app.start()
+            app.wait_for_crash()
         app.lose_state()
         app.start()
         read(consumer, found, base, RECORDS, app)

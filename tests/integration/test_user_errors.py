@@ -22,6 +22,7 @@ from confluent_kafka.admin import AdminClient
 
 from pykstreams.state.file_lock import FileLock
 from tests.kafka.brokers import Brokers, create_topic, free_ports
+from tests.kafka.reaper import Process
 
 pytestmark = pytest.mark.slow
 
@@ -86,15 +87,18 @@ def run(bootstrap_servers: str, tmp_path: Path) -> Run:
         command += ["--state-dir", "state", "--log-level", "warning", *options]
         if "--bootstrap-servers" not in options:
             command += ["--bootstrap-servers", bootstrap_servers]
-        done = subprocess.run(
+        process = Process(
             command,
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
         )
-        return done.returncode, done.stderr
+        try:
+            _, said = process.communicate(timeout=PATIENCE_S)
+        finally:
+            process.kill()
+        return process.returncode, said.decode()
 
     return run
 
@@ -339,7 +343,7 @@ def test_workers_that_share_a_state_directory_do_not_lock_each_other_out(
     for log in logs:
         with log.open("wb") as out:
             environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-            workers.append(subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=out, stderr=out))
+            workers.append(Process(command, cwd=tmp_path, env=environment, stdout=out, stderr=out))
     try:
         deadline = time.monotonic() + PATIENCE_S
         while not all("-> running" in log.read_text() for log in logs):

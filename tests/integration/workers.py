@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import textwrap
 import time
@@ -21,6 +20,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from tests.kafka.offsets import committed
+from tests.kafka.reaper import Process
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 240.0
@@ -40,7 +40,7 @@ class Workers:
     options: tuple[str, ...] = ()
     """Further options of the command."""
     patience_s: float = PATIENCE_S
-    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    processes: dict[str, Process] = field(default_factory=dict)
     starts: int = 0
 
     def start(self, worker: str, *settings: str) -> None:
@@ -55,9 +55,8 @@ class Workers:
             command += ["--set", setting]
         command += self.options
         with (self.folder / f"{self.starts}-{worker}.log").open("wb") as log:
-            self.processes[worker] = subprocess.Popen(
-                command, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": str(ROOT)}
-            )
+            environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+            self.processes[worker] = Process(command, stdout=log, stderr=log, env=environment)
 
     def start_all(self, workers: Iterable[str], tasks: int) -> None:
         """Starts workers, and waits until each has its share of the tasks: nothing moves from then on."""
@@ -69,6 +68,17 @@ class Workers:
     def kill(self, worker: str) -> None:
         self.processes[worker].kill()
         self.processes[worker].wait()
+
+    def wait_for_crash(self) -> str:
+        """Waits until a worker has been killed by a record that it read, and gives its name."""
+        ended: list[str] = []
+        deadline = time.monotonic() + self.patience_s
+        while not ended:
+            assert time.monotonic() < deadline, f"no worker has ended within {self.patience_s:g} s"
+            time.sleep(0.05)
+            ended = [worker for worker, process in self.processes.items() if process.poll() is not None]
+        assert self.processes[ended[0]].wait() == -signal.SIGKILL, self.log(ended[0])[-6000:]
+        return ended[0]
 
     def stop(self, worker: str) -> None:
         self.processes[worker].send_signal(signal.SIGTERM)

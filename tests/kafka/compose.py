@@ -6,14 +6,16 @@ import contextlib
 import functools
 import json
 import os
+import shlex
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pytest_docker.plugin import Services, get_docker_services
 
 from tests.kafka.brokers import free_ports, wait_until_ready
 from tests.kafka.choice import KafkaChoiceError, compose_command
+from tests.kafka.reaper import when_killed
 from tests.kafka.settings import KAFKA_IMAGE, environment_name
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +32,7 @@ class ComposeBrokers:
 
     def __init__(self, services: Services, nodes: tuple[str, ...]) -> None:
         self.nodes = nodes
+        self.project: str = services._docker_compose._compose_project_name
         self.bootstrap_servers = ",".join(f"127.0.0.1:{services.port_for(node, 29092)}" for node in nodes)
         self._services = services
 
@@ -67,33 +70,35 @@ def ensure_image() -> None:
         raise KafkaChoiceError(f"image {KAFKA_IMAGE!r} cannot be pulled or built:\n{done.stderr}")
 
 
-def one_broker_port() -> None:
-    """Chooses the port that ``docker-compose.yml`` publishes, before compose starts."""
-    os.environ["KAFKA_PORT"] = str(free_ports(1)[0])
-
-
 @contextlib.contextmanager
 def broker_with(settings: Mapping[str, str], project: str, directory: Path) -> Iterator[ComposeBrokers]:
-    """One broker of its own, with settings beside those of ``docker-compose.yml``."""
-    ensure_image()
-    one_broker_port()
+    """One broker, with settings beside those of ``docker-compose.yml``."""
+    os.environ["KAFKA_PORT"] = str(free_ports(1)[0])  # the one that it publishes
     environment = {environment_name(name): value for name, value in settings.items()}
     override = directory / "docker-compose.override.json"  # JSON is YAML
     override.write_text(json.dumps({"services": {"kafka": {"environment": environment}}}))
-    files = [str(ONE_BROKER_FILE), str(override)]
-    with get_docker_services(compose_command(), files, project, SETUP, CLEANUP) as services:
-        brokers = ComposeBrokers(services, ("kafka",))
-        wait_until_ready(brokers)
+    with _brokers([ONE_BROKER_FILE, override], project, ("kafka",)) as brokers:
         yield brokers
 
 
 @contextlib.contextmanager
 def three_brokers(project: str) -> Iterator[ComposeBrokers]:
     """Three brokers of one cluster."""
-    ensure_image()
     for number, port in enumerate(free_ports(3), start=1):
         os.environ[f"KAFKA_PORT_{number}"] = str(port)
-    with get_docker_services(compose_command(), str(THREE_BROKERS_FILE), project, SETUP, CLEANUP) as services:
-        brokers = ComposeBrokers(services, ("kafka-1", "kafka-2", "kafka-3"))
+    with _brokers([THREE_BROKERS_FILE], project, ("kafka-1", "kafka-2", "kafka-3")) as brokers:
+        yield brokers
+
+
+@contextlib.contextmanager
+def _brokers(files: Sequence[Path], project: str, nodes: tuple[str, ...]) -> Iterator[ComposeBrokers]:
+    ensure_image()
+    compose, names = compose_command(), [str(file) for file in files]
+    options = " ".join(f"-f {shlex.quote(name)}" for name in names)
+    cleanup = "; ".join(f"{compose} {options} -p {project} {subcommand}" for subcommand in CLEANUP)
+    cleaned_up = when_killed(["sh", "-c", cleanup])
+    with get_docker_services(compose, names, project, SETUP, CLEANUP) as services:
+        brokers = ComposeBrokers(services, nodes)
         wait_until_ready(brokers)
         yield brokers
+    cleaned_up()

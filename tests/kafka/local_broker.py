@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.kafka.brokers import free_ports, wait_until_ready
+from tests.kafka.reaper import Process, when_killed
 from tests.kafka.settings import CLUSTER_ID, KAFKA_VERSION, ONE_BROKER, THREE_BROKERS
 
 SCRIPTS = Path(__file__).parents[2] / "scripts/kafka"
@@ -45,6 +46,7 @@ class LocalBrokers:
         jvm: Sequence[str] = SMALL_JVM,
     ) -> None:
         """Prepares the nodes for ``start_all``; ``port`` is the first one's, by default a free one."""
+        self.directory = directory
         runtime = _Runtime()
         ports = free_ports(2 * nodes)
         if port is not None:
@@ -114,6 +116,7 @@ def local_brokers(
 ) -> Iterator[LocalBrokers]:
     """Ready brokers for the length of a block, with a temporary directory for their data."""
     with tempfile.TemporaryDirectory(prefix="kafka-") as directory:
+        taken_care_of = when_killed(["rm", "-rf", directory])
         brokers = LocalBrokers(Path(directory), settings, nodes=nodes, port=port, jvm=jvm)
         try:
             brokers.start_all()
@@ -121,6 +124,7 @@ def local_brokers(
             yield brokers
         finally:
             brokers.stop_all()
+    taken_care_of()
 
 
 def three_brokers() -> contextlib.AbstractContextManager[LocalBrokers]:
@@ -175,7 +179,7 @@ class _Node:
     ) -> None:
         self._runtime, self._directory, self._port, self._jvm = runtime, directory, port, jvm
         self._properties = {**properties, "log.dirs": str(directory / "data")}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         self._new_archive: Path | None = None
 
     @property
@@ -194,12 +198,8 @@ class _Node:
             self._new_archive = self._runtime.cache / f"kafka.{os.getpid()}.{self._port}.jsa"
             share = f"-XX:ArchiveClassesAtExit={self._new_archive}"
         with (self._directory / "broker.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                self._runtime.command("kafka.Kafka", str(config), jvm=[*self._jvm, share]),
-                stdout=log,
-                stderr=log,
-                start_new_session=True,  # Ctrl-C is for the tests, which then stop the broker
-            )
+            command = self._runtime.command("kafka.Kafka", str(config), jvm=[*self._jvm, share])
+            self._process = Process(command, stdout=log, stderr=log)
 
     def wait_until_listening(self) -> None:
         process = self._running()
@@ -247,7 +247,7 @@ class _Node:
         log = self._directory / "broker.log"
         return log.read_text(errors="replace")[-4000:] if log.exists() else "(no log)"
 
-    def _running(self) -> subprocess.Popen[bytes]:
+    def _running(self) -> Process:
         if self._process is None:
             raise RuntimeError(f"the broker on port {self._port} is not running")
         return self._process

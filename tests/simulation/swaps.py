@@ -269,8 +269,11 @@ class Member:
         self.changes: list[Assignment | Lost] = []
         self.revoke: Callable[[frozenset[TaskId]], None] = lambda _: None
 
-    def start(self, subtopologies: Collection[int], on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
+    def start(self, tasks: Collection[TaskId], on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
         self.revoke = on_revoked
+
+    def follow(self, tasks: Collection[TaskId]) -> None:
+        """They stay the same."""
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
         return self.changes.pop(0) if self.changes else None
@@ -419,13 +422,13 @@ class SimulatedWorker:
                 threading.Event(),
                 self.swaps,
             ),
-            subtopologies=list(parts),
+            shared=list(layout.inputs),
             config=config,
             session_timeout_ms=6000,
             clock=clock,
         )
         self.updater.start()
-        self.member.start(list(parts), self.worker.revoked)
+        self.member.start(list(layout.inputs), self.worker.revoked)
 
     def owns(self, offsets: Offsets) -> bool:
         """Whether the tasks that read these partitions are its own."""

@@ -35,8 +35,15 @@ class Lost:
 class Membership(Protocol):
     """A worker's place in the group; used by the worker's thread only."""
 
-    def start(self, subtopologies: Collection[int], on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
-        """Joins; ``on_revoked`` runs inside ``poll`` and must be quick: commit and suspend, close nothing."""
+    def start(self, tasks: Collection[TaskId], on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
+        """Joins those that share these tasks.
+
+        ``on_revoked`` runs inside ``poll`` and must be quick: commit and suspend, close nothing.
+        """
+        ...
+
+    def follow(self, tasks: Collection[TaskId]) -> None:
+        """Tells which tasks there are from now on."""
         ...
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.membership import Offsets
-from pykstreams.runtime.membership.task_topics import task_topic
+from pykstreams.runtime.membership.task_topics import TaskTopics
 from pykstreams.runtime.standby_placement import instance_of
 
 _COMMITTED_TIMEOUT_S = 2.0
@@ -34,18 +34,19 @@ class CommittedReader(Protocol):
 class TaskTopicGroup:
     """The group of one application.
 
+    :param topics: which partition stands for which task.
     :param open_client: makes the consumer that reads committed offsets, when it is needed first.
     """
 
     def __init__(
         self,
         application_id: str,
-        subtopologies: Collection[int],
+        topics: TaskTopics,
         admin: MemberReader,
         open_client: Callable[[], CommittedReader],
     ) -> None:
         self._group = application_id
-        self._subtopologies = {task_topic(application_id, number): number for number in subtopologies}
+        self._topics = topics
         self._admin = admin
         self._open_client = open_client
         self._client: CommittedReader | None = None
@@ -57,11 +58,8 @@ class TaskTopicGroup:
             return None
         found: defaultdict[str, set[TaskId]] = defaultdict(set)
         for client_id, partitions in members:
-            found[instance_of(client_id)].update(
-                TaskId(self._subtopologies[topic], number)
-                for topic, number in partitions
-                if topic in self._subtopologies
-            )
+            tasks = map(self._topics.task, partitions)
+            found[instance_of(client_id)].update(task for task in tasks if task is not None)
         return {instance: frozenset(tasks) for instance, tasks in found.items()}
 
     def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:

@@ -156,9 +156,14 @@ class FakeMembership:
         self.put_out: Exception | None = None
         self.on_revoked: Callable[[frozenset[TaskId]], None] = lambda _: None
         self.commits = 0
+        self.shared: Collection[TaskId] = ()
 
-    def start(self, subtopologies: Collection[int], on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
+    def start(self, tasks: Collection[TaskId], on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
+        self.shared = tasks
         self.on_revoked = on_revoked
+
+    def follow(self, tasks: Collection[TaskId]) -> None:
+        self.shared = tasks
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
         while self.changes:

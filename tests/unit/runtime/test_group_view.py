@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.membership import Offsets
 from pykstreams.runtime.membership.group_view import TaskTopicGroup
+from pykstreams.runtime.membership.task_topics import TaskTopics
 
 ONE, TWO = "0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1", "7c1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b2"
 ORDERS = TopicPartition("orders", 0)
@@ -33,7 +34,7 @@ def group(brokers: Brokers) -> TaskTopicGroup:
         brokers.history.append("opened")
         return brokers
 
-    return TaskTopicGroup("shop", [0, 1], brokers, open_client)
+    return TaskTopicGroup("shop", TaskTopics("shop"), brokers, open_client)
 
 
 def test_workers_of_one_process_are_one_instance_and_other_topics_are_not_tasks() -> None:
@@ -41,9 +42,9 @@ def test_workers_of_one_process_are_one_instance_and_other_topics_are_not_tasks(
     brokers.members = [
         (
             f"shop-{ONE}-StreamThread-1-membership",
-            [TopicPartition("shop-tasks-0", 0), TopicPartition("shop-tasks-1", 0)],
+            [TopicPartition("shop-tasks-a-0", 0), TopicPartition("shop-tasks-b-1", 0)],
         ),
-        (f"shop-{ONE}-StreamThread-2-membership", [TopicPartition("shop-tasks-0", 1)]),
+        (f"shop-{ONE}-StreamThread-2-membership", [TopicPartition("shop-tasks-j-0", 0)]),
         (f"mine-StreamThread-1-membership-{TWO}", [TopicPartition("shop-tasks-7", 0), ORDERS]),
     ]
 

@@ -11,9 +11,11 @@ import pytest
 from pykstreams.core.errors import TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.membership import Assignment, Lost, Offsets
-from pykstreams.runtime.membership.task_topics import TaskTopicMembership
+from pykstreams.runtime.membership.task_topics import TaskTopicMembership, TaskTopics
 
 ORDERS = TopicPartition("orders", 1)
+TOPICS = TaskTopics("shop")
+TASKS = [TaskId(subtopology, number) for subtopology in (0, 1) for number in (0, 1)]
 
 
 class FakeGroup:
@@ -68,19 +70,61 @@ def revoked() -> list[frozenset[TaskId]]:
 
 @pytest.fixture
 def membership(group: FakeGroup, revoked: list[frozenset[TaskId]]) -> TaskTopicMembership:
-    member = TaskTopicMembership(group, "shop")
-    member.start([0, 1], revoked.append)
+    member = TaskTopicMembership(group, TOPICS)
+    member.start(TASKS, revoked.append)
     return member
 
 
-def test_subscribes_to_one_topic_per_subtopology(membership: TaskTopicMembership, group: FakeGroup) -> None:
-    assert group.topics == ["shop-tasks-0", "shop-tasks-1"]
+def test_subscribes_to_the_topics_of_all_tasks_and_again_when_there_are_more(
+    membership: TaskTopicMembership, group: FakeGroup
+) -> None:
+    assert group.topics == ["shop-tasks-a-0", "shop-tasks-b-1", "shop-tasks-i-1", "shop-tasks-j-0"]
+
+    membership.follow([*TASKS, TaskId(0, 2)])
+
+    assert group.topics == ["shop-tasks-a-0", "shop-tasks-b-1", "shop-tasks-f-0", "shop-tasks-i-1", "shop-tasks-j-0"]
+
+
+def test_does_not_subscribe_again_where_the_topics_stay_the_same(
+    membership: TaskTopicMembership, group: FakeGroup
+) -> None:
+    group.topics = []
+
+    membership.follow([*TASKS, TaskId(0, 8)])  # the second partition of the first topic
+
+    assert group.topics == []
+
+
+def test_joins_before_there_is_a_task(group: FakeGroup) -> None:
+    TaskTopicMembership(group, TOPICS).start([], lambda _: None)
+
+    assert group.topics == ["shop-tasks-a-0"]
+
+
+@pytest.mark.parametrize("spread", [True, False])
+def test_each_task_has_a_place_of_its_own(spread: bool) -> None:
+    topics = TaskTopics("shop", spread=spread)
+    tasks = [TaskId(subtopology, number) for subtopology in range(12) for number in range(40)]
+    places = [topics.place(task) for task in tasks]
+
+    assert len(set(places)) == len(tasks)
+    assert [topics.task(place) for place in places] == tasks
+    assert topics.task(TopicPartition("shop-tasks-1", 0)) is None
+    assert sum(topics.topics(tasks).values()) == len(tasks)
+
+
+def test_neighbours_in_the_order_of_partitions_are_tasks_of_different_subtopologies() -> None:
+    tasks = [TaskId(subtopology, number) for subtopology in (0, 1) for number in range(4)]
+
+    assert ["0_0", "1_0", "1_2", "0_2", "1_1", "0_1", "0_3", "1_3"] == [
+        str(task) for task in sorted(tasks, key=TOPICS.place)
+    ]
 
 
 def test_assigned_partitions_are_tasks_and_add_up(membership: TaskTopicMembership, group: FakeGroup) -> None:
-    group.events = [("assign", [TopicPartition("shop-tasks-0", 2)])]
+    group.events = [("assign", [TOPICS.place(TaskId(0, 2))])]
     first = membership.poll()
-    group.events = [("assign", [TopicPartition("shop-tasks-1", 0)])]
+    group.events = [("assign", [TOPICS.place(TaskId(1, 0))])]
     second = membership.poll()
 
     assert first == Assignment(1, frozenset({TaskId(0, 2)}))
@@ -89,17 +133,17 @@ def test_assigned_partitions_are_tasks_and_add_up(membership: TaskTopicMembershi
 
 
 def test_revoked_tasks_may_be_committed_inside_the_callback(group: FakeGroup) -> None:
-    member = TaskTopicMembership(group, "shop")
+    member = TaskTopicMembership(group, TOPICS)
     seen: list[frozenset[TaskId]] = []
 
     def suspend(tasks: frozenset[TaskId]) -> None:
         seen.append(tasks)
         member.commit({ORDERS: (9, "")})
 
-    member.start([0], suspend)
-    group.events = [("assign", [TopicPartition("shop-tasks-0", 0), TopicPartition("shop-tasks-0", 1)])]
+    member.start(TASKS, suspend)
+    group.events = [("assign", [TOPICS.place(TaskId(0, 0)), TOPICS.place(TaskId(0, 1))])]
     member.poll()
-    group.events = [("revoke", [TopicPartition("shop-tasks-0", 1)])]
+    group.events = [("revoke", [TOPICS.place(TaskId(0, 1))])]
 
     change = member.poll()
 
@@ -111,9 +155,9 @@ def test_revoked_tasks_may_be_committed_inside_the_callback(group: FakeGroup) ->
 def test_nothing_is_committed_between_a_loss_and_its_acknowledgement(
     membership: TaskTopicMembership, group: FakeGroup
 ) -> None:
-    group.events = [("assign", [TopicPartition("shop-tasks-0", 0)])]
+    group.events = [("assign", [TOPICS.place(TaskId(0, 0))])]
     membership.poll()
-    group.events = [("lose", [TopicPartition("shop-tasks-0", 0)])]
+    group.events = [("lose", [TOPICS.place(TaskId(0, 0))])]
 
     lost = membership.poll()
 
@@ -129,7 +173,7 @@ def test_group_is_not_polled_before_a_loss_is_acknowledged(membership: TaskTopic
     """Polling would let the member join again with a fresh generation."""
     group.events = [("lose", [])]
     lost = membership.poll()
-    group.events = [("assign", [TopicPartition("shop-tasks-0", 0)])]
+    group.events = [("assign", [TOPICS.place(TaskId(0, 0))])]
 
     again = membership.poll()
     assert isinstance(lost, Lost)
@@ -142,7 +186,7 @@ def test_group_is_not_polled_before_a_loss_is_acknowledged(membership: TaskTopic
 def test_loss_is_warned_of_with_the_tasks(
     membership: TaskTopicMembership, group: FakeGroup, caplog: pytest.LogCaptureFixture
 ) -> None:
-    group.events = [("lose", [TopicPartition("shop-tasks-1", 3), TopicPartition("shop-tasks-0", 2)])]
+    group.events = [("lose", [TOPICS.place(TaskId(1, 3)), TOPICS.place(TaskId(0, 2))])]
 
     with caplog.at_level(logging.WARNING):
         membership.poll()

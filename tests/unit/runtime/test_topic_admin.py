@@ -134,16 +134,17 @@ def test_repartition_topic_takes_the_number_the_user_gave() -> None:
     assert prepare(rekeyed(7), FakeTopics({"orders": 3, "returns": 5})).partitions["shop-by-item-repartition"] == 7
 
 
-def test_changelog_and_task_topic_have_one_partition_per_task() -> None:
+def test_changelog_has_one_partition_per_task_and_so_have_the_task_topics_together() -> None:
     cluster = FakeTopics({"orders": 3, "returns": 5})
 
-    prepare(rekeyed(7), cluster)
+    prepare(rekeyed(11), cluster)
 
     assert {name: spec.partitions for name, spec in cluster.created.items()} == {
-        "shop-by-item-repartition": 7,
-        "shop-counts-changelog": 7,
-        "shop-tasks-0": 5,
-        "shop-tasks-1": 7,
+        "shop-by-item-repartition": 11,
+        "shop-counts-changelog": 11,
+        **{f"shop-tasks-{letter}-0": 1 for letter in "ajfmd"},
+        **{f"shop-tasks-{letter}-1": 2 for letter in "bie"},
+        **{f"shop-tasks-{letter}-1": 1 for letter in "nclho"},
     }
 
 
@@ -281,16 +282,17 @@ def test_second_preparation_changes_nothing() -> None:
     assert cluster.created == {}
 
 
-def test_task_topic_grows_with_the_sources() -> None:
+def test_task_topics_grow_with_the_sources() -> None:
     topology = plan(part(0, source("A", "orders")))
     cluster = FakeTopics({"orders": 2})
     prepare(topology, cluster)
-    cluster.topics["orders"] = 3
+    cluster.topics["orders"] = 9
 
     layout = prepare(topology, cluster)
 
-    assert cluster.topics["shop-tasks-0"] == 3
-    assert set(layout.inputs) == {TaskId(0, 0), TaskId(0, 1), TaskId(0, 2)}
+    assert cluster.topics["shop-tasks-a-0"] == 2
+    assert cluster.topics["shop-tasks-p-0"] == 1
+    assert set(layout.inputs) == {TaskId(0, number) for number in range(9)}
 
 
 def test_pattern_reads_the_topics_that_match_now_but_none_of_its_own() -> None:
@@ -345,7 +347,7 @@ def test_topics_of_an_embedded_cluster_appear_and_nothing_is_created() -> None:
 
     assert cluster.created == {}
     assert set(layout.partitions.values()) == {4}
-    assert "shop-tasks-1" in cluster.topics
+    assert {"shop-tasks-a-0", "shop-tasks-b-1"} == {name for name in cluster.topics if name.startswith("shop-tasks-")}
 
 
 def test_embedded_cluster_refuses_another_number_of_partitions() -> None:

@@ -161,13 +161,13 @@ class World:
                 lambda: self.layout,
                 topic_watch=self.watch,
             ),
-            subtopologies=[0],
+            shared=list(INPUTS),
             config=StreamsConfig({"commit.interval.ms": 1000, "buffered.records.per.partition": 2, **self.settings}),
             session_timeout_ms=6000,
             clock=self.clock,
             on_running=self.states.append,
         )
-        self.membership.start([0], self.worker.revoked)
+        self.membership.start(list(INPUTS), self.worker.revoked)
 
     def _make_task(self, task_id: TaskId, inputs: Collection[TopicPartition], committed: Offsets) -> FakeTask:
         self.made.append(FakeTask(task_id, inputs, {}, start_failure=self.start_failure))
