@@ -53,6 +53,8 @@ Outputs: TypeAlias = Literal["files", "topics"]
 """Where output records go: to files of the bootstrap's folder, or to their topics."""
 
 _WORK = ".backfill-"
+_WITHOUT_CACHES: Mapping[str, object] = {"statestore.cache.max.bytes": 0}
+"""A cache would hold rows back until a commit, and history would be handed on in another order than that of time."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ def backfill(
     :param source_offsets: where the application goes on: ``"now"`` at the ends that the input topics had before
         anything was read, a mapping topic -> partition -> next offset; ``None`` leaves it to the workers. A topic that
         is its own source goes on where it was read to.
-    :param config: settings of the application, ``bootstrap.servers`` for instance; those of its script apply else.
+    :param config: settings of the application, ``bootstrap.servers`` for instance; those of its script apply else. The
+        job runs without record caches, whatever they say of them.
     :param partitions: the partition counts of the topics, as one number or by topic; left out, the cluster is asked.
     :param spark: the session to use; left out, the current one, or a local one with all cores.
     :param modules: for Spark: files and folders of the application's code that executors need (the script itself is).
@@ -106,7 +109,7 @@ def backfill(
     :param progress: whether to show how far it is.
     """
     settings = dict(config.originals if isinstance(config, StreamsConfig) else config or {})
-    application = Application(app, settings)
+    application = Application(app, {**settings, **_WITHOUT_CACHES})
     if is_url(out):
         raise ConfigError(
             f"{str(out)!r} is on no file system of this machine, and what passes between the steps of a backfill is "
