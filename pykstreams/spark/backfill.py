@@ -28,7 +28,7 @@ from pykstreams.spark.backfills.job import BackfillJob, History, external_topics
 from pykstreams.spark.backfills.logged_rows import write_changelog
 from pykstreams.spark.backfills.outputs import move_records, write_records
 from pykstreams.spark.backfills.step import TaskTold, needs_changelog
-from pykstreams.spark.bootstrap import EngineName
+from pykstreams.spark.bootstrap import EngineName, check_engine
 from pykstreams.spark.cluster import Cluster, SourceOffsets, noted_offsets
 from pykstreams.spark.local_engine import Progress
 from pykstreams.spark.progress import shown_progress
@@ -118,6 +118,7 @@ def backfill(
         )
     root = Path(out).absolute()
     said = {topic: as_history(given) for topic, given in sources.items()}
+    check_engine(engine)
     _check(application, said, root, changelog, outputs)
     asks = changelog == "write" or outputs == "topics" or source_offsets == "now" or partitions is None
     cluster = Cluster(application) if asks else None
@@ -176,9 +177,7 @@ def _steps(
 ) -> Steps:
     if engine == "local":
         return LocalSteps(processes if isinstance(application.named, str) else 1)
-    if engine == "spark":
-        return SparkSteps(spark, modules, application)
-    raise ConfigError(f"engine is {engine!r}; expected 'spark' or 'local'")
+    return SparkSteps(spark, modules, application)
 
 
 def _check(

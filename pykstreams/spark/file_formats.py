@@ -322,7 +322,7 @@ def avro_files(files: Iterable[File]) -> list[Found]:
 
     headers: list[tuple[File, list[str]]] = []
     for file in files:
-        with naming(file, "avro"), file.stream() as stream:
+        with naming(file, "avro"), io.BufferedReader(file.stream()) as stream:
             schema: Any = reader(stream).writer_schema
             headers.append((file, [field["name"] for field in schema["fields"]]))
     names = tuple(dict.fromkeys(name for _, columns in headers for name in columns))
@@ -337,7 +337,7 @@ class _Avro:
     def batches(self) -> Iterator[pa.RecordBatch]:
         from fastavro import reader
 
-        with self.file.stream() as stream:
+        with io.BufferedReader(self.file.stream()) as stream:
             rows: Iterator[Any] = iter(reader(stream))
             while some := list(islice(rows, BATCH_ROWS)):
                 yield pa.RecordBatch.from_pylist([{name: row.get(name) for name in self.columns} for row in some])

@@ -92,6 +92,8 @@ def file_parts(
     """
     given = ", ".join(repr(place.given) for place in places)
     there = [place.files() for place in places]
+    if not any(there):
+        raise ConfigError(f"there are no files in {given} to read rows from")
     kind = kind or _told_format([name for found in there for name, _ in found], given)
     files = _files(list(zip(places, there, strict=True)), kind)
     if not files:

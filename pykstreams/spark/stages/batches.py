@@ -27,9 +27,10 @@ ENCODED: Final = pa.schema(
         ("reason", pa.string()),
     ]
 )
-"""Encoded rows. ``task`` is the number of the task that folds them, ``order`` says where they stood in the source, which
-counts where times are equal; a row with a ``reason`` is one that was refused, and ``order`` then says how many such
-rows it stands for.
+"""Encoded rows.
+
+``task`` is the number of the task that folds them, and ``order`` says where they stood in the source, which counts
+where times are equal. A row with a ``reason`` was refused, and ``order`` then says how many such rows it stands for.
 """
 
 ROWS: Final = pa.schema([("key", pa.binary()), ("value", pa.binary())])

@@ -230,7 +230,7 @@ def test_a_failure_publishes_nothing_and_the_folder_can_be_used_again(tmp_path: 
         ({"sources": {"nothing": "x"}}, r"no part of the topology reads .'nothing'.; it reads .'orders'."),
         ({"changelog": "no"}, "changelog is 'no'; expected 'write' or 'base-only'"),
         ({"outputs": "no"}, "outputs is 'no'; expected 'files' or 'topics'"),
-        ({"engine": "no"}, "engine is 'no'; expected 'spark' or 'local'"),
+        ({"engine": "Spark"}, "engine is 'Spark'; expected 'spark' or 'local'"),
         ({"source_offsets": "then"}, "source_offsets is 'then'; expected 'now', a mapping or None"),
         ({"changelog": "write", "config": {"application.id": "shop"}}, "no brokers are named .bootstrap.servers."),
     ],
