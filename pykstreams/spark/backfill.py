@@ -249,6 +249,7 @@ def _write_changelogs(
     """Writes what the stores logged; gives where each changelog ends then, by store and partition."""
     ends: dict[str, dict[int, int]] = {}
     calls: list[Call] = []
+    stores: list[str] = []
     for place in logged:
         step = job.step(place.part)
         for partition, told in sorted(step.states.items()):
@@ -256,11 +257,13 @@ def _write_changelogs(
             if files:
                 scratch = str(job.work / "logged" / f"{place.name}-{partition}")
                 calls.append((write_changelog, (step, place.name, partition, files, scratch)))
-    written = job.steps.each(calls)
-    logger.info("wrote %s rows to changelogs", sum(written))
+                stores.append(place.name)
+    oldest = list(zip(stores, job.steps.each(calls), strict=True))
     for place in logged:
         if cluster is not None:
             ends[place.name] = cluster.changelog_ends(place, job.layout)
+            times = [time for store, time in oldest if store == place.name and time >= 0]
+            cluster.warn_of_expiry(place, min(times, default=None))
     return ends
 
 

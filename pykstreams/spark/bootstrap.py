@@ -115,6 +115,8 @@ def bootstrap(
                 job, told = build(job, source, shown)
             ends = cluster.changelog_ends(job.target.store, layout) if writes and cluster is not None else {}
             built[spec.store] = built_store(job, told, ends)
+            if writes and cluster is not None:
+                cluster.warn_of_expiry(job.target.store, built[spec.store].oldest)
             logger.info("store %s: %s rows, refused: %s", spec.store, built[spec.store].rows, built[spec.store].refused)
     manifest = Manifest(
         new_id(),
