@@ -41,8 +41,9 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def nightly(session: nox.Session) -> None:
-    """Ten thousand schedules of each kind of join, for which ``tests`` draws five hundred."""
+    """Ten thousand schedules of each kind of join, for which ``tests`` draws five hundred; a year of flights."""
     session.install("--editable", ".[test]")
+    session.run("pytest", "--timeout", "0", "tests/spark/test_flights.py", *session.posargs, env={"FLIGHTS": "year"})
     session.run("pytest", "--timeout", "0", "tests/simulation", *session.posargs, env={"SIMULATION_SCHEDULES": "10000"})
 
 

@@ -13,10 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pykstreams import StreamsBuilder
 from pykstreams.core.errors import ConfigError
-from pykstreams.spark import Files
+from pykstreams.spark import Files, StoreBootstrap
 from pykstreams.spark import file_formats as formats
+from pykstreams.spark.application import Application
 from pykstreams.spark.file_parts import FilePart
+from pykstreams.spark.rows import RowReader
 
 
 def read(source: Files) -> list[dict[str, Any]]:
@@ -136,6 +139,16 @@ def test_times_have_microseconds_and_are_in_utc_and_codes_are_what_they_stand_fo
     assert {"at": moment, "naive": naive, "inside": {"at": moment}, "code": "a"} == row
     assert ["UTC", "UTC"] == [str(row["at"].tzinfo), str(row["inside"]["at"].tzinfo)]
     assert datetime is type(row["at"])
+
+
+def test_values_of_a_frame_are_in_utc_whatever_the_zone_of_the_session_is() -> None:
+    times = pa.array([5_250_000], pa.timestamp("us", "Asia/Tokyo"))
+    batch = pa.RecordBatch.from_pydict({"id": ["a"], "at": times})
+    application = Application(StreamsBuilder().build())
+    read = RowReader(StoreBootstrap("kept", None, key="id", timestamp="at"), 0, application, None)
+    [(key, value, timestamp, _, _)] = read(batch)
+
+    assert ("a", 5250, "1970-01-01 00:00:05.250000+00:00") == (key, timestamp, str(value["at"]))
 
 
 def test_folders_tell_columns_as_hive_writes_them(tmp_path: Path) -> None:
