@@ -55,6 +55,7 @@ NIGHTLY_PYTEST = ("pytest", "--timeout", "3600")
             {"FOREIGN_KEY_JOIN_ROWS": "200000"},
             id="foreign-key-join",
         ),
+        nox.param((*NIGHTLY_PYTEST, "tests/spark/test_flights.py"), {"FLIGHTS": "year"}, id="flights"),
     ],
 )
 def nightly(session: nox.Session, command: tuple[str, ...], environment: dict[str, str]) -> None:

@@ -34,6 +34,9 @@ _OPTIONS: Final = (
 )
 """Keys of a table in a file of stores, which are parameters of ``StoreBootstrap``."""
 
+_OF_FILES: Final = ("format", "types", "nulls", "delimiter")
+"""Further ones, which are parameters of ``Files``."""
+
 
 @click.command(epilog=SETTINGS_HELP)
 @topology_argument
@@ -143,13 +146,18 @@ def _spec(jobs: ModuleType, name: str, table: Mapping[str, Any]) -> Any:
     source = table.get("from")
     if not isinstance(source, str):
         raise click.UsageError(f"store {name} has no rows; name them by --from PATH (or from = in the file)")
-    unknown = sorted(set(table) - {"from", *_OPTIONS})
+    known = ("from", *_OPTIONS, *_OF_FILES)
+    unknown = sorted(set(table) - set(known))
     if unknown:
-        raise click.UsageError(f"store {name}: {unknown} are unknown; there are {sorted(['from', *_OPTIONS])}")
+        raise click.UsageError(f"store {name}: {unknown} are unknown; there are {sorted(known)}")
     topic = source.removeprefix("topic:")
-    arguments = {key: value for key, value in table.items() if key != "from"}
+    of_files = {key: table[key] for key in _OF_FILES if key in table}
+    if of_files and topic != source:
+        raise click.UsageError(f"store {name}: {sorted(of_files)} say how files are read, and {source} is a topic")
+    arguments = {key: table[key] for key in _OPTIONS if key in table}
     try:
-        return jobs.StoreBootstrap(name, source if topic == source else jobs.KafkaTopic(topic), **arguments)
+        rows = jobs.Files(source, **of_files) if topic == source else jobs.KafkaTopic(topic)
+        return jobs.StoreBootstrap(name, rows, **arguments)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 

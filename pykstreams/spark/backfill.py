@@ -28,7 +28,7 @@ from pykstreams.spark.backfills.job import BackfillJob, History, external_topics
 from pykstreams.spark.backfills.logged_rows import write_changelog
 from pykstreams.spark.backfills.outputs import move_records, write_records
 from pykstreams.spark.backfills.step import TaskTold, needs_changelog
-from pykstreams.spark.bootstrap import EngineName
+from pykstreams.spark.bootstrap import EngineName, check_engine
 from pykstreams.spark.cluster import Cluster, SourceOffsets, noted_offsets
 from pykstreams.spark.local_engine import Progress
 from pykstreams.spark.progress import shown_progress
@@ -53,6 +53,8 @@ Outputs: TypeAlias = Literal["files", "topics"]
 """Where output records go: to files of the bootstrap's folder, or to their topics."""
 
 _WORK = ".backfill-"
+_WITHOUT_CACHES: Mapping[str, object] = {"statestore.cache.max.bytes": 0}
+"""A cache would hold rows back until a commit, and history would be handed on in another order than that of time."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ def backfill(
     :param source_offsets: where the application goes on: ``"now"`` at the ends that the input topics had before
         anything was read, a mapping topic -> partition -> next offset; ``None`` leaves it to the workers. A topic that
         is its own source goes on where it was read to.
-    :param config: settings of the application, ``bootstrap.servers`` for instance; those of its script apply else.
+    :param config: settings of the application, ``bootstrap.servers`` for instance; those of its script apply else. The
+        job runs without record caches, whatever they say of them.
     :param partitions: the partition counts of the topics, as one number or by topic; left out, the cluster is asked.
     :param spark: the session to use; left out, the current one, or a local one with all cores.
     :param modules: for Spark: files and folders of the application's code that executors need (the script itself is).
@@ -106,7 +109,7 @@ def backfill(
     :param progress: whether to show how far it is.
     """
     settings = dict(config.originals if isinstance(config, StreamsConfig) else config or {})
-    application = Application(app, settings)
+    application = Application(app, {**settings, **_WITHOUT_CACHES})
     if is_url(out):
         raise ConfigError(
             f"{str(out)!r} is on no file system of this machine, and what passes between the steps of a backfill is "
@@ -115,6 +118,7 @@ def backfill(
         )
     root = Path(out).absolute()
     said = {topic: as_history(given) for topic, given in sources.items()}
+    check_engine(engine)
     _check(application, said, root, changelog, outputs)
     asks = changelog == "write" or outputs == "topics" or source_offsets == "now" or partitions is None
     cluster = Cluster(application) if asks else None
@@ -173,9 +177,7 @@ def _steps(
 ) -> Steps:
     if engine == "local":
         return LocalSteps(processes if isinstance(application.named, str) else 1)
-    if engine == "spark":
-        return SparkSteps(spark, modules, application)
-    raise ConfigError(f"engine is {engine!r}; expected 'spark' or 'local'")
+    return SparkSteps(spark, modules, application)
 
 
 def _check(
@@ -247,6 +249,7 @@ def _write_changelogs(
     """Writes what the stores logged; gives where each changelog ends then, by store and partition."""
     ends: dict[str, dict[int, int]] = {}
     calls: list[Call] = []
+    stores: list[str] = []
     for place in logged:
         step = job.step(place.part)
         for partition, told in sorted(step.states.items()):
@@ -254,11 +257,13 @@ def _write_changelogs(
             if files:
                 scratch = str(job.work / "logged" / f"{place.name}-{partition}")
                 calls.append((write_changelog, (step, place.name, partition, files, scratch)))
-    written = job.steps.each(calls)
-    logger.info("wrote %s rows to changelogs", sum(written))
+                stores.append(place.name)
+    oldest = list(zip(stores, job.steps.each(calls), strict=True))
     for place in logged:
         if cluster is not None:
             ends[place.name] = cluster.changelog_ends(place, job.layout)
+            times = [time for store, time in oldest if store == place.name and time >= 0]
+            cluster.warn_of_expiry(place, min(times, default=None))
     return ends
 
 

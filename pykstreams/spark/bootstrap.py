@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
@@ -32,6 +32,7 @@ from pykstreams.topology.topology import Topology
 logger = logging.getLogger(__name__)
 
 EngineName: TypeAlias = Literal["local", "spark"]
+"""Who runs a job."""
 
 Build: TypeAlias = Callable[[StoreJob, Any, Progress], tuple[StoreJob, list[str]]]
 """(job, source, what is shown of it) -> the job as it was done, and what its tasks told"""
@@ -86,7 +87,7 @@ def bootstrap(
     settings = dict(config.originals if isinstance(config, StreamsConfig) else config or {})
     application = Application(app, settings)
     root = folder_at(str(out) if is_url(out) else Path(out).absolute())
-    _check(application, stores, root, changelog)
+    _check(application, stores, root, changelog, engine)
     cluster = Cluster(application) if changelog == "write" or source_offsets == "now" or partitions is None else None
     layout = _layout(application, cluster, partitions, writes=changelog == "write")
     offsets = noted_offsets(source_offsets, cluster, layout)
@@ -114,6 +115,8 @@ def bootstrap(
                 job, told = build(job, source, shown)
             ends = cluster.changelog_ends(job.target.store, layout) if writes and cluster is not None else {}
             built[spec.store] = built_store(job, told, ends)
+            if writes and cluster is not None:
+                cluster.warn_of_expiry(job.target.store, built[spec.store].oldest)
             logger.info("store %s: %s rows, refused: %s", spec.store, built[spec.store].rows, built[spec.store].refused)
     manifest = Manifest(
         new_id(),
@@ -152,8 +155,17 @@ def _layout(
     return layout if cluster is None or not writes else cluster.prepared(layout)
 
 
-def _check(application: Application, stores: Sequence[StoreBootstrap], root: Folder, changelog: Changelog) -> None:
+def check_engine(engine: str) -> None:
+    """Refuses an engine that there is not."""
+    if engine not in get_args(EngineName):
+        raise ConfigError(f"engine is {engine!r}; expected 'spark' or 'local'")
+
+
+def _check(
+    application: Application, stores: Sequence[StoreBootstrap], root: Folder, changelog: Changelog, engine: EngineName
+) -> None:
     """Refuses what is known to be wrong before anything is read."""
+    check_engine(engine)
     if changelog not in ("write", "base-only"):
         raise ConfigError(f"changelog is {changelog!r}; expected 'write' or 'base-only'")
     names = [spec.store for spec in stores]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
@@ -12,6 +13,9 @@ from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.spark.application import Application, StorePlace, tasks_of
+from pykstreams.spark.retention import expiring
+
+logger = logging.getLogger(__name__)
 
 SourceOffsets: TypeAlias = Literal["now"] | Mapping[str, Mapping[int, int]] | None
 """Where an application goes on in its inputs: where they end now, by topic and partition, or wherever it likes."""
@@ -77,6 +81,18 @@ class Cluster:
     def changelog_ends(self, place: StorePlace, layout: TopicLayout) -> dict[int, int]:
         """Where the changelog of a store ends."""
         return {found.partition: end for found, end in self._ends(place, layout).items()}
+
+    def warn_of_expiry(self, place: StorePlace, oldest_ms: int | None) -> None:
+        """Warns where the changelog of a store does not keep what was written to it.
+
+        :param oldest_ms: the lowest timestamp of that.
+        """
+        if oldest_ms is None or self._admin.embedded:
+            return
+        topic = place.told_topic
+        found = expiring(topic, self._admin.topic_settings([topic])[topic], oldest_ms, SystemClock().now_ms())
+        if found is not None:
+            logger.warning("store %s: %s", place.name, found)
 
     def _ends(self, place: StorePlace, layout: TopicLayout) -> dict[TopicPartition, int]:
         partitions = range(tasks_of(layout, place.part))

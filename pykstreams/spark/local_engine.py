@@ -40,7 +40,6 @@ Progress = Callable[[str, int, int], None]
 
 _SCRATCH: Final = ".scratch-"
 _TOLD: Final = "told"
-_SCHEMA: Final = ".schema"
 
 
 class LocalEngine:
@@ -68,12 +67,13 @@ class LocalEngine:
         pool = self._pool
         try:
             encoding: list[Any] = [(encode_part, (job, part, str(scratch), at)) for at, part in enumerate(parts)]
-            if job.target.row_key is not None:
+            if job.target.row_key is not None and parts:
                 keys = scratch / "keys"
                 keys.mkdir()
                 keying = [(key_part, (job, part, str(keys), at)) for at, part in enumerate(parts)]
                 pool.run(keying, lambda done: progress("keyed parts", done, len(keying)))
-                encoding = [(encode_met, (job, str(keys), str(scratch), at)) for at in range(len(job.shares))]
+                met = parts[0].schema
+                encoding = [(encode_met, (job, str(keys), str(scratch), at, met)) for at in range(len(job.shares))]
             pool.run(encoding, lambda done: progress("encoded parts", done, len(encoding)))
             writing = [(build_task, (job, task, str(scratch))) for task in range(job.tasks)]
             return job, pool.run(writing, lambda done: progress("written tasks", done, len(writing)))
@@ -83,28 +83,19 @@ class LocalEngine:
 
 def encode_part(job: StoreJob, part: Part, scratch: str, number: int) -> int:
     """The first phase, for one part of the source; gives how many rows it encoded."""
-    return _into_runs(encode(job, part.batches()), scratch, number, _order(job))
+    return _into_runs(encode(job, part.batches(), number), scratch, number, _order(job))
 
 
 def key_part(job: StoreJob, part: Part, folder: str, number: int) -> int:
     """Before it, where rows of one key have to meet: for one part of the source; gives how many rows it has."""
-
-    def noting_schema() -> Iterator[pa.RecordBatch]:
-        for at, batch in enumerate(part.batches()):
-            if at == 0:
-                (Path(folder) / f"{number}{_SCHEMA}").write_bytes(batch.schema.serialize().to_pybytes())
-            yield batch
-
-    return _into_runs(keyed(job, noting_schema()), folder, number, BY_KEY)
+    return _into_runs(keyed(job, part.batches(), number), folder, number, BY_KEY)
 
 
-def encode_met(job: StoreJob, folder: str, scratch: str, number: int) -> int:
+def encode_met(job: StoreJob, folder: str, scratch: str, number: int, schema: pa.Schema | None) -> int:
     """The first phase, for rows that have met; gives how many rows it encoded."""
     met = Path(folder) / str(number)
     if not met.is_dir():
         return 0
-    schemas = [pa.ipc.read_schema(pa.py_buffer(path.read_bytes())) for path in Path(folder).glob(f"*{_SCHEMA}")]
-    schema = pa.unify_schemas(schemas, promote_options="permissive")
     found = encode_newest(job, merged_runs(sorted(met.iterdir()), BY_KEY), schema)
     return _into_runs(found, scratch, number, _order(job))
 

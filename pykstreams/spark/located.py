@@ -1,11 +1,9 @@
-"""Where a path of a user leads: on this machine, or in a file system that fsspec knows by its scheme.
-
-Spark reads its paths by file systems of its own.
-"""
+"""Where a path of a user leads: on this machine, or in a file system that fsspec knows by its scheme."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pyarrow import fs
@@ -26,26 +24,28 @@ class Located:
     path: str
     system: Any
 
-    def check(self) -> None:
-        """``ConfigError`` where there is nothing."""
-        if self._info.type == fs.FileType.NotFound:
+    def files(self) -> list[tuple[str, int]]:
+        """The files of a folder and those below it, by name, or the one file that it is: paths and sizes.
+
+        Those that are hidden, or whose names begin with ``_``, are what writers keep beside rows; ``ConfigError`` where
+        there is nothing.
+        """
+        info = self.system.get_file_info(self.path)
+        if info.type == fs.FileType.NotFound:
             raise ConfigError(f"there is no file or folder {self.given!r} to read rows from")
-
-    def files(self, suffix: str = "") -> list[str]:
-        """The files of a folder and those below it whose names end so, in order; of a file, its own path."""
-        if self._info.type != fs.FileType.Directory:
-            return [self.path]
+        if info.type != fs.FileType.Directory:
+            return [(self.path, info.size)]
         found = self.system.get_file_info(fs.FileSelector(self.path, recursive=True))
-        return sorted(one.path for one in found if one.type == fs.FileType.File and one.path.endswith(suffix))
+        return sorted((one.path, one.size) for one in found if one.type == fs.FileType.File and self._shown(one.path))
 
-    @property
-    def _info(self) -> Any:
-        return self.system.get_file_info(self.path)
+    def _shown(self, path: str) -> bool:
+        parts = PurePosixPath(path).relative_to(self.path).parts
+        return not any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)
 
 
 def located(path: str) -> Located:
     """Finds the file system of a path; ``ConfigError`` where nothing is installed that knows it."""
     if not is_url(path):
-        return Located(path, path, fs.LocalFileSystem())
+        return Located(path, str(Path(path).absolute()), fs.LocalFileSystem())
     system, inner = system_of(path)
     return Located(path, inner, fs.PyFileSystem(fs.FSSpecHandler(system)))

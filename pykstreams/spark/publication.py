@@ -25,12 +25,14 @@ _MASK = (1 << 128) - 1
 class BuiltStore:
     """What a job has made of one store.
 
+    :param oldest: the lowest timestamp of the rows of its changelog.
     :param refused: how many rows were left out, by the kind of error.
     :param rejects: files of these rows, relative to the folder of the bootstrap.
     """
 
     manifest: StoreManifest
     rows: int
+    oldest: int | None
     refused: Mapping[str, int]
     rejects: tuple[str, ...]
 
@@ -80,7 +82,8 @@ def built_store(job: StoreJob, told: Iterable[str], changelog_ends: Mapping[int,
     }
     partitioner = "murmur2" if job.spec.partitioner is None else repr(job.spec.partitioner)
     rows = sum(task.rows for task in tasks.values())
-    return BuiltStore(StoreManifest(description, tasks, partitioner), rows, dict(refused), tuple(rejects))
+    oldest = min((part["oldest"] for part in by_share.values() if part["oldest"] is not None), default=None)
+    return BuiltStore(StoreManifest(description, tasks, partitioner), rows, oldest, dict(refused), tuple(rejects))
 
 
 def _task(parts: list[dict[str, Any]], changelog_offset: int, in_files: bool) -> TaskFiles:

@@ -5,8 +5,9 @@ Columns are turned into Python objects one by one; dicts of whole rows are made 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import repeat
 from typing import Any, TypeAlias, cast
 
@@ -16,6 +17,7 @@ from pykstreams.core.errors import ConfigError
 from pykstreams.core.references import is_reference, load_reference
 from pykstreams.core.types import Decoder, timestamp_ms
 from pykstreams.spark.application import Application
+from pykstreams.spark.plain_types import plain
 from pykstreams.spark.sources import KafkaTopic
 from pykstreams.spark.store_bootstrap import Row, StoreBootstrap
 
@@ -58,16 +60,22 @@ class RowReader:
         }
 
     def __call__(self, batch: pa.RecordBatch) -> ReadParts:
-        """Gives for each row its parts, or the exception of the user's function for it."""
+        """Gives for each row its parts, or the exception for which it has none."""
+        batch = plain(batch)
         if self._row is not None:
             return _each(self._whole, self._rows(batch))
         columns = {name: self._column(batch, name) for name in self._wanted if name not in self._functions}
         if not self._functions:
             found = cast("ReadParts", zip(*columns.values(), strict=False))
-            return map(_readable, found) if self._decode else found
+            return map(_readable, found) if self._decode or self._texts_of(batch) else found
         given = zip(*columns.values(), strict=False) if columns else repeat((), batch.num_rows)
         names = tuple(columns)
         return self._computed(names, given, self._rows(batch))
+
+    def _texts_of(self, batch: pa.RecordBatch) -> bool:
+        """Whether times are read from texts, each of which may be none."""
+        columns = [self._wanted[name] for name in ("timestamp", "window_start", "window_end")]
+        return any(isinstance(name, str) and pa.types.is_string(batch.schema.field(name).type) for name in columns)
 
     def _rows(self, batch: pa.RecordBatch) -> list[Row]:
         rows = cast("list[Row]", batch.to_pylist())
@@ -83,6 +91,7 @@ class RowReader:
             parts = dict(zip(names, found, strict=True))
             try:
                 _check_readable(row)
+                _check_readable(parts)
                 for name, function in functions.items():
                     computed = function(row)
                     parts[name] = computed if name in ("key", "value") else _milliseconds(computed, name)
@@ -141,10 +150,10 @@ def _decoded(decode: Decoder, raw: bytes | None) -> Any:
 def _readable(parts: RowParts | Exception) -> RowParts | Exception:
     if isinstance(parts, Exception):
         return parts
-    return next((part for part in parts[:2] if isinstance(part, Exception)), parts)
+    return next((part for part in parts if isinstance(part, Exception)), parts)
 
 
-def _check_readable(row: Row) -> None:
+def _check_readable(row: Mapping[str, Any]) -> None:
     for value in row.values():
         if isinstance(value, Exception):
             raise value
@@ -177,15 +186,27 @@ def _milliseconds(given: Any, name: str) -> int | None:
     return None if given is None else timestamp_ms(given, name)
 
 
-def _milliseconds_of(column: pa.Array, name: str) -> list[int | None]:
-    """A column of times, or of milliseconds."""
+def _milliseconds_of(column: pa.Array, name: str) -> list[int | Exception | None]:
+    """A column of times, or of milliseconds; what has no zone is in UTC."""
     kind = column.type
     if pa.types.is_timestamp(kind):
-        return cast(
-            "list[int | None]", column.cast(pa.timestamp("ms", kind.tz), safe=False).cast(pa.int64()).to_pylist()
+        column = column.cast(pa.timestamp("ms", kind.tz), safe=False).cast(pa.int64())
+    elif pa.types.is_date(kind):
+        column = column.cast(pa.timestamp("ms")).cast(pa.int64())
+    elif pa.types.is_string(kind):
+        return [None if text is None else _milliseconds_in(text, name) for text in column.to_pylist()]
+    elif not (pa.types.is_integer(kind) or pa.types.is_null(kind)):
+        raise ConfigError(f"column {name!r} is of type {kind}; expected times, or integers of milliseconds")
+    return cast("list[int | Exception | None]", column.to_pylist())
+
+
+def _milliseconds_in(text: str, name: str) -> int | Exception:
+    """The time that a text says, or the exception that it says none."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        return ValueError(
+            f"column {name!r} has {text!r}; expected a time such as 2013-01-31T05:15:00Z, or integers of milliseconds "
+            f"({error})"
         )
-    if pa.types.is_date(kind):
-        return cast("list[int | None]", column.cast(pa.timestamp("ms")).cast(pa.int64()).to_pylist())
-    if pa.types.is_integer(kind) or pa.types.is_null(kind):
-        return cast("list[int | None]", column.to_pylist())
-    raise ConfigError(f"column {name!r} is of type {kind}; expected times, or integers of milliseconds")
+    return timestamp_ms(time if time.tzinfo is not None else time.replace(tzinfo=UTC), name)

@@ -1,45 +1,41 @@
 """Where rows come from: files, topics, and whatever Spark reads.
 
 A source is divided into *parts* that can be read apart, in any process; each part gives Arrow batches.
-``engine="local"`` reads ``Files`` and ``KafkaTopic`` itself; Spark reads ``Files`` and ``SparkRead`` by its own
-readers and file systems, takes DataFrames as they are, and reads the parts of a ``KafkaTopic`` in its tasks, by the
-same code.
+Files and topics are divided by the driver and read by the same code in processes of this machine and in tasks of Spark.
+``SparkRead`` is read by Spark's own readers and file systems, and DataFrames are taken as they are.
 
 Invariant: a part that is read again gives the same rows, as long as nobody changes what is behind it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.types import Decoder
 from pykstreams.spark.application import Application
-from pykstreams.spark.located import Located, located
-
-BATCH_ROWS: Final = 32_768
-
-FileFormat: TypeAlias = Literal["parquet", "csv", "json", "avro"]
-
-_FORMATS: Final[Mapping[str, FileFormat]] = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".avro": "avro",
-}
+from pykstreams.spark.file_formats import NULLS, FileFormat
+from pykstreams.spark.file_parts import FilePart, file_parts
+from pykstreams.spark.located import located
 
 
 class Part(Protocol):
     """A part of a source; it can be pickled."""
+
+    @property
+    def schema(self) -> pa.Schema | None:
+        """Its columns, which are those of all parts of a source; ``None`` where each batch tells its own."""
+        ...
+
+    @property
+    def rows(self) -> int | None:
+        """About how many rows it has, if that is known."""
+        ...
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Reads it."""
@@ -50,53 +46,27 @@ class Part(Protocol):
 class Files:
     """Files, or folders of them, with columns: Parquet, CSV, JSON (one object a line) or Avro.
 
-    :param path: one path, or several; ``engine="local"`` finds those with a scheme (``s3://...``) by fsspec.
+    Both engines read them by the same code, so rows are the same objects in the same order.
+
+    :param path: one path, or several; those with a scheme (``s3://...``) are found by fsspec.
     :param format: told by the ends of the names if left out.
-    :param options: for Spark, those of its reader.
+    :param types: by column, what its values are, as Arrow names it (``"string"``, ``"int64"``): where the type that
+        files have, or that fields of CSV look like, is not meant.
+    :param nulls: of CSV: the fields that stand for nothing where they are not in quotes.
+    :param delimiter: of CSV: what is between two fields.
     """
 
     path: str | PurePath | Sequence[str | PurePath]
     format: FileFormat | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
+    nulls: Sequence[str] = NULLS
+    delimiter: str = ","
 
-    @property
-    def paths(self) -> list[str]:
-        """The paths as text."""
-        given = [self.path] if isinstance(self.path, str | PurePath) else list(self.path)
-        return [str(path) for path in given]
-
-    @property
-    def format_name(self) -> FileFormat:
-        """The format, as given or told by the names; ``ConfigError`` where neither tells it."""
-        if self.format is not None:
-            return self.format
-        for name in self._names():
-            if (suffix := PurePath(name).suffix) in _FORMATS:
-                return _FORMATS[suffix]
-        raise ConfigError(
-            f"the format of {self.paths} is not told by the names; say format='parquet' (or csv, json, avro)"
-        )
-
-    def _names(self) -> Iterator[str]:
-        """The paths, and then what is in them: a name that tells the format spares the search."""
-        yield from self.paths
-        for path in self.paths:
-            yield from located(path).files()
-
-    def parts(self) -> list[Part]:
-        """Row groups of Parquet files, other files as a whole."""
-        places = [located(path) for path in self.paths]
-        for place in places:
-            place.check()
-        if self.format_name == "avro":
-            return [_AvroFile(place, name) for place in places for name in place.files(".avro")]
-        parts: list[Part] = []
-        for place in places:
-            found = ds.dataset(place.path, format=self.format_name, partitioning="hive", filesystem=place.system)
-            for fragment in found.get_fragments():
-                pieces = fragment.split_by_row_group() if self.format_name == "parquet" else [fragment]
-                parts += [_Fragment(piece, found.schema) for piece in pieces]
-        return parts
+    def parts(self) -> list[FilePart]:
+        """The parts that are read apart, in the order of the rows; ``ConfigError`` where a file cannot be read."""
+        given = [self.path] if isinstance(self.path, str | PurePath) else self.path
+        places = [located(str(path)) for path in given]
+        return file_parts(places, self.format, self.types, self.nulls, self.delimiter)
 
 
 @dataclass(frozen=True)
@@ -146,8 +116,8 @@ class SparkRead:
 def as_source(given: Any) -> Any:
     """The source that a user means: a path is that of files.
 
-    >>> as_source("/data/customers.parquet")
-    Files(path='/data/customers.parquet', format=None, options={})
+    >>> as_source("/data/customers.parquet").path
+    '/data/customers.parquet'
     """
     if isinstance(given, str | PurePath):
         return Files(str(given))
@@ -156,34 +126,3 @@ def as_source(given: Any) -> Any:
     raise ConfigError(
         f"{given!r} is no source of rows; expected a path, Files, KafkaTopic, SparkRead or a Spark DataFrame"
     )
-
-
-Reader: TypeAlias = Callable[[], Iterator[pa.RecordBatch]]
-
-
-@dataclass(frozen=True)
-class _Fragment:
-    fragment: Any
-    schema: Any
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        yield from self.fragment.to_batches(schema=self.schema, batch_size=BATCH_ROWS)
-
-
-@dataclass(frozen=True)
-class _AvroFile:
-    place: Located
-    name: str
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        from fastavro import reader
-
-        with self.place.system.open_input_stream(self.name) as file:
-            rows: list[Any] = []
-            for row in reader(file):
-                rows.append(row)
-                if len(rows) == BATCH_ROWS:
-                    yield pa.RecordBatch.from_pylist(rows)
-                    rows = []
-            if rows:
-                yield pa.RecordBatch.from_pylist(rows)

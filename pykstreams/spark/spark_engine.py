@@ -6,7 +6,8 @@ empty). Partitions with many more rows than others, and all of them where there 
 keys that a sample gives, if the store keeps its rows in the order of its keys.
 
 A task may be tried again, or twice at once (speculation): its files carry the id of the attempt, and what it tells is
-its last output row, of which Spark takes one per task. This module and ``data_source`` are the doors to pyspark.
+its last output row, of which Spark takes one per task. This module, ``spark_rows`` and ``data_source`` are the doors to
+pyspark.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from pykstreams.core.errors import BootstrapError, ConfigError
 from pykstreams.spark.application import Application
 from pykstreams.spark.job import StoreJob
 from pykstreams.spark.sources import Files, KafkaTopic, Part, SparkRead
+from pykstreams.spark.spark_rows import FrameRows, PartRows, SparkRows, beginnings, begun, task_and_attempt
 from pykstreams.spark.stages.batches import BY_KEY, BY_TIME, OF_ROWS
 from pykstreams.spark.stages.encode import encode
 from pykstreams.spark.stages.fold import fold, fold_by_time, restore
@@ -40,7 +42,6 @@ _MUCH: Final = 2.0  # a partition with so many times the rows of an average shar
 _ENCODED_SQL: Final = "task int, key binary, time long, `order` long, value binary, headers binary, reason string"
 _ROWS_SQL: Final = "key binary, value binary"
 _TOLD_SQL: Final = "task int, told string"
-_FORMATS: Final = {"parquet": "parquet", "csv": "csv", "json": "json", "avro": "avro"}
 
 
 class SparkEngine:
@@ -64,7 +65,7 @@ class SparkEngine:
         """
         self.ship(job.application)
         with explained(f"store {job.spec.store!r} was not built"):
-            rows = self._rows(job, source)
+            rows = self.rows(source) if not isinstance(source, KafkaTopic) else self._topic(job, source)
             progress("sampled", 0, 1)
             job = self._divided(job, rows)
             progress("sampled", 1, 1)
@@ -73,59 +74,49 @@ class SparkEngine:
         progress("built tasks", len(told), job.tasks)
         return job, told
 
-    def _told(self, job: StoreJob, rows: Any) -> Any:
+    def _told(self, job: StoreJob, rows: SparkRows) -> Any:
         """The whole pipeline of one store, lazily."""
         target = job.target
-        encoded = self._encoded(job, rows).repartitionById(job.tasks, "task")
+        first = beginnings(self.session, job.tasks, _ENCODED_SQL)
+        encoded = first.union(self._encoded(job, rows)).repartitionById(job.tasks, "task")
         if target.by_time:
-            logged = encoded.sortWithinPartitions(*BY_TIME).mapInArrow(_attempt(fold_by_time, job), _ENCODED_SQL)
+            by_time = begun(_attempt(fold_by_time, job))
+            logged = encoded.sortWithinPartitions(*BY_TIME).mapInArrow(by_time, _ENCODED_SQL)
             engine_rows = logged.sortWithinPartitions(*BY_KEY).mapInArrow(_restoring(job), _ROWS_SQL)
         elif target.in_key_order:
-            return encoded.sortWithinPartitions(*BY_KEY).mapInArrow(_attempt(fold_and_write, job), _TOLD_SQL)
+            return encoded.sortWithinPartitions(*BY_KEY).mapInArrow(begun(_attempt(fold_and_write, job)), _TOLD_SQL)
         else:
-            engine_rows = encoded.sortWithinPartitions(*BY_KEY).mapInArrow(_attempt(fold, job), _ROWS_SQL)
+            engine_rows = encoded.sortWithinPartitions(*BY_KEY).mapInArrow(begun(_attempt(fold, job)), _ROWS_SQL)
         return engine_rows.sortWithinPartitions(*OF_ROWS).mapInArrow(_attempt(write, job), _TOLD_SQL)
 
-    def _encoded(self, job: StoreJob, rows: Any) -> Any:
+    def _encoded(self, job: StoreJob, rows: SparkRows) -> Any:
         if job.target.row_key is None:
-            return rows.mapInArrow(partial(encode, job), _ENCODED_SQL)
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        met = rows.mapInArrow(partial(keyed, job), _ENCODED_SQL).repartitionById(len(job.shares), "task")
-        encoding = partial(encode_newest, job, schema=to_arrow_schema(rows.schema, timezone="UTC"))
+            return rows.through(partial(encode, job), _ENCODED_SQL)
+        met = rows.through(partial(keyed, job), _ENCODED_SQL).repartitionById(len(job.shares), "task")
+        encoding = partial(encode_newest, job, schema=rows.schema)
         return met.sortWithinPartitions(*BY_KEY).mapInArrow(encoding, _ENCODED_SQL)
 
-    def _rows(self, job: StoreJob, source: Any) -> Any:
-        return self._topic(job, source) if isinstance(source, KafkaTopic) else self.read(source)
+    def rows(self, source: Any) -> SparkRows:
+        """The rows of files, or of whatever Spark reads."""
+        return self.of_parts(source.parts()) if isinstance(source, Files) else FrameRows(self.read(source))
+
+    def of_parts(self, parts: Sequence[Part]) -> SparkRows:
+        """The rows of parts, which are read inside of the tasks."""
+        return PartRows(self.session, parts)
 
     def read(self, source: Any) -> Any:
-        """A source other than a topic as a DataFrame."""
-        session = self.session
-        if isinstance(source, Files):
-            kind = source.format_name
-            return session.read.format(_FORMATS[kind]).options(**_read_options(kind, source)).load(source.paths)
-        if isinstance(source, SparkRead):
-            reader = session.read.format(source.format).options(**source.options)
-            return reader.load() if source.path is None else reader.load(source.path)
-        return source
+        """What Spark reads, as a DataFrame."""
+        if not isinstance(source, SparkRead):
+            return source
+        reader = self.session.read.format(source.format).options(**source.options)
+        return reader.load() if source.path is None else reader.load(source.path)
 
-    def read_parts(self, parts: Sequence[Part], schema: str) -> Any:
-        """Parts of a source as a DataFrame, one Spark partition each: they are read inside of the tasks."""
-        numbers = self.session.createDataFrame([(at,) for at in range(len(parts))], "part int")
+    def _topic(self, job: StoreJob, source: KafkaTopic) -> SparkRows:
+        from pykstreams.spark.topic_parts import topic_parts
 
-        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    yield from parts[number].batches()
+        return self.of_parts(topic_parts(source, job.application.config, job.source_partitions, job.until))
 
-        return numbers.repartitionById(len(parts), "part").mapInArrow(read, schema)
-
-    def _topic(self, job: StoreJob, source: KafkaTopic) -> Any:
-        from pykstreams.spark.topic_parts import SQL, topic_parts
-
-        return self.read_parts(topic_parts(source, job.application.config, job.source_partitions, job.until), SQL)
-
-    def _divided(self, job: StoreJob, rows: Any) -> StoreJob:
+    def _divided(self, job: StoreJob, rows: SparkRows) -> StoreJob:
         """The job with partitions divided that have many rows, at keys that a sample gives."""
         cores = self.session.sparkContext.defaultParallelism
         if not job.target.in_key_order:
@@ -134,9 +125,7 @@ class SparkEngine:
         if count < _SAMPLED_ROWS:
             return job
         share = min(1.0, _SAMPLED_ROWS / count)
-        sampled = (
-            rows.sample(share, seed=0).mapInArrow(partial(encode, job), _ENCODED_SQL).select("task", "key", "reason")
-        )
+        sampled = rows.sampled(share).through(partial(encode, job), _ENCODED_SQL).select("task", "key", "reason")
         keys: dict[int, list[bytes]] = {}
         for row in sampled.collect():
             if row.reason is None:
@@ -245,21 +234,6 @@ def _need_java() -> None:
         "engine='spark' needs Java 17 or 21, and there is no java on the PATH and no JAVA_HOME: install a JDK (for "
         "instance apt install openjdk-17-jre-headless), or use engine='local', which needs none"
     )
-
-
-def _read_options(kind: str, source: Files) -> dict[str, str]:
-    defaults = {"csv": {"header": "true", "inferSchema": "true"}}
-    return {**defaults.get(kind, {}), **source.options}
-
-
-def task_and_attempt() -> tuple[int, str]:
-    """The number of the task of Spark that this is called in, and what tells the attempt from others."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    if context is None:
-        raise ConfigError("a stage that writes ran outside of a Spark task")
-    return context.partitionId(), f"a{context.taskAttemptId()}"
 
 
 def _restoring(job: StoreJob) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 
@@ -32,8 +32,6 @@ COLUMNS: Final = pa.schema(
         ("offset", pa.int64()),
     ]
 )
-SQL: Final = "key binary, value binary, timestamp long, partition int, offset long"
-"""The same columns, as Spark says it."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +46,12 @@ class TopicPart:
     begin: int
     end: int
     settings: dict[str, object]
+    schema: ClassVar[pa.Schema] = COLUMNS
+
+    @property
+    def rows(self) -> int:
+        """About how many records there are: compaction leaves out some."""
+        return self.end - self.begin
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Reads it."""

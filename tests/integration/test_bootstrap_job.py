@@ -11,10 +11,20 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from pykstreams import Consumed, Grouped, Materialized, Serdes, StreamsBuilder, StreamsConfig, Topology
+from pykstreams import (
+    Consumed,
+    Grouped,
+    LogAndContinueProcessingExceptionHandler,
+    Materialized,
+    Serdes,
+    StreamsBuilder,
+    StreamsConfig,
+    TimeWindows,
+    Topology,
+)
 from pykstreams.core.errors import BootstrapError, ClusterError, ConfigError, MissingSourceTopicError
 from pykstreams.serdes import JsonSerde
-from pykstreams.spark import BootstrapReport, KafkaTopic, StoreBootstrap, bootstrap
+from pykstreams.spark import BootstrapReport, KafkaTopic, StoreBootstrap, backfill, bootstrap
 from pykstreams.spark.topic_parts import topic_parts
 from tests.integration.conftest import MakeTopic
 
@@ -38,9 +48,11 @@ def topology(orders: str) -> Topology:
     text, number, orders_serde = Serdes.string(), Serdes.long(), JsonSerde[Any]()
     consumed = Consumed(key_serde=text, value_serde=orders_serde)
     stream = builder.stream(orders, consumed)
-    stream.group_by_key(Grouped(key_serde=text, value_serde=orders_serde)).aggregate(
+    grouped = stream.group_by_key(Grouped(key_serde=text, value_serde=orders_serde))
+    grouped.aggregate(
         int, lambda key, order, total: total + order["n"], materialized=Materialized("totals", value_serde=number)
     )
+    grouped.windowed_by(TimeWindows(100, grace=0)).count(materialized=Materialized("windows", value_serde=number))
     stream.to_table(materialized=Materialized("latest", key_serde=text, value_serde=orders_serde))
     return builder.build()
 
@@ -168,3 +180,32 @@ def read_all(servers: str, topic: str) -> dict[str, tuple[bytes | None, int]]:
         found[key.decode()] = value, message.timestamp()[1]
     consumer.close()
     return found
+
+
+@pytest.mark.parametrize("job", ["bootstrap", "backfill"])
+def test_a_job_says_which_changelog_does_not_keep_its_records(
+    job: str,
+    orders: str,
+    bootstrap_servers: str,
+    make_name: Callable[[str], str],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """They are of 1970; only those of windows are deleted by their age."""
+    name = make_name("job")
+    config = {
+        "application.id": name,
+        "bootstrap.servers": bootstrap_servers,
+        "default.key.serde": Serdes.string(),
+        "processing.exception.handler": LogAndContinueProcessingExceptionHandler,
+    }
+    topic = KafkaTopic(orders)
+    if job == "bootstrap":
+        stores = [StoreBootstrap(store, topic, content="records", on_error="count") for store in ("windows", "totals")]
+        built(orders, bootstrap_servers, name, tmp_path / "out", *stores)
+    else:
+        backfill(topology(orders), {orders: topic}, out=tmp_path / "out", engine="local", config=config)
+
+    [said] = [record.getMessage() for record in caplog.records if "retention.ms" in record.getMessage()]
+    assert f"store windows: changelog '{name}-windows-changelog' keeps records for" in said
+    assert "begin at 1970-01-01T00:00:01+00:00" in said

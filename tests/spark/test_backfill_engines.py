@@ -86,7 +86,7 @@ def content(report: BackfillReport) -> Any:
         for partition, task in store.tasks.items()
     }
     names = ("key", "value", "timestamp", "partition", "task", "number")
-    rows = [row for file in report.files["out"] for row in pq.read_table(file).to_pylist()]
+    rows = [row for file in report.files.get("out", ()) for row in pq.read_table(file).to_pylist()]
     records = sorted(tuple(row[name] for name in names) for row in rows)
     return stores, records, report.manifest.source_times
 
@@ -116,3 +116,13 @@ def test_a_process_that_dies_ends_the_job_and_the_next_one_makes_all(
     assert not (tmp_path / "two" / "manifest.json").exists()
     assert not (tmp_path / "two" / "records").exists()
     assert expected == content(made(script, sources, tmp_path / "two", engine="local", processes=2))
+
+
+def test_a_history_without_records_makes_empty_stores(spark: Any, script: str, tmp_path: Path) -> None:
+    path = tmp_path / "nothing.parquet"
+    pq.write_table(pa.table({"key": ["o"], "value": ["c|1"], "timestamp": [1]}).slice(1), path)
+    sources = {"orders": str(path), "customers": str(path)}
+    expected = content(made(script, sources, tmp_path / "local", engine="local", processes=1))
+
+    assert {0} == {rows for rows, _ in expected[0].values()}
+    assert expected == content(made(script, sources, tmp_path / "spark", engine="spark", spark=spark))

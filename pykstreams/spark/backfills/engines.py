@@ -17,14 +17,15 @@ import pyarrow as pa
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.spark.application import Application
-from pykstreams.spark.backfills.history import FROM_TOPIC_SQL, Reading
+from pykstreams.spark.backfills.history import Reading
 from pykstreams.spark.backfills.records import BY_TIME, RECORDS, RECORDS_SQL
 from pykstreams.spark.backfills.step import Step
 from pykstreams.spark.backfills.task_run import run_task
 from pykstreams.spark.local_engine import Pool, Progress, by_task
 from pykstreams.spark.sorting import RUN_BYTES, SortedRuns, merged_runs
 from pykstreams.spark.sources import Files, Part
-from pykstreams.spark.spark_engine import SparkEngine, explained, task_and_attempt
+from pykstreams.spark.spark_engine import SparkEngine, explained
+from pykstreams.spark.spark_rows import SparkRows, beginnings, begun, task_and_attempt
 
 _TOLD_SQL: Final = "task int, told string"
 _LEAST_RUN_BYTES: Final = 4 << 20
@@ -160,12 +161,12 @@ class SparkSteps:
 
     def run(self, step: Step, inputs: Sequence[Input], progress: Progress) -> list[str]:
         progress("run tasks", 0, step.tasks)
-        rows = self._session.createDataFrame([], RECORDS_SQL)
-        for one in inputs:
-            rows = rows.union(self._rows(one).mapInArrow(_reading(one.reading), RECORDS_SQL))
-        placed = rows.repartitionById(step.tasks, "task").sortWithinPartitions(*BY_TIME)
         with explained(f"sub-topology {step.subtopology} did not run to its end"):
-            told = [row.told for row in placed.mapInArrow(_running(step), _TOLD_SQL).collect()]
+            rows = beginnings(self._session, step.tasks, RECORDS_SQL)
+            for one in inputs:
+                rows = rows.union(self._rows(one).through(one.reading.records, RECORDS_SQL))
+            placed = rows.repartitionById(step.tasks, "task").sortWithinPartitions(*BY_TIME)
+            told = [row.told for row in placed.mapInArrow(begun(_running(step)), _TOLD_SQL).collect()]
         progress("run tasks", step.tasks, step.tasks)
         return told
 
@@ -185,15 +186,8 @@ class SparkSteps:
         self._engine.read(source).write.parquet(str(folder))
         return Files(str(folder), "parquet")
 
-    def _rows(self, one: Input) -> Any:
-        return self._engine.read_parts(one.parts, FROM_TOPIC_SQL) if one.parts else self._engine.read(one.source)
-
-
-def _reading(reading: Reading) -> Any:
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return reading.records(batches, task_and_attempt()[0])
-
-    return read
+    def _rows(self, one: Input) -> SparkRows:
+        return self._engine.of_parts(one.parts) if one.parts else self._engine.rows(one.source)
 
 
 def _running(step: Step) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -28,7 +28,7 @@ from pykstreams.spark.backfills.records import RECORDS, SENT, headers_of, packed
 from pykstreams.spark.rows import RowReader
 from pykstreams.spark.sources import KafkaTopic
 from pykstreams.spark.store_bootstrap import Column, Row, StoreBootstrap
-from pykstreams.spark.topic_parts import TopicPart
+from pykstreams.spark.topic_parts import COLUMNS, TopicPart
 from pykstreams.topology.plan import SourceNode
 
 _TimeOf: TypeAlias = Callable[[TopicPartition, int, int, bytes | None, bytes | None, Headers], int]
@@ -232,11 +232,20 @@ class Reading:
         )
 
 
+_FROM_TOPIC: Final = pa.schema([*COLUMNS, ("headers", SENT.field("headers").type)])
+
+
 @dataclass(frozen=True)
 class TopicRecords:
     """One partition of a topic between two offsets, with headers; a ``Part`` of a source."""
 
     part: TopicPart
+    schema: ClassVar[pa.Schema] = _FROM_TOPIC
+
+    @property
+    def rows(self) -> int:
+        """About how many records there are."""
+        return self.part.rows
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Reads it."""
@@ -253,24 +262,8 @@ class TopicRecords:
                 [message.offset() for message in messages],
                 [_structs(message.headers()) for message in messages],
             )
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, FROM_TOPIC, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, schema=FROM_TOPIC)
-
-
-FROM_TOPIC = pa.schema(
-    [
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("timestamp", pa.int64()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("headers", SENT.field("headers").type),
-    ]
-)
-FROM_TOPIC_SQL = (
-    "key binary, value binary, timestamp long, partition int, offset long, "
-    "headers array<struct<key: string, value: binary>>"
-)
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, _FROM_TOPIC, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=_FROM_TOPIC)
 
 
 def as_history(given: Any) -> TopicHistory:

@@ -40,16 +40,17 @@ def logged_rows(step: Step, store: str, files: Sequence[str], scratch: Path) -> 
 
 
 def write_changelog(step: Step, store: str, partition: int, files: Sequence[str], scratch: str) -> int:
-    """Writes one partition of a changelog, and waits until all is delivered; gives how many rows there are."""
+    """Writes one partition of a changelog, and waits until all is delivered; gives the lowest timestamp, or -1."""
     folder = Path(scratch)
     folder.mkdir(parents=True, exist_ok=True)
-    count = 0
+    oldest = -1
     topic = step.place(store).told_topic
     with ChangelogOutput(step.application.config, topic, partition) as write:
         for row in logged_rows(step, store, files, folder):
             write(row)
-            count += 1
-    return count
+            if oldest < 0 or row[2] < oldest:
+                oldest = row[2]
+    return oldest
 
 
 def batches_of_files(files: Sequence[str]) -> Iterator[pa.RecordBatch]:

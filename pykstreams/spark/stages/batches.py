@@ -27,8 +27,10 @@ ENCODED: Final = pa.schema(
         ("reason", pa.string()),
     ]
 )
-"""Encoded rows. ``task`` is the number of the task that folds them; a row with a ``reason`` is one that was refused,
-and ``order`` then says how many such rows it stands for.
+"""Encoded rows.
+
+``task`` is the number of the task that folds them, and ``order`` says where they stood in the source, which counts
+where times are equal. A row with a ``reason`` was refused, and ``order`` then says how many such rows it stands for.
 """
 
 ROWS: Final = pa.schema([("key", pa.binary()), ("value", pa.binary())])
@@ -52,7 +54,7 @@ class EncodedColumns:
         self.keys: list[bytes | None] = []
         self.times: list[int] = []
         self.values: list[bytes | None] = []
-        self.orders: dict[int, int] = {}
+        self.orders: list[int] = []
         self.headers: dict[int, bytes] = {}
         self.reasons: dict[int, str] = {}
 
@@ -73,13 +75,12 @@ class EncodedColumns:
         """Takes one row."""
         if headers:
             self.headers[len(self.tasks)] = pack_headers(headers)
-        if order:
-            self.orders[len(self.tasks)] = order
         if reason is not None:
             self.reasons[len(self.tasks)] = reason
         self.tasks.append(task)
         self.keys.append(key)
         self.times.append(time)
+        self.orders.append(order)
         self.values.append(value)
 
     def batch(self) -> pa.RecordBatch:
@@ -89,7 +90,7 @@ class EncodedColumns:
             self.tasks,
             self.keys,
             self.times,
-            [self.orders.get(at, 0) for at in range(count)] if self.orders else [0] * count,
+            self.orders,
             self.values,
             _scattered(self.headers, count),
             _scattered(self.reasons, count),

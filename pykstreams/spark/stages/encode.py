@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count, islice
+from typing import Any, Final, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -19,44 +20,49 @@ from pykstreams.spark.rows import RowReader
 from pykstreams.spark.stages.batches import EncodedColumns
 from pykstreams.spark.targets.target import RowError, duplicate
 
-ORDER: Final = "offset"
+_ORDER: Final = "offset"
 """The column of a topic's rows that says in which order they came."""
 
+_MOST_ROWS_BITS: Final = 40
 _PLACE: Final = "partition"
 
 MarkedRows: TypeAlias = tuple[pa.RecordBatch, Sequence[bool] | None]
 """Rows, and which of them are superseded by a newer one of their key, if that is known."""
 
 
-def encode(job: StoreJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Encodes rows; ``RowError`` for one that cannot be taken, where the user wants the job to fail then."""
-    return encode_marked(job, ((batch, None) for batch in batches))
+def encode(job: StoreJob, batches: Iterable[pa.RecordBatch], part: int) -> Iterator[pa.RecordBatch]:
+    """Encodes the rows of a part of the source; ``RowError`` for one that cannot be taken, where the user wants the job
+    to fail then.
+    """
+    return encode_marked(job, ((batch, None) for batch in batches), part)
 
 
-def encode_marked(job: StoreJob, marked: Iterable[MarkedRows]) -> Iterator[pa.RecordBatch]:
+def encode_marked(job: StoreJob, marked: Iterable[MarkedRows], part: int) -> Iterator[pa.RecordBatch]:
     """The same; a superseded row cannot be taken."""
     spec, name = job.spec, job.spec.store
     read = RowReader(spec, job.started_ms, job.application, job.topic)
     encode_row = job.target.encoder(job.layout)
     choose, columns = job.chooser(), EncodedColumns()
     refused_task, fails, told = job.refused, spec.on_error == "fail", spec.on_error == "rejects"
-    ordered = job.topic is not None
+    orders_of = row_orders(job, part)
     order = place = 0
     take, divided = columns.add, bool(job.bounds)
-    tasks, keys, times, values = (
+    tasks, keys, times, orders, values = (
         columns.tasks.append,
         columns.keys.append,
         columns.times.append,
+        columns.orders.append,
         columns.values.append,
     )
 
     def add(partition: int, key: bytes, time: int, value: bytes | None, headers: Headers) -> None:
-        if headers or order or divided:
+        if headers or divided:
             take(choose(partition, key), key, time, value, headers, order=order)
             return
         tasks(partition)
         keys(key)
         times(time)
+        orders(order)
         values(value)
 
     def add_in_place(partition: int, key: bytes, time: int, value: bytes | None, headers: Headers) -> None:
@@ -64,12 +70,9 @@ def encode_marked(job: StoreJob, marked: Iterable[MarkedRows]) -> Iterator[pa.Re
 
     add_encoded = add_in_place if job.stays else add
     for batch, superseded in marked:
-        orders = batch.column(ORDER).to_pylist() if ordered else None
         places = batch.column(_PLACE).to_pylist() if job.stays else None
         counted: Counter[str] = Counter()
-        for at, parts in enumerate(read(batch)):
-            if orders is not None:
-                order = orders[at]
+        for at, (parts, order) in enumerate(zip(read(batch), orders_of(batch), strict=False)):  # noqa: B007 - of `add`
             if places is not None:
                 place = places[at]
             try:
@@ -91,10 +94,18 @@ def encode_marked(job: StoreJob, marked: Iterable[MarkedRows]) -> Iterator[pa.Re
                     columns.add(refused_task, b"", 0, line.encode(), order=1, reason=reason)
                 else:
                     counted[reason] += 1
-        for reason, count in counted.items():
-            columns.add(refused_task, b"", 0, None, order=count, reason=reason)
+        for reason, number in counted.items():
+            columns.add(refused_task, b"", 0, None, order=number, reason=reason)
         if len(columns):
             yield columns.batch()
+
+
+def row_orders(job: StoreJob, part: int) -> Callable[[pa.RecordBatch], Iterable[int]]:
+    """Gives what tells, batch after batch, the order of the rows of a part: that of a topic, or that of the source."""
+    if job.topic is not None:
+        return lambda batch: cast("list[int]", batch.column(_ORDER).to_pylist())
+    numbers = count(part << _MOST_ROWS_BITS)
+    return lambda batch: islice(numbers, batch.num_rows)
 
 
 def _row(batch: pa.RecordBatch, at: int) -> Any:

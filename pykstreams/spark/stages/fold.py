@@ -12,6 +12,7 @@ whichever attempt wrote a row last.
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -40,9 +41,13 @@ from pykstreams.state.store import ChangelogRow
 
 @dataclass(slots=True)
 class Told:
-    """What a stage of one task tells: counted rows, and what the manifest needs."""
+    """What a stage of one task tells: counted rows, and what the manifest needs.
+
+    :param oldest: the lowest timestamp of the rows of the changelog.
+    """
 
     logged: int = 0
+    oldest: int | None = None
     observed_time: int = -1
     refused: Counter[str] = field(default_factory=Counter)
     rejects: str | None = None
@@ -51,6 +56,7 @@ class Told:
         """As what a note says."""
         return {
             "logged": self.logged,
+            "oldest": self.oldest,
             "observed_time": self.observed_time,
             "refused": dict(self.refused),
             "rejects": self.rejects,
@@ -122,11 +128,15 @@ def restore(job: StoreJob, task: int, batches: Iterable[pa.RecordBatch]) -> Iter
 def _logged(
     rows: Iterator[ChangelogRow], log: Callable[[ChangelogRow], None] | None, told: Told
 ) -> Iterator[ChangelogRow]:
+    oldest: float = math.inf
     for row in rows:
         if log is not None:
             log(row)
         told.logged += 1
+        if row[2] < oldest:
+            oldest = row[2]
         yield row
+    told.oldest = None if oldest == math.inf else int(oldest)
 
 
 def _engine_rows(job: StoreJob, share: Share, rows: Iterator[ChangelogRow], told: Told) -> Iterator[Row]:

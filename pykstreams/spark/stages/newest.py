@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator
-from itertools import repeat
 from typing import Any
 from zlib import crc32
 
@@ -17,11 +16,12 @@ import pyarrow as pa
 from pykstreams.spark.job import StoreJob
 from pykstreams.spark.rows import RowReader
 from pykstreams.spark.stages.batches import CHUNK, EncodedColumns
-from pykstreams.spark.stages.encode import ORDER, MarkedRows, encode_marked
+from pykstreams.spark.stages.encode import MarkedRows, encode_marked, row_orders
 
 
-def keyed(job: StoreJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Gives rows as they are (``value``), with the key by which they meet; those without one have none here either.
+def keyed(job: StoreJob, batches: Iterable[pa.RecordBatch], part: int) -> Iterator[pa.RecordBatch]:
+    """Gives the rows of a part of the source as they are (``value``), with the key by which they meet; those without
+    one have none here either.
 
     ``task`` is one of as many as there are shares, the same for all rows of a key.
     """
@@ -29,10 +29,9 @@ def keyed(job: StoreJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Recor
     make = job.target.row_key
     if make is None:
         raise ValueError(f"rows for store {job.spec.store!r} need not meet")
-    row_key, count, columns = make(), len(job.shares), EncodedColumns()
+    row_key, count, columns, orders_of = make(), len(job.shares), EncodedColumns(), row_orders(job, part)
     for batch in batches:
-        orders = batch.column(ORDER).to_pylist() if job.topic is not None else repeat(0)
-        for parts, row, order in zip(read(batch), batch.to_pylist(), orders, strict=False):
+        for parts, row, order in zip(read(batch), batch.to_pylist(), orders_of(batch), strict=False):
             key, time = None, 0
             if not isinstance(parts, Exception) and parts[0] is not None and parts[2] is not None:
                 time = parts[2]
@@ -44,15 +43,17 @@ def keyed(job: StoreJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Recor
         yield columns.batch()
 
 
-def encode_newest(job: StoreJob, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def encode_newest(
+    job: StoreJob, batches: Iterable[pa.RecordBatch], schema: pa.Schema | None
+) -> Iterator[pa.RecordBatch]:
     """The first stage for rows that have been keyed and sorted.
 
-    :param schema: of the rows as they were.
+    :param schema: of the rows as they were, if that is known.
     """
-    return encode_marked(job, _marked(batches, schema, job.spec.latest))
+    return encode_marked(job, _marked(batches, schema, job.spec.latest), 0)
 
 
-def _marked(batches: Iterable[pa.RecordBatch], schema: pa.Schema, latest: bool) -> Iterator[MarkedRows]:
+def _marked(batches: Iterable[pa.RecordBatch], schema: pa.Schema | None, latest: bool) -> Iterator[MarkedRows]:
     """Rows, and which of them are followed by a newer one of their key; these are left out if the latest one counts."""
     rows: list[Any] = []
     marks: list[bool] = []

@@ -61,6 +61,7 @@ def _told(task: int, found: dict[str, Any], notes: list[dict[str, Any]]) -> pa.R
     for note in notes:
         refused.update(note["refused"])
     found["logged"] = sum(note["logged"] for note in notes)
+    found["oldest"] = min((note["oldest"] for note in notes if note["oldest"] is not None), default=None)
     found["observed_time"] = max((note["observed_time"] for note in notes), default=-1)
     found["rejects"] = [note["rejects"] for note in notes if note["rejects"]]
     found["refused"] = refused

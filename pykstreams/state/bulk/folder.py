@@ -110,7 +110,7 @@ class LocalFolder:
         """It is there already."""
 
     def publish(self, name: str, content: bytes) -> None:
-        path = self.path / name
+        path = self.room(name)
         unfinished = path.with_name(f"{UNFINISHED}{name}-{os.urandom(8).hex()}")
         with unfinished.open("wb") as file:
             file.write(content)

@@ -66,6 +66,17 @@ def test_several_stores_are_made_as_a_file_says(kind: str, shop: str, tmp_path: 
     assert {"customers", "products"} == set(read(out).stores)
 
 
+def test_a_file_of_stores_says_how_files_are_read(shop: str, tmp_path: Path) -> None:
+    (tmp_path / "rows.txt").write_text("id;n\n007;-\n")
+    file = tmp_path / "stores.toml"
+    of_files = 'format = "csv"\ndelimiter = ";"\nnulls = ["-"]\ntypes = {id = "string"}'
+    file.write_text(f'[stores.customers]\nfrom = "{tmp_path / "rows.txt"}"\nkey = "id"\n{of_files}\n')
+    result = run(shop, "--stores", str(file), "--source-offsets", "none", "--out", str(tmp_path / "out"))
+
+    assert 0 == result.exit_code, result.output
+    assert "customers: 1 rows\n" in result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -91,6 +102,7 @@ def test_what_is_missing_is_said(arguments: list[str], said: str, shop: str, tmp
         ("[stores", "cannot be read"),
         ("[store.customers]", "names no stores; write a table [stores.NAME] for each"),
         ('[stores.customers]\nfrom = "rows.jsonl"\nkeys = "id"', "['keys'] are unknown"),
+        ('[stores.customers]\nfrom = "topic:in"\nformat = "csv"', "['format'] say how files are read, and topic:in is"),
     ],
 )
 def test_a_file_of_stores_that_says_nothing_is_refused(text: str, said: str, shop: str, tmp_path: Path) -> None:

@@ -365,3 +365,22 @@ def test_a_format_that_names_do_not_tell_has_to_be_said(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match=r"the format of .* is not told by the names"):
         Files(path).parts()
+
+
+def test_an_engine_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    spec = StoreBootstrap("customers", parquet(tmp_path, ROWS), key="id")
+
+    with pytest.raises(ConfigError, match="engine is 'Spark'; expected 'spark' or 'local'"):
+        bootstrapped(tmp_path / "out", spec, engine="Spark")
+
+
+def test_times_may_be_texts_and_one_that_says_none_is_refused_by_itself(tmp_path: Path) -> None:
+    texts = ["1970-01-01T01:00:05.25+01:00", "1970-01-01 00:00:06Z", "1970-01-01 00:00:07", "1970-01-01", "soon", None]
+    rows = [{"id": f"c{at}", "at": text} for at, text in enumerate(texts)]
+    report = made(tmp_path / "out", parquet(tmp_path, rows), value="id", on_error="rejects")
+
+    times = [(key, time) for key, _, time, _ in rows_of(tmp_path / "out")]
+    assert [("c0", 5250), ("c1", 6000), ("c2", 7000), ("c3", 0)] == times
+    assert {"ValueError": 1, "RowError": 1} == report.stores["customers"].refused
+    rejects = [(tmp_path / "out" / name).read_text() for name in report.stores["customers"].rejects]
+    assert "column 'at' has 'soon'; expected a time such as 2013-01-31T05:15:00Z" in "".join(rejects)

@@ -1,0 +1,53 @@
+"""Types of columns as all sources have them, whoever reads: so a value is the same object with Spark and without.
+
+- Times and durations have microseconds; finer digits are cut off.
+- Times with a zone are in UTC: the same instants, whatever zone the files, the session or the machine is in. Times
+  without a zone stay without one.
+- Columns that are kept as codes of a dictionary have the values themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+
+def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows, with plain types."""
+    schema = plain_schema(batch.schema)
+    if schema.equals(batch.schema):
+        return batch
+    columns = [column.cast(field.type, safe=False) for column, field in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The columns with plain types, and without what else was said of them."""
+    return pa.schema([(field.name, with_types(field.type, _plain)) for field in schema])
+
+
+def with_types(kind: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """A type with all types inside of it changed, and then itself."""
+    types = pa.types
+    if types.is_struct(kind):
+        kind = pa.struct([(field.name, with_types(field.type, change)) for field in kind])
+    elif types.is_map(kind):
+        kind = pa.map_(with_types(kind.key_type, change), with_types(kind.item_type, change))
+    elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        kind = pa.list_(with_types(kind.value_type, change))
+    elif types.is_dictionary(kind):
+        kind = with_types(kind.value_type, change)
+    return change(kind)
+
+
+def _plain(kind: Any) -> pa.DataType:
+    types = pa.types
+    if types.is_timestamp(kind):
+        return pa.timestamp("us", None if kind.tz is None else "UTC")
+    if types.is_duration(kind):
+        return pa.duration("us")
+    if types.is_time(kind):
+        return pa.time64("us")
+    return kind
