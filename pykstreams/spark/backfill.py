@@ -141,7 +141,7 @@ def backfill(
     try:
         with _steps(engine, application, spark, modules, processes) as steps:
             job = BackfillJob(
-                application,
+                steps.shipped(application),
                 layout,
                 histories,
                 counts,
@@ -174,7 +174,7 @@ def _steps(
     if engine == "local":
         return LocalSteps(processes if isinstance(application.named, str) else 1)
     if engine == "spark":
-        return SparkSteps(spark, modules, application)
+        return SparkSteps(spark, modules)
     raise ConfigError(f"engine is {engine!r}; expected 'spark' or 'local'")
 
 
