@@ -95,11 +95,21 @@ class Script:
 
 def load_script(reference: str) -> Script:
     """Imports the script that a reference names; its folder, or the current one, goes first on ``sys.path``."""
-    path, colon, attribute = reference.rpartition(":")
-    if not colon or attribute.endswith(".py"):  # a path may have a colon of its own: C:\\shop.py
-        path, attribute = reference, ""
+    path, attribute = split_reference(reference)
     module = _from_path(Path(path)) if path.endswith(".py") else _from_name(path)
-    return Script(path, module, attribute or None)
+    return Script(path, module, attribute)
+
+
+def split_reference(reference: str) -> tuple[str, str | None]:
+    """The script or module of a reference, and the attribute, if it names one.
+
+    >>> split_reference("shop.topology:build"), split_reference("shop.py"), split_reference("C:\\\\shop.py")
+    (('shop.topology', 'build'), ('shop.py', None), ('C:\\\\shop.py', None))
+    """
+    path, colon, attribute = reference.rpartition(":")
+    if not colon or attribute.endswith(".py"):  # a path may have a colon of its own
+        return reference, None
+    return path, attribute or None
 
 
 def _from_path(path: Path) -> ModuleType:

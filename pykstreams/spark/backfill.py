@@ -145,7 +145,7 @@ def backfill(
     try:
         with _steps(engine, application, spark, modules, processes) as steps:
             job = BackfillJob(
-                application,
+                steps.shipped(application),
                 layout,
                 histories,
                 counts,
@@ -177,7 +177,9 @@ def _steps(
 ) -> Steps:
     if engine == "local":
         return LocalSteps(processes if isinstance(application.named, str) else 1)
-    return SparkSteps(spark, modules, application)
+    if engine == "spark":
+        return SparkSteps(spark, modules)
+    raise ConfigError(f"engine is {engine!r}; expected 'spark' or 'local'")
 
 
 def _check(

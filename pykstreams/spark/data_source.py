@@ -8,6 +8,7 @@ is read is said by options. This module and ``spark_engine`` are the doors to py
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.spark.application import Application
-from pykstreams.spark.spark_engine import open_session
+from pykstreams.spark.spark_engine import SparkEngine
 from pykstreams.spark.state_parts import part_batches, state_parts
 from pykstreams.spark.state_rows import StoreView, time_of
 
@@ -24,7 +25,7 @@ _OPTIONS: Final = ("app", "store", "path", "topic", "as_of", "raw")
 _SWITCH: Final = {"true": True, "false": False}
 
 
-def register(spark: Any = None) -> None:
+def register(spark: Any = None, *, app: str | None = None, modules: Sequence[str] = ()) -> None:
     """Makes ``spark.read.format("pykstreams")`` known to a session.
 
     Options: ``app`` (``path.py`` or ``module:attribute``) and ``store``; ``path`` (a state directory, a copy of it or
@@ -33,21 +34,33 @@ def register(spark: Any = None) -> None:
     names the columns that are wanted, with their types: a JSON value may be a struct.
 
     :param spark: the session; ``None`` for the active one, or a new one with all cores of this machine.
+    :param app: the application that is meant where the option is left out. On a cluster its code is sent to the
+        executors, as a job does it.
+    :param modules: files and folders of its code that executors need besides.
     """
-    session = open_session() if spark is None else spark
-    session.dataSource.register(data_source())
+    engine = SparkEngine(spark, modules)
+    shipped = None if app is None else engine.ship(Application(app)).named
+    engine.session.dataSource.register(data_source(app, shipped))
 
 
 @cache
-def data_source() -> Any:
-    """The class that Spark makes a reader from; it derives from one of pyspark, so it is made when it is needed."""
+def data_source(app: str | None = None, shipped: str | None = None) -> Any:
+    """The class that Spark makes a reader from; it derives from one of pyspark, so it is made when it is needed.
+
+    :param app: the application that is meant where none is named.
+    :param shipped: how executors name it.
+    """
     from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
     class StateReader(DataSourceReader):
         """Reads the store of one task a partition."""
 
-        def __init__(self, view: StoreView, options: Mapping[str, str], schema: Any) -> None:
-            self._view = view
+        def __init__(self, options: Mapping[str, str], schema: Any) -> None:
+            self._view = view_of(options)
+            self._executors_view = self._view
+            if shipped is not None and options["app"] == app:
+                application = replace(self._view.application, named=shipped)
+                self._executors_view = replace(self._view, application=application)
             self._path = options.get("path")
             self._topic = options.get("topic")
             self._schema = schema
@@ -58,7 +71,7 @@ def data_source() -> Any:
         def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
             from pyspark.sql.pandas.types import to_arrow_schema
 
-            return part_batches(self._view, partition.value, to_arrow_schema(self._schema, timezone="UTC"))
+            return part_batches(self._executors_view, partition.value, to_arrow_schema(self._schema, timezone="UTC"))
 
     class StateSource(DataSource):
         """The stores of an application."""
@@ -70,10 +83,13 @@ def data_source() -> Any:
         def schema(self) -> Any:
             from pyspark.sql.pandas.types import from_arrow_schema
 
-            return from_arrow_schema(view_of(self.options).schema)
+            return from_arrow_schema(view_of(self._said()).schema)
 
         def reader(self, schema: Any) -> DataSourceReader:
-            return StateReader(view_of(self.options), dict(self.options), schema)
+            return StateReader(self._said(), schema)
+
+        def _said(self) -> dict[str, str]:
+            return {**({} if app is None else {"app": app}), **self.options}
 
     return StateSource
 

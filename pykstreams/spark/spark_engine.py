@@ -12,14 +12,13 @@ pyspark.
 
 from __future__ import annotations
 
-import importlib.util
 import os
+import re
 import shutil
 import sys
-import tempfile
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +28,7 @@ import pyarrow as pa
 from pykstreams.core.errors import BootstrapError, ConfigError
 from pykstreams.spark.application import Application
 from pykstreams.spark.job import StoreJob
+from pykstreams.spark.shipped_code import shipped_code
 from pykstreams.spark.sources import Files, KafkaTopic, Part, SparkRead
 from pykstreams.spark.spark_rows import FrameRows, PartRows, SparkRows, beginnings, begun, task_and_attempt
 from pykstreams.spark.stages.batches import BY_KEY, BY_TIME, OF_ROWS
@@ -42,6 +42,7 @@ _MUCH: Final = 2.0  # a partition with so many times the rows of an average shar
 _ENCODED_SQL: Final = "task int, key binary, time long, `order` long, value binary, headers binary, reason string"
 _ROWS_SQL: Final = "key binary, value binary"
 _TOLD_SQL: Final = "task int, told string"
+_MISSING_MODULE: Final = re.compile(r"^ModuleNotFoundError: No module named '(.+)'$", re.MULTILINE)
 
 
 class SparkEngine:
@@ -54,7 +55,6 @@ class SparkEngine:
     def __init__(self, session: Any = None, modules: Sequence[str] = ()) -> None:
         self.session = session if session is not None else open_session()
         self._modules = tuple(modules)
-        self._shipped: set[Path] = set()
 
     def build(
         self, job: StoreJob, source: Any, progress: Callable[[str, int, int], None]
@@ -63,7 +63,7 @@ class SparkEngine:
 
         ``BootstrapError`` if a task failed as often as Spark tries one.
         """
-        self.ship(job.application)
+        job = replace(job, application=self.ship(job.application))
         with explained(f"store {job.spec.store!r} was not built"):
             rows = self.rows(source) if not isinstance(source, KafkaTopic) else self._topic(job, source)
             progress("sampled", 0, 1)
@@ -132,16 +132,23 @@ class SparkEngine:
                 keys.setdefault(row.task, []).append(bytes(row.key))
         return job.divided(bounds_of(keys, max(cores, len(job.shares))))
 
-    def ship(self, application: Application) -> None:
-        """Gives executors on other machines the code of the application; pykstreams itself is installed there."""
-        named = application.named
-        context = self.session.sparkContext
+    def ship(self, application: Application) -> Application:
+        """Gives executors on other machines the code of the application, and it the name by which they find it.
+
+        pykstreams itself is installed there.
+        """
+        from pyspark import SparkFiles
+
+        named, context = application.named, self.session.sparkContext
         if not isinstance(named, str) or context.master.startswith("local"):
-            return
-        wanted = {*map(Path, self._modules), _code_of(named)} - self._shipped
-        if wanted:
-            context.addPyFile(zipped(sorted(wanted)))
-            self._shipped |= wanted
+            return application
+        code = shipped_code(named, self._modules)
+        if not Path(SparkFiles.get(code.name)).exists():  # a session takes a file of a name once
+            archive = Path(SparkFiles.getRootDirectory()) / "pykstreams" / code.name
+            archive.parent.mkdir(exist_ok=True)
+            archive.write_bytes(code.content)
+            context.addPyFile(str(archive))
+        return replace(application, named=code.named)
 
 
 def open_session() -> Any:
@@ -182,19 +189,6 @@ def bounds_of(keys: dict[int, list[bytes]], shares: int) -> dict[int, tuple[byte
     return bounds
 
 
-def zipped(paths: Sequence[Path]) -> str:
-    """Puts modules and packages into one archive that Python imports from."""
-    archive = Path(tempfile.mkdtemp(prefix="pykstreams-")) / "modules.zip"
-    with zipfile.ZipFile(archive, "w") as file:
-        for path in paths:
-            if path.is_dir():
-                for found in sorted(path.resolve().rglob("*.py")):
-                    file.write(found, f"{path.name}/{found.relative_to(path.resolve())}")
-            else:
-                file.write(path, path.name)
-    return str(archive)
-
-
 @contextmanager
 def explained(what: str) -> Iterator[None]:
     """Makes a failure of Spark a ``BootstrapError`` that says what was not done, and why."""
@@ -209,21 +203,14 @@ def explained(what: str) -> Iterator[None]:
 def _reason(error: Exception) -> str:
     """What went wrong, out of the traceback of a task."""
     lines = [line for line in str(error).splitlines() if line.startswith("pykstreams.")]
-    return (lines or [*str(error).splitlines(), type(error).__name__])[0 if not lines else -1]
-
-
-def _code_of(named: str) -> Path:
-    """The script of an application, or the package or module that it is in."""
-    place, colon, attribute = named.rpartition(":")
-    if not colon or attribute.endswith(".py"):
-        place = named
-    if place.endswith(".py"):
-        return Path(place)
-    spec = importlib.util.find_spec(place.partition(".")[0])
-    if spec is None or spec.origin is None:
-        raise ConfigError(f"the code of {named!r} is not found; name its files by modules=[...]")
-    origin = Path(spec.origin)
-    return origin.parent if origin.name == "__init__.py" else origin
+    reason = (lines or [*str(error).splitlines(), type(error).__name__])[0 if not lines else -1]
+    missing = _MISSING_MODULE.search(str(error))
+    if missing is None:
+        return reason
+    return (
+        f"{reason} (the processes of Spark find no module {missing[1]!r}: name its file or package by modules=[...] "
+        "(--module), or install it on all machines)"
+    )
 
 
 def _need_java() -> None:

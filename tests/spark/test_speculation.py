@@ -6,12 +6,8 @@ where it runs already, and none at all in local mode. It has a process, and a se
 
 from __future__ import annotations
 
-import os
-import socket
 import subprocess
 import sys
-import threading
-from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +18,7 @@ import pytest
 
 from pykstreams.spark import StoreBootstrap, bootstrap
 from pykstreams.state.bulk.manifest import read, verify
+from tests.spark.standalone_cluster import environment_of_driver, standalone_cluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -83,45 +80,8 @@ bootstrap(script, [spec], out=out, spark=session, changelog="base-only", source_
 @pytest.fixture
 def master(tmp_path: Path) -> Iterator[str]:
     """The address of a cluster of two workers with a core each."""
-    pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'pykstreams[spark]'")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    address = f"spark://127.0.0.1:{port}"
-    home = Path(pyspark.__file__).parent
-    environment = {**os.environ, "SPARK_HOME": str(home)}
-    processes: list[subprocess.Popen[str]] = []
-    readers: list[threading.Thread] = []
-
-    def start(role: str, ready: str, *options: str) -> None:
-        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{role}", "--webui-port", "0", *options]
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, text=True
-        )
-        processes.append(process)
-        assert process.stdout is not None
-        said: list[str] = []
-        while ready not in (said or [""])[-1]:
-            said.append(process.stdout.readline())
-            assert said[-1], f"{role} has ended: {''.join(said)}"
-        readers.append(threading.Thread(target=deque(maxlen=0).extend, args=(process.stdout,)))
-        readers[-1].start()
-
-    try:
-        start("master.Master", "New state: ALIVE", "--host", "127.0.0.1", "--port", str(port))
-        for number in (1, 2):
-            options = ["--host", f"127.0.0.{number}", "--cores", "1", "--memory", "1g"]
-            folder = str(tmp_path / f"worker-{number}")
-            start("worker.Worker", "Successfully registered", *options, "--work-dir", folder, address)
+    with standalone_cluster(tmp_path) as address:
         yield address
-    finally:
-        for process in reversed(processes):
-            process.terminate()
-        for process in processes:
-            process.wait(30)
-        for process, reader in zip(processes, readers, strict=False):
-            reader.join()
-            process.communicate()
 
 
 def test_a_task_that_runs_twice_at_once_makes_its_rows_once(master: str, tmp_path: Path) -> None:
@@ -133,11 +93,9 @@ def test_a_task_that_runs_twice_at_once_makes_its_rows_once(master: str, tmp_pat
     expected = bootstrap(str(script), [spec], out=tmp_path / "local", engine="local", processes=1, **options).manifest
     (tmp_path / "slow").touch()
 
-    paths = os.pathsep.join((str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")))
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": paths, "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(
         [sys.executable, "-c", JOB, master, str(script), str(source), str(out)],
-        env=environment,
+        env=environment_of_driver(),
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,

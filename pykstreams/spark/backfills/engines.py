@@ -49,6 +49,10 @@ class Steps(Protocol):
 
     def __exit__(self, *_: object) -> None: ...
 
+    def shipped(self, application: Application) -> Application:
+        """The application, by the name under which the processes that run steps find it."""
+        ...
+
     def scratch(self, work: Path) -> str | None:
         """Where tasks keep their databases: below the job's folder where that is on this machine, and so is cleaned up
         after tasks that are killed; ``None`` for where a machine keeps such things.
@@ -83,6 +87,9 @@ class LocalSteps:
 
     def __exit__(self, *_: object) -> None:
         self._pool.__exit__()
+
+    def shipped(self, application: Application) -> Application:
+        return application
 
     def scratch(self, work: Path) -> str | None:
         return str(work)
@@ -145,9 +152,8 @@ def run_sorted(step: Step, task: int, scratch: str) -> str | None:
 class SparkSteps:
     """Runs steps by a Spark session."""
 
-    def __init__(self, session: Any, modules: Sequence[str], application: Application) -> None:
+    def __init__(self, session: Any, modules: Sequence[str]) -> None:
         self._engine = SparkEngine(session, modules)
-        self._engine.ship(application)
         self._session = self._engine.session
 
     def __enter__(self) -> SparkSteps:
@@ -155,6 +161,9 @@ class SparkSteps:
 
     def __exit__(self, *_: object) -> None:
         """The session is the user's, or serves the next job."""
+
+    def shipped(self, application: Application) -> Application:
+        return self._engine.ship(application)
 
     def scratch(self, work: Path) -> str | None:
         return str(work) if self._session.sparkContext.master.startswith("local") else None

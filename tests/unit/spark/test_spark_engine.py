@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-import zipfile
-from pathlib import Path
 
 import pytest
 
 from pykstreams.core.errors import ConfigError
-from pykstreams.spark.spark_engine import bounds_of, open_session, zipped
+from pykstreams.spark.spark_engine import bounds_of, open_session
 
 
 def test_partitions_with_many_rows_are_divided_at_sampled_keys() -> None:
@@ -17,15 +15,6 @@ def test_partitions_with_many_rows_are_divided_at_sampled_keys() -> None:
 
     assert {0: (b"025", b"050", b"075")} == bounds_of({0: keys, 1: keys[:10]}, 4)
     assert {} == bounds_of({0: keys, 1: keys}, 2)
-
-
-def test_code_is_shipped_as_files_that_python_imports_from(tmp_path: Path) -> None:
-    package = tmp_path / "shop"
-    (package / "inner").mkdir(parents=True)
-    for name in ("__init__.py", "inner/__init__.py", "inner/prices.py"):
-        (package / name).write_text("")
-    with zipfile.ZipFile(zipped([package])) as archive:
-        assert ["shop/__init__.py", "shop/inner/__init__.py", "shop/inner/prices.py"] == sorted(archive.namelist())
 
 
 def test_without_pyspark_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
