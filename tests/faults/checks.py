@@ -1,0 +1,125 @@
+"""What must have come out: results and changelogs, compared with the input, both read from outside."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from confluent_kafka import Message
+
+from tests.faults.topics import LINES, NOTES, Output, group_of, window_of
+from tests.kafka.records import counts_by_key, records_of
+
+_SHOWN = 5
+_READ_S = 180.0
+_WINDOW_KEY_TAIL = 12
+"""A window's key in a changelog: the key, its start (8 bytes), a number (4 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the input must lead to."""
+
+    lines: Mapping[str, Sequence[str]]
+    """The values of each key, in order."""
+    counts: Mapping[Output, Mapping[str, int]]
+
+    @classmethod
+    def of(cls, lines: Collection[Message], notes: Collection[Message]) -> Expected:
+        values: dict[str, list[str]] = {}
+        groups, windows = Counter[str](), Counter[str]()
+        for line in lines:
+            key, value = line.key().decode(), line.value().decode()
+            values.setdefault(key, []).append(value)
+            groups[group_of(value)] += 1
+            windows[window_of(key, line.timestamp()[1])] += 1
+        merged = groups + Counter(note.key().decode() for note in notes)
+        return cls(values, {Output.COUNTS: groups, Output.WINDOWS: windows, Output.MERGED: merged})
+
+    @classmethod
+    def read(cls, bootstrap_servers: str) -> Expected:
+        """Reads the input."""
+        lines, notes = (records_of(bootstrap_servers, [topic], timeout_s=_READ_S) for topic in (LINES, NOTES))
+        return cls.of(lines, notes)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.lines.values()))
+
+
+def check_application(bootstrap_servers: str, application: str, expected: Expected, *, exactly_once: bool) -> list[str]:
+    """Everything that is wrong with the results of an application."""
+
+    def read(topic: str) -> list[Message]:
+        return records_of(bootstrap_servers, [topic], timeout_s=_READ_S)
+
+    check = exact_counts if exactly_once else counts_not_too_low
+    wrong = check_lines(read(Output.MAPPED.topic(application)), expected.lines, exactly_once=exactly_once)
+    for output, counts in expected.counts.items():
+        found = counts_by_key(read(output.topic(application)))
+        wrong += [f"{output}: {what}" for what in check(counts, found)]
+        name_of = window_key if output is Output.WINDOWS else bytes.decode
+        state = last_counts(read(output.changelog(application)), name_of)
+        wrong += [f"changelog of {output}: {what}" for what in check_state(counts, state, exactly_once=exactly_once)]
+    return [f"{application}: {what}" for what in wrong]
+
+
+def check_lines(found: Collection[Message], expected: Mapping[str, Sequence[str]], *, exactly_once: bool) -> list[str]:
+    """None is lost; under exactly-once each came out once, in order."""
+    values: dict[str, list[str]] = {}
+    for record in found:
+        values.setdefault(record.key().decode(), []).append(record.value().decode())
+    wrong = []
+    lost = [(key, value) for key, wanted in expected.items() for value in set(wanted) - set(values.get(key, []))]
+    if lost:
+        wrong.append(f"mapped: {len(lost)} of {sum(map(len, expected.values()))} lost: {sorted(lost)[:_SHOWN]}")
+    if exactly_once and not lost:
+        other = [key for key, wanted in expected.items() if values[key] != [*wanted]]
+        if other:
+            more = sum(map(len, values.values())) - sum(map(len, expected.values()))
+            wrong.append(f"mapped: {len(other)} keys repeated or out of order ({more} too many): {other[:_SHOWN]}")
+    return wrong
+
+
+def exact_counts(expected: Mapping[str, int], found: Mapping[str, Sequence[int]]) -> list[str]:
+    """Every count came out once, in order, and no other."""
+    wrong = [key for key, count in expected.items() if [*found.get(key, [])] != [*range(1, count + 1)]]
+    wrong += found.keys() - expected.keys()
+    shown = [f"{key}: {_first_difference(expected.get(key, 0), found.get(key, []))}" for key in wrong[:_SHOWN]]
+    return [f"{len(wrong)} of {len(expected)} keys were not counted exactly once: " + "; ".join(shown)] if wrong else []
+
+
+def counts_not_too_low(expected: Mapping[str, int], found: Mapping[str, Sequence[int]]) -> list[str]:
+    """The last count of every key is at least what it must be."""
+    return _too_low(expected, {key: counts[-1] for key, counts in found.items()})
+
+
+def check_state(expected: Mapping[str, int], state: Mapping[str, int], *, exactly_once: bool) -> list[str]:
+    """A changelog holds what the results say."""
+    if not exactly_once:
+        return _too_low(expected, state)
+    wrong = [f"{key} is {state.get(key)}, not {count}" for key, count in expected.items() if state.get(key) != count]
+    return [f"{len(wrong)} of {len(expected)} keys are wrong: " + "; ".join(wrong[:_SHOWN])] if wrong else []
+
+
+def last_counts(records: Collection[Message], name_of: Callable[[bytes], str]) -> dict[str, int]:
+    """The last value of each key of a changelog."""
+    return {name_of(record.key()): int.from_bytes(record.value() or b"", "big") for record in records}
+
+
+def window_key(key: bytes) -> str:
+    """The key of a window in a changelog as results name it."""
+    start = int.from_bytes(key[-_WINDOW_KEY_TAIL:-4], "big")
+    return f"{key[:-_WINDOW_KEY_TAIL].decode()}@{start}"
+
+
+def _too_low(expected: Mapping[str, int], last: Mapping[str, int]) -> list[str]:
+    low = [f"{key} is {last.get(key, 0)}, not {count}" for key, count in expected.items() if last.get(key, 0) < count]
+    return [f"{len(low)} of {len(expected)} final counts are too low: " + "; ".join(low[:_SHOWN])] if low else []
+
+
+def _first_difference(count: int, found: Sequence[int]) -> str:
+    for place, value in enumerate(found, 1):
+        if value != place:
+            return f"after {place - 1} of {count} came {value}"
+    return f"{len(found)} of {count}"
