@@ -27,15 +27,13 @@ class Expected:
 
     @classmethod
     def of(cls, lines: Collection[Message], notes: Collection[Message]) -> Expected:
-        values: dict[str, list[str]] = {}
         groups, windows = Counter[str](), Counter[str]()
         for line in lines:
             key, value = line.key().decode(), line.value().decode()
-            values.setdefault(key, []).append(value)
             groups[group_of(value)] += 1
             windows[window_of(key, line.timestamp()[1])] += 1
         merged = groups + Counter(note.key().decode() for note in notes)
-        return cls(values, {Output.COUNTS: groups, Output.WINDOWS: windows, Output.MERGED: merged})
+        return cls(values_by_key(lines), {Output.COUNTS: groups, Output.WINDOWS: windows, Output.MERGED: merged})
 
     @classmethod
     def read(cls, bootstrap_servers: str) -> Expected:
@@ -54,7 +52,8 @@ def check_application(bootstrap_servers: str, application: str, expected: Expect
         return records_of(bootstrap_servers, [topic], timeout_s=_READ_S)
 
     check = exact_counts if exactly_once else counts_not_too_low
-    wrong = check_lines(read(Output.MAPPED.topic(application)), expected.lines, exactly_once=exactly_once)
+    mapped = values_by_key(read(Output.MAPPED.topic(application)))
+    wrong = check_lines(mapped, expected.lines, exactly_once=exactly_once)
     for output, counts in expected.counts.items():
         found = counts_by_key(read(output.topic(application)))
         wrong += [f"{output}: {what}" for what in check(counts, found)]
@@ -64,17 +63,24 @@ def check_application(bootstrap_servers: str, application: str, expected: Expect
     return [f"{application}: {what}" for what in wrong]
 
 
-def check_lines(found: Collection[Message], expected: Mapping[str, Sequence[str]], *, exactly_once: bool) -> list[str]:
-    """None is lost; under exactly-once each came out once, in order."""
+def values_by_key(records: Collection[Message]) -> dict[str, list[str]]:
+    """All values of every key, in order, where values are text."""
     values: dict[str, list[str]] = {}
-    for record in found:
+    for record in records:
         values.setdefault(record.key().decode(), []).append(record.value().decode())
+    return values
+
+
+def check_lines(
+    values: Mapping[str, Sequence[str]], expected: Mapping[str, Sequence[str]], *, exactly_once: bool
+) -> list[str]:
+    """None is lost; under exactly-once each came out once, in order."""
     wrong = []
     lost = [(key, value) for key, wanted in expected.items() for value in set(wanted) - set(values.get(key, []))]
     if lost:
         wrong.append(f"mapped: {len(lost)} of {sum(map(len, expected.values()))} lost: {sorted(lost)[:_SHOWN]}")
     if exactly_once and not lost:
-        other = [key for key, wanted in expected.items() if values[key] != [*wanted]]
+        other = [key for key, wanted in expected.items() if [*values[key]] != [*wanted]]
         if other:
             more = sum(map(len, values.values())) - sum(map(len, expected.values()))
             wrong.append(f"mapped: {len(other)} keys repeated or out of order ({more} too many): {other[:_SHOWN]}")

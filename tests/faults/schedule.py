@@ -1,10 +1,6 @@
 """Which faults there will be, and when: made of a seed, printed, and read back.
 
 Brokers have one fault at a time, and so has each application; faults of brokers and of several applications overlap.
-
-    >>> planned = plan(seed=1, length_s=600, nodes=("kafka",), fleets={"eos-lone": ("eos-lone-1",)})
-    >>> planned == read("\\n".join(map(str, planned)))
-    True
 """
 
 from __future__ import annotations
