@@ -16,6 +16,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 
 from tests.faults.run import Options, Report, Run, StoppedError
@@ -105,4 +106,7 @@ if __name__ == "__main__":
         sys.exit(main())
     except StoppedError:
         _say("stopped")
+        sys.exit(2)
+    except Exception:  # 1 is for findings
+        traceback.print_exc()
         sys.exit(2)

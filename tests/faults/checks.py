@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from confluent_kafka import Message
 
 from tests.faults.topics import LINES, NOTES, Output, group_of, window_of
-from tests.kafka.records import counts_by_key, records_of
+from tests.kafka.records import records_of
 
 _SHOWN = 5
 _READ_S = 180.0
 _WINDOW_KEY_TAIL = 12
 """A window's key in a changelog: the key, its start (8 bytes), a number (4 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A count that came out, and when it was written (of a changelog: the time of the record that led to it)."""
+
+    count: int
+    at_ms: int
+
+    def __str__(self) -> str:
+        return f"{self.count} at {time.strftime('%H:%M:%S', time.localtime(self.at_ms / 1000))}"
+
+
+Results: TypeAlias = Mapping[str, Sequence[Result]]
+"""All that came out for each key, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +72,9 @@ def check_application(bootstrap_servers: str, application: str, expected: Expect
     mapped = values_by_key(read(Output.MAPPED.topic(application)))
     wrong = check_lines(mapped, expected.lines, exactly_once=exactly_once)
     for output, counts in expected.counts.items():
-        found = counts_by_key(read(output.topic(application)))
-        wrong += [f"{output}: {what}" for what in check(counts, found)]
+        wrong += [f"{output}: {what}" for what in check(counts, results_by_key(read(output.topic(application))))]
         name_of = window_key if output is Output.WINDOWS else bytes.decode
-        state = last_counts(read(output.changelog(application)), name_of)
+        state = results_by_key(read(output.changelog(application)), name_of)
         wrong += [f"changelog of {output}: {what}" for what in check_state(counts, state, exactly_once=exactly_once)]
     return [f"{application}: {what}" for what in wrong]
 
@@ -87,30 +103,38 @@ def check_lines(
     return wrong
 
 
-def exact_counts(expected: Mapping[str, int], found: Mapping[str, Sequence[int]]) -> list[str]:
+def exact_counts(expected: Mapping[str, int], found: Results) -> list[str]:
     """Every count came out once, in order, and no other."""
-    wrong = [key for key, count in expected.items() if [*found.get(key, [])] != [*range(1, count + 1)]]
-    wrong += found.keys() - expected.keys()
+    counts = {key: [result.count for result in results] for key, results in found.items()}
+    wrong = [key for key, count in expected.items() if counts.get(key, []) != [*range(1, count + 1)]]
+    wrong += counts.keys() - expected.keys()
     shown = [f"{key}: {_first_difference(expected.get(key, 0), found.get(key, []))}" for key in wrong[:_SHOWN]]
     return [f"{len(wrong)} of {len(expected)} keys were not counted exactly once: " + "; ".join(shown)] if wrong else []
 
 
-def counts_not_too_low(expected: Mapping[str, int], found: Mapping[str, Sequence[int]]) -> list[str]:
+def counts_not_too_low(expected: Mapping[str, int], found: Results) -> list[str]:
     """The last count of every key is at least what it must be."""
-    return _too_low(expected, {key: counts[-1] for key, counts in found.items()})
+    low = [key for key, count in expected.items() if _last(found, key) < count]
+    shown = [f"{key} is not {expected[key]}: {_end(found.get(key, []))}" for key in low[:_SHOWN]]
+    return [f"{len(low)} of {len(expected)} final counts are too low: " + "; ".join(shown)] if low else []
 
 
-def check_state(expected: Mapping[str, int], state: Mapping[str, int], *, exactly_once: bool) -> list[str]:
+def check_state(expected: Mapping[str, int], state: Results, *, exactly_once: bool) -> list[str]:
     """A changelog holds what the results say."""
     if not exactly_once:
-        return _too_low(expected, state)
-    wrong = [f"{key} is {state.get(key)}, not {count}" for key, count in expected.items() if state.get(key) != count]
-    return [f"{len(wrong)} of {len(expected)} keys are wrong: " + "; ".join(wrong[:_SHOWN])] if wrong else []
+        return counts_not_too_low(expected, state)
+    wrong = [key for key, count in expected.items() if _last(state, key) != count]
+    shown = [f"{key} is not {expected[key]}: {_end(state.get(key, []))}" for key in wrong[:_SHOWN]]
+    return [f"{len(wrong)} of {len(expected)} keys are wrong: " + "; ".join(shown)] if wrong else []
 
 
-def last_counts(records: Collection[Message], name_of: Callable[[bytes], str]) -> dict[str, int]:
-    """The last value of each key of a changelog."""
-    return {name_of(record.key()): int.from_bytes(record.value() or b"", "big") for record in records}
+def results_by_key(records: Collection[Message], name_of: Callable[[bytes], str] = bytes.decode) -> Results:
+    """All counts of each key, in order, with their times."""
+    results: dict[str, list[Result]] = {}
+    for record in records:
+        result = Result(int.from_bytes(record.value() or b"", "big"), record.timestamp()[1])
+        results.setdefault(name_of(record.key()), []).append(result)
+    return results
 
 
 def window_key(key: bytes) -> str:
@@ -119,13 +143,17 @@ def window_key(key: bytes) -> str:
     return f"{key[:-_WINDOW_KEY_TAIL].decode()}@{start}"
 
 
-def _too_low(expected: Mapping[str, int], last: Mapping[str, int]) -> list[str]:
-    low = [f"{key} is {last.get(key, 0)}, not {count}" for key, count in expected.items() if last.get(key, 0) < count]
-    return [f"{len(low)} of {len(expected)} final counts are too low: " + "; ".join(low[:_SHOWN])] if low else []
+def _last(results: Results, key: str) -> int:
+    found = results.get(key)
+    return found[-1].count if found else 0
 
 
-def _first_difference(count: int, found: Sequence[int]) -> str:
-    for place, value in enumerate(found, 1):
-        if value != place:
-            return f"after {place - 1} of {count} came {value}"
-    return f"{len(found)} of {count}"
+def _end(found: Sequence[Result]) -> str:
+    return ", ".join(map(str, found[-_SHOWN:])) if found else "nothing came"
+
+
+def _first_difference(count: int, found: Sequence[Result]) -> str:
+    for place, result in enumerate(found, 1):
+        if result.count != place:
+            return f"after {place - 1} of {count} came {result}"
+    return f"{len(found)} of {count}" + (f", the last one {found[-1]}" if found else "")

@@ -30,6 +30,8 @@ _FINISH_S = 90.0
 _LANE_S = 90.0
 _SHOWN = 3
 _KEPT = {"retention_ms": -1}
+_WRITTEN_AT = {"message_timestamp_type": "LogAppendTime"}
+"""Of results, so that a wrong one can be found in logs."""
 
 
 class StoppedError(Exception):
@@ -112,8 +114,10 @@ class Run:
         with ExitStack() as stack:
             cluster = stack.enter_context(Cluster.started(options.nodes, names, self._pause))
             servers = cluster.bootstrap_servers
-            for topic in (LINES, NOTES, *(output.topic(name) for name in names for output in Output)):
+            for topic in (LINES, NOTES):
                 create_topic(servers, topic, partitions=PARTITIONS, **_KEPT)
+            for topic in (output.topic(name) for name in names for output in Output):
+                create_topic(servers, topic, partitions=PARTITIONS, **_KEPT, **_WRITTEN_AT)
             outages = Outages(time.time)
             watch = Watch(servers, options.applications)
             stack.callback(watch.stop)

@@ -2,7 +2,20 @@
 
 import pytest
 
-from tests.faults.checks import check_lines, check_state, counts_not_too_low, exact_counts, window_key
+from tests.faults.checks import (
+    Result,
+    Results,
+    check_lines,
+    check_state,
+    counts_not_too_low,
+    exact_counts,
+    window_key,
+)
+
+
+def results(*counts: int, key: str = "g") -> Results:
+    return {key: [Result(count, 1_700_000_000_000 + count) for count in counts]}
+
 
 LINES = {"a": ["1|g", "2|h"], "b": ["1|g"]}
 
@@ -28,25 +41,25 @@ def test_repeated_and_disordered_lines_are_wrong_under_exactly_once_only(found: 
 
 @pytest.mark.parametrize("found", [[1, 2], [1, 2, 2, 3], [1, 3, 2], [1, 2, 3, 4], [2, 3], []])
 def test_counts_other_than_each_once_in_order_are_wrong_under_exactly_once(found: list[int]) -> None:
-    assert exact_counts({"g": 3}, {"g": [1, 2, 3]}) == []
-    assert len(exact_counts({"g": 3}, {"g": found})) == 1
+    assert exact_counts({"g": 3}, results(1, 2, 3)) == []
+    assert len(exact_counts({"g": 3}, results(*found))) == 1
 
 
 def test_key_that_nobody_sent_is_wrong_under_exactly_once() -> None:
-    assert len(exact_counts({"g": 1}, {"g": [1], "h": [1]})) == 1
+    assert len(exact_counts({"g": 1}, {**results(1), **results(1, key="h")})) == 1
 
 
 def test_last_count_may_be_too_high_and_not_too_low_under_at_least_once() -> None:
-    assert counts_not_too_low({"g": 3}, {"g": [1, 2, 1, 2, 3, 4]}) == []
-    assert len(counts_not_too_low({"g": 3}, {"g": [1, 2, 3, 2]})) == 1
+    assert counts_not_too_low({"g": 3}, results(1, 2, 1, 2, 3, 4)) == []
+    assert len(counts_not_too_low({"g": 3}, results(1, 2, 3, 2))) == 1
     assert len(counts_not_too_low({"g": 3}, {})) == 1
 
 
 def test_state_is_exact_under_exactly_once_and_not_too_low_otherwise() -> None:
-    assert check_state({"g": 3}, {"g": 4}, exactly_once=False) == []
-    assert len(check_state({"g": 3}, {"g": 2}, exactly_once=False)) == 1
-    assert len(check_state({"g": 3}, {"g": 4}, exactly_once=True)) == 1
-    assert check_state({"g": 3}, {"g": 3}, exactly_once=True) == []
+    assert check_state({"g": 3}, results(4), exactly_once=False) == []
+    assert len(check_state({"g": 3}, results(2), exactly_once=False)) == 1
+    assert len(check_state({"g": 3}, results(4), exactly_once=True)) == 1
+    assert check_state({"g": 3}, results(3), exactly_once=True) == []
 
 
 def test_window_in_a_changelog_has_the_name_of_the_results() -> None:
