@@ -134,10 +134,9 @@ class Run:
             self._say_at("all applications have results; faults begin")
             self._break(cluster, fleet, outages)
             feed.stop()
+            self._say_at("the faults are over; everything must come out")
             self._wait(_FINISH_S, fleet, lambda: not any(watch.behind(name, feed.highest) for name in names))
-            for name in names:
-                for what in watch.behind(name, feed.highest):
-                    report.fail(name, f"has not finished {_FINISH_S:g} s after the last fault: {what}")
+            self._look_for_unfinished(watch, feed)
             fleet.stop()
             self._judge(servers, watch, fleet, outages, feed)
         return report
@@ -188,6 +187,15 @@ class Run:
                 thread.join(_LANE_S)
             if trouble:
                 raise trouble[0]
+
+    def _look_for_unfinished(self, watch: Watch, feed: Feed) -> None:
+        for name in (one.name for one in self._options.applications):
+            behind = watch.behind(name, feed.highest)
+            if behind:
+                watch.gaps.end(name, time.time())
+                what = f"{name} has not finished {_FINISH_S:g} s after the last fault: {', '.join(behind)}"
+                self._report.fail(name, what)
+                self._say_at("\n    | ".join([f"FAILURE: {what}", *watch.unread(name)]))
 
     def _judge(self, servers: str, watch: Watch, fleet: Fleet, outages: Outages, feed: Feed) -> None:
         report = self._report

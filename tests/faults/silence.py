@@ -105,6 +105,13 @@ class Gaps:
             if now - since > self._shortest_s:
                 self.found.append(Gap(place, since, now))
 
+    def end(self, application: str, now: float) -> None:
+        """Ends the gaps of an application that has not finished, and so had something to do all the time."""
+        with self._lock:
+            owed = [place for place in self._owed_since if place[0] == application]
+        for place in owed:
+            self.result(place, now)
+
     def longest(self, application: str) -> float:
         """The longest gap of an application, in seconds, whatever explains it."""
         return self._longest.get(application, 0.0)

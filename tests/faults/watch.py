@@ -10,8 +10,12 @@ from collections.abc import Mapping, Sequence
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from tests.faults.silence import Gaps
-from tests.faults.topics import PARTITIONS, Output
+from tests.faults.topics import LINES, NOTES, PARTITIONS, Output
 from tests.faults.workers import Application
+
+
+_ASK_S = 20.0
+_MOVED = "-repartition"
 
 
 class Watch:
@@ -24,20 +28,19 @@ class Watch:
         self._highest: dict[tuple[str, Output], Counter[str]] = {of: Counter() for of in self._topics.values()}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
-        self._consumer = Consumer(
-            {
-                "bootstrap.servers": bootstrap_servers,
-                "group.id": "watch",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "isolation.level": "read_committed",
-                "fetch.queue.backoff.ms": 5,
-                "reconnect.backoff.max.ms": 500,
-                "socket.timeout.ms": 6000,
-                "topic.metadata.refresh.interval.ms": 1000,
-                "log_level": 0,
-            }
-        )
+        self._settings = {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": "watch",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+            "fetch.queue.backoff.ms": 5,
+            "reconnect.backoff.max.ms": 500,
+            "socket.timeout.ms": 6000,
+            "topic.metadata.refresh.interval.ms": 1000,
+            "log_level": 0,
+        }
+        self._consumer = Consumer(self._settings)
 
     def start(self) -> None:
         self._consumer.assign(
@@ -67,6 +70,22 @@ class Watch:
             low = sum(highest[key] < count for key, count in counts.items())
             if low:
                 found.append(f"{output}: {low} of {len(counts)} keys")
+        return found
+
+    def unread(self, application: str) -> list[str]:
+        """Partitions that a group has not read to their ends, with the committed offset and the end."""
+        asked = {**self._settings, "group.id": application}
+        consumer, found = Consumer(asked), []
+        try:
+            known = consumer.list_topics(timeout=_ASK_S).topics
+            inputs = [LINES, NOTES, *(name for name in known if name.startswith(application) and name.endswith(_MOVED))]
+            places = [TopicPartition(name, number) for name in inputs for number in known[name].partitions]
+            for place in consumer.committed(places, timeout=_ASK_S):
+                end = consumer.get_watermark_offsets(place, timeout=_ASK_S)[1]
+                if place.offset != end:
+                    found.append(f"{place.topic}-{place.partition}: {place.offset} of {end}")
+        finally:
+            consumer.close()
         return found
 
     def _run(self) -> None:
