@@ -13,7 +13,6 @@ from tests.faults.silence import Gaps
 from tests.faults.topics import LINES, NOTES, PARTITIONS, Output
 from tests.faults.workers import Application
 
-
 _ASK_S = 20.0
 _MOVED = "-repartition"
 
