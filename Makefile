@@ -1,9 +1,11 @@
 # What a newcomer needs: `make demo`, `make test`. Needs Python 3.11 or newer, and nothing running.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz bench clean
+.PHONY: help demo test fuzz faults bench clean
 
 SEEDS ?= 500
+MINUTES ?= 60
+SEED ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
 # The first interpreter that is new enough; `make PYTHON=/path/to/python` names another.
@@ -38,6 +40,9 @@ test: $(VENV)/installed-for-tests  ## Run linters, type checks, the layer contra
 
 fuzz: $(VENV)/installed-for-tests  ## Record SEEDS=500 random cases with Kafka Streams (needs Java), and compare
 	@$(BIN)/python -m tests.conformance.fuzz --seeds $(SEEDS)
+
+faults: $(VENV)/installed-for-tests  ## Break brokers and workers for MINUTES=60 (needs Java), and check what comes out
+	@$(BIN)/python -m tests.faults --minutes $(MINUTES) --seed $(SEED)
 
 bench: $(VENV)/installed-for-tests  ## Measure against a bare client loop and, where Java is there, Kafka Streams
 	@$(BIN)/python -m benchmarks

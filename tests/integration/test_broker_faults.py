@@ -18,6 +18,11 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
+from pykstreams import StreamsConfig
+from pykstreams.core.clock import SystemClock
+from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.clients.admin import ClusterAdmin
+from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from tests.integration.workers import Workers
 from tests.kafka.brokers import Brokers, create_topic, wait_until_ready
 from tests.kafka.records import counts_by_key, records_of
@@ -230,6 +235,23 @@ def test_workers_survive_an_orderly_stop_of_one_broker_of_three(
     app.wait_for_all_counts(RECOVERY_S)
 
     app.assert_counted_once()
+
+
+def test_offset_that_a_frozen_leader_does_not_tell_is_never_made_up(
+    three_brokers: Brokers, make_name: Callable[[str], str]
+) -> None:
+    """The client answers -1001, without an error, for the partitions of a leader that does not answer in time."""
+    topic = make_name("ends")
+    create_topic(three_brokers.bootstrap_servers, topic, partitions=6)
+    config = StreamsConfig({"application.id": topic, "bootstrap.servers": three_brokers.bootstrap_servers})
+    admin = ClusterAdmin.open(DefaultKafkaClientSupplier(), config, topic, SystemClock())
+    ends = {TopicPartition(topic, number): 0 for number in range(6)}
+
+    assert ends == admin.end_offsets([*ends])
+    for node in three_brokers.nodes[:2]:
+        with three_brokers.paused(node):
+            assert ends == admin.end_offsets([*ends])
+        wait_until_ready(three_brokers)
 
 
 # --- a broker is away for long ---

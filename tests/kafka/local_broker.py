@@ -47,7 +47,7 @@ class LocalBrokers:
     ) -> None:
         """Prepares the nodes for ``start_all``; ``port`` is the first one's, by default a free one."""
         self.directory = directory
-        runtime = _Runtime()
+        self._runtime = runtime = _Runtime()
         ports = free_ports(2 * nodes)
         if port is not None:
             ports[0] = port
@@ -101,6 +101,10 @@ class LocalBrokers:
     def pid(self, node: str) -> int:
         """The node's process, to measure it."""
         return self._nodes[node].pid
+
+    def tool(self, *arguments: str) -> str:
+        """What one of Kafka's own tools says, called by its class."""
+        return _run(self._runtime.command(*arguments, jvm=SMALL_JVM), f"{arguments[0]} failed")
 
     def log_tail(self) -> str:
         return "".join(f"{name}:\n{node.log_tail()}\n" for name, node in self._nodes.items())
@@ -282,10 +286,11 @@ def _properties(
     }
 
 
-def _run(command: Sequence[str], failure: str) -> None:
+def _run(command: Sequence[str], failure: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{failure}:\n{done.stdout}{done.stderr}")
+    return done.stdout
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -1,0 +1,114 @@
+"""The brokers of a run, and what can be done to them."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from tests.faults.schedule import Action, Fault
+from tests.kafka.brokers import wait_until_ready
+from tests.kafka.local_broker import LocalBrokers, local_brokers
+from tests.kafka.settings import ONE_BROKER, THREE_BROKERS
+
+_SETTINGS = {
+    # Kafka looks for transactions that took too long every ten seconds; here they end when their time is over
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    # a killed broker may register again after its session
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+}
+_IN_SYNC_S = 60.0
+_ASK_S = 5.0
+_ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
+
+
+class Cluster:
+    """One broker or three."""
+
+    def __init__(self, brokers: LocalBrokers, groups: tuple[str, ...], pause: Callable[[float], object]) -> None:
+        """Prepares to break ``brokers``; ``pause`` waits for so many seconds, or until the run is stopped."""
+        self._brokers = brokers
+        self._groups = groups
+        self._pause = pause
+        self._turn = 0
+        self.bootstrap_servers = brokers.bootstrap_servers
+        self.nodes = brokers.nodes
+
+    @classmethod
+    @contextmanager
+    def started(cls, number: int, groups: tuple[str, ...], pause: Callable[[float], object]) -> Iterator[Cluster]:
+        """Brokers for the length of a block."""
+        settings: Mapping[str, str] = {**(ONE_BROKER if number == 1 else THREE_BROKERS), **_SETTINGS}
+        with local_brokers(settings, nodes=number, jvm=_JVM) as brokers:
+            yield cls(brokers, groups, pause)
+
+    def carry_out(self, fault: Fault) -> str:
+        """Does what is planned; returns when the brokers are ready again, with more about what was done."""
+        match fault.action:
+            case Action.PAUSE:
+                with self._brokers.paused(fault.target):
+                    self._pause(fault.length_s)
+            case Action.KILL:
+                self._brokers.kill(fault.target)
+                self._pause(fault.length_s)
+                self._brokers.start(fault.target)
+            case Action.RESTART:
+                self._restart(fault.target, fault.length_s)
+            case Action.ROLL:
+                for node in self.nodes:
+                    self._restart(node, 0)
+                    self._wait_until_in_sync()
+            case Action.ELECT:
+                return self._elect()
+            case Action.COORDINATOR:
+                group, node = self._coordinator()
+                self._restart(node, fault.length_s)
+                wait_until_ready(self._brokers)
+                return f"{node} coordinated {group}"
+            case Action.WIPE:
+                raise ValueError(f"no broker can lose its data without the results being lost: {fault}")
+        wait_until_ready(self._brokers)
+        return ""
+
+    def _restart(self, node: str, away_s: float) -> None:
+        self._brokers.stop(node)
+        self._pause(away_s)
+        self._brokers.start(node)
+
+    def _elect(self) -> str:
+        # AdminClient.elect_leaders of confluent-kafka 2.16 ends in a SystemError, whatever it is called with
+        self._wait_until_in_sync()
+        command = [_ELECTION, "--bootstrap-server", self.bootstrap_servers, "--election-type", "preferred"]
+        said = self._brokers.tool(*command, "--all-topic-partitions")
+        moved = next((line for line in said.splitlines() if line.startswith("Successfully")), "")
+        return f"{moved.count(',') + 1 if moved else 0} leaders moved"
+
+    def _coordinator(self) -> tuple[str, str]:
+        """The coordinator of the groups by turns."""
+        group = self._groups[self._turn % len(self._groups)]
+        self._turn += 1
+        found = self._admin().describe_consumer_groups([group], request_timeout=30)[group].result(40)
+        return group, f"kafka-{found.coordinator.id}"
+
+    def _wait_until_in_sync(self) -> None:
+        admin, deadline = self._admin(), time.monotonic() + _IN_SYNC_S
+        while time.monotonic() < deadline:
+            with contextlib.suppress(KafkaException):
+                topics = admin.list_topics(timeout=_ASK_S).topics.values()
+                partitions = [one for topic in topics for one in topic.partitions.values()]
+                if all(set(one.isrs) == set(one.replicas) for one in partitions):
+                    return
+            self._pause(0.2)
+        raise TimeoutError(f"replicas are not in sync after {_IN_SYNC_S:g} s\n{self._brokers.log_tail()}")
+
+    def _admin(self) -> AdminClient:
+        """A new one each time: a client keeps what it knows of leaders."""
+        return AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+
+
+_JVM = ("-Xms256m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

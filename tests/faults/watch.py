@@ -1,0 +1,105 @@
+"""Looks at results as they become readable: for gaps, and for the end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from tests.faults.silence import Gaps
+from tests.faults.topics import LINES, NOTES, PARTITIONS, Output
+from tests.faults.workers import Application
+
+_ASK_S = 20.0
+_MOVED = "-repartition"
+
+
+class Watch:
+    """A thread with a plain consumer that reads what is committed."""
+
+    def __init__(self, bootstrap_servers: str, wanted: Sequence[Application]) -> None:
+        self.gaps = Gaps()
+        self._applications = [one.name for one in wanted]
+        self._topics = {output.topic(name): (name, output) for name in self._applications for output in Output}
+        self._highest: dict[tuple[str, Output], Counter[str]] = {of: Counter() for of in self._topics.values()}
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+        self._settings = {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": "watch",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+            "fetch.queue.backoff.ms": 5,
+            "reconnect.backoff.max.ms": 500,
+            "socket.timeout.ms": 6000,
+            "topic.metadata.refresh.interval.ms": 1000,
+            "log_level": 0,
+        }
+        self._consumer = Consumer(self._settings)
+
+    def start(self) -> None:
+        self._consumer.assign(
+            [TopicPartition(topic, number, 0) for topic in self._topics for number in range(PARTITIONS)]
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+            self._consumer.close()
+
+    def input(self, output: Output, partition: int) -> None:
+        """There is input for a partition of an output of every application."""
+        self.gaps.input([(name, output, partition) for name in self._applications], time.time())
+
+    def has_results(self, application: str) -> bool:
+        """Whether each output of an application has got something."""
+        return all(self._highest[application, output] for output in Output)
+
+    def behind(self, application: str, expected: Mapping[Output, Mapping[str, int]]) -> list[str]:
+        """Which outputs have not come as far as they must, and how many of their keys."""
+        found = []
+        for output, counts in expected.items():
+            highest = self._highest[application, output]
+            low = sum(highest[key] < count for key, count in counts.items())
+            if low:
+                found.append(f"{output}: {low} of {len(counts)} keys")
+        return found
+
+    def unread(self, application: str) -> list[str]:
+        """Partitions that a group has not read to their ends, with the committed offset and the end."""
+        asked = {**self._settings, "group.id": application}
+        consumer, found = Consumer(asked), []
+        try:
+            known = consumer.list_topics(timeout=_ASK_S).topics
+            inputs = [LINES, NOTES, *(name for name in known if name.startswith(application) and name.endswith(_MOVED))]
+            places = [TopicPartition(name, number) for name in inputs for number in known[name].partitions]
+            for place in consumer.committed(places, timeout=_ASK_S):
+                end = consumer.get_watermark_offsets(place, timeout=_ASK_S)[1]
+                if place.offset != end:
+                    found.append(f"{place.topic}-{place.partition}: {place.offset} of {end}")
+        finally:
+            consumer.close()
+        return found
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                messages = self._consumer.consume(1000, 0.2)
+            except KafkaException:  # brokers are away; it goes on when they are back
+                continue
+            now = time.time()
+            for message in messages:
+                if message.error() is not None:
+                    continue
+                name, output = self._topics[message.topic()]
+                self.gaps.result((name, output, message.partition()), now)
+                key, value = message.key().decode(), message.value()
+                number = int(value.partition(b"|")[0]) if output is Output.MAPPED else int.from_bytes(value, "big")
+                highest = self._highest[name, output]
+                highest[key] = max(highest[key], number)
