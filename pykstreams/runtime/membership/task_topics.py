@@ -108,6 +108,10 @@ class TaskTopicMembership:
     def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:
         return self._client.committed(partitions, _COMMITTED_TIMEOUT_S)
 
+    def note_of(self, task: TaskId) -> TopicPartition:
+        """Where the group keeps a note of a task: the task topics hold no records, so their offsets mean nothing."""
+        return TopicPartition(task_topic(self._application_id, task.subtopology), task.partition)
+
     def transaction_metadata(self) -> Any:
         self._refuse_when_lost()
         return self._client.group_metadata()

@@ -164,3 +164,7 @@ def test_close_leaves_the_group_or_stays(membership: TaskTopicMembership, group:
     membership.close(leave)
 
     assert group.left is leave
+
+
+def test_note_of_a_task_lies_at_its_own_partition_of_the_task_topics(membership: TaskTopicMembership) -> None:
+    assert membership.note_of(TaskId(1, 2)) == TopicPartition("shop-tasks-1", 2)
