@@ -230,7 +230,7 @@ def build_worker(
     parts = {part.id: part for part in plan.subtopologies}
     woken = threading.Event()
 
-    def make_task(task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets) -> Task:
+    def make_task(task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets, interrupted: bool) -> Task:
         return Task(
             task_id,
             parts[task_id.subtopology],
@@ -244,7 +244,7 @@ def build_worker(
             lag=reader.lag,
             global_stores=global_stores,
             wake=woken.set,
-            end_offsets=None if config.exactly_once else app.admin.end_offsets,
+            end_offsets=app.admin.end_offsets if interrupted else None,
             make_ready=lambda: app.base.make_ready(task_id, committed, directory),
         )
 
@@ -257,7 +257,7 @@ def build_worker(
         make_task=make_task,
         before_start=lambda: output.commits.before_processing(),
         clock=clock,
-        marks_beginnings=not config.exactly_once,
+        note_of=None if config.exactly_once else membership.note_of,
     )
     swaps = None
     if not app.embedded:

@@ -20,6 +20,7 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.membership import Membership, Offsets
 from pykstreams.runtime.outage import Outage
+from pykstreams.runtime.work_notes import at_rest
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +76,8 @@ class Commitable:
     inputs: frozenset[TopicPartition]
     changelogs: frozenset[TopicPartition]
     committed: dict[TopicPartition, tuple[int, str]] = field(default_factory=dict)
+    note: TopicPartition | None = None
+    """Where it is noted that the task is worked on, if it is."""
 
 
 class Commits(Protocol):
@@ -94,6 +97,10 @@ class Commits(Protocol):
 
     def commit_all(self, tasks: Collection[Commitable]) -> bool:
         """Commits all tasks of the worker, now and then also offsets that have not moved."""
+        ...
+
+    def commit_last(self, tasks: Collection[Commitable]) -> bool:
+        """Commits tasks that end, and that they have ended in good order."""
         ...
 
     def abort(self) -> bool:
@@ -195,19 +202,22 @@ class AtLeastOnce:
             self._steps.recommitted()
         return done
 
+    def commit_last(self, tasks: Collection[Commitable]) -> bool:
+        return self._commit(tasks, at_rest([one.note for one in tasks if one.note is not None]))
+
     def abort(self) -> bool:
         usable = not self._steps.deliveries.broken
         self._steps.deliveries.clear()
         return usable
 
-    def _commit(self, tasks: Collection[Commitable], unmoved: Offsets) -> bool:
+    def _commit(self, tasks: Collection[Commitable], more: Offsets) -> bool:
         due = [one for one in tasks if one.task.commit_needed]
-        if not due and not unmoved:
+        if not due and not more:
             return True
         prepared = self._steps.prepare(due)
         if prepared is None:
             return False
-        offsets = {**unmoved, **prepared}
+        offsets = {**more, **prepared}
         if not self._steps.membership.commit(offsets):
             self._steps.refused()
             return False
@@ -243,6 +253,9 @@ class ExactlyOnce:
         if done and unmoved:
             self._steps.recommitted()
         return done
+
+    def commit_last(self, tasks: Collection[Commitable]) -> bool:
+        return self._commit(tasks, {})
 
     def abort(self) -> bool:
         usable = not self._steps.deliveries.broken and (not self._open or self._producer.abort())

@@ -52,8 +52,8 @@ class Task:
     :param directory: the folder for its stores.
     :param lag: tells how many records of a partition are still on the brokers (for ``max.task.idle.ms``).
     :param global_stores: the global stores by name, as tasks may see them.
-    :param end_offsets: gives the ends of partitions, and is asked before anything is restored; ``None`` where state
-        is never ahead of what is committed.
+    :param end_offsets: gives the ends of partitions, and is asked before anything is restored, if the last worker has
+        died and so state may be ahead of what is committed; ``None`` where it is not.
     :param make_ready: called before the stores are opened: brings the folder to the state that they are to begin with.
     :param wake: called from any thread when something that was in flight has finished, so that ``process`` is due.
     """
@@ -119,7 +119,6 @@ class Task:
         self._known: dict[TopicPartition, int] = {}
         self._repeated: dict[TopicPartition, int] = {}
         """Where what may have been worked on before ends, by partition; those that were read beyond it are gone."""
-        self._was_there = False
         self._commit_needed = False
         self._settled_at: dict[TopicPartition, int] = {}
         self.gate = Gate(f"task {task_id}")
@@ -209,8 +208,6 @@ class Task:
             self._known[partition] = offset
             self._state.stream_time[0] = max(self._state.stream_time[0], time)
             self._state.metadata.update(values)
-        if not committed and not self._was_there:
-            self._repeated.clear()
         self._end_of_repetition()
         if len(self._queues) == 1 and self.input_partitions[0].topic not in self._pattern_texts():
             self._only = self._queues[self.input_partitions[0]]
@@ -386,17 +383,13 @@ class Task:
             raise errors[0]
 
     def _find_repetition(self) -> None:
-        """What is in the inputs may have been worked on if there was this task before: if it has committed where it
-        began, or left anything in a changelog of its own.
-        """
+        """What is in the inputs may have been worked on before, where changelogs may tell of it."""
         if self._end_offsets is None:
             return
-        inputs = self.input_partitions
-        changelogs = {self._changelog_partition(name) for name in self._plan.changelogs}.difference(inputs)
-        if changelogs:
-            ends = self._end_offsets([*inputs, *changelogs])
-            self._repeated = {place: ends[place] for place in inputs}
-            self._was_there = any(ends[changelog] for changelog in changelogs)
+        changelogs = {self._changelog_partition(name) for name in self._plan.changelogs}
+        if changelogs.difference(self.input_partitions):
+            ends = self._end_offsets(self.input_partitions)
+            self._repeated = {place: ends[place] for place in self.input_partitions}
 
     def _end_of_repetition(self) -> None:
         """Forgets the partitions of which all that was there at the start is committed."""

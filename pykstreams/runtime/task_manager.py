@@ -19,7 +19,6 @@ from typing import Any, Final, Protocol
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.positions import BEGINNING, END
 from pykstreams.runtime.commit import Commitable
 from pykstreams.runtime.membership import Membership, Offsets
 from pykstreams.runtime.restore import Damaged
@@ -27,6 +26,7 @@ from pykstreams.runtime.shadow import Shadow
 from pykstreams.runtime.start_offsets import StartOffsets
 from pykstreams.runtime.state_updater import Corrupted, Failed, Report, Restored
 from pykstreams.runtime.task import Task
+from pykstreams.runtime.work_notes import at_work, was_left_at_work
 
 log = logging.getLogger(__name__)
 
@@ -66,15 +66,19 @@ class _Opening:
     task: Task
     inputs: frozenset[TopicPartition]
     committed: Offsets
+    note: TopicPartition | None
+    changelogs: frozenset[TopicPartition] | None = None
+    """Those of its stores, once these are restored."""
 
 
 class TaskManager:
     """All tasks of one worker; for its thread only.
 
-    :param make_task: makes a task over its input partitions, of which the committed offsets are known.
     :param before_start: runs before a task is started, which is when its operators may send records.
-    :param marks_beginnings: whether a task with changelogs that has never committed commits where it begins. If its
-        worker dies, the next one knows that there was one, even if nothing but messages is left of it.
+    :param make_task: makes a task over its input partitions, of which the committed offsets are known; the last
+        argument tells whether its last worker has left it with work that is not committed.
+    :param note_of: where it is noted that a task with changelogs is worked on; ``None`` where a worker that dies leaves
+        nothing behind.
     """
 
     def __init__(
@@ -85,10 +89,10 @@ class TaskManager:
         reader: PartitionReader,
         updater: TaskKeeper,
         start_offsets: StartOffsets,
-        make_task: Callable[[TaskId, frozenset[TopicPartition], Offsets], Task],
+        make_task: Callable[[TaskId, frozenset[TopicPartition], Offsets, bool], Task],
         before_start: Callable[[], None],
         clock: Clock,
-        marks_beginnings: bool = False,
+        note_of: Callable[[TaskId], TopicPartition] | None = None,
     ) -> None:
         self._inputs = inputs
         self._membership = membership
@@ -98,7 +102,7 @@ class TaskManager:
         self._make_task = make_task
         self._before_start = before_start
         self._clock = clock
-        self._marks_beginnings = marks_beginnings
+        self._note_of = note_of
         self._wanted: frozenset[TaskId] = frozenset()
         self._opening: dict[TaskId, _Opening] = {}
         self._held: dict[TaskId, Running] = {}
@@ -148,8 +152,9 @@ class TaskManager:
                     self._opening.pop(task_id, None)
                     self._set_aside(task_id, error)
                 case Restored(task_id, changelogs):
-                    if opened := self._opening.pop(task_id, None):
-                        self._start(opened, changelogs)
+                    if opened := self._opening.get(task_id):
+                        opened.changelogs = changelogs
+        self._start_restored()
         self._open(
             [
                 task_id
@@ -219,20 +224,32 @@ class TaskManager:
             return
         partitions = {place for task_id in tasks for place in self._inputs[task_id]}
         # the offsets come first: under exactly-once they wait for transactions of a dead owner to be settled
-        committed = self._membership.committed(partitions)
+        notes = {} if self._note_of is None else {task_id: self._note_of(task_id) for task_id in tasks}
+        committed = self._membership.committed(partitions.union(notes.values()))
         if committed is None:
             return
         for task_id in sorted(tasks):
-            inputs = self._inputs[task_id]
+            inputs, note = self._inputs[task_id], notes.get(task_id)
             mine = {place: committed[place] for place in inputs if place in committed}
-            task = self._make_task(task_id, inputs, mine)
-            self._opening[task_id] = _Opening(task, inputs, mine)
+            interrupted = note is not None and was_left_at_work(note, committed)
+            task = self._make_task(task_id, inputs, mine, interrupted)
+            self._opening[task_id] = _Opening(task, inputs, mine, note)
             self._updater.open(task, {place: mine[place][0] if place in mine else 0 for place in inputs})
+
+    def _start_restored(self) -> None:
+        restored = [one for one in self._opening.values() if one.changelogs is not None]
+        notes = [one.note for one in restored if one.changelogs and one.note is not None]
+        if notes and not self._membership.commit(at_work(notes)):
+            return  # the group is busy: at the next poll
+        for one in restored:
+            del self._opening[one.task.id]
+            self._start(one, one.changelogs or frozenset())
 
     def _start(self, opened: _Opening, changelogs: frozenset[TopicPartition]) -> None:
         self._before_start()
         task = opened.task
-        running = Running(task, opened.inputs, changelogs, dict(opened.committed))
+        note = opened.note if changelogs else None
+        running = Running(task, opened.inputs, changelogs, dict(opened.committed), note)
         self.running[task.id] = running
         self.by_partition.update(dict.fromkeys(opened.inputs, running))
         task.start(opened.committed)
@@ -242,9 +259,6 @@ class TaskManager:
             else self._start_offsets.start(place, because="has no committed offset")
             for place in opened.inputs
         }
-        if self._marks_beginnings and changelogs and not opened.committed:
-            begins = {place: 0 if position == BEGINNING else position for place, position in positions.items()}
-            self._membership.commit({place: (begin, "") for place, begin in begins.items() if begin != END})
         self._reader.assign(positions)
         running.fed = True
         log.info("task %s runs; it reads %s", task.id, ", ".join(map(str, sorted(opened.inputs))))

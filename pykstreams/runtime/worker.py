@@ -241,7 +241,7 @@ class Worker:
             # one transaction holds the work of all tasks
             committing = self._tasks.running.values() if self._exactly_once else going
             try:
-                if not self._parts.output.commits.commit(self._settled(committing)):
+                if not self._parts.output.commits.commit_last(self._settled(committing)):
                     log.warning("tasks that leave could not be committed; their last records are processed again")
             except (TaskMigratedError, TaskCorruptedError, StoreEngineError) as error:
                 log.warning("tasks that leave could not be committed: %s", error)
@@ -480,7 +480,7 @@ class Worker:
         """Commits before the tasks close; keeps the group going while it has other things to do."""
         deadline = self._clock.monotonic() + _LAST_COMMIT_S
         try:
-            while not self._parts.output.commits.commit_all(self._settled(self._tasks.running.values())):
+            while not self._parts.output.commits.commit_last(self._settled(self._tasks.running.values())):
                 if self._clock.monotonic() > deadline:
                     log.warning("the last commit did not succeed in time; some records will be processed again")
                     return

@@ -35,6 +35,8 @@ _NOT_THERE_YET = (
     KafkaError.UNKNOWN_LEADER_EPOCH,
 )
 
+_REPARTITIONED = ("-repartition", "-registration-topic", "-response-topic")
+
 Places: TypeAlias = dict[tuple[str, int], int]
 
 _SETTINGS = {
@@ -287,9 +289,7 @@ class Turns:
         places = [
             TopicPartition(name, number)
             for name, count in self.topics().items()
-            if name in inputs
-            or name.endswith("-repartition")
-            or ("SUBSCRIPTION-RE" in name and name.endswith("-topic"))
+            if name in inputs or name.endswith(_REPARTITIONED)
             for number in range(count)
         ]
         return {(place.topic, place.partition): max(0, place.offset) for place in committed(self._group, places)}

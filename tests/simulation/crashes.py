@@ -103,20 +103,20 @@ class MortalRunner(Runner):
     def _hand_over(self) -> None:
         self._commit()
         self.task.close()
-        self._go_on_elsewhere()
+        self._go_on_elsewhere(interrupted=False)
 
     def _die(self) -> None:
         self.task.close()
         self._outbox.die()
-        self._go_on_elsewhere()
+        self._go_on_elsewhere(interrupted=True)
 
-    def _go_on_elsewhere(self) -> None:
+    def _go_on_elsewhere(self, *, interrupted: bool) -> None:
         self._collector = self._cluster.make_collector(self._outbox)
-        self.task = self._begin()
+        self.task = self._begin(interrupted=interrupted)
         self._read = {place: self._committed.get(place, (0, ""))[0] for place in self._read}
 
-    def _begin(self) -> Task:
-        task = self._make_task(self._collector, end_offsets=self._end_offsets)
+    def _begin(self, *, interrupted: bool = False) -> Task:
+        task = self._make_task(self._collector, end_offsets=self._end_offsets if interrupted else None)
         for place, store in task.open_stores().items():
             if log := self._cluster.logs[place]:
                 store.restore(changelog_columns(log))

@@ -295,6 +295,9 @@ class Member:
             return None
         return {place: self._brokers.offsets[place] for place in partitions if place in self._brokers.offsets}
 
+    def note_of(self, task: TaskId) -> TopicPartition:
+        return TopicPartition(f"tasks-{task.subtopology}", task.partition)
+
     def transaction_metadata(self) -> Any:
         return b"metadata"
 
@@ -362,7 +365,9 @@ class SimulatedWorker:
         parts = {part.id: part for part in plan.subtopologies}
         reader = InputReader(brokers, random)
 
-        def make_task(task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets) -> Task:
+        def make_task(
+            task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets, interrupted: bool
+        ) -> Task:
             return Task(
                 task_id,
                 parts[task_id.subtopology],
@@ -374,7 +379,7 @@ class SimulatedWorker:
                 directory=self.directory.task_dir(task_id),
                 metrics=StreamsMetrics(),
                 lag=reader.lag,
-                end_offsets=None if exactly_once else brokers.end_offsets,
+                end_offsets=brokers.end_offsets if interrupted else None,
                 make_ready=lambda: base.make_ready(task_id, committed, self.directory),
             )
 
@@ -388,7 +393,7 @@ class SimulatedWorker:
             make_task=make_task,
             before_start=commits.before_processing,
             clock=clock,
-            marks_beginnings=not exactly_once,
+            note_of=None if exactly_once else self.member.note_of,
         )
         swap_output = SwapOutput(self._swap_producer, lambda producer: self._collector(producer.raw))  # type: ignore[arg-type, return-value]
         shadow_parts = ShadowParts(
@@ -432,7 +437,11 @@ class SimulatedWorker:
 
     def owns(self, offsets: Offsets) -> bool:
         """Whether the tasks that read these partitions are its own."""
-        tasks = [task for task, inputs in self._layout.inputs.items() if inputs.intersection(offsets)]
+        tasks = [
+            task
+            for task, inputs in self._layout.inputs.items()
+            if inputs.union({self.member.note_of(task)}).intersection(offsets)
+        ]
         return all(self._brokers.owners.get(task) is self for task in tasks)
 
     def assign(self, tasks: frozenset[TaskId]) -> None:

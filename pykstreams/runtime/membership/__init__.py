@@ -55,7 +55,10 @@ class Membership(Protocol):
         ...
 
     def confirm(self) -> bool:
-        """Asks the group whether this member still counts; false: not known yet. ``TaskMigratedError``: it does not."""
+        """Asks the group whether this member still counts; false: not known yet. ``TaskMigratedError``: it does not.
+
+        A member that has noted no task (``note_of``) is not asked for: it has no state that others may have taken up.
+        """
         ...
 
     def commit(self, offsets: Offsets) -> bool:

@@ -123,6 +123,7 @@ class TaskTopicMembership:
         self._topics = topics
         self._subscribed: frozenset[str] = frozenset()
         self._owned: frozenset[TaskId] = frozenset()
+        self._notes: dict[TopicPartition, tuple[int, str]] = {}
         self._incarnation = 0
         self._changed = False
         self._lost = False
@@ -157,17 +158,25 @@ class TaskTopicMembership:
 
     def confirm(self) -> bool:
         self._refuse_when_lost()
-        if not self._owned:
-            return True
-        # the coordinator looks at the member before it looks at the offset, which of a task topic is always 0
-        return self._client.commit({self._topics.place(min(self._owned)): (0, "")})
+        # the coordinator looks at the member before it looks at what is committed, which is there already
+        note = next(
+            ((place, kept) for place, kept in self._notes.items() if self._topics.task(place) in self._owned), None
+        )
+        return note is None or self._client.commit(dict([note]))
 
     def commit(self, offsets: Offsets) -> bool:
         self._refuse_when_lost()
-        return self._client.commit(offsets) if offsets else True
+        done = self._client.commit(offsets) if offsets else True
+        if done:
+            self._notes.update({place: kept for place, kept in offsets.items() if self._topics.task(place) is not None})
+        return done
 
     def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:
         return self._client.committed(partitions, _COMMITTED_TIMEOUT_S)
+
+    def note_of(self, task: TaskId) -> TopicPartition:
+        """Where the group keeps a note of a task: the task topics hold no records, so their offsets mean nothing."""
+        return self._topics.place(task)
 
     def transaction_metadata(self) -> Any:
         self._refuse_when_lost()

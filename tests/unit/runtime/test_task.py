@@ -44,22 +44,25 @@ def probing(probe, **options):
     return TaskBench(source("SOURCE", "in", children=("NODE",)), node("NODE", Operator(build)), **options)
 
 
-def repeating(ends, committed):
-    """A bench with a store, and what its node is told of each record: whether it may be repeated."""
+def repeating(end, committed):
+    """A bench with a store, and what its node is told of each record: whether it may be repeated.
+
+    ``end`` is that of the input when the task is opened, and ``None`` if no worker has left it with work.
+    """
     told = []
     bench = TaskBench(
         source("SOURCE", "in", children=("NODE",)),
         node("NODE", Operator(lambda context: lambda *record: told.append(context.current.repeated))),
         stores={"rows": Stores.key_value_store_builder(Stores.in_memory_key_value_store("rows"))},
         changelogs={"rows": InternalTopic("log", "changelog", None, {})},
-        ends={IN: ends[0], TopicPartition("log", 0): ends[1]},
+        ends=None if end is None else {IN: end},
         committed=committed,
     )
     return bench, told
 
 
-def test_records_that_were_there_when_a_task_with_state_was_opened_may_be_repeated_until_they_are_committed():
-    bench, told = repeating((7, 3), {IN: (5, "")})
+def test_records_that_a_dead_worker_may_have_worked_on_may_be_repeated_until_they_are_committed():
+    bench, told = repeating(7, {IN: (5, "")})
     bench.feed(message("in", 5, "v", 1))
     bench.commit()
     bench.feed(message("in", 6, "v", 1), message("in", 7, "v", 1))
@@ -69,22 +72,22 @@ def test_records_that_were_there_when_a_task_with_state_was_opened_may_be_repeat
     assert told == [True, True, True, False]
 
 
-def test_records_may_be_repeated_where_a_task_before_has_committed_that_it_began():
-    bench, told = repeating((7, 0), {IN: (0, "")})
+def test_records_may_be_repeated_where_a_worker_has_died_before_its_first_commit():
+    bench, told = repeating(7, {})
     bench.feed(message("in", 0, "v", 1))
 
     assert told == [True]
 
 
-def test_no_record_is_repeated_where_no_task_was_before():
-    bench, told = repeating((7, 0), {})
-    bench.feed(message("in", 0, "v", 1))
+def test_no_record_is_repeated_where_the_last_worker_has_ended_in_good_order():
+    bench, told = repeating(None, {IN: (5, "")})
+    bench.feed(message("in", 5, "v", 1))
 
     assert told == [False]
 
 
 def test_no_record_is_repeated_where_all_is_committed():
-    bench, told = repeating((7, 3), {IN: (7, "")})
+    bench, told = repeating(7, {IN: (7, "")})
     bench.feed(message("in", 7, "v", 1))
 
     assert told == [False]

@@ -208,3 +208,51 @@ def test_close_leaves_the_group_or_stays(membership: TaskTopicMembership, group:
     membership.close(leave)
 
     assert group.left is leave
+
+
+def test_note_of_a_task_lies_at_its_own_partition_of_the_task_topics(membership: TaskTopicMembership) -> None:
+    assert membership.note_of(TaskId(1, 2)) == TopicPartition("shop-tasks-1", 2)
+
+
+def test_member_is_confirmed_by_committing_a_note_once_more_as_it_is(
+    group: FakeGroup, membership: TaskTopicMembership
+) -> None:
+    task = TASKS[1]
+    group.events = [("assign", [TOPICS.place(task)])]
+    membership.poll()
+    note = {membership.note_of(task): (0, "at work")}
+    membership.commit({ORDERS: (7, "m"), **note})
+
+    assert membership.confirm()
+    assert group.commits[1:] == [note]
+
+
+def test_member_that_has_noted_nothing_asks_nobody(group: FakeGroup, membership: TaskTopicMembership) -> None:
+    group.events = [("assign", [TOPICS.place(TASKS[0])])]
+    membership.poll()
+    membership.commit({ORDERS: (7, "m")})
+
+    assert membership.confirm()
+    assert group.commits == [{ORDERS: (7, "m")}]
+
+
+def test_note_of_a_task_that_has_gone_is_left_alone(group: FakeGroup, membership: TaskTopicMembership) -> None:
+    task = TASKS[1]
+    group.events = [("assign", [TOPICS.place(task)])]
+    membership.poll()
+    membership.commit({membership.note_of(task): (0, "at work")})
+    group.events = [("revoke", [TOPICS.place(task)])]
+    membership.poll()
+
+    assert membership.confirm()
+    assert len(group.commits) == 1
+
+
+def test_member_that_lost_its_tasks_is_not_confirmed(group: FakeGroup, membership: TaskTopicMembership) -> None:
+    group.events = [("assign", [TOPICS.place(TASKS[0])])]
+    membership.poll()
+    group.events = [("lose", [TOPICS.place(TASKS[0])])]
+    membership.poll()
+
+    with pytest.raises(TaskMigratedError):
+        membership.confirm()

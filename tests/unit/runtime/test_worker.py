@@ -21,7 +21,7 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.messages import Fetched
-from pykstreams.runtime.clients.positions import BEGINNING, END
+from pykstreams.runtime.clients.positions import BEGINNING
 from pykstreams.runtime.commit import AtLeastOnce, Commits, CommitSteps
 from pykstreams.runtime.membership import Assignment, Lost, Offsets
 from pykstreams.runtime.outage import Outage
@@ -107,14 +107,18 @@ class FakeOutput:
         self.closed = True
 
 
+def note_of(task: TaskId) -> TopicPartition:
+    return TopicPartition("notes", task.partition)
+
+
 @dataclass
 class World:
     """A worker with everything around it faked."""
 
     settings: dict[str, object] = field(default_factory=dict)
     start_failure: Exception | None = None
-    marks_beginnings: bool = False
-    reset: str = "earliest"
+    notes: bool = False
+    """Whether tasks with state note that they are worked on."""
 
     def __post_init__(self) -> None:
         self.clock = FakeClock()
@@ -124,6 +128,8 @@ class World:
         self.deliveries = FakeDeliveries()
         self.layout = TopicLayout({"orders": 2}, dict(INPUTS))
         self.made: list[FakeTask] = []
+        self.interrupted: list[bool] = []
+        """Of each task that was made: whether its last worker has died."""
         self.states: list[bool] = []
         self.gone: Exception | None = None
         self.watch = TopicWatch("topics", self._look)
@@ -136,7 +142,7 @@ class World:
             outage=Outage("commits of worker", self.clock, 300),
         )
         self.output = FakeOutput(AtLeastOnce(steps))
-        start = StartOffsets(plan(part(0, source("A", "orders"))), self.reset, lambda p, t: {}, self.clock)
+        start = StartOffsets(plan(part(0, source("A", "orders"))), "earliest", lambda p, t: {}, self.clock)
         self.tasks = TaskManager(
             inputs=self.layout.inputs,
             membership=self.membership,
@@ -146,7 +152,7 @@ class World:
             make_task=self._make_task,  # type: ignore[arg-type]
             before_start=lambda: None,
             clock=self.clock,
-            marks_beginnings=self.marks_beginnings,
+            note_of=note_of if self.notes else None,
         )
         self.worker = Worker(
             "worker",
@@ -169,7 +175,10 @@ class World:
         )
         self.membership.start(list(INPUTS), self.worker.revoked)
 
-    def _make_task(self, task_id: TaskId, inputs: Collection[TopicPartition], committed: Offsets) -> FakeTask:
+    def _make_task(
+        self, task_id: TaskId, inputs: Collection[TopicPartition], committed: Offsets, interrupted: bool
+    ) -> FakeTask:
+        self.interrupted.append(interrupted)
         self.made.append(FakeTask(task_id, inputs, {}, start_failure=self.start_failure))
         return self.made[-1]
 
@@ -213,29 +222,75 @@ def test_task_goes_on_at_its_committed_offset(world: World) -> None:
     assert world.updater.limits[ONE] == {P0: 7}
 
 
-def test_task_that_begins_says_so_where_a_worker_that_dies_may_leave_nothing_but_messages() -> None:
-    world = World(marks_beginnings=True)
-    world.membership.offsets[P1] = (7, "time")
+@pytest.fixture
+def noting() -> World:
+    """A worker that takes notes, with state in each of its tasks."""
+    world = World(notes=True)
     world.updater.changelogs = {ONE: frozenset({LOG}), TWO: frozenset({LOG})}
-    world.assign(ONE, TWO)
-
-    assert world.membership.offsets == {P0: (0, ""), P1: (7, "time")}
+    return world
 
 
-def test_task_without_state_has_nothing_to_say_when_it_begins() -> None:
-    world = World(marks_beginnings=True)
+def test_nothing_is_committed_for_what_was_not_read_but_a_note_that_the_task_is_worked_on(noting: World) -> None:
+    noting.assign(ONE)
+
+    assert noting.membership.offsets == {note_of(ONE): (0, "at work")}
+
+
+def test_task_gets_no_record_before_it_is_noted_that_it_is_worked_on(noting: World) -> None:
+    noting.membership.busy = 2
+    noting.assign(ONE)
+    before = dict(noting.reader.assigned)
+    noting.worker.step()
+    noting.worker.step()
+
+    assert before == {}
+    assert noting.reader.assigned == {P0: BEGINNING}
+    assert noting.membership.offsets == {note_of(ONE): (0, "at work")}
+
+
+def test_task_without_state_needs_no_note() -> None:
+    world = World(notes=True)
     world.assign(ONE)
+    world.membership.changes.append([ONE])
+    world.worker.step()
 
     assert world.membership.offsets == {}
 
 
-def test_task_that_begins_at_the_end_has_no_offset_to_commit() -> None:
-    world = World(marks_beginnings=True, reset="latest")
-    world.updater.changelogs = {ONE: frozenset({LOG})}
-    world.assign(ONE)
+def test_note_goes_with_the_last_commit_of_a_task_that_leaves(noting: World) -> None:
+    noting.assign(ONE, TWO)
+    noting.feed(P0, 0)
+    noting.membership.changes.append([ONE])
+    noting.worker.step()
 
-    assert world.reader.assigned == {P0: END}
-    assert world.membership.offsets == {}
+    assert noting.membership.offsets == {P0: (1, "m1"), note_of(ONE): (0, ""), note_of(TWO): (0, "at work")}
+
+
+def test_notes_go_when_a_worker_stops_also_those_of_tasks_that_had_nothing_to_do(noting: World) -> None:
+    noting.assign(ONE, TWO)
+    noting.feed(P0, 0)
+    noting.worker.stop(leave=True)
+    noting.worker.run()
+
+    assert noting.membership.offsets == {P0: (1, "m1"), note_of(ONE): (0, ""), note_of(TWO): (0, "")}
+
+
+def test_note_stays_where_a_task_was_lost(noting: World) -> None:
+    noting.assign(ONE)
+    noting.feed(P0, 0)
+    noting.membership.changes.append(Lost(2))
+    noting.worker.step()
+    noting.assign(ONE)
+
+    assert noting.membership.offsets == {note_of(ONE): (0, "at work")}
+    assert noting.interrupted == [False, True]
+
+
+def test_task_whose_last_worker_ended_in_good_order_was_not_interrupted(noting: World) -> None:
+    noting.membership.offsets = {P0: (3, "m"), note_of(ONE): (0, "")}
+    noting.assign(ONE)
+
+    assert noting.interrupted == [False]
 
 
 def test_task_waits_until_its_committed_offsets_are_known(world: World) -> None:

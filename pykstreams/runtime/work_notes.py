@@ -1,0 +1,34 @@
+"""Notes in the group of which tasks are worked on: so whoever takes one up knows whether its last worker has died.
+
+A worker that dies under at-least-once leaves changelogs that are ahead of its offsets; one that ends in good order does
+not. A note is the metadata of an offset that means nothing else (``TaskTopicMembership.note_of``). Java leaves it
+alone, and so what a task takes over from Java counts as Java itself would take it, as if nobody had died.
+
+Invariant: the note is there before a task gets its first record, and is taken away together with its last commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.membership import Offsets
+
+_AT_WORK: Final = "at work"
+_OFFSET: Final = 0
+
+
+def at_work(notes: Iterable[TopicPartition]) -> Offsets:
+    """What to commit before tasks are worked on."""
+    return dict.fromkeys(notes, (_OFFSET, _AT_WORK))
+
+
+def at_rest(notes: Iterable[TopicPartition]) -> Offsets:
+    """What to commit together with everything that was done for tasks."""
+    return dict.fromkeys(notes, (_OFFSET, ""))
+
+
+def was_left_at_work(note: TopicPartition, committed: Offsets) -> bool:
+    """Tells whether the last worker of a task has died, or lost it, before it could commit all."""
+    return committed.get(note, (_OFFSET, ""))[1] == _AT_WORK
