@@ -178,7 +178,7 @@ class KafkaStreams:
         """Prepares the topics, reads the global stores and starts the workers.
 
         Errors that need no record to be seen are raised here.
-        Waits for a cluster that does not answer up to ``request.timeout.ms``, then raises ``ClusterError``.
+        Waits for a cluster that does not answer up to ``task.timeout.ms``, then raises ``ClusterError``.
         """
         if not self._move(State.REBALANCING):
             raise StreamsError(

@@ -297,14 +297,14 @@ def test_cluster_that_is_down_is_tried_again_and_given_up_after_a_set_time(run: 
     nobody = f"127.0.0.1:{free_ports(1)[0]}"
 
     code, said = run(
-        COUNT, "down", "--bootstrap-servers", nobody, "--set", "request.timeout.ms=2500", "--workers", workers
+        COUNT, "down", "--bootstrap-servers", nobody, "--set", "task.timeout.ms=2500", "--workers", workers
     )
 
     assert code == 3, said
     assert re.search(rf"no broker answers at {nobody}: .*; trying again for another \d s\n", said)
     assert re.search(
         rf"ClusterError: no broker answered at {nobody} within 2.5 s: .*; check bootstrap.servers and that the broker "
-        r"runs, or raise request.timeout.ms\n",
+        r"runs, or raise task.timeout.ms\n",
         said,
     )
 

@@ -10,9 +10,9 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException
+from confluent_kafka import OFFSET_INVALID, ConsumerGroupState, KafkaError, KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-exports without saying so
     AdminClient,
     ConfigResource,
@@ -25,6 +25,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-expor
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError
 from pykstreams.core.ids import TopicPartition
+from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.errors import cluster_error, is_passing, kafka_error
 from pykstreams.runtime.clients.positions import at_positions, without_positions
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
@@ -34,12 +35,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+K = TypeVar("K")
+
 _RETRY_PAUSE_S = 1.0
 _PAUSE_S = 0.05
 _TOPICS_S = 10.0
 """How long what a worker's own thread asks for is waited for; it serves nobody meanwhile."""
 _ONE_REQUEST_S = 5.0
-"""How long one question for offsets waits for an answer, before the client looks who leads the partition now."""
+"""How long one request waits for an answer, before the client looks who leads what now."""
 _MEMBERS_S = 5.0
 _spec: Any = OffsetSpec  # without types
 
@@ -81,7 +84,13 @@ class ClusterAdmin:
     """Looks at topics and changes them; every call is one batch and waits for its answer."""
 
     def __init__(
-        self, admin: AdminClient, bootstrap: str, clock: Clock, timeout_s: float, complaints: list[str]
+        self,
+        admin: AdminClient,
+        bootstrap: str,
+        clock: Clock,
+        timeout_s: float,
+        complaints: list[str],
+        start_timeout_s: float | None = None,
     ) -> None:
         self.bootstrap = bootstrap
         self.embedded = False
@@ -89,11 +98,12 @@ class ClusterAdmin:
         self._admin = admin
         self._clock = clock
         self._timeout_s = timeout_s
+        self._start_timeout_s = timeout_s if start_timeout_s is None else start_timeout_s
         self._complaints = complaints
 
     @classmethod
     def open(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str, clock: Clock) -> ClusterAdmin:
-        """Makes the client; a request waits for ``request.timeout.ms``."""
+        """Makes the client; a request waits for ``request.timeout.ms``, the first one for ``task.timeout.ms``."""
         complaints: list[str] = []
         admin = supplier.get_admin(
             {
@@ -103,11 +113,13 @@ class ClusterAdmin:
             }
         )
         timeout_s = config.request_timeout_ms / 1000
-        return cls(admin, ",".join(config.bootstrap_servers), clock, timeout_s, complaints)
+        start_timeout_s = config.task_timeout_ms / 1000
+        return cls(admin, ",".join(config.bootstrap_servers), clock, timeout_s, complaints, start_timeout_s)
 
     def wait_until_reachable(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Waits for the cluster, aloud; ``ClusterError`` after ``request.timeout.ms`` without an answer."""
-        deadline = self._clock.monotonic() + self._timeout_s
+        """Waits for the cluster, aloud; ``ClusterError`` after ``task.timeout.ms`` without an answer."""
+        warnings = RepeatedWarnings(log, self._clock)
+        deadline = self._clock.monotonic() + self._start_timeout_s
         while not stopped():
             left = deadline - self._clock.monotonic()
             try:
@@ -121,10 +133,11 @@ class ClusterAdmin:
                 left = deadline - self._clock.monotonic()
                 if left <= 0:
                     raise ClusterError(
-                        f"no broker answered at {self.bootstrap} within {self._timeout_s:g} s: {reason}; "
-                        "check bootstrap.servers and that the broker runs, or raise request.timeout.ms"
+                        f"no broker answered at {self.bootstrap} within {self._start_timeout_s:g} s: {reason}; "
+                        "check bootstrap.servers and that the broker runs, or raise task.timeout.ms"
                     ) from exception
-                log.warning(
+                warnings.warn(
+                    "unreachable",
                     "no broker answers at %s: %s; trying again for another %.0f s",
                     self.bootstrap,
                     reason,
@@ -164,35 +177,44 @@ class ClusterAdmin:
             )
             for topic in topics
         ]
-        futures = self._admin.create_topics(wanted, operation_timeout=self._timeout_s)
-        for name, future in futures.items():
-            self._wait(future, f"creating topic {name!r}", but_not=KafkaError.TOPIC_ALREADY_EXISTS)
+        names = {topic.topic: topic for topic in wanted}
+        self._answers(
+            names,
+            lambda left, timeout_s: self._admin.create_topics(
+                [names[name] for name in left], request_timeout=timeout_s, operation_timeout=timeout_s
+            ),
+            lambda name: f"creating topic {name!r}",
+            is_done={KafkaError.TOPIC_ALREADY_EXISTS},
+        )
         deadline = self._clock.monotonic() + self._timeout_s
-        while missing := sorted(set(futures) - set(self.partition_counts())):
+        while missing := sorted(set(names) - set(self.partition_counts())):
             if self._clock.monotonic() > deadline:
                 raise ClusterError(f"topics {missing} were created, but do not appear within {self._timeout_s:g} s")
             self._admin.poll(_PAUSE_S)
 
     def grow_topic(self, topic: str, partitions: int) -> None:
         """Gives a topic more partitions."""
-        futures = self._admin.create_partitions([NewPartitions(topic, partitions)])
-        for future in futures.values():
-            self._wait(
-                future,
-                f"growing topic {topic!r} to {partitions} partitions",
-                but_not=KafkaError.INVALID_PARTITIONS,
-            )
+        self._answers(
+            [topic],
+            lambda _, timeout_s: self._admin.create_partitions(
+                [NewPartitions(topic, partitions)], request_timeout=timeout_s, operation_timeout=timeout_s
+            ),
+            lambda _: f"growing topic {topic!r} to {partitions} partitions",
+            is_done={KafkaError.INVALID_PARTITIONS},
+        )
 
     def topic_settings(self, topics: Collection[str]) -> dict[str, dict[str, str]]:
         """The settings of topics."""
         if not topics:
             return {}
-        futures = self._admin.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in topics])
-        settings: dict[str, dict[str, str]] = {}
-        for resource, future in futures.items():
-            entries: dict[str, Any] = self._wait(future, f"reading the settings of topic {resource.name!r}")
-            settings[resource.name] = {name: entry.value for name, entry in entries.items()}
-        return settings
+
+        def describe(left: Collection[str], timeout_s: float) -> dict[str, Future[Any]]:
+            resources = [ConfigResource(ResourceType.TOPIC, name) for name in left]
+            asked = self._admin.describe_configs(resources, request_timeout=timeout_s)
+            return {resource.name: future for resource, future in asked.items()}
+
+        found = self._answers(topics, describe, lambda name: f"reading the settings of topic {name!r}")
+        return {topic: {name: entry.value for name, entry in entries.items()} for topic, entries in found.items()}
 
     def end_offsets(
         self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
@@ -214,35 +236,79 @@ class ClusterAdmin:
     def _offsets(
         self, partitions: Collection[TopicPartition], spec: Any, what: str, timeout_s: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Asks the leaders of the partitions, and again while some of them are moving.
+        """Asks the leaders of the partitions.
 
-        The client keeps what it believes of leaders and their epochs until it is told to look again: without that a
-        request is refused for minutes after a leader has changed (FENCED_LEADER_EPOCH).
+        A leader that has not heard yet of a topic that was just made says that it does not exist. And while a leader is
+        silent the client answers by itself, without an error, with an offset that says nothing.
+        """
+
+        def ask(left: Collection[TopicPartition], timeout_s: float) -> dict[TopicPartition, Future[Any]]:
+            asked = self._admin.list_offsets(dict.fromkeys(without_positions(left), spec), request_timeout=timeout_s)
+            return {TopicPartition(place.topic, place.partition): future for place, future in asked.items()}
+
+        found = self._answers(
+            partitions,
+            ask,
+            lambda place: f"asking for the {what} offset of {place}",
+            passes={KafkaError.UNKNOWN_TOPIC_OR_PART},
+            says_nothing=lambda answer: answer.offset == OFFSET_INVALID,
+            timeout_s=timeout_s,
+        )
+        return {place: answer.offset for place, answer in found.items()}
+
+    def _answers(
+        self,
+        wanted: Collection[K],
+        ask: Callable[[Collection[K], float], Mapping[K, Future[Any]]],
+        doing: Callable[[K], str],
+        *,
+        is_done: Collection[int] = (),
+        passes: Collection[int] = (),
+        says_nothing: Callable[[Any], bool] = lambda _: False,
+        timeout_s: float | None = None,
+    ) -> dict[K, Any]:
+        """Makes a request, and makes it again for those whose answer was none, until the time is over.
+
+        The client keeps what it believes of leaders, their epochs and the controller until it is told to look again:
+        without that a request is refused for minutes after a leader has changed (FENCED_LEADER_EPOCH), or waits all of
+        its time for a connection that is gone.
+
+        :param is_done: codes of errors which say that somebody else has done it already; the answer is ``None`` then.
+        :param passes: codes of errors that pass in this case, besides those that always do.
+        :param timeout_s: how long to wait in all, ``request.timeout.ms`` by default.
         """
         patience_s = self._timeout_s if timeout_s is None else timeout_s
-        left, offsets = list(partitions), dict[TopicPartition, int]()
         deadline = self._clock.monotonic() + patience_s
+        left, found = list(wanted), dict[K, Any]()
         while left:
             one_s = max(_PAUSE_S, min(_ONE_REQUEST_S, deadline - self._clock.monotonic()))
-            futures = self._admin.list_offsets(dict.fromkeys(without_positions(left), spec), request_timeout=one_s)
-            left = []
-            for asked, future in futures.items():
-                place = TopicPartition(asked.topic, asked.partition)
-                doing = f"asking for the {what} offset of {place}"
+            asked, left = ask(left, one_s), []
+            for one, future in asked.items():
+                failure: Exception | None = None
                 try:
-                    offsets[place] = future.result(one_s + _RETRY_PAUSE_S).offset
+                    answer = future.result(one_s + _RETRY_PAUSE_S)
                 except KafkaException as exception:
-                    if not is_passing(exception) or self._clock.monotonic() > deadline:
-                        raise cluster_error(doing, exception) from exception
-                    left.append(place)
-                except TimeoutError as error:
-                    if self._clock.monotonic() > deadline:
-                        raise ClusterUnavailableError(f"{doing} took longer than {patience_s:g} s") from error
-                    left.append(place)
+                    code = kafka_error(exception).code()
+                    if code in is_done:
+                        found[one] = None
+                        continue
+                    if not is_passing(exception) and code not in passes:
+                        raise cluster_error(doing(one), exception) from exception
+                    failure = cluster_error(doing(one), exception)
+                except TimeoutError:
+                    failure = ClusterUnavailableError(f"{doing(one)} took longer than {patience_s:g} s")
+                else:
+                    if not says_nothing(answer):
+                        found[one] = answer
+                        continue
+                    failure = ClusterUnavailableError(f"{doing(one)} gave no answer for {patience_s:g} s")
+                if self._clock.monotonic() > deadline:
+                    raise failure
+                left.append(one)
             if left:
                 self._admin.poll(_PAUSE_S)
                 self._look_again()
-        return offsets
+        return found
 
     def _look_again(self) -> None:
         """Has the client ask who leads what."""
@@ -271,12 +337,10 @@ class ClusterAdmin:
             list(self._admin.delete_records(at_positions(before), request_timeout=self._timeout_s).values())
         )
 
-    def _wait(self, future: Future[Any], doing: str, *, but_not: int | None = None) -> Any:
+    def _wait(self, future: Future[Any], doing: str) -> Any:
         try:
             return future.result(self._timeout_s + _RETRY_PAUSE_S)
         except KafkaException as exception:
-            if but_not is not None and kafka_error(exception).code() == but_not:
-                return None
             raise cluster_error(doing, exception) from exception
         except TimeoutError as error:
             raise ClusterUnavailableError(f"{doing} took longer than {self._timeout_s:g} s") from error

@@ -10,12 +10,16 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Message
 
-from pykstreams.core.errors import ClusterError, MissingSourceTopicError
+from pykstreams.core.errors import ClusterError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.errors import Meaning, meaning_of
 from pykstreams.runtime.clients.positions import place_of
 
 log = logging.getLogger(__name__)
+
+_UNKNOWN_TOPIC = frozenset((KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION))
+"""Of a topic that was just made, too, and of one whose new leader has just started; whether a topic is really gone is
+found out by ``TopicWatch``."""
 
 message_error = Message.error
 _message_topic = Message.topic
@@ -49,16 +53,7 @@ def without_events(batch: list[Message], fetched: Fetched) -> list[Message]:
             continue
         if code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             fetched.lost_position.append(place_of(message))
-        elif code in (
-            KafkaError.UNKNOWN_TOPIC_OR_PART,
-            KafkaError._UNKNOWN_TOPIC,
-            KafkaError._UNKNOWN_PARTITION,
-        ):
-            raise MissingSourceTopicError(
-                f"{place_of(message)} was read and is gone: {error.str()}; create the topic again, or take it "
-                "out of the topology"
-            )
-        elif meaning_of(error) is Meaning.PASSING:
+        elif code in _UNKNOWN_TOPIC or meaning_of(error) is Meaning.PASSING:
             fetched.held_up[_where(message)] = f"{error.str()} ({error.name()})"
         else:
             raise ClusterError(f"reading {place_of(message)} failed: {error.str()} ({error.name()})")

@@ -116,7 +116,7 @@ def test_cluster_that_is_down_is_an_error_of_start(make: Callable[..., KafkaStre
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"
-        streams = make(settings={"bootstrap.servers": address, "request.timeout.ms": 300})
+        streams = make(settings={"bootstrap.servers": address, "task.timeout.ms": 300})
 
         with pytest.raises(ClusterError, match=f"no broker answered at {address} within 0.3 s"):
             streams.start()
@@ -125,7 +125,7 @@ def test_cluster_that_is_down_is_an_error_of_start(make: Callable[..., KafkaStre
 
 
 def test_run_raises_what_start_raised(make: Callable[..., KafkaStreams]) -> None:
-    streams = make(settings={"bootstrap.servers": "127.0.0.1:1", "request.timeout.ms": 300})
+    streams = make(settings={"bootstrap.servers": "127.0.0.1:1", "task.timeout.ms": 300})
 
     with pytest.raises(ClusterError, match="no broker answered"):
         streams.run()

@@ -211,7 +211,7 @@ def test_close_leaves_the_group_or_stays(membership: TaskTopicMembership, group:
 
 
 def test_note_of_a_task_lies_at_its_own_partition_of_the_task_topics(membership: TaskTopicMembership) -> None:
-    assert membership.note_of(TaskId(1, 2)) == TopicPartition("shop-tasks-1", 2)
+    assert membership.note_of(TaskId(1, 2)) == TOPICS.place(TaskId(1, 2))
 
 
 def test_member_is_confirmed_by_committing_a_note_once_more_as_it_is(

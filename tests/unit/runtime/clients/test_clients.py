@@ -194,14 +194,14 @@ def test_cluster_that_does_not_answer_is_waited_for_aloud_and_then_given_up(capl
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"
-        admin = ClusterAdmin.open(SUPPLIER, config_of(address, request_timeout_ms=1500), "admin", SystemClock())
+        admin = ClusterAdmin.open(SUPPLIER, config_of(address, task_timeout_ms=1500), "admin", SystemClock())
 
         with caplog.at_level(logging.WARNING), pytest.raises(ClusterError) as raised:
             admin.wait_until_reachable()
 
     assert f"no broker answers at {address}" in caplog.text
     assert str(raised.value).startswith(f"no broker answered at {address} within 1.5 s: ")
-    assert str(raised.value).endswith("check bootstrap.servers and that the broker runs, or raise request.timeout.ms")
+    assert str(raised.value).endswith("check bootstrap.servers and that the broker runs, or raise task.timeout.ms")
 
 
 def test_waiting_for_a_cluster_ends_when_the_application_is_stopped() -> None:
