@@ -13,6 +13,7 @@ import gc
 import logging
 import os
 import signal
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Collection, Mapping
@@ -514,6 +515,8 @@ class KafkaStreams:
             worker.run()
         except BaseException as error:
             failure = error
+        except:  # noqa: E722  # a foreign extension may raise what is no exception; the worker has ended all the same
+            failure = StreamsError(f"{worker.name} was ended by {sys.exc_info()[1]!r}")
         with self._changed:
             del self._workers[number], self._running[number]
         if failure is not None and self._replaces(worker, failure):

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.clients.messages import Fetched, by_partition, message_error, without_events
+from pykstreams.runtime.clients.errors import cluster_error
+from pykstreams.runtime.clients.messages import Fetched, by_partition, message_error, taken, without_events
 from pykstreams.runtime.clients.positions import at_positions, without_positions
+from pykstreams.runtime.clients.served import served
 from pykstreams.runtime.clients.supplier import LIBRDKAFKA_LOG, KafkaClientSupplier
 
 if TYPE_CHECKING:
@@ -60,10 +62,10 @@ class DataConsumer:
 
     def fetch(self, timeout: float) -> Fetched:
         """Waits up to ``timeout`` seconds for the first message, and takes at once whatever else is there."""
-        first = self._consumer.poll(timeout)
-        if first is None:
-            return Fetched()
-        batch = [first, *self._consumer.consume(FETCH_SIZE - 1, 0)]
+        try:
+            batch = served(lambda: taken(self._consumer, timeout, FETCH_SIZE))
+        except KafkaException as exception:
+            raise cluster_error("reading the inputs", exception) from exception
         fetched = Fetched()
         if any(map(message_error, batch)):
             batch = without_events(batch, fetched)

@@ -16,6 +16,7 @@ from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients import committed_offsets
 from pykstreams.runtime.clients.errors import cluster_error, is_fencing, is_passing, kafka_error
 from pykstreams.runtime.clients.positions import ours
+from pykstreams.runtime.clients.served import served
 from pykstreams.runtime.clients.supplier import LIBRDKAFKA_LOG, KafkaClientSupplier
 from pykstreams.runtime.membership import Offsets
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
 
 log = logging.getLogger(__name__)
+
+_COMMIT_S = 10.0
+"""How long a commit is waited for at a time; a worker serves nobody meanwhile."""
 
 _FOREIGN_MEMBERS = (
     "the group has members of another kind, so this worker waits: %s. They are those of a Java application with this "
@@ -57,7 +61,7 @@ class GroupConsumer:
                     "logger": LIBRDKAFKA_LOG,
                 }
             ),
-            config.request_timeout_ms / 1000,
+            min(config.request_timeout_ms / 1000, _COMMIT_S),
         )
 
     def subscribe(
@@ -87,10 +91,12 @@ class GroupConsumer:
 
     def poll(self, timeout: float) -> None:
         """Serves the group; what a rebalance callback raises is raised here."""
-        message = self._open.poll(timeout)
-        if message is None:
-            return
-        error = message.error()
+        try:
+            message = served(lambda: self._open.poll(timeout))
+        except KafkaException as exception:
+            error: KafkaError | None = kafka_error(exception)
+        else:
+            error = None if message is None else message.error()
         if error is None:
             return
         if error.code() == KafkaError._MAX_POLL_EXCEEDED:
@@ -107,7 +113,9 @@ class GroupConsumer:
         elif error.code() == KafkaError.INCONSISTENT_GROUP_PROTOCOL:
             self._warnings.warn("foreign members", _FOREIGN_MEMBERS, error.str())
         else:
-            log.warning("the group is held up: %s (%s); the client tries again", error.str(), error.name())
+            self._warnings.warn(
+                error.name(), "the group is held up: %s (%s); the client tries again", error.str(), error.name()
+            )
 
     def commit(self, offsets: Offsets) -> bool:
         """Commits and waits; false when the group has other things to do and the commit must be tried again.

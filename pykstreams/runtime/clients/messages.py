@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import Consumer, KafkaError, Message
 
 from pykstreams.core.errors import ClusterError
 from pykstreams.core.ids import TopicPartition
@@ -37,6 +37,12 @@ class Fetched:
     """Partitions of which everything was read that may be read now, and the position behind it."""
     held_up: dict[str, str] = field(default_factory=dict)
     """What cannot be read for the moment, and why; the client tries again by itself."""
+
+
+def taken(consumer: Consumer, timeout_s: float, count: int) -> list[Message]:
+    """Waits for the first message, and takes at once whatever else is there, ``count`` in all."""
+    first = consumer.poll(timeout_s)
+    return [] if first is None else [first, *consumer.consume(count - 1, 0)]
 
 
 def without_events(batch: list[Message], fetched: Fetched) -> list[Message]:

@@ -16,6 +16,7 @@ from pykstreams.core.errors import StreamsError, TaskMigratedError
 from pykstreams.runtime.clients import committed_offsets
 from pykstreams.runtime.clients.bounded import BoundedCalls, HangingCallError
 from pykstreams.runtime.clients.errors import cluster_error, is_passing, kafka_error, transaction_error
+from pykstreams.runtime.clients.served import served
 from pykstreams.runtime.clients.supplier import LIBRDKAFKA_LOG, KafkaClientSupplier
 from pykstreams.runtime.membership import Offsets
 
@@ -170,7 +171,7 @@ class WorkerProducer:
     def _bounded(self, act: Callable[[float], object], timeout_s: float) -> None:
         if self._calls is None:
             self._calls = BoundedCalls("transactions")
-        self._calls.call(act, timeout_s)
+        self._calls.call(lambda timeout_s: served(lambda: act(timeout_s)), timeout_s)
 
     def _transact(self, doing: str, act: Callable[[float], object]) -> None:
         """Make one step of a transaction; what may pass is tried again for a while."""
@@ -191,9 +192,8 @@ class WorkerProducer:
 
     def _serve(self, act: Callable[[], int]) -> int:
         try:
-            return act()
-        except (KafkaException, SystemError) as exception:
-            # a fatal error is raised by whatever serves callbacks, and by the client itself as a SystemError besides
+            return served(act)
+        except KafkaException as exception:
             raise self._broken_by("delivering records", exception) from exception
 
     def _broken_by(self, doing: str, exception: Exception) -> StreamsError:

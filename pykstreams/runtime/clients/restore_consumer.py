@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Consumer, KafkaException, Message
 
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.clients.errors import kafka_error
-from pykstreams.runtime.clients.messages import Fetched, by_partition, message_error, without_events
+from pykstreams.runtime.clients.errors import cluster_error, kafka_error
+from pykstreams.runtime.clients.messages import Fetched, by_partition, message_error, taken, without_events
 from pykstreams.runtime.clients.positions import at_positions, without_positions
+from pykstreams.runtime.clients.served import served
 from pykstreams.runtime.clients.supplier import LIBRDKAFKA_LOG, KafkaClientSupplier
 
 if TYPE_CHECKING:
@@ -78,11 +79,11 @@ class RestoreConsumer:
 
     def fetch(self, timeout: float) -> RestoreBatch:
         """Takes up to ``RESTORE_SIZE`` messages."""
-        first = self._consumer.poll(timeout)
         batch = RestoreBatch()
-        if first is None:
-            return batch
-        messages = [first, *self._consumer.consume(RESTORE_SIZE - 1, 0)]
+        try:
+            messages = served(lambda: taken(self._consumer, timeout, RESTORE_SIZE))
+        except KafkaException as exception:
+            raise cluster_error(f"reading {', '.join(sorted(self._topics))}", exception) from exception
         if any(map(message_error, messages)):
             fetched = Fetched()
             messages = without_events(messages, fetched)
