@@ -52,6 +52,11 @@ class WorkerOutput:
         """Gets ready for the first record; ``ClusterUnavailableError``: the cluster does not answer, call it again."""
         self.commits.prepare()
 
+    @property
+    def holds_records(self) -> bool:
+        """Whether anything was not delivered yet."""
+        return self._producer.undelivered > 0
+
     def renew(self) -> None:
         """Makes a new producer, collector and way to commit; tasks that were made before must go."""
         self._producer.discard()

@@ -90,6 +90,11 @@ class Output(Protocol):
         """Gets ready for the first record; ``ClusterUnavailableError``: the cluster does not answer, call it again."""
         ...
 
+    @property
+    def holds_records(self) -> bool:
+        """Whether anything was not delivered yet."""
+        ...
+
     def poll(self) -> None:
         """Runs the callbacks of deliveries."""
         ...
@@ -242,8 +247,8 @@ class Worker:
             committing = self._tasks.running.values() if self._exactly_once else going
             try:
                 if not self._parts.output.commits.commit_last(self._settled(committing)):
-                    log.warning("tasks that leave could not be committed; their last records are processed again")
-            except (TaskMigratedError, TaskCorruptedError, StoreEngineError) as error:
+                    raise ClusterUnavailableError("the brokers do not answer; their last records are processed again")
+            except (TaskMigratedError, TaskCorruptedError, ClusterUnavailableError, StoreEngineError) as error:
                 log.warning("tasks that leave could not be committed: %s", error)
                 self._start_over(None)
         self._forget(going)
@@ -424,7 +429,8 @@ class Worker:
         self._parts.membership.follow(layout.inputs.keys())
         if changed:
             log.info("tasks %s read other partitions from now on", ", ".join(map(str, sorted(changed))))
-            self._parts.output.commits.commit(self._settled(self._tasks.running.values()))
+            if not self._parts.output.commits.commit(self._settled(self._tasks.running.values())):
+                self._start_over(None)
             self._drop(changed)
 
     def _settled(self, tasks: Collection[Running]) -> list[Running]:
@@ -449,8 +455,12 @@ class Worker:
         return settled
 
     def _start_over(self, tasks: Collection[TaskId] | None) -> None:
-        """Gives up what was not committed; the tasks that are still wanted begin again at their last commit."""
-        if not self._parts.output.commits.abort():
+        """Gives up what was not committed; the tasks that are still wanted begin again at their last commit.
+
+        When all begin again, nothing of theirs may still be sent: it could come behind what their next owners send.
+        """
+        usable = self._parts.output.commits.abort()
+        if not usable or (tasks is None and self._parts.output.holds_records):
             self._parts.output.renew()
             # those that are being opened, too: all of them send through the producer that is gone
             self._forget([*self._tasks.running.values()])
@@ -482,8 +492,7 @@ class Worker:
         try:
             while not self._parts.output.commits.commit_last(self._settled(self._tasks.running.values())):
                 if self._clock.monotonic() > deadline:
-                    log.warning("the last commit did not succeed in time; some records will be processed again")
-                    return
+                    raise ClusterUnavailableError("the brokers do not answer")
                 self._parts.membership.poll(_SOON_S)
         except (TaskMigratedError, TaskCorruptedError, ClusterUnavailableError, StoreEngineError) as error:
             log.warning("the last commit did not succeed, so some records will be processed again: %s", error)

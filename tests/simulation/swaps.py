@@ -308,6 +308,7 @@ class Member:
 @dataclass
 class Output:
     commits: Any
+    holds_records: bool = False
 
     def prepare(self) -> None:
         self.commits.prepare()

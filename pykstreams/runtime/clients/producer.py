@@ -113,6 +113,11 @@ class WorkerProducer:
         """Wait until each record has been delivered or has failed, and return how many have not in this time."""
         return self._serve(lambda: self.raw.flush(timeout_s))
 
+    @property
+    def undelivered(self) -> int:
+        """How many records wait, or are on their way."""
+        return len(self.raw)
+
     def start_transactions(self, timeout_s: float) -> None:
         """Fence an earlier producer of the same transactional id, and settle the transaction that it left open.
 

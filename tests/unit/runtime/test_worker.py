@@ -90,6 +90,7 @@ class FakeOutput:
     closed: bool = False
     away: int = 0
     """How many more times the cluster does not answer."""
+    holds_records: bool = False
 
     def prepare(self) -> None:
         if self.away:
@@ -712,3 +713,36 @@ def test_input_that_cannot_be_read_for_a_while_is_logged_once_per_interval(
     assert [line for line in caplog.messages if "held up" in line] == [
         "reading orders-0 is held up: no leader (LEADER_NOT_AVAILABLE); the client tries again by itself"
     ]
+
+
+def test_worker_that_lost_its_tasks_sends_nothing_of_theirs_any_more(world: World) -> None:
+    world.assign(ONE)
+    world.output.holds_records = True
+    world.membership.changes.append(Lost(1))
+    world.worker.step()
+
+    assert world.output.renewed == 1
+    assert world.updater.closed == [(ONE, False)]
+
+
+def test_records_of_tasks_that_leave_without_a_commit_are_not_sent_any_more(world: World) -> None:
+    world.assign(ONE, TWO)
+    world.feed(P0, 0)
+    world.output.holds_records = True
+    world.deliveries.fail = ClusterUnavailableError("1 records were not delivered within 5 s")
+    world.membership.changes.append({ONE})
+    world.worker.step()
+
+    assert world.output.renewed == 1
+    assert {task_id for task_id, _ in world.updater.closed} == {ONE, TWO}
+    assert world.membership.offsets.get(P0) is None
+
+
+def test_task_that_fails_alone_leaves_what_others_have_sent(world: World) -> None:
+    world.assign(ONE, TWO)
+    world.output.holds_records = True
+    world.made[0].fail = TaskCorruptedError([ONE])
+    world.feed(P0, 0)
+
+    assert world.output.renewed == 0
+    assert world.updater.closed == [(ONE, False)]
