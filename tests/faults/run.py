@@ -195,7 +195,7 @@ class Run:
                 watch.gaps.end(name, time.time())
                 what = f"{name} has not finished {_FINISH_S:g} s after the last fault: {', '.join(behind)}"
                 self._report.fail(name, what)
-                self._say_at("\n    | ".join([f"FAILURE: {what}", *watch.unread(name)]))
+                self._say_at("\n    | ".join([f"FAILURE: {what}", *watch.explain(name)]))
 
     def _judge(self, servers: str, watch: Watch, fleet: Fleet, outages: Outages, feed: Feed) -> None:
         report = self._report

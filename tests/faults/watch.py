@@ -14,7 +14,6 @@ from tests.faults.topics import LINES, NOTES, PARTITIONS, Output
 from tests.faults.workers import Application
 
 _ASK_S = 20.0
-_MOVED = "-repartition"
 
 
 class Watch:
@@ -71,20 +70,27 @@ class Watch:
                 found.append(f"{output}: {low} of {len(counts)} keys")
         return found
 
-    def unread(self, application: str) -> list[str]:
-        """Partitions that a group has not read to their ends, with the committed offset and the end."""
-        asked = {**self._settings, "group.id": application}
-        consumer, found = Consumer(asked), []
+    def explain(self, application: str) -> list[str]:
+        """What an application that does not finish has not read, and which of its topics a transaction holds up."""
+        settled = Consumer({**self._settings, "group.id": application})
+        written = Consumer({**self._settings, "group.id": application, "isolation.level": "read_uncommitted"})
+        found = []
         try:
-            known = consumer.list_topics(timeout=_ASK_S).topics
-            inputs = [LINES, NOTES, *(name for name in known if name.startswith(application) and name.endswith(_MOVED))]
-            places = [TopicPartition(name, number) for name in inputs for number in known[name].partitions]
-            for place in consumer.committed(places, timeout=_ASK_S):
-                end = consumer.get_watermark_offsets(place, timeout=_ASK_S)[1]
+            known = settled.list_topics(timeout=_ASK_S).topics
+            own = sorted(name for name in known if name.startswith(f"{application}-"))
+            inputs = [LINES, NOTES, *(name for name in own if name.endswith("-repartition"))]
+            places = [TopicPartition(name, number) for name in inputs for number in range(PARTITIONS)]
+            for place in settled.committed(places, timeout=_ASK_S):
+                end = settled.get_watermark_offsets(place, timeout=_ASK_S)[1]
                 if place.offset != end:
-                    found.append(f"{place.topic}-{place.partition}: {place.offset} of {end}")
+                    found.append(f"{place.topic}-{place.partition} is read up to {place.offset} of {end}")
+            for place in (TopicPartition(name, number) for name in own for number in range(PARTITIONS)):
+                stable, end = (one.get_watermark_offsets(place, timeout=_ASK_S)[1] for one in (settled, written))
+                if stable != end:
+                    found.append(f"{place.topic}-{place.partition} is stable up to {stable} of {end}")
         finally:
-            consumer.close()
+            settled.close()
+            written.close()
         return found
 
     def _run(self) -> None:

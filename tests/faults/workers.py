@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.faults.schedule import Action, Fault
 from tests.faults.silence import Outages
+from tests.kafka.reaper import Process
 
 ROOT = Path(__file__).parents[2]
 SESSION_S = 6.0
@@ -81,16 +82,15 @@ class Worker:
         self._command += ["--state-dir", str(self._state)]
         for key, value in application.settings.items():
             self._command += ["--set", f"{key}={value}"]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         self._lock = threading.Lock()
         self._wanted = False
         self._started_at = 0.0
 
     def start(self) -> None:
         with self._lock, self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                self._command, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": str(ROOT)}
-            )
+            environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+            self._process = Process(self._command, stdout=log, stderr=log, env=environment)
             self._wanted = True
             self._started_at = time.monotonic()
 
