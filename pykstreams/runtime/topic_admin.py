@@ -76,7 +76,10 @@ class TopicAdmin:
         self._plan = plan
         self._replication = replication
         self._embedded = embedded
-        self._own = {topic.name for topic in plan.internal_topics} | {
+        self._reused = {topic.name: topic for part in plan.subtopologies for topic in part.reused_changelogs.values()}
+        """Source topics from which stores are restored; they are the user's, and must be there."""
+        self._internal = [topic for topic in plan.internal_topics if topic.name not in self._reused]
+        self._own = {topic.name for topic in self._internal} | {
             task_topic(plan.application_id, part.id) for part in plan.subtopologies
         }
 
@@ -94,6 +97,7 @@ class TopicAdmin:
         for part in self._plan.subtopologies:
             counts.update(dict.fromkeys(part.changelog_topics, tasks[part.id]))
         self._check_existing(counts, existing)
+        self._check_settings(existing)
         self._create(counts, tasks, existing)
         self._warn_of_missing_sinks(existing)
         counts.update({store.topic: existing[store.topic] for store in self._plan.global_stores})
@@ -101,7 +105,7 @@ class TopicAdmin:
 
     def _appear(self) -> None:
         wanted = set(self._own)
-        for topic in self._plan.internal_topics:
+        for topic in self._internal:
             if topic.partitions not in (None, EMBEDDED_PARTITIONS):
                 raise TopologyError(
                     f"repartition topic {topic.name!r} asks for {topic.partitions} partitions, and an "
@@ -178,9 +182,8 @@ class TopicAdmin:
         return counts
 
     def _check_existing(self, counts: Mapping[str, int], existing: Mapping[str, int]) -> None:
-        there = [topic for topic in self._plan.internal_topics if topic.name in existing]
-        for topic in there:
-            if existing[topic.name] != counts[topic.name]:
+        for topic in self._internal:
+            if existing.get(topic.name, counts[topic.name]) != counts[topic.name]:
                 raise MisconfiguredInternalTopicError(
                     f"{topic.kind} topic {topic.name!r} has {existing[topic.name]} partitions and needs "
                     f"{counts[topic.name]}: the partitions of a source topic were changed, or somebody else "
@@ -188,10 +191,16 @@ class TopicAdmin:
                     f"application (kafka-streams-application-reset.sh --application-id {self._plan.application_id}), "
                     "so that the topic is made anew"
                 )
-        if self._embedded or not there:
+
+    def _check_settings(self, existing: Mapping[str, int]) -> None:
+        """Refuses internal topics that lose records; warns of source topics that do and that stores are restored from,
+        as Kafka Streams lets them (``ChangelogTopics.setup``, 4.3.1).
+        """
+        there = [topic for topic in self._internal if topic.name in existing]
+        if self._embedded or not (there or self._reused):
             return
         try:
-            settings = self._client.topic_settings([topic.name for topic in there])
+            settings = self._client.topic_settings([*(topic.name for topic in there), *self._reused])
         except ClusterError as error:
             log.warning("the settings of internal topics were not checked: %s", error)
             return
@@ -201,13 +210,23 @@ class TopicAdmin:
                     f"{topic.kind} topic {topic.name!r} {fault}; change it with kafka-configs.sh --alter "
                     f"--entity-type topics --entity-name {topic.name}"
                 )
+        for topic in self._reused.values():
+            if fault := _fault(topic, settings.get(topic.name, {})):
+                log.warning(
+                    "topic %r, from which a store is restored, %s: use kafka-configs.sh --alter --entity-type topics "
+                    "--entity-name %s, or give the store a changelog of its own by leaving reuse.ktable.source.topics "
+                    "out of topology.optimization",
+                    topic.name,
+                    fault,
+                    topic.name,
+                )
 
     def _create(self, counts: Mapping[str, int], tasks: Mapping[int, int], existing: Mapping[str, int]) -> None:
         if self._embedded:
             return
         wanted = [
             TopicSpec(topic.name, counts[topic.name], self._replication, topic.config)
-            for topic in self._plan.internal_topics
+            for topic in self._internal
             if topic.name not in existing and counts[topic.name]
         ]
         for subtopology, number in tasks.items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from pykstreams import Materialized, StreamsBuilder, StreamsConfig
 from pykstreams.core.errors import (
     ClusterError,
     MisconfiguredInternalTopicError,
@@ -232,6 +233,48 @@ def test_existing_changelog_that_is_compacted_too_early_is_refused() -> None:
 
     with pytest.raises(MisconfiguredInternalTopicError, match=r"compacts after 0 ms .* must wait for 1000 ms"):
         prepare(topology, cluster)
+
+
+def optimized() -> TopologyPlan:
+    """A table whose topic is its changelog, too."""
+    settings = StreamsConfig({"application.id": "shop", "topology.optimization": "all"})
+    builder = StreamsBuilder(settings)
+    builder.table("prices", materialized=Materialized("kept"))
+    return builder.build(settings).plan(settings)
+
+
+def test_a_topic_that_is_the_changelog_of_its_table_may_delete_records_and_the_log_says_what_that_means(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster = FakeTopics({"prices": 3}, {"prices": {"cleanup.policy": "delete", "retention.ms": "604800000"}})
+
+    with caplog.at_level(logging.WARNING):
+        layout = prepare(optimized(), cluster)
+
+    assert layout.partitions["prices"] == 3
+    assert list(cluster.created) == ["shop-tasks-0"]
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said == (
+        "topic 'prices', from which a store is restored, deletes old records (cleanup.policy='delete'), so state "
+        "would get lost; set 'compact': use kafka-configs.sh --alter --entity-type topics --entity-name prices, or "
+        "give the store a changelog of its own by leaving reuse.ktable.source.topics out of topology.optimization"
+    )
+
+
+def test_a_compacted_topic_that_is_the_changelog_of_its_table_needs_no_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        prepare(optimized(), FakeTopics({"prices": 3}, {"prices": {"cleanup.policy": "compact"}}))
+
+    assert caplog.records == []
+
+
+def test_a_missing_topic_that_is_the_changelog_of_its_table_is_a_missing_source_topic() -> None:
+    with pytest.raises(
+        MissingSourceTopicError, match=r"topic 'prices', which KSTREAM-SOURCE-\d+ reads, does not exist"
+    ):
+        prepare(optimized(), FakeTopics({"orders": 3}))
 
 
 def test_settings_that_may_not_be_read_are_not_checked_and_the_log_says_so(
