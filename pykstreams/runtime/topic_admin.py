@@ -90,6 +90,7 @@ class TopicAdmin:
         existing = self._client.partition_counts()
         sources = {part.id: self._sources(part, existing) for part in self._plan.subtopologies}
         self._check_sources(existing)
+        self._check_patterns(existing)
         counts = self._partition_counts(existing, sources)
         for part in self._plan.subtopologies:
             check_copartitioning(part, counts)
@@ -121,13 +122,13 @@ class TopicAdmin:
     def _sources(self, part: SubtopologyPlan, existing: Mapping[str, int]) -> tuple[str, ...]:
         """The topics a sub-topology reads, with those that match its patterns now."""
         matching = sorted(
-            name
-            for name in existing
-            if name not in self._own
-            and name not in _BROKER_TOPICS
-            and any(pattern.fullmatch(name) for pattern in part.source_patterns)
+            name for name in self._foreign(existing) if any(p.fullmatch(name) for p in part.source_patterns)
         )
         return tuple(dict.fromkeys((*part.source_topics, *matching)))
+
+    def _foreign(self, existing: Mapping[str, int]) -> set[str]:
+        """The topics that a pattern may match."""
+        return existing.keys() - self._own - _BROKER_TOPICS
 
     def _check_sources(self, existing: Mapping[str, int]) -> None:
         for part in self._plan.subtopologies:
@@ -140,8 +141,26 @@ class TopicAdmin:
                 reader = f"global store {store.store.name!r}"
                 raise MissingSourceTopicError(self._missing(store.topic, reader, existing))
 
+    def _check_patterns(self, existing: Mapping[str, int]) -> None:
+        """Refuses a topic that two patterns match (``SourceNodeFactory.getTopics``, 4.3.1)."""
+        patterns = [
+            (source.pattern, source.name)
+            for part in self._plan.subtopologies
+            for source in part.sources
+            if source.pattern is not None
+        ]
+        for topic in sorted(self._foreign(existing)) if len(patterns) > 1 else ():
+            matched = [
+                f"{pattern.pattern!r} of source {name}" for pattern, name in patterns if pattern.fullmatch(topic)
+            ]
+            if len(matched) > 1:
+                raise TopologyError(
+                    f"topic {topic!r} matches the patterns {matched[0]} and {matched[1]}; a topic is read by one "
+                    "source, so narrow one of the two"
+                )
+
     def _missing(self, topic: str, reader: str, existing: Mapping[str, int]) -> str:
-        near = difflib.get_close_matches(topic, set(existing) - self._own - _BROKER_TOPICS, 1)
+        near = difflib.get_close_matches(topic, self._foreign(existing), 1)
         hint = f" (did you mean {near[0]!r}?);" if near else ";"
         return (
             f"topic {topic!r}, which {reader} reads, does not exist on {self._client.bootstrap}{hint} create "

@@ -271,9 +271,7 @@ def test_a_compacted_topic_that_is_the_changelog_of_its_table_needs_no_warning(
 
 
 def test_a_missing_topic_that_is_the_changelog_of_its_table_is_a_missing_source_topic() -> None:
-    with pytest.raises(
-        MissingSourceTopicError, match=r"topic 'prices', which KSTREAM-SOURCE-\d+ reads, does not exist"
-    ):
+    with pytest.raises(MissingSourceTopicError, match=r"topic 'prices', which KSTREAM-SOURCE-\d+ reads, does not"):
         prepare(optimized(), FakeTopics({"orders": 3}))
 
 
@@ -325,6 +323,20 @@ def test_pattern_reads_the_topics_that_match_now_but_none_of_its_own() -> None:
 
     assert {place.topic for place in first.inputs[TaskId(0, 0)]} == {"orders", "sales"}
     assert {place.topic for place in second.inputs[TaskId(0, 0)]} == {"orders", "sales", "news"}
+
+
+@pytest.mark.parametrize("numbers", [(0, 1), (0, 0)], ids=["two sub-topologies", "one sub-topology"])
+def test_topic_that_two_patterns_match_is_refused(numbers: tuple[int, int]) -> None:
+    sources = [source("FIRST", pattern="ord.*"), source("SECOND", pattern=".*ers")]
+    parts = [part(0, *sources)] if numbers == (0, 0) else [part(i, one) for i, one in enumerate(sources)]
+
+    with pytest.raises(TopologyError) as raised:
+        prepare(plan(*parts), FakeTopics({"orders": 2, "ordinals": 2, "papers": 2}))
+
+    assert str(raised.value) == (
+        "Invalid topology: topic 'orders' matches the patterns 'ord.*' of source FIRST and '.*ers' of source SECOND; a "
+        "topic is read by one source, so narrow one of the two"
+    )
 
 
 def test_pattern_without_any_topic_has_no_tasks() -> None:
