@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Aggregator, Forward, Headers, Initializer, Reducer
+from pykstreams.core.types import END_OF_TIME, Aggregator, Forward, Headers, Initializer, Reducer
 from pykstreams.core.windows import EmitStrategy, SessionWindows, Window, Windowed
 from pykstreams.processors.late_records import LATE
 from pykstreams.processors.window_outlets import window_outlets
@@ -80,7 +80,7 @@ class SessionAggregate:
             start = end = timestamp
             try:
                 aggregate = initializer()
-                found = sessions(key, timestamp - gap, timestamp + gap)
+                found = sessions(key, timestamp - gap, min(timestamp + gap, END_OF_TIME))
                 for from_time, to_time, other in found:
                     aggregate = merger(key, aggregate, other)
                     start = min(start, from_time)

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Forward, Headers
-from pykstreams.core.windows import EmitStrategy, SlidingWindows, in_window
+from pykstreams.core.types import END_OF_TIME, Forward, Headers
+from pykstreams.core.windows import EmitStrategy, SlidingWindows, ends_too_late, in_window
 from pykstreams.processors.emit_on_close import Closed
 from pykstreams.processors.late_records import LATE
 from pykstreams.processors.window_aggregate import Aggregation
@@ -66,6 +66,7 @@ class _Sliding:
         "_fail",
         "_grace",
         "_initializer",
+        "_last",
         "_late",
         "_observed",
         "_put_row",
@@ -81,6 +82,7 @@ class _Sliding:
         outlets: WindowOutlets,
     ) -> None:
         self._difference = windows.time_difference_ms
+        self._last = END_OF_TIME - self._difference
         self._grace = windows.grace_period_ms
         self._initializer, self._aggregator = aggregation.initializer, aggregation.aggregator
         self._rows, self._put_row = store.rows, store.put_row
@@ -101,6 +103,9 @@ class _Sliding:
             self._hand_on_late(key, value, timestamp, headers)
             return
         early = timestamp < self._difference
+        if timestamp > self._last:
+            self._fail(ends_too_late(timestamp), key, value, timestamp, headers)
+            return
         try:
             taken = (self._add_early if early else self._add)(key, value, timestamp, headers)
         except Exception as error:

@@ -13,17 +13,23 @@ Source: ``KStreamJoinWindow``, ``KStreamKStreamJoin`` and its two sides, ``KStre
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from pykstreams.core.config_keys import EMIT_INTERVAL_OF_JOINS
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Forward, Headers
+from pykstreams.core.types import END_OF_TIME, Forward, Headers
 from pykstreams.processors.emit_on_close import emit_interval_ms
 from pykstreams.state.buffers.waiting import JoinProgress
 
 Joiner: TypeAlias = Callable[[Any, Any, Any], Any]
+
+Row: TypeAlias = tuple[int, Any, Any]
+"""(time, value, timestamp)"""
+
+ReadRows: TypeAlias = Callable[[Any, int, int], Iterable[Row]]
+"""(key, first time, last time) -> the rows of the key, both times included"""
 """(key, value of this side, value of the other side) -> the result."""
 
 _NULL = "the key or the value of a record to join is null"
@@ -88,9 +94,8 @@ class StreamStreamJoin:
         return (self.before_ms, self.after_ms) if self.left else (self.after_ms, self.before_ms)
 
     def _inner(self, context: OperatorContext) -> Forward:
-        rows = context.store(self.other_store).rows
+        near = _near(context.store(self.other_store).rows, *self._bounds())
         join = _this_side_first(self.joiner, self.with_key, self.left)
-        before, after = self._bounds()
         forward = context.current.following(context.forward)
         fail, drop = context.fail, context.drop
 
@@ -99,7 +104,7 @@ class StreamStreamJoin:
                 drop(_NULL)
                 return
             try:
-                for time, other, _ in rows(key, max(0, timestamp - before), max(0, timestamp + after)):
+                for time, other, _ in near(key, timestamp):
                     result = join(key, value, other)
                     forward(key, result, timestamp if timestamp > time else time, headers)
             except Exception as error:
@@ -108,10 +113,10 @@ class StreamStreamJoin:
         return process
 
     def _with_waiting(self, context: OperatorContext, waiting: Any) -> Forward:
-        rows = context.store(self.other_store).rows
+        before, after = self._bounds()
+        near = _near(context.store(self.other_store).rows, before, after)
         left, outer = self.left, self.outer
         join = _this_side_first(self.joiner, self.with_key, left)
-        before, after = self._bounds()
         progress: JoinProgress = waiting.progress
         add, discard = waiting.add, waiting.discard
         emit_closed = self._closed_windows(context, waiting, join)
@@ -130,16 +135,15 @@ class StreamStreamJoin:
                     return
                 if timestamp == progress.stream_time:
                     emit_closed(headers)
-                last = max(0, timestamp + after)
                 alone = outer
-                for time, other, _ in rows(key, max(0, timestamp - before), last):
+                for time, other, _ in near(key, timestamp):
                     alone = False
                     discard(key, time, not left)
                     result = join(key, value, other)
                     forward(key, result, timestamp if timestamp > time else time, headers)
                 if not alone:
                     return
-                if last < progress.stream_time:
+                if max(0, timestamp + after) < progress.stream_time:
                     forward(key, join(key, value, None), timestamp, headers)
                     return
                 progress.note(timestamp)
@@ -207,7 +211,11 @@ class StreamSelfJoin:
     def build(self, context: OperatorContext) -> Forward:
         rows = context.store(self.store).rows
         join = _this_side_first(self.joiner, self.with_key, True)
-        before, after, retention = self.before_ms, self.after_ms, self.retention_ms
+        retention = self.retention_ms
+        near_as_left, near_as_right = (
+            _near(rows, self.before_ms, self.after_ms),
+            _near(rows, self.after_ms, self.before_ms),
+        )
         forward = context.current.following(context.forward)
         fail, drop = context.fail, context.drop
         stream_time = -1
@@ -221,9 +229,9 @@ class StreamSelfJoin:
                 with_itself = join(key, value, value)
                 stream_time = max(stream_time, timestamp)
                 itself_is_due = timestamp > stream_time - retention + 1
-                for time, other, _ in rows(key, max(0, timestamp - before), max(0, timestamp + after)):
+                for time, other, _ in near_as_left(key, timestamp):
                     forward(key, join(key, value, other), max(timestamp, time), headers)
-                for time, other, _ in rows(key, max(0, timestamp - after), max(0, timestamp + before)):
+                for time, other, _ in near_as_right(key, timestamp):
                     if time > timestamp and itself_is_due:
                         itself_is_due = False
                         forward(key, with_itself, timestamp, headers)
@@ -234,6 +242,16 @@ class StreamSelfJoin:
                 fail(error, key, value, timestamp, headers)
 
         return process
+
+
+def _near(rows: ReadRows, before: int, after: int) -> Callable[[Any, int], Iterable[Row]]:
+    """Gives what reads the records that a record may be joined with, as far as there are timestamps."""
+
+    def near(key: Any, timestamp: int) -> Iterable[Row]:
+        first = max(0, timestamp - before)
+        return () if first > END_OF_TIME else rows(key, first, min(max(0, timestamp + after), END_OF_TIME))
+
+    return near
 
 
 def _this_side_first(joiner: Callable[..., Any], with_key: bool, left: bool) -> Joiner:

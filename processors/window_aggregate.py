@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Aggregator, Forward, Headers, Initializer, Reducer
-from pykstreams.core.windows import EmitStrategy, TimeWindows, Windows, in_window
+from pykstreams.core.windows import EmitStrategy, TimeWindows, Windows, ends_too_late, in_window
 from pykstreams.processors.emit_on_close import Closed, EmitClosed
 from pykstreams.processors.late_records import LATE
 from pykstreams.processors.stream_aggregate import owned_rows
@@ -135,7 +135,8 @@ def _tumbling(
     emit_closed: EmitClosed | None,
 ) -> Forward:
     """One window a record."""
-    size, grace, drop = windows.size_ms, windows.grace_period_ms, context.drop
+    size, grace, last = windows.size_ms, windows.grace_period_ms, windows.last_timestamp
+    drop, fail = context.drop, context.fail
     observed, close = -1, -1 - grace
 
     def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
@@ -146,6 +147,9 @@ def _tumbling(
         if timestamp > observed:
             observed = timestamp
             close = timestamp - grace
+        if timestamp > last:
+            fail(ends_too_late(timestamp), key, value, timestamp, headers)
+            return
         start = timestamp - timestamp % size
         end = start + size
         if end > close:
@@ -169,8 +173,9 @@ def _hopping(
     emit_closed: EmitClosed | None,
 ) -> Forward:
     """Several windows a record; each that is closed already counts as a dropped record."""
-    size, advance, grace, drop = windows.size_ms, windows.advance_ms, windows.grace_period_ms, context.drop
-    before = advance - size
+    size, advance, grace = windows.size_ms, windows.advance_ms, windows.grace_period_ms
+    before, last = advance - size, windows.last_timestamp
+    drop, fail = context.drop, context.fail
     observed, close = -1, -1 - grace
 
     def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
@@ -181,6 +186,9 @@ def _hopping(
         if timestamp > observed:
             observed = timestamp
             close = timestamp - grace
+        if timestamp > last:
+            fail(ends_too_late(timestamp), key, value, timestamp, headers)
+            return
         first = timestamp + before
         first = first - first % advance if first > 0 else 0
         taken = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from pykstreams.core.record import ConsumerRecord, RecordContext
@@ -18,6 +18,9 @@ VR = TypeVar("VR")
 
 Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
 """Record headers in order; names may repeat, values may be null."""
+
+END_OF_TIME: Final = 2**63 - 1
+"""The largest timestamp, which is the end of an unlimited window; nothing lasts longer, either."""
 
 Duration: TypeAlias = timedelta | int
 """A length of time; an ``int`` counts milliseconds."""
@@ -63,6 +66,8 @@ Pairs: TypeAlias = Iterable[tuple[KR, VR]]
 def duration_ms(value: Duration, what: str, *, negative: bool = False) -> int:
     """Gives a duration in milliseconds; raises ``ValueError`` for fractions of one and, unless allowed, below zero.
 
+    It is at most as long as the largest timestamp.
+
     >>> duration_ms(timedelta(seconds=2), "grace")
     2000
     """
@@ -77,6 +82,15 @@ def duration_ms(value: Duration, what: str, *, negative: bool = False) -> int:
         raise TypeError(f"{what} is {value!r}; expected a timedelta or an int of milliseconds")
     if ms < 0 and not negative:
         raise ValueError(f"{what} is {value!r}; it must not be negative")
+    if abs(ms) > END_OF_TIME:
+        raise ValueError(f"{what} is {value!r}; it must be at most {END_OF_TIME} ms")
+    return ms
+
+
+def total_ms(ms: int, what: str) -> int:
+    """Gives a sum of durations back; ``ValueError`` for one that is longer than time lasts."""
+    if ms > END_OF_TIME:
+        raise ValueError(f"{what} is {ms} ms, more than the largest number of milliseconds, {END_OF_TIME}")
     return ms
 
 

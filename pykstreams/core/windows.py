@@ -12,14 +12,11 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Generic, TypeVar
 
-from pykstreams.core.types import Duration, Timestamp, duration_ms, timestamp_ms
+from pykstreams.core.types import END_OF_TIME, Duration, Timestamp, duration_ms, timestamp_ms
 
 K = TypeVar("K")
 W = TypeVar("W", bound="Window")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-END_OF_TIME = 2**63 - 1
-"""The largest timestamp, which is the end of an unlimited window."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -38,6 +35,8 @@ class Window:
             raise ValueError(f"window start is {self.start}; it must not be negative")
         if self.end < self.start:
             raise ValueError(f"window end {self.end} lies before its start {self.start}")
+        if self.end > END_OF_TIME:
+            raise ends_too_late(self.start)
 
     @property
     def start_time(self) -> datetime:
@@ -50,6 +49,11 @@ class Window:
     def overlap(self, other: Window) -> bool:
         """Tells whether the two share a point in time."""
         return self.start < other.end and other.start < self.end
+
+
+def ends_too_late(time: int) -> ValueError:
+    """The error for a window of that time whose end would be no timestamp any more."""
+    return ValueError(f"a window of time {time} would end after the largest timestamp, {END_OF_TIME}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +177,12 @@ class TimeWindows(Windows[Window]):
         object.__setattr__(self, "advance_ms", advance_ms)
         object.__setattr__(self, "grace_period_ms", duration_ms(grace, "grace"))
 
+    @property
+    def last_timestamp(self) -> int:
+        """The largest timestamp whose windows all end at ``END_OF_TIME`` or before."""
+        last_start = END_OF_TIME - self.size_ms
+        return last_start - last_start % self.advance_ms + self.advance_ms - 1
+
     def windows_for(self, timestamp: int) -> dict[int, Window]:
         size, advance = self.size_ms, self.advance_ms
         first = max(0, timestamp - size + advance) // advance * advance
@@ -269,6 +279,11 @@ class JoinWindows:
             raise ValueError(
                 f"join window is empty: before is {before_ms} ms and after is {after_ms} ms; "
                 "their sum must not be negative"
+            )
+        if before_ms + after_ms > END_OF_TIME:
+            raise ValueError(
+                f"join window is too long: before is {before_ms} ms and after is {after_ms} ms; their sum must be at "
+                f"most {END_OF_TIME} ms"
             )
         object.__setattr__(self, "before_ms", before_ms)
         object.__setattr__(self, "after_ms", after_ms)

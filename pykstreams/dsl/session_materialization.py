@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.types import duration_ms
+from pykstreams.core.types import duration_ms, total_ms
 from pykstreams.core.windows import EmitStrategy, SessionWindows
 from pykstreams.dsl.materialization import DslStore, named_or_generated, store_format
 from pykstreams.dsl.options import Materialized
@@ -64,11 +64,12 @@ def session_table_store(
             "as Stores.persistent_session_store(name, retention)"
         )
     gap, grace = windows.inactivity_gap_ms, windows.grace_period_ms
-    retention = gap + grace if options.retention is None else duration_ms(options.retention, "retention")
-    if retention < gap + grace:
+    needed = total_ms(gap + grace, f"how long session store {name!r} keeps sessions (inactivity gap + grace)")
+    retention = needed if options.retention is None else duration_ms(options.retention, "retention")
+    if retention < needed:
         raise ValueError(
             f"retention of session store {name!r} is {retention} ms, less than inactivity gap {gap} ms + grace {grace} "
-            f"ms, which its sessions need; give Materialized a retention of at least {gap + grace} ms or none"
+            f"ms, which its sessions need; give Materialized a retention of at least {needed} ms or none"
         )
     return SessionTableStore(
         name,

@@ -13,6 +13,7 @@ from typing import Any
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.names import valid_name
+from pykstreams.core.types import total_ms
 from pykstreams.core.windows import EmitStrategy, JoinWindows
 from pykstreams.dsl.options import StreamJoined
 from pykstreams.dsl.repartitioning import repartitioned_for_join
@@ -251,7 +252,8 @@ def _checked(what: str, supplier: Any, windows: JoinWindows) -> WindowBytesStore
 
 
 def _retention_ms(windows: JoinWindows) -> int:
-    return windows.size_ms + windows.grace_period_ms
+    kept = windows.size_ms + windows.grace_period_ms
+    return total_ms(kept, f"how long the stores of a join keep records ({windows!r}: before + after + grace)")
 
 
 def _suffixed(name: str | None, suffix: str) -> str | None:

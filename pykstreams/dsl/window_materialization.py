@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.types import duration_ms
+from pykstreams.core.types import duration_ms, total_ms
 from pykstreams.core.windows import EmitStrategy, SlidingWindows, Windows
 from pykstreams.dsl.materialization import DslStore, named_or_generated, store_format
 from pykstreams.dsl.options import Materialized
@@ -74,7 +74,7 @@ def window_table_store(
     else:
         size = needed = windows.size_ms
         why = f"window size {size} ms"
-    needed += windows.grace_period_ms
+    needed = total_ms(needed + windows.grace_period_ms, f"how long window store {name!r} keeps windows ({why} + grace)")
     retention = needed if options.retention is None else duration_ms(options.retention, "retention")
     if retention < needed:
         raise ValueError(

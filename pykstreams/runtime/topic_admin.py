@@ -76,7 +76,10 @@ class TopicAdmin:
         self._embedded = embedded
         self._user_topics = UserTopics(client, plan)
         self._task_topics = TaskTopics(plan.application_id, spread=not embedded)
-        self._own = {topic.name for topic in plan.internal_topics} | {
+        self._reused = {topic.name: topic for part in plan.subtopologies for topic in part.reused_changelogs.values()}
+        """Source topics from which stores are restored; they are the user's, and must be there."""
+        self._internal = [topic for topic in plan.internal_topics if topic.name not in self._reused]
+        self._own = {topic.name for topic in self._internal} | {
             topic for part in plan.subtopologies for topic in self._task_topics.shares(part.id)
         }
         self._prepared: frozenset[str] = frozenset()
@@ -96,6 +99,7 @@ class TopicAdmin:
         existing = self._client.partition_counts()
         sources = {part.id: self._sources(part, existing) for part in self._plan.subtopologies}
         self._check_presence(existing)
+        self._check_patterns(existing)
         counts = self._partition_counts(existing, sources)
         for part in self._plan.subtopologies:
             check_copartitioning(part, counts)
@@ -103,16 +107,17 @@ class TopicAdmin:
         for part in self._plan.subtopologies:
             counts.update(dict.fromkeys(part.changelog_topics, tasks[part.id]))
         self._check_existing(counts, existing)
+        self._check_settings(existing)
         inputs = _inputs(sources, counts, tasks)
         self._create(counts, self._task_topics.topics(inputs), existing)
-        self._prepared = frozenset(topic.name for topic in self._plan.internal_topics if counts[topic.name])
+        self._prepared = frozenset(topic.name for topic in self._internal if counts[topic.name])
         counts.update({store.topic: existing[store.topic] for store in self._plan.global_stores})
         return TopicLayout(counts, inputs)
 
     def _appear(self) -> None:
-        wanted = {topic.name for topic in self._plan.internal_topics}
+        wanted = {topic.name for topic in self._internal}
         wanted |= self._task_topics.topics(TaskId(part.id, 0) for part in self._plan.subtopologies).keys()
-        for topic in self._plan.internal_topics:
+        for topic in self._internal:
             if topic.partitions not in (None, EMBEDDED_PARTITIONS):
                 raise TopologyError(
                     f"repartition topic {topic.name!r} asks for {topic.partitions} partitions, and an "
@@ -128,13 +133,13 @@ class TopicAdmin:
     def _sources(self, part: SubtopologyPlan, existing: Mapping[str, int]) -> tuple[str, ...]:
         """The topics a sub-topology reads, with those that match its patterns now."""
         matching = sorted(
-            name
-            for name in existing
-            if name not in self._own
-            and name not in BROKER_TOPICS
-            and any(pattern.fullmatch(name) for pattern in part.source_patterns)
+            name for name in self._foreign(existing) if any(p.fullmatch(name) for p in part.source_patterns)
         )
         return tuple(dict.fromkeys((*part.source_topics, *matching)))
+
+    def _foreign(self, existing: Mapping[str, int]) -> set[str]:
+        """The topics that a pattern may match."""
+        return existing.keys() - self._own - BROKER_TOPICS
 
     def _check_presence(self, existing: Mapping[str, int]) -> None:
         self._user_topics.check_sources(existing)
@@ -146,6 +151,24 @@ class TopicAdmin:
                 "lost then, and workers tell what to do about state whose changelog is gone",
                 gone,
             )
+
+    def _check_patterns(self, existing: Mapping[str, int]) -> None:
+        """Refuses a topic that two patterns match (``SourceNodeFactory.getTopics``, 4.3.1)."""
+        patterns = [
+            (source.pattern, source.name)
+            for part in self._plan.subtopologies
+            for source in part.sources
+            if source.pattern is not None
+        ]
+        for topic in sorted(self._foreign(existing)) if len(patterns) > 1 else ():
+            matched = [
+                f"{pattern.pattern!r} of source {name}" for pattern, name in patterns if pattern.fullmatch(topic)
+            ]
+            if len(matched) > 1:
+                raise TopologyError(
+                    f"topic {topic!r} matches the patterns {matched[0]} and {matched[1]}; a topic is read by one "
+                    "source, so narrow one of the two"
+                )
 
     def _partition_counts(self, existing: Mapping[str, int], sources: Mapping[int, tuple[str, ...]]) -> dict[str, int]:
         """Counts of all topics that are read; those of repartition topics are worked out."""
@@ -180,9 +203,8 @@ class TopicAdmin:
         return counts
 
     def _check_existing(self, counts: Mapping[str, int], existing: Mapping[str, int]) -> None:
-        there = [topic for topic in self._plan.internal_topics if topic.name in existing]
-        for topic in there:
-            if existing[topic.name] != counts[topic.name]:
+        for topic in self._internal:
+            if existing.get(topic.name, counts[topic.name]) != counts[topic.name]:
                 raise MisconfiguredInternalTopicError(
                     f"{topic.kind} topic {topic.name!r} has {existing[topic.name]} partitions and needs "
                     f"{counts[topic.name]}: the partitions of a source topic were changed, or somebody else "
@@ -190,10 +212,16 @@ class TopicAdmin:
                     f"application (kafka-streams-application-reset.sh --application-id {self._plan.application_id}), "
                     "so that the topic is made anew"
                 )
-        if self._embedded or not there:
+
+    def _check_settings(self, existing: Mapping[str, int]) -> None:
+        """Refuses internal topics that lose records; warns of source topics that do and that stores are restored from,
+        as Kafka Streams lets them (``ChangelogTopics.setup``, 4.3.1).
+        """
+        there = [topic for topic in self._internal if topic.name in existing]
+        if self._embedded or not (there or self._reused):
             return
         try:
-            settings = self._client.topic_settings([topic.name for topic in there])
+            settings = self._client.topic_settings([*(topic.name for topic in there), *self._reused])
         except ClusterError as error:
             log.warning("the settings of internal topics were not checked: %s", error)
             return
@@ -203,13 +231,23 @@ class TopicAdmin:
                     f"{topic.kind} topic {topic.name!r} {fault}; change it with kafka-configs.sh --alter "
                     f"--entity-type topics --entity-name {topic.name}"
                 )
+        for topic in self._reused.values():
+            if fault := _fault(topic, settings.get(topic.name, {})):
+                log.warning(
+                    "topic %r, from which a store is restored, %s: use kafka-configs.sh --alter --entity-type topics "
+                    "--entity-name %s, or give the store a changelog of its own by leaving reuse.ktable.source.topics "
+                    "out of topology.optimization",
+                    topic.name,
+                    fault,
+                    topic.name,
+                )
 
     def _create(self, counts: Mapping[str, int], task_topics: Mapping[str, int], existing: Mapping[str, int]) -> None:
         if self._embedded:
             return
         wanted = [
             TopicSpec(topic.name, counts[topic.name], self._replication, topic.config)
-            for topic in self._plan.internal_topics
+            for topic in self._internal
             if topic.name not in existing and counts[topic.name]
         ]
         for name, number in task_topics.items():

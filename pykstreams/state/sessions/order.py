@@ -100,7 +100,8 @@ class SegmentOrder(SessionOrder):
         earliest_end = max(earliest_end, 0)
         width, interval = len(key) + 8 + _SUFFIX, self._schema.prefix_ms
         for number in self._numbers(earliest_end, reverse):
-            prefix, first, last = prefix_of(number), number * interval, number * interval + interval - 1
+            prefix, first = prefix_of(number), number * interval
+            last = min(first + interval - 1, LAST_TIME)
             # Backwards, a cache is read from the start of the segment, as in Kafka Streams: all of that counts as used.
             lower = key + _TIMES.pack(first if reverse else max(earliest_end, first), 0)
             upper = after(key + _TIMES.pack(last, max(min(latest_start, last), 0)))

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from pykstreams.core.types import END_OF_TIME
 from pykstreams.core.windows import (
-    END_OF_TIME,
     EmitStrategy,
     JoinWindows,
     SessionWindows,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from pykstreams import Materialized, StreamsBuilder, StreamsConfig
 from pykstreams.core.errors import (
     ClusterError,
     MisconfiguredInternalTopicError,
@@ -262,6 +263,46 @@ def test_existing_changelog_that_is_compacted_too_early_is_refused() -> None:
         prepare(topology, cluster)
 
 
+def optimized() -> TopologyPlan:
+    """A table whose topic is its changelog, too."""
+    settings = StreamsConfig({"application.id": "shop", "topology.optimization": "all"})
+    builder = StreamsBuilder(settings)
+    builder.table("prices", materialized=Materialized("kept"))
+    return builder.build(settings).plan(settings)
+
+
+def test_a_topic_that_is_the_changelog_of_its_table_may_delete_records_and_the_log_says_what_that_means(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster = FakeTopics({"prices": 3}, {"prices": {"cleanup.policy": "delete", "retention.ms": "604800000"}})
+
+    with caplog.at_level(logging.WARNING):
+        layout = prepare(optimized(), cluster)
+
+    assert layout.partitions["prices"] == 3
+    assert "prices" not in cluster.created
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said == (
+        "topic 'prices', from which a store is restored, deletes old records (cleanup.policy='delete'), so state "
+        "would get lost; set 'compact': use kafka-configs.sh --alter --entity-type topics --entity-name prices, or "
+        "give the store a changelog of its own by leaving reuse.ktable.source.topics out of topology.optimization"
+    )
+
+
+def test_a_compacted_topic_that_is_the_changelog_of_its_table_needs_no_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        prepare(optimized(), FakeTopics({"prices": 3}, {"prices": {"cleanup.policy": "compact"}}))
+
+    assert caplog.records == []
+
+
+def test_a_missing_topic_that_is_the_changelog_of_its_table_is_a_missing_source_topic() -> None:
+    with pytest.raises(MissingSourceTopicError, match=r"topic 'prices', which KSTREAM-SOURCE-\d+ reads, does not"):
+        prepare(optimized(), FakeTopics({"orders": 3}))
+
+
 def test_settings_that_may_not_be_read_are_not_checked_and_the_log_says_so(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -311,6 +352,20 @@ def test_pattern_reads_the_topics_that_match_now_but_none_of_its_own() -> None:
 
     assert {place.topic for place in first.inputs[TaskId(0, 0)]} == {"orders", "sales"}
     assert {place.topic for place in second.inputs[TaskId(0, 0)]} == {"orders", "sales", "news"}
+
+
+@pytest.mark.parametrize("numbers", [(0, 1), (0, 0)], ids=["two sub-topologies", "one sub-topology"])
+def test_topic_that_two_patterns_match_is_refused(numbers: tuple[int, int]) -> None:
+    sources = [source("FIRST", pattern="ord.*"), source("SECOND", pattern=".*ers")]
+    parts = [part(0, *sources)] if numbers == (0, 0) else [part(i, one) for i, one in enumerate(sources)]
+
+    with pytest.raises(TopologyError) as raised:
+        prepare(plan(*parts), FakeTopics({"orders": 2, "ordinals": 2, "papers": 2}))
+
+    assert str(raised.value) == (
+        "Invalid topology: topic 'orders' matches the patterns 'ord.*' of source FIRST and '.*ers' of source SECOND; a "
+        "topic is read by one source, so narrow one of the two"
+    )
 
 
 def test_pattern_without_any_topic_has_no_tasks() -> None:
