@@ -10,6 +10,7 @@ from pykstreams.core.errors import (
     BootstrapError,
     ClusterError,
     ConfigError,
+    DeliveryError,
     LockError,
     MisconfiguredInternalTopicError,
     MissingInternalTopicsError,
@@ -48,6 +49,8 @@ _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
     (LockError, ExitCode.LOCKED),
 )
 
+_NO_SUCH_TOPIC = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"})
+
 
 def exit_code(error: Exception) -> ExitCode:
     """The code for an error of pykstreams that nobody handled.
@@ -55,6 +58,8 @@ def exit_code(error: Exception) -> ExitCode:
     >>> exit_code(ConfigError("unknown setting")), exit_code(StreamsError("a record failed"))
     (<ExitCode.USAGE: 2>, <ExitCode.PROCESSING: 4>)
     """
+    if isinstance(error, DeliveryError) and error.name in _NO_SUCH_TOPIC:  # chosen per record, or deleted meanwhile
+        return ExitCode.USAGE
     for kind, code in _CODES:
         if isinstance(error, kind):
             return code

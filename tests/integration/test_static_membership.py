@@ -185,5 +185,5 @@ def moves(log: str) -> list[str]:
 
 def pids(application: Workers) -> dict[str, int]:
     """The process of each partition's task."""
-    tasks = application.folder / "both" / application.name
+    tasks = application.folder / "both" / "pykstreams" / application.name
     return {str(number): int((tasks / f"0_{number}" / ".lock").read_text()) for number in range(PARTITIONS)}
