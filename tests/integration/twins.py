@@ -86,7 +86,7 @@ class Twin(Workers):
 
     def _ends(self, places: list[TopicPartition]) -> list[int]:
         asked = dict.fromkeys(places, OffsetSpec.latest())
-        return [done.result(10).offset for done in self._admin.list_offsets(asked).values()]
+        return [done.result(60).offset for done in self._admin.list_offsets(asked).values()]
 
     def _committed(self, places: list[TopicPartition]) -> list[int]:
         consumer = self._reader(self.name)
