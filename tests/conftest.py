@@ -1,6 +1,7 @@
 """Loads the plugins of these tests, and the package's own where it is not installed.
 
-Properties have no deadline for an example: how long one takes is a matter of the machine and of what else it does.
+Properties have no deadline for an example, and none fails because examples are slow to draw: how long that takes is a
+matter of the machine and of what else it does.
 """
 
 import hypothesis
@@ -10,7 +11,12 @@ from pykstreams.testing import pytest_plugin
 
 pytest_plugins = ["tests.kafka.plugin", "tests.nightly"]
 
-hypothesis.settings.register_profile("any machine", parent=hypothesis.settings.default, deadline=None)
+hypothesis.settings.register_profile(
+    "any machine",
+    parent=hypothesis.settings.default,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("any machine")
 
 

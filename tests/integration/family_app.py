@@ -26,7 +26,7 @@ from tests.kafka.offsets import committed
 from tests.kafka.reaper import Process
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 TWO_PARTITIONS = ("words", "by-word-repartition", "counts")
 SINKS = (
     "counts",
@@ -181,16 +181,16 @@ class App:
         """What the broker says about every internal topic, by name without the name of the application."""
         own = [
             ConfigResource(ResourceType.TOPIC, name)
-            for name in self._admin.list_topics(timeout=10).topics
+            for name in self._admin.list_topics(timeout=60).topics
             if name.startswith(f"{self.name}-") and name.endswith(("-changelog", "-repartition"))
         ]
         return {
-            resource.name.removeprefix(f"{self.name}-"): {key: entry.value for key, entry in done.result(10).items()}
+            resource.name.removeprefix(f"{self.name}-"): {key: entry.value for key, entry in done.result(60).items()}
             for resource, done in self._admin.describe_configs(own).items()
         }
 
     def partitions(self) -> dict[str, int]:
-        topics = self._admin.list_topics(timeout=10).topics
+        topics = self._admin.list_topics(timeout=60).topics
         return {
             name.removeprefix(f"{self.name}-"): len(topic.partitions)
             for name, topic in topics.items()
@@ -223,7 +223,7 @@ class App:
     ) -> list[int]:
         """The ends of partitions, or what else ``spec`` asks for."""
         asked = {TopicPartition(at.topic, at.partition): spec or OffsetSpec.latest() for at in places}
-        return [done.result(10).offset for done in self._admin.list_offsets(asked, isolation_level=isolation).values()]
+        return [done.result(60).offset for done in self._admin.list_offsets(asked, isolation_level=isolation).values()]
 
     def _inputs(self) -> list[TopicPartition]:
         """The partitions that are read, in the order of the steps that a record takes."""

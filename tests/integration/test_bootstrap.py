@@ -45,7 +45,7 @@ pytestmark = pytest.mark.slow
 TEXT, NUMBER = Serdes.string(), Serdes.long()
 LEAVE = GroupMembershipOperation.LEAVE_GROUP
 PARTITIONS = 2
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 STORES = ("counts", "letters")
 FIRST = [f"{chr(97 + number % 20)}{number % 50}" for number in range(2000)]
 MORE = [f"{chr(97 + number % 22)}{number % 60}" for number in range(1000)]
@@ -119,13 +119,13 @@ class App:
 
     def stop(self) -> None:
         while self.running:
-            assert self.running.pop().close(20_000, group_membership=LEAVE)
+            assert self.running.pop().close(60_000, group_membership=LEAVE)
 
     def send(self, keys: list[str]) -> None:
         producer = Producer({"bootstrap.servers": self.brokers, "partitioner": "murmur2_random"})
         for key in keys:
             producer.produce(self.orders, key=key, value="order")
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
 
     def counted(self) -> dict[str, int]:
         """The last count of each key and letter."""
@@ -152,7 +152,7 @@ def records(brokers: str, topic: str, partitions: int = PARTITIONS) -> list[Any]
         consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
         found, ended = [], 0
         while ended < partitions:
-            message = consumer.poll(20)
+            message = consumer.poll(60)
             assert message is not None
             if message.error() is None:
                 found.append(message)
@@ -226,7 +226,7 @@ def write_rows(brokers: str, topic: str, rows: dict[int, list[ChangelogRow]]) ->
     for number, mine in rows.items():
         for key, value, timestamp, _ in mine:
             producer.produce(topic, key=key, value=value, partition=number, timestamp=timestamp)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def offsets_of(folder: Path) -> dict[tuple[str, int], int]:
@@ -354,9 +354,9 @@ def test_a_group_gives_up_its_offsets_and_its_state_only_if_told_to(
 def delete_topics(brokers: str, topics: list[str]) -> None:
     admin = AdminClient({"bootstrap.servers": brokers})
     for done in admin.delete_topics(topics).values():
-        done.result(20)
+        done.result(60)
     deadline = time.monotonic() + PATIENCE_S
-    while set(topics) & set(admin.list_topics(timeout=10).topics):
+    while set(topics) & set(admin.list_topics(timeout=60).topics):
         assert time.monotonic() < deadline
         time.sleep(0.1)
 
@@ -381,7 +381,7 @@ def test_a_copy_begins_with_the_files_of_a_bootstrap_and_is_there_when_its_task_
     of_two.rows = 0
 
     app.running.remove(one)
-    assert one.close(20_000, group_membership=LEAVE)
+    assert one.close(60_000, group_membership=LEAVE)
     app.send(MORE[600:])
     app.wait_for(FIRST + MORE, MORE)
 

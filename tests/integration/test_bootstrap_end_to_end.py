@@ -213,7 +213,7 @@ def offsets_of(app: Twin) -> dict[str, dict[int, int]]:
     try:
         return {
             app.topic(name): {
-                number: consumer.get_watermark_offsets(TopicPartition(app.topic(name), number), timeout=10)[1]
+                number: consumer.get_watermark_offsets(TopicPartition(app.topic(name), number), timeout=60)[1]
                 for number in range(PARTITIONS)
             }
             for name in INPUTS

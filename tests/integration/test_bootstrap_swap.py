@@ -38,6 +38,7 @@ from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.manifest import Manifest, StoreManifest, new_id, publish
 from pykstreams.topology.topology import Topology
 from tests.integration.test_bootstrap import records
+from tests.kafka.offsets import committed
 from tests.kafka.reaper import Process
 from tests.unit.state.bulk_support import Part, write_task
 
@@ -45,7 +46,7 @@ pytestmark = pytest.mark.slow
 
 TEXT, NUMBER = Serdes.string(), Serdes.long()
 PARTITIONS = 2
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 MORE = 1000
 WHEN = os.environ.get("BOOTSTRAP_SWAP_KILLS", "after").split(",")
 """When workers are killed: after a swap is committed, or before; then brokers take ten seconds to abort it."""
@@ -92,13 +93,13 @@ class App:
 
     def stop(self) -> None:
         while self.running:
-            assert self.running.pop().close(20_000, group_membership=GroupMembershipOperation.LEAVE_GROUP)
+            assert self.running.pop().close(60_000, group_membership=GroupMembershipOperation.LEAVE_GROUP)
 
     def send(self, keys: list[str]) -> None:
         producer = Producer({"bootstrap.servers": self.brokers, "partitioner": "murmur2_random", "linger.ms": 5})
         for key in keys:
             producer.produce(self.orders, key=key, value="order")
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
 
     def sent(self) -> list[tuple[str, int]]:
         return [(one.key().decode(), int.from_bytes(one.value())) for one in records(self.brokers, self.out, 1)]
@@ -116,8 +117,8 @@ class App:
         places = [TopicPartition(self.orders, number) for number in range(PARTITIONS)]
         consumer = Consumer({"bootstrap.servers": self.brokers, "group.id": self.name})
         try:
-            ends = [consumer.get_watermark_offsets(place, timeout=10)[1] for place in places]
-            wait_until(lambda: [place.offset for place in consumer.committed(places, timeout=10)] == ends)
+            ends = [consumer.get_watermark_offsets(place, timeout=60)[1] for place in places]
+            wait_until(lambda: [place.offset for place in committed(consumer, places)] == ends)
         finally:
             consumer.close()
 
@@ -250,7 +251,7 @@ def test_an_application_goes_on_with_the_state_of_a_bootstrap(make_app: Callable
     with Watch(streams) as watch, Orders(app) as orders:
         wait_until(lambda: all(watch.seen))
         load = streams.load_bootstrap(folder)
-        done = load.wait(30_000)
+        done = load.wait(60_000)
         orders.stop()
         wait_until(lambda: all(seen[-1] for seen in watch.seen))
         app.wait_for(len(FIRST + orders.sent))
@@ -263,7 +264,7 @@ def test_an_application_goes_on_with_the_state_of_a_bootstrap(make_app: Callable
         assert seen == sorted(seen)
         assert len(set(seen)) == 2
     check_sent(app.sent(), FIRST + orders.sent)
-    assert streams.load_bootstrap(folder).wait(10_000)  # there is nothing to do
+    assert streams.load_bootstrap(folder).wait(60_000)  # there is nothing to do
 
     app.stop()
     app.start("two")  # without files
@@ -298,13 +299,13 @@ def test_what_does_not_fit_is_refused_and_the_application_goes_on(make_app: Call
         path.write_bytes(b"?" + path.read_bytes()[1:])
     load = streams.load_bootstrap(damaged)
     with pytest.raises(BootstrapError, match=r"is damaged: its sha256 .* Nothing was loaded"):
-        load.wait(30_000)
+        load.wait(60_000)
     assert load.waiting == {TaskId(0, 1)}
 
     app.send(MEANWHILE)
     assert len(app.wait_for(len(FIRST) + len(MEANWHILE))) == len(FIRST) + len(MEANWHILE)
     whole = app.bootstrap()
-    assert streams.load_bootstrap(whole).wait(30_000)
+    assert streams.load_bootstrap(whole).wait(60_000)
     assert streams.error is None
 
 

@@ -36,7 +36,7 @@ def leader_of(brokers: Brokers, topic: str) -> str:
     admin = AdminClient({"bootstrap.servers": brokers.bootstrap_servers, "log_level": 0})
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
-        partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions
+        partitions = admin.list_topics(topic, timeout=60).topics[topic].partitions
         if partitions and partitions[0].leader >= 0:
             return f"kafka-{partitions[0].leader}"
     raise TimeoutError(f"{topic} has no leader after 30 s\n{brokers.log_tail()}")
@@ -46,7 +46,7 @@ def test_broker_has_the_extra_settings(start_broker: Callable[..., Brokers]) -> 
     broker = start_broker({"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000"})
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     [resource] = [ConfigResource(ResourceType.BROKER, "1")]
-    settings = admin.describe_configs([resource])[resource].result(10)
+    settings = admin.describe_configs([resource])[resource].result(60)
 
     assert settings["offsets.retention.minutes"].value == "1"
     assert settings["offsets.retention.check.interval.ms"].value == "1000"

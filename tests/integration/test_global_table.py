@@ -24,7 +24,7 @@ TEXT = Serdes.string()
 READ, WRITE = Consumed(key_serde=TEXT, value_serde=TEXT), Produced(key_serde=TEXT, value_serde=TEXT)
 LEAVE = GroupMembershipOperation.LEAVE_GROUP
 PARTITIONS = 3
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 
 
 class Upper(Processor[str, str, Any, Any]):
@@ -91,13 +91,13 @@ class Shop:
     def stop(self) -> None:
         streams, self.streams = self.streams, None
         if streams is not None:
-            assert streams.close(20_000, group_membership=LEAVE)
+            assert streams.close(60_000, group_membership=LEAVE)
 
     def send(self, topic: str, **rows: str | None) -> None:
         producer = Producer({"bootstrap.servers": self.brokers})
         for key, value in rows.items():
             producer.produce(topic, key=key.encode(), value=None if value is None else value.encode())
-        assert producer.flush(10) == 0
+        assert producer.flush(60) == 0
 
     def ordered(self, key: str, order: str) -> str:
         """Orders something, and waits for what comes out."""
@@ -118,7 +118,7 @@ class Shop:
         try:
             consumer.assign([TopicPartition(self.out, 0, 0)])
             found: list[str] = []
-            while (message := consumer.poll(10)) is not None and message.error() is None:
+            while (message := consumer.poll(60)) is not None and message.error() is None:
                 found.append(message.value().decode())
             return found
         finally:

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 TEXT = Serdes.string()
 PARTITIONS, ROUNDS, KEYS = 2, 300, [f"product-{number}" for number in range(40)]
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 LEAVE = GroupMembershipOperation.LEAVE_GROUP
 DAY = 86_400_000
 

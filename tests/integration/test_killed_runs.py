@@ -24,7 +24,7 @@ from tests.kafka.reaper import Process
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 120.0
+PATIENCE_S = 240.0
 
 MODULE = """
 import json, signal

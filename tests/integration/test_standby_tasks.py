@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 TEXT = Serdes.string()
 PARTITIONS, KEYS, TAIL = 4, 4000, 40
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 ROOT = Path(__file__).parents[2]
 
 OTHER_INSTANCE = """
@@ -107,7 +107,7 @@ def test_an_instance_takes_over_from_one_that_was_killed_and_restores_only_what_
         for number in range(keys):
             producer.produce(topic, key=f"key-{number}", value="order")
             sent[f"key-{number}"] += 1
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
 
     restored = Restored()
     one = application(bootstrap_servers, name, topic, str(tmp_path / "one"), state_restore_listener=restored)

@@ -38,7 +38,7 @@ DEADLY = (f"s{RECORDS // 4}", f"s{RECORDS // 2}")
 """The sales whose join kills the worker."""
 
 STEP_MS, LATE_MS, GRACE_MS, HISTORY_MS = 4, 200, 300, 3000
-PATIENCE_S = 120.0
+PATIENCE_S = 240.0
 HOUR_MS = 3_600_000
 
 SCRIPT = f"""

@@ -27,7 +27,7 @@ from tests.kafka.reaper import Process
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 
 COUNT = """
     from pykstreams import Consumed, Grouped, Materialized, Produced, Serdes, StreamsBuilder

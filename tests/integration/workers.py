@@ -162,7 +162,7 @@ class Workers:
         try:
             return {
                 topic: sum(
-                    consumer.get_watermark_offsets(TopicPartition(self.topic(topic), number), timeout=10)[1]
+                    consumer.get_watermark_offsets(TopicPartition(self.topic(topic), number), timeout=60)[1]
                     for number in range(self.partitions)
                 )
                 for topic in topics
@@ -203,13 +203,13 @@ class Workers:
 def _records_from(consumer: Consumer, place: TopicPartition) -> int:
     """The records of a partition from an offset on; the last few offsets may be markers of transactions only."""
     start = max(place.offset, 0)
-    ahead = consumer.get_watermark_offsets(place, timeout=10)[1] - start
+    ahead = consumer.get_watermark_offsets(place, timeout=60)[1] - start
     if not 0 < ahead <= 100:
         return ahead
     consumer.assign([TopicPartition(place.topic, place.partition, start)])
     records = 0
     while True:
-        message = consumer.poll(10)
+        message = consumer.poll(60)
         assert message is not None, f"{place} has no end"
         if not _is_record(message):
             return records

@@ -12,7 +12,7 @@ from pykstreams.runtime.clients import committed_offsets
 
 def committed(consumer: Consumer, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
     """As ``Consumer.committed``, which fails at times on metadata that another client has committed."""
-    found = committed_offsets.committed(consumer, [Place(one.topic, one.partition) for one in partitions], 10)
+    found = committed_offsets.committed(consumer, [Place(one.topic, one.partition) for one in partitions], 60)
     return [
         TopicPartition(one.topic, one.partition, found.get(Place(one.topic, one.partition), (OFFSET_INVALID, ""))[0])
         for one in partitions

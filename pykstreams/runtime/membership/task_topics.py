@@ -71,8 +71,8 @@ class TaskTopics:
     Which partition a task has depends on nothing but the task: workers that know more or fewer tasks agree.
 
     >>> topics = TaskTopics("shop")
-    >>> topics.place(TaskId(0, 0)), topics.place(TaskId(1, 0)), topics.place(TaskId(0, 12))
-    (('shop-tasks-a-0', 0), ('shop-tasks-b-1', 0), ('shop-tasks-d-0', 1))
+    >>> [tuple(topics.place(task)) for task in (TaskId(0, 0), TaskId(1, 0), TaskId(0, 12))]
+    [('shop-tasks-a-0', 0), ('shop-tasks-b-1', 0), ('shop-tasks-d-0', 1)]
 
     :param spread: false puts all tasks of a sub-topology into one topic, as on an embedded cluster, whose topics have
         as many partitions as a sub-topology has tasks.

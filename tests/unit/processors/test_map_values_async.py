@@ -440,7 +440,7 @@ def test_closing_cancels_what_runs(make_bench: Any) -> None:
 
     bench = make_bench(waits, max_in_flight=1)
     feed(bench, ("a", "1"))
-    assert started.wait(20)
+    assert started.wait(60)
     bench.task.close()
 
     assert ended == ["1"]
@@ -463,7 +463,7 @@ def test_coroutine_that_will_not_be_cancelled_is_left_behind_with_a_warning(
 
     bench = make_bench(stubborn, event_loop=thread)
     feed(bench, ("a", "1"))
-    assert started.wait(20)
+    assert started.wait(60)
     bench.task.close()
     loop = thread.acquire()
     loop.call_soon_threadsafe(let_go.set)

@@ -33,7 +33,7 @@ def read(consumer: Consumer, count: int) -> list[tuple[str, str]]:
     """Reads until so many results are there, and then whatever else comes at once."""
     found: list[tuple[str, str]] = []
     clock = SystemClock()
-    deadline = clock.monotonic() + 30
+    deadline = clock.monotonic() + 60
     while clock.monotonic() < deadline:
         batch = consumer.consume(1000, 0.5)
         found += [(m.key().decode(), m.value().decode()) for m in batch if m.error() is None]

@@ -348,7 +348,7 @@ def test_thread_closes_everything_when_it_is_stopped(scene: Scene) -> None:
     scene.standbys.start()
     scene.standbys.look()
     clock = SystemClock()
-    deadline = clock.monotonic() + 10
+    deadline = clock.monotonic() + 60
     while not scene.copies():
         assert clock.monotonic() < deadline
     scene.standbys.stop()

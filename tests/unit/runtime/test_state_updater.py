@@ -26,7 +26,7 @@ from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeStore, FakeTask
 
 TASK = TaskId(0, 1)
 LOG = TopicPartition("shop-counts-changelog", 1)
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 def reports(updater: StateUpdater, count: int = 1) -> list[Report]:

@@ -73,7 +73,7 @@ def test_failing_user_code_ends_in_error_with_its_reason(
     streams = make(int)
     streams.start()
 
-    assert streams.wait(20_000) is State.ERROR
+    assert streams.wait(60_000) is State.ERROR
     assert "record orders-0 offset 0" in str(streams.error)
     assert not streams.health().alive
 
@@ -94,7 +94,7 @@ def test_failed_worker_is_replaced_when_the_handler_says_so(
     streams = make(once, uncaught_exception_handler=lambda error: StreamThreadExceptionResponse.REPLACE_THREAD)
     streams.start()
     clock = SystemClock()
-    deadline = clock.monotonic() + 20
+    deadline = clock.monotonic() + 60
     while len(calls) < 2:
         assert clock.monotonic() < deadline, streams.state
         streams.wait(50)
@@ -163,7 +163,7 @@ def test_a_bootstrap_is_not_loaded_into_an_embedded_cluster_nor_into_one_that_ha
         ConfigError, match="loaded into a running application in a transaction, and an embedded cluster"
     ):
         streams.start()
-    assert streams.wait(20_000) is State.ERROR
+    assert streams.wait(60_000) is State.ERROR
 
     with pytest.raises(StreamsError, match=r"the application is error, and has no tasks to load a bootstrap into"):
         streams.load_bootstrap(tmp_path / "made")

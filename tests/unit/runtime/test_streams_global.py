@@ -101,7 +101,7 @@ def test_failure_of_a_global_store_ends_the_application_whatever_the_handler_say
     assert streams.wait_for_state(State.RUNNING, 20_000)
     send(embedded_cluster, "bad")
 
-    assert streams.wait(20_000) is State.ERROR
+    assert streams.wait(60_000) is State.ERROR
     assert asked == [streams.error]
     assert "feed-0 offset 0" in str(streams.error)
 
@@ -119,7 +119,7 @@ def test_handler_of_a_failed_global_store_may_close_the_application(
     streams.start()
     send(embedded_cluster, "bad")
 
-    assert streams.wait(20_000).has_completed_shutdown
+    assert streams.wait(60_000).has_completed_shutdown
     assert "feed-0 offset 0" in str(streams.error)
 
 
@@ -131,7 +131,7 @@ def test_closing_while_global_stores_are_read_gives_up_reading(
 
     def read_until_told(keeper: GlobalThread, reader: object) -> None:
         streams._stop_requested = True
-        told.append(keeper._stopping.wait(20))
+        told.append(keeper._stopping.wait(60))
 
     monkeypatch.setattr(GlobalThread, "_bootstrap", read_until_told)
 

@@ -327,7 +327,7 @@ def test_worker_restores_a_users_store_from_its_changelog(embedded_cluster: Embe
         producer.produce("in", b"yes", key=b"k")
         assert producer.flush(10) == 0
         clock = SystemClock()
-        deadline = clock.monotonic() + 30
+        deadline = clock.monotonic() + 60
         with KafkaStreams(topology, config) as streams:
             while total() < expected and clock.monotonic() < deadline:
                 streams.wait(50)
