@@ -259,6 +259,11 @@ class StateUpdater:
             self._waiting[task.id] = order
             self._retry_at = self._clock.monotonic() + _LOCK_RETRY_S
             return
+        except StoreEngineError as error:
+            self._waiting.pop(task.id, None)
+            self._allow_copy(task.id)
+            self._reports.put(Damaged(task.id, error))
+            return
         self._waiting.pop(task.id, None)
         restorer = self._restorer
         assert restorer is not None  # set before the first order is carried out

@@ -207,6 +207,24 @@ def test_store_that_is_damaged_is_told_and_left_alone_and_others_are_opened(
     other.lock(TASK)
 
 
+def test_folder_that_cannot_be_locked_is_told_and_others_are_opened(
+    start: Callable[..., StateUpdater], directory: StateDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error, neighbour, lock = StoreEngineError("read-only"), TaskId(0, 2), directory.lock
+
+    def locked(task_id: TaskId) -> Path:
+        if task_id == TASK:
+            raise error
+        return lock(task_id)
+
+    monkeypatch.setattr(directory, "lock", locked)
+    updater = start()
+    updater.open(task(), {})
+    updater.open(FakeTask(neighbour, [], {}), {})
+
+    assert reports(updater, 2) == [Damaged(TASK, error), Restored(neighbour, frozenset())]
+
+
 def test_task_that_is_closed_while_it_is_restored_keeps_its_progress(
     start: Callable[..., StateUpdater], logs: FakeChangelogs
 ) -> None:
