@@ -102,6 +102,22 @@ def test_task_is_handed_over_when_it_is_restored(start: Callable[..., StateUpdat
     assert store.commits == [2]
 
 
+def test_news_of_a_task_that_was_let_go_are_not_taken_for_those_of_its_successor(
+    start: Callable[..., StateUpdater],
+) -> None:
+    clock = SystemClock()
+    deadline = clock.monotonic() + PATIENCE_S
+    updater, first, second = start(), task(), task()
+    updater.open(first, {})
+    while updater._reports.empty():  # it is restored, and nobody has heard of it yet
+        assert clock.monotonic() < deadline
+    updater.close(first)
+    updater.open(second, {})
+    updater.stop()
+
+    assert updater.reports() == [Restored(TASK, frozenset())]
+
+
 def test_folder_is_locked_while_the_task_is_open_and_free_after(
     start: Callable[..., StateUpdater], other: StateDirectory
 ) -> None:
