@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias
+from weakref import WeakSet
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import (
@@ -126,7 +127,8 @@ class StateUpdater:
         self._cleanup_at = clock.monotonic() + cleanup_delay_ms / 1000
         self._outage = Outage(f"requests of {name}", clock, task_timeout_ms / 1000)
         self._orders: SimpleQueue[_Open | _Close | Shadow | None] = SimpleQueue()
-        self._reports: SimpleQueue[Report] = SimpleQueue()
+        self._reports: SimpleQueue[tuple[OpenableTask | None, Report]] = SimpleQueue()
+        self._let_go: WeakSet[OpenableTask] = WeakSet()
         self._waiting: dict[TaskId, _Open] = {}
         self._retry_at = 0.0
         self._restoring: dict[TaskId, tuple[OpenableTask, frozenset[TopicPartition]]] = {}
@@ -154,19 +156,25 @@ class StateUpdater:
 
         :param swapped: its shadow, if that is to take the place of its state; else nothing is left of one.
         """
+        self._let_go.add(task)
         if self._thread.is_alive() or not self._started:
             self._orders.put(_Close(task, wipe, swapped))
         else:  # it failed; nothing is restored any more
             self._close(task, wipe=wipe, swapped=swapped)
 
     def reports(self) -> list[Report]:
-        """What has happened since the last call."""
+        """What has happened since the last call; not to tasks that were given back to be closed meanwhile.
+
+        The same tasks may have been opened anew since, and would be taken for the ones that are told of.
+        """
         found: list[Report] = []
         while True:
             try:
-                found.append(self._reports.get_nowait())
+                task, report = self._reports.get_nowait()
             except Empty:
                 return found
+            if task not in self._let_go:
+                found.append(report)
 
     def remaining(self) -> dict[TaskId, int]:
         """How many changelog offsets each restoring task has still before it."""
@@ -182,13 +190,13 @@ class StateUpdater:
         try:
             self._restorer, close = self._make_restorer()
         except Exception as error:
-            self._reports.put(Failed(error))
+            self._reports.put((None, Failed(error)))
             return
         try:
             while self.turn(self._restorer, self._patience()):
                 continue
         except Exception as error:
-            self._reports.put(Failed(error))
+            self._reports.put((None, Failed(error)))
         finally:
             self._discard_shadow()
             for task, _ in list(self._restoring.values()):
@@ -259,6 +267,11 @@ class StateUpdater:
             self._waiting[task.id] = order
             self._retry_at = self._clock.monotonic() + _LOCK_RETRY_S
             return
+        except StoreEngineError as error:
+            self._waiting.pop(task.id, None)
+            self._allow_copy(task.id)
+            self._reports.put((task, Damaged(task.id, error)))
+            return
         self._waiting.pop(task.id, None)
         restorer = self._restorer
         assert restorer is not None  # set before the first order is carried out
@@ -291,10 +304,10 @@ class StateUpdater:
                 log.exception("task %s: what was made as its next state was not deleted", shadow.task_id)
 
     def _hand_over(self, restorer: Restorer) -> None:
-        for task_id, (_, changelogs) in list(self._restoring.items()):
+        for task_id, (task, changelogs) in list(self._restoring.items()):
             if not restorer.is_restoring(task_id):
                 del self._restoring[task_id]
-                self._reports.put(Restored(task_id, changelogs))
+                self._reports.put((task, Restored(task_id, changelogs)))
 
     def _set_back(self, setback: Setback) -> None:
         """Closes a task that cannot be restored; its state is deleted only where its changelog has all of it."""
@@ -306,10 +319,10 @@ class StateUpdater:
             case Truncated(reason=reason):
                 log.warning("%s; its state is deleted and restored from the beginning", reason)
                 self._close(found[0], wipe=True, swapped=None)
-                self._reports.put(Corrupted(task_id))
+                self._reports.put((found[0], Corrupted(task_id)))
             case Damaged():
                 self._close(found[0], wipe=False, swapped=None)
-                self._reports.put(setback)
+                self._reports.put((found[0], setback))
             case Remade():
                 self._close(found[0], wipe=False, swapped=None)
                 raise self._without_changelog(setback)

@@ -29,7 +29,7 @@ from typing import Final
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import ConfigError, LockError, ProcessorStateError, TaskIdFormatError
+from pykstreams.core.errors import ConfigError, LockError, ProcessorStateError, StoreEngineError, TaskIdFormatError
 from pykstreams.core.ids import TaskId
 from pykstreams.state.file_lock import FileLock
 
@@ -90,12 +90,21 @@ class StateDirectory:
     def lock(self, task_id: TaskId) -> Path:
         """Takes the lock of a task, and gives its folder; ``LockError`` when another worker holds it.
 
-        Locking again what this worker holds does nothing.
+        Locking again what this worker holds does nothing. ``StoreEngineError`` when the disk does not let it.
         """
         path = self.task_dir(task_id)
         if task_id not in self._locks:
             lock = FileLock(path / _LOCK)
-            if not lock.take(str(os.getpid())):
+            try:
+                taken = lock.take(str(os.getpid()))
+            except OSError as error:
+                lock.release()
+                raise StoreEngineError(
+                    f"folder {str(path)!r} of task {task_id} cannot be locked: {error}. Look at the disk (space, "
+                    "permissions, whether it is mounted for reading only)",
+                    task_id=task_id,
+                ) from error
+            if not taken:
                 raise LockError(
                     f"folder {str(path)!r} of task {task_id} is in use by process {lock.content() or 'unknown'}; wait "
                     "until that process has stopped, or give this worker a state.dir of its own",
@@ -219,7 +228,10 @@ class StateDirectory:
 
     def _touch(self, path: Path) -> None:
         now = self._clock.now_ms() / 1000
-        os.utime(path / _LOCK, (now, now))
+        try:
+            os.utime(path / _LOCK, (now, now))
+        except OSError as error:  # then it looks unused for longer than it is; its lock still goes with its holder
+            logger.warning("when %r was last used is not kept: %s", str(path), error)
 
 
 def _has(folder: Path, patterns: Iterable[str]) -> bool:

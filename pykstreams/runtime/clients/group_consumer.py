@@ -27,6 +27,12 @@ log = logging.getLogger(__name__)
 
 _COMMIT_S = 10.0
 """How long a commit is waited for at a time; a worker serves nobody meanwhile."""
+_NOT_NOW = (
+    KafkaError.ILLEGAL_GENERATION,
+    # a broker that has just started does not know of all topics; of one that was deleted the topic watch tells
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+)
+"""Refusals of a commit, beside what passes anywhere, that may be none a moment later."""
 
 _FOREIGN_MEMBERS = (
     "the group has members of another kind, so this worker waits: %s. They are those of a Java application with this "
@@ -137,7 +143,7 @@ class GroupConsumer:
                 f"offsets were not committed, because this worker is no longer in the group: "
                 f"{kafka_error(exception).str()}"
             ) from exception
-        if is_passing(exception) or kafka_error(exception).code() == KafkaError.ILLEGAL_GENERATION:
+        if is_passing(exception) or kafka_error(exception).code() in _NOT_NOW:
             log.info("offsets were not committed yet: %s", kafka_error(exception).str())
             return False
         raise cluster_error("committing offsets", exception) from exception

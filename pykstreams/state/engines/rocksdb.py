@@ -20,7 +20,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -35,6 +34,7 @@ from rocksdict import (
     MemtableFactory,
     Options,
     Rdict,
+    RdictIter,
     ReadOptions,
     SliceTransform,
     WriteBatch,
@@ -148,18 +148,23 @@ class RocksDbEngine:
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
         self.end_load()
-        items = self._opened_db().items
+        db = self._opened_db()
         if reverse:
-            found = items(backwards=True, from_key=cast("bytes", upper), read_opt=self._all_keys)
+            found = db.items(backwards=True, from_key=cast("bytes", upper), read_opt=self._all_keys)
             return self._closed_with_store(self._downwards(cast("Iterator[Row]", found), lower, upper))
-        bounds = self._bounds(lower, upper)  # must outlive the iterator, which reads the bound in it
-        found = items(from_key=cast("bytes", lower), read_opt=bounds)
-        rows = cast("list[Row]", list(islice(found, _ROWS_AT_ONCE)))
-        if len(rows) < _ROWS_AT_ONCE:
-            del found
-            self._check_end(after(rows[-1][0]) if rows else lower, bounds)
-            return iter(rows)
-        return self._closed_with_store(self._first_then(rows, cast("Iterator[Row]", found), bounds))
+        bounds = self._bounds(lower, upper)  # must outlive the iterators, which read the bound in it
+        begin = db.iter(bounds)
+        begin.seek_to_first() if lower is None else begin.seek(lower)
+        valid, key, value, advance = begin.valid, begin.key, begin.value, begin.next
+        rows: list[Row] = []
+        while valid():
+            if len(rows) == _ROWS_AT_ONCE:
+                rest = db.items(from_key=key(), read_opt=bounds)
+                return self._closed_with_store(self._first_then(rows, cast("Iterator[Row]", rest), bounds))
+            rows.append((key(), value()))
+            advance()
+        self._check_end(begin)
+        return iter(rows)
 
     def _downwards(self, rows: Iterator[Row], lower: bytes | None, upper: bytes | None) -> Iterator[Row]:
         last = upper
@@ -169,7 +174,11 @@ class RocksDbEngine:
                 return
             if upper is None or last < upper:
                 yield row
-        self._check_end(last, self._all_keys, reverse=True)
+        end = self._opened_db().iter(self._all_keys)
+        end.seek_to_last() if last is None else end.seek_for_prev(last)
+        if end.valid():
+            end.prev()
+        self._check_end(end)
 
     def _first_then(self, first: list[Row], rest: Iterator[Row], bounds: ReadOptions) -> Iterator[Row]:
         """Goes on behind the first rows; ``bounds`` must be kept until ``rest`` has gone.
@@ -181,23 +190,16 @@ class RocksDbEngine:
         last = first[-1]
         for last in rest:
             yield last
-        self._check_end(after(last[0]), bounds)
-
-    def _check_end(self, key: bytes | None, bounds: ReadOptions, *, reverse: bool = False) -> None:
-        """Makes sure that a scan that ended before ``key`` came to its end.
-
-        An iterator of RocksDB ends in front of what it cannot read as it does behind the last row. Which of the two
-        it was says its status, which the iterators over rows do not show; so another one looks at the same place.
-        """
         end = self._opened_db().iter(bounds)
-        if key is None:
-            (end.seek_to_last if reverse else end.seek_to_first)()
-        elif reverse:
-            end.seek_for_prev(key)
-            if end.valid():
-                end.prev()
-        else:
-            end.seek(key)
+        end.seek(after(last[0]))
+        self._check_end(end)
+
+    def _check_end(self, end: RdictIter) -> None:
+        """Makes sure that an iterator is at the end of its rows, and not in front of one that cannot be read.
+
+        It is not valid in either case; its status tells. Iterators over items do not show theirs, so behind the last
+        item another one looks at the same place.
+        """
         try:
             end.status()
         except Exception as error:  # rocksdict raises plain Exception

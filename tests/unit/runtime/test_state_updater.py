@@ -102,6 +102,22 @@ def test_task_is_handed_over_when_it_is_restored(start: Callable[..., StateUpdat
     assert store.commits == [2]
 
 
+def test_news_of_a_task_that_was_let_go_are_not_taken_for_those_of_its_successor(
+    start: Callable[..., StateUpdater],
+) -> None:
+    clock = SystemClock()
+    deadline = clock.monotonic() + PATIENCE_S
+    updater, first, second = start(), task(), task()
+    updater.open(first, {})
+    while updater._reports.empty():  # it is restored, and nobody has heard of it yet
+        assert clock.monotonic() < deadline
+    updater.close(first)
+    updater.open(second, {})
+    updater.stop()
+
+    assert updater.reports() == [Restored(TASK, frozenset())]
+
+
 def test_folder_is_locked_while_the_task_is_open_and_free_after(
     start: Callable[..., StateUpdater], other: StateDirectory
 ) -> None:
@@ -205,6 +221,24 @@ def test_store_that_is_damaged_is_told_and_left_alone_and_others_are_opened(
     assert broken.history == ["close"]
     assert row.exists()
     other.lock(TASK)
+
+
+def test_folder_that_cannot_be_locked_is_told_and_others_are_opened(
+    start: Callable[..., StateUpdater], directory: StateDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error, neighbour, lock = StoreEngineError("read-only"), TaskId(0, 2), directory.lock
+
+    def locked(task_id: TaskId) -> Path:
+        if task_id == TASK:
+            raise error
+        return lock(task_id)
+
+    monkeypatch.setattr(directory, "lock", locked)
+    updater = start()
+    updater.open(task(), {})
+    updater.open(FakeTask(neighbour, [], {}), {})
+
+    assert reports(updater, 2) == [Damaged(TASK, error), Restored(neighbour, frozenset())]
 
 
 def test_task_that_is_closed_while_it_is_restored_keeps_its_progress(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import ConfigError, LockError, ProcessorStateError
+from pykstreams.core.errors import ConfigError, LockError, ProcessorStateError, StoreEngineError
 from pykstreams.core.ids import TaskId
 from pykstreams.state.directory import StateDirectory, application_folder
 
@@ -78,6 +79,40 @@ def test_worker_finds_its_directory_by_its_settings(tmp_path: Path, clock: Clock
 def write(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
+
+
+def test_folder_that_the_disk_does_not_let_lock_is_an_error_of_its_store_and_can_be_locked_later(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    found = directory(tmp_path, clock)
+    for call in ("open", "write"):
+        with monkeypatch.context() as patched:
+            patched.setattr(os, call, refuse)
+            with pytest.raises(StoreEngineError, match=r"0_1' of task 0_1 cannot be locked: .*Read-only") as raised:
+                found.lock(TASK)
+        assert raised.value.task_id == TASK
+    found.lock(TASK)
+    found.close()
+
+
+def test_lock_is_let_go_also_where_the_time_of_it_cannot_be_kept(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    first, second = directory(tmp_path, clock), directory(tmp_path, clock)
+    first.lock(TASK)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "utime", refuse)
+        first.unlock(TASK)
+
+    second.lock(TASK)
+    second.close()
+    assert "was last used is not kept: [Errno 30] Read-only file system" in caplog.text
 
 
 def test_folder_that_cannot_be_made_tells_the_setting(tmp_path: Path, clock: Clock) -> None:

@@ -61,3 +61,9 @@ def test_fatal_error_of_a_member_is_not_waited_out() -> None:
 
     with pytest.raises(TaskMigratedError, match=r"put out of the group: Fatal error: something \(_FATAL\)"):
         GroupConsumer(Answering(Event(failure)), 1.0).poll(0)
+
+
+@pytest.mark.parametrize("code", [KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_TOPIC_OR_PART])
+def test_commit_that_a_moment_later_may_succeed_is_tried_again(code: int) -> None:
+    """Of a topic that was deleted the topic watch tells, by its name."""
+    assert GroupConsumer._not_committed(KafkaException(KafkaError(code))) is False
