@@ -63,7 +63,6 @@ class File:
 
     name: str
     system: Any
-    size: int
     told: Mapping[str, Any]
 
     def stream(self) -> Any:
@@ -131,8 +130,8 @@ def merged_columns(
                     kind = _widest(known, kind)
                 except pa.ArrowTypeError as error:
                     raise ConfigError(
-                        f"column {field.name!r} is {known} in {first!r} and {kind} in {where!r}; make them alike, or "
-                        f"say what it is: types={{{field.name!r}: 'string'}}"
+                        f"column {field.name!r} is {known} in {first!r} and {kind} in {where!r}; make them alike (or, "
+                        f"where it is not JSON, say what it is: types={{{field.name!r}: 'string'}})"
                     ) from error
                 where = first
             merged[field.name] = where, kind
@@ -170,26 +169,26 @@ def csv_files(
 ) -> list[Found]:
     """CSV files: a file is a piece, and all files together tell the types."""
     possible: dict[str, tuple[pa.DataType, ...]] = {}
-    pieces: list[tuple[_Csv, int | None]] = []
+    found: list[tuple[File, tuple[str, ...], list[_Csv], list[int | None]]] = []
     for file in files:
-        if file.size == 0:
-            continue
         with naming(file, "csv"):
-            piece = _Csv(file, _header(file, delimiter), delimiter, tuple(nulls))
-            rows = None
-            for name in piece.columns:
+            columns, has_rows = _header(file, delimiter)
+            pieces = [_Csv(file, columns, delimiter, tuple(nulls))] if has_rows else []
+            for name in columns:
                 possible.setdefault(name, _GUESSES)
-            if not decided.keys() >= set(piece.columns):
-                rows = 0
-                for batch in piece.batches():
-                    rows += batch.num_rows
-                    for name in piece.columns:
-                        possible[name] = _still_possible(batch.column(name), possible[name])
-        pieces.append((piece, rows))
+            if decided.keys() >= set(columns):
+                found.append((file, columns, pieces, [None] * len(pieces)))
+                continue
+            rows = 0
+            for batch in (batch for piece in pieces for batch in piece.batches()):
+                rows += batch.num_rows
+                for name in columns:
+                    possible[name] = _still_possible(batch.column(name), possible[name])
+            found.append((file, columns, pieces, [rows] * len(pieces)))
     types = {name: left[0] if left else pa.string() for name, left in possible.items()}
     return [
-        Found(piece.file, pa.schema([(name, types[name]) for name in piece.columns]), [piece], [rows])
-        for piece, rows in pieces
+        Found(file, pa.schema([(name, types[name]) for name in columns]), pieces, rows)
+        for file, columns, pieces, rows in found
     ]
 
 
@@ -198,7 +197,7 @@ _GUESSES: Final[tuple[pa.DataType, ...]] = (pa.null(), pa.int64(), pa.float64(),
 
 def _still_possible(texts: pa.Array, types: tuple[pa.DataType, ...]) -> tuple[pa.DataType, ...]:
     """Which of these types hold the texts as well, the narrowest first."""
-    if texts.null_count == len(texts):
+    if not types or texts.null_count == len(texts):
         return types
     if _are(texts, pa.float64()):  # only then integers: by itself 0x1F is one, too
         fitting = {pa.int64(), pa.float64()} if _are(texts, pa.int64()) else {pa.float64()}
@@ -215,12 +214,17 @@ def _are(texts: pa.Array, kind: pa.DataType) -> bool:
     return True
 
 
-def _header(file: File, delimiter: str) -> tuple[str, ...]:
+def _header(file: File, delimiter: str) -> tuple[tuple[str, ...], bool]:
+    """The columns that the first line names, and whether there is more; of an empty file there are none."""
     with file.stream() as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
-        columns = next(csv.reader(text, delimiter=delimiter), [])
+        lines = csv.reader(text, delimiter=delimiter)
+        columns = next(lines, None)
+        has_rows = next(lines, None) is not None
+    if columns is None:
+        return (), False
     if not columns or len(set(columns)) < len(columns):
         raise ValueError(f"its first line is {columns}; expected the names of columns, all of them different")
-    return tuple(columns)
+    return tuple(columns), has_rows
 
 
 @dataclass(frozen=True)

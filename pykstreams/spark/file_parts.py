@@ -94,7 +94,7 @@ def file_parts(
     there = [place.files() for place in places]
     if not any(there):
         raise ConfigError(f"there are no files in {given} to read rows from")
-    kind = kind or _told_format([name for found in there for name, _ in found], given)
+    kind = kind or _told_format([name for found in there for name in found], given)
     files = _files(list(zip(places, there, strict=True)), kind)
     if not files:
         raise ConfigError(f"there are no {kind} files in {given}; name other files themselves, and say format=")
@@ -146,23 +146,23 @@ def _told_format(names: Sequence[str], given: str) -> FileFormat:
     raise ConfigError(f"the format of {given} is not told by the names; say format='parquet' (or csv, json, avro)")
 
 
-def _files(there: Sequence[tuple[Located, Sequence[tuple[str, int]]]], kind: FileFormat) -> list[File]:
+def _files(there: Sequence[tuple[Located, Sequence[str]]], kind: FileFormat) -> list[File]:
     """The files that are of a format, and those that were named themselves, whatever their names tell."""
-    found: list[tuple[Located, str, int, dict[str, str]]] = []
+    found: list[tuple[Located, str, dict[str, str]]] = []
     for place, names in there:
-        foreign = [name for name, _ in names if name != place.path and format_of(name) != kind]
+        foreign = [name for name in names if name != place.path and format_of(name) != kind]
         if foreign:
             logger.warning("left out of %r, since they are no %s files: %s", place.given, kind, foreign[:5])
         left = set(foreign)
-        found += [(place, name, size, _in_folders(place, name)) for name, size in names if name not in left]
+        found += [(place, name, _in_folders(place, name)) for name in names if name not in left]
     texts: dict[str, set[str]] = {}
-    for *_, told in found:
+    for _, _, told in found:
         for column, text in told.items():
             texts.setdefault(column, set()).add(text)
     numbers = {column for column, some in texts.items() if all(text.isdecimal() for text in some - {_NO_VALUE})}
     return [
-        File(name, place.system, size, {column: _value(text, column in numbers) for column, text in told.items()})
-        for place, name, size, told in found
+        File(name, place.system, {column: _value(text, column in numbers) for column, text in told.items()})
+        for place, name, told in found
     ]
 
 

@@ -24,8 +24,8 @@ class Located:
     path: str
     system: Any
 
-    def files(self) -> list[tuple[str, int]]:
-        """The files of a folder and those below it, by name, or the one file that it is: paths and sizes.
+    def files(self) -> list[str]:
+        """The paths of the files of a folder and those below it, by name, or of the one file that it is.
 
         Those that are hidden, or whose names begin with ``_``, are what writers keep beside rows; ``ConfigError`` where
         there is nothing.
@@ -34,9 +34,9 @@ class Located:
         if info.type == fs.FileType.NotFound:
             raise ConfigError(f"there is no file or folder {self.given!r} to read rows from")
         if info.type != fs.FileType.Directory:
-            return [(self.path, info.size)]
+            return [self.path]
         found = self.system.get_file_info(fs.FileSelector(self.path, recursive=True))
-        return sorted((one.path, one.size) for one in found if one.type == fs.FileType.File and self._shown(one.path))
+        return sorted(one.path for one in found if one.type == fs.FileType.File and self._shown(one.path))
 
     def _shown(self, path: str) -> bool:
         parts = PurePosixPath(path).relative_to(self.path).parts

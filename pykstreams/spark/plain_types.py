@@ -3,6 +3,7 @@
 - Times and durations have microseconds; finer digits are cut off.
 - Times with a zone are in UTC: the same instants, whatever zone the files, the session or the machine is in. Times
   without a zone stay without one.
+- Texts and bytes have one type each, however long they may become.
 - Columns that are kept as codes of a dictionary have the values themselves.
 """
 
@@ -50,4 +51,8 @@ def _plain(kind: Any) -> pa.DataType:
         return pa.duration("us")
     if types.is_time(kind):
         return pa.time64("us")
+    if types.is_large_string(kind):
+        return pa.string()
+    if types.is_large_binary(kind):
+        return pa.binary()
     return kind

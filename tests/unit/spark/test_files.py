@@ -130,15 +130,18 @@ def test_times_have_microseconds_and_are_in_utc_and_codes_are_what_they_stand_fo
             "naive": pa.array([nanoseconds], pa.timestamp("ns")),
             "inside": pa.array([{"at": nanoseconds}], pa.struct([("at", pa.timestamp("ns", "Asia/Tokyo"))])),
             "code": pa.array(["a"]).dictionary_encode(),
+            "large": pa.array(["a"], pa.large_string()),
         }
     )
     pq.write_table(table, tmp_path / "rows.parquet")
-    [row] = read(Files(tmp_path / "rows.parquet"))
+    source = Files(tmp_path / "rows.parquet")
+    [row] = read(source)
 
     naive = moment.replace(tzinfo=None)
-    assert {"at": moment, "naive": naive, "inside": {"at": moment}, "code": "a"} == row
+    assert {"at": moment, "naive": naive, "inside": {"at": moment}, "code": "a", "large": "a"} == row
     assert ["UTC", "UTC"] == [str(row["at"].tzinfo), str(row["inside"]["at"].tzinfo)]
     assert datetime is type(row["at"])
+    assert [pa.string()] * 2 == [source.parts()[0].schema.field(name).type for name in ("code", "large")]
 
 
 def test_values_of_a_frame_are_in_utc_whatever_the_zone_of_the_session_is() -> None:
@@ -168,6 +171,8 @@ def test_other_files_of_a_folder_are_left_out(tmp_path: Path, caplog: pytest.Log
     (tmp_path / "part-1.CSV").write_text("n\n1\n")
     (tmp_path / "part-2.csv.gz").write_bytes(gzip.compress(b"n\n2\n"))
     (tmp_path / "part-3.csv").write_text("")
+    (tmp_path / "part-4.csv.gz").write_bytes(gzip.compress(b""))
+    (tmp_path / "part-5.csv").write_text("n")
 
     assert [{"n": 1}, {"n": 2}] == read(Files(tmp_path))
     assert "README.txt" in caplog.text
