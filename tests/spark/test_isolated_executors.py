@@ -115,9 +115,7 @@ def run(command: list[str], driver: Path) -> subprocess.CompletedProcess[str]:
     """Runs a command on the driver's machine."""
     environment = environment_of_driver(driver / "tmp")
     environment["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), environment["PATH"]))
-    return subprocess.run(
-        command, cwd=driver, env=environment, capture_output=True, text=True, timeout=PATIENCE_S
-    )
+    return subprocess.run(command, cwd=driver, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
 
 
 def test_a_session_makes_and_reads_state_twice_where_executors_have_no_files_of_the_driver(
@@ -139,9 +137,9 @@ def test_programs_of_the_page_make_and_show_state(master: str, driver: Path, lak
     def moved(text: str) -> str:
         return text.replace("/lake/", f"{lake}/").replace("spark://master:7077", master)
 
-    (script,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    (script,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     (driver / "bootstrap_shop.py").write_text(moved(script))
-    submit, command = re.findall(r"```\n(.*?)```", PAGE, re.DOTALL)
+    submit, command = re.findall(r"^```\n(spark-submit.*?|PYSPARK.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 
     submitted, built = (run(["bash", "-c", moved(text)], driver) for text in (submit, command))
 
@@ -149,13 +147,3 @@ def test_programs_of_the_page_make_and_show_state(master: str, driver: Path, lak
     for key, total in SPENT:
         assert re.search(rf"\|{key} *\| *{total}\|", submitted.stdout), submitted.stdout
     assert "spent: 7 rows" in built.stdout
-
-
-def test_a_module_that_was_not_sent_is_named(master: str, driver: Path, lake: Path) -> None:
-    (driver / "forgotten.py").write_text(SHOP)
-    job = JOB.replace('modules=["prices.py"]', "modules=[]", 1)
-
-    done = run([sys.executable, "-c", job, master, str(lake), "forgotten.py"], driver)
-
-    assert 1 == done.returncode
-    assert "find no module 'prices': name its file or package by modules=[...] (--module)" in done.stderr
