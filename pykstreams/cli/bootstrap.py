@@ -95,17 +95,25 @@ def inspect(folder: str, form: str) -> None:
 def gc(folder: str, dry_run: bool) -> None:
     """Delete the files that a bootstrap does not need, which attempts of its job have left that did not count.
 
+    In a folder without a bootstrap it deletes what a job has left that failed or was killed; while one runs it does
+    nothing.
+
     What workers have taken over stays theirs: they have links to the files, or copies.
     """
     from pykstreams.state.bulk.folder import folder_at
+    from pykstreams.state.bulk.job_lock import delete_work, held_to_clean
     from pykstreams.state.bulk.manifest import garbage
 
-    files, found = folder_at(folder), garbage(folder)
-    size = sum(map(files.size, found))
-    for name in found:
-        click.echo(name)
-        if not dry_run:
-            files.delete(name)
+    files = folder_at(folder)
+    with held_to_clean(files):
+        found = garbage(files)
+        size = sum(map(files.size, found))
+        for name in found:
+            click.echo(name)
+            if not dry_run:
+                files.delete(name)
+        if files.local is not None and not dry_run:
+            delete_work(files.local)
     click.echo(f"{len(found)} files, {size} bytes{' could be deleted' if dry_run else ' were deleted'}")
 
 

@@ -8,8 +8,6 @@ files in place of repartition topics. The stores become a bootstrap (``pykstream
 from __future__ import annotations
 
 import logging
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -36,6 +34,7 @@ from pykstreams.spark.sources import KafkaTopic, as_source
 from pykstreams.spark.topic_parts import TopicPart, topic_parts
 from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.folder import is_url
+from pykstreams.state.bulk.job_lock import held_by_job, work_folder
 from pykstreams.state.bulk.manifest import (
     MANIFEST,
     Changelog,
@@ -52,7 +51,6 @@ logger = logging.getLogger(__name__)
 Outputs: TypeAlias = Literal["files", "topics"]
 """Where output records go: to files of the bootstrap's folder, or to their topics."""
 
-_WORK = ".backfill-"
 _WITHOUT_CACHES: Mapping[str, object] = {"statestore.cache.max.bytes": 0}
 """A cache would hold rows back until a commit, and history would be handed on in another order than that of time."""
 
@@ -133,16 +131,14 @@ def backfill(
     offsets = noted_offsets(source_offsets, cluster, layout)
     histories = {topic: _history(topic, given, application, offsets) for topic, given in said.items()}
     started_ms = SystemClock().now_ms()
-    root.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=_WORK, dir=root))
-    work.chmod(0o755)
 
     def show(name: str) -> AbstractContextManager[Progress]:
         return shown_progress(name, progress)
 
     internal = internal_topics(application)
     moved: dict[str, tuple[str, ...]] = {}
-    try:
+    with held_by_job(root), work_folder(root) as work:
+        work.chmod(0o755)
         with _steps(engine, application, spark, modules, processes) as steps:
             job = BackfillJob(
                 steps.shipped(application),
@@ -167,8 +163,6 @@ def backfill(
         publish(root, manifest)
         for name in job.superseded:
             (root / name).unlink(missing_ok=True)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
     return BackfillReport(manifest, {topic: job.sent_rows[topic] for topic in sent}, moved)
 
 

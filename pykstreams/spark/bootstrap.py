@@ -26,6 +26,7 @@ from pykstreams.spark.publication import BuiltStore, built_store
 from pykstreams.spark.sources import Files, KafkaTopic, as_source
 from pykstreams.spark.store_bootstrap import StoreBootstrap
 from pykstreams.state.bulk.folder import Folder, folder_at, is_url
+from pykstreams.state.bulk.job_lock import held_by_job
 from pykstreams.state.bulk.manifest import MANIFEST, Changelog, Manifest, new_id, publish
 from pykstreams.topology.topology import Topology
 
@@ -93,7 +94,7 @@ def bootstrap(
     offsets = noted_offsets(source_offsets, cluster, layout)
     started_ms = SystemClock().now_ms()
     built: dict[str, BuiltStore] = {}
-    with _builder(engine, application, spark, modules, processes) as build:
+    with held_by_job(root), _builder(engine, application, spark, modules, processes) as build:
         for spec in stores:
             source = as_source(spec.source)
             topic = source if isinstance(source, KafkaTopic) else None
@@ -118,15 +119,15 @@ def bootstrap(
             if writes and cluster is not None:
                 cluster.warn_of_expiry(job.target.store, built[spec.store].oldest)
             logger.info("store %s: %s rows, refused: %s", spec.store, built[spec.store].rows, built[spec.store].refused)
-    manifest = Manifest(
-        new_id(),
-        application.config.application_id,
-        started_ms,
-        changelog,
-        offsets,
-        {name: store.manifest for name, store in built.items()},
-    )
-    publish(root, manifest)
+        manifest = Manifest(
+            new_id(),
+            application.config.application_id,
+            started_ms,
+            changelog,
+            offsets,
+            {name: store.manifest for name, store in built.items()},
+        )
+        publish(root, manifest)
     return BootstrapReport(manifest, built)
 
 

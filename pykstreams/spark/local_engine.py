@@ -3,27 +3,21 @@
 Two phases: each part of the source is encoded and sorted into runs, one file a run and task; then each task merges its
 runs, folds and writes. Memory is that of some runs for each process, whatever the size of the snapshot.
 
-Processes are spawned, not forked: a RocksDB that was opened before a fork does not work behind it. A worker process
-that dies (out of memory, killed) fails the job; nothing is published then.
+A process that dies (out of memory, killed) fails the job; nothing is published then.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pykstreams.core.errors import BootstrapError, ConfigError
 from pykstreams.spark.job import StoreJob
+from pykstreams.spark.processes import Pool
 from pykstreams.spark.sorting import RUN_BYTES, SortedRuns, merged_runs
 from pykstreams.spark.sources import Part
 from pykstreams.spark.stages.batches import BY_KEY, BY_TIME, ENCODED, OF_ROWS, ROWS
@@ -32,13 +26,11 @@ from pykstreams.spark.stages.fold import fold, fold_by_time, restore
 from pykstreams.spark.stages.newest import encode_newest, keyed
 from pykstreams.spark.stages.write import fold_and_write, write
 from pykstreams.state.bulk.folder import folder_at
-
-T = TypeVar("T")
+from pykstreams.state.bulk.job_lock import work_folder
 
 Progress = Callable[[str, int, int], None]
 """Takes (what is done, how far, of how much)."""
 
-_SCRATCH: Final = ".scratch-"
 _TOLD: Final = "told"
 
 
@@ -55,17 +47,13 @@ class LocalEngine:
         self._pool.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._pool.__exit__()
+    def __exit__(self, *error: Any) -> None:
+        self._pool.__exit__(*error)
 
     def build(self, job: StoreJob, parts: list[Part], progress: Progress) -> tuple[StoreJob, list[str]]:
         """Builds one store; gives the job and what its tasks told."""
-        root = folder_at(job.root).local
-        if root is not None:
-            root.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=root))
         pool = self._pool
-        try:
+        with work_folder(folder_at(job.root).local) as scratch:
             encoding: list[Any] = [(encode_part, (job, part, str(scratch), at)) for at, part in enumerate(parts)]
             if job.target.row_key is not None and parts:
                 keys = scratch / "keys"
@@ -77,8 +65,6 @@ class LocalEngine:
             pool.run(encoding, lambda done: progress("encoded parts", done, len(encoding)))
             writing = [(build_task, (job, task, str(scratch))) for task in range(job.tasks)]
             return job, pool.run(writing, lambda done: progress("written tasks", done, len(writing)))
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def encode_part(job: StoreJob, part: Part, scratch: str, number: int) -> int:
@@ -173,45 +159,3 @@ def by_task(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
     for entry in lengths.to_pylist():
         yield entry["values"], found.slice(at, entry["counts"])
         at += entry["counts"]
-
-
-class Pool:
-    """Some processes, or this one: with 1 there is no other."""
-
-    def __init__(self, processes: int) -> None:
-        self._pool = None if processes == 1 else ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
-
-    def __enter__(self) -> Pool:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-
-    def run(self, calls: list[tuple[Callable[..., T], tuple[Any, ...]]], done: Callable[[int], None]) -> list[T]:
-        """Makes all calls; the first one that fails ends the rest."""
-        done(0)
-        if self._pool is None:
-            results = []
-            for function, arguments in calls:
-                results.append(function(*arguments))
-                done(len(results))
-            return results
-        futures: list[Future[T]] = [self._pool.submit(function, *arguments) for function, arguments in calls]
-        try:
-            for at, future in enumerate(as_completed(futures), 1):
-                future.result()
-                done(at)
-        except BrokenProcessPool as error:
-            raise BootstrapError(
-                "a process of the job died: it was killed, or there was not enough memory (then use fewer processes). "
-                "Nothing is published"
-            ) from error
-        except (AttributeError, TypeError) as error:
-            if "pickle" not in str(error):
-                raise
-            raise ConfigError(
-                f"the job cannot be handed to other processes: {error}. Name the application and functions as "
-                "module:attribute instead of handing them in, or use processes=1"
-            ) from error
-        return [future.result() for future in futures]

@@ -42,7 +42,7 @@ _MUCH: Final = 2.0  # a partition with so many times the rows of an average shar
 _ENCODED_SQL: Final = "task int, key binary, time long, `order` long, value binary, headers binary, reason string"
 _ROWS_SQL: Final = "key binary, value binary"
 _TOLD_SQL: Final = "task int, told string"
-_MISSING_MODULE: Final = re.compile(r"^ModuleNotFoundError: No module named '(.+)'$", re.MULTILINE)
+_MISSING_MODULE: Final = re.compile(r"No module named '([^']+)'")
 
 
 class SparkEngine:

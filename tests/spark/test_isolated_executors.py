@@ -137,9 +137,9 @@ def test_programs_of_the_page_make_and_show_state(master: str, driver: Path, lak
     def moved(text: str) -> str:
         return text.replace("/lake/", f"{lake}/").replace("spark://master:7077", master)
 
-    (script,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    (script,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     (driver / "bootstrap_shop.py").write_text(moved(script))
-    submit, command = re.findall(r"```\n(.*?)```", PAGE, re.DOTALL)
+    submit, command = re.findall(r"^```\n(spark-submit.*?|PYSPARK.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 
     submitted, built = (run(["bash", "-c", moved(text)], driver) for text in (submit, command))
 
@@ -147,13 +147,3 @@ def test_programs_of_the_page_make_and_show_state(master: str, driver: Path, lak
     for key, total in SPENT:
         assert re.search(rf"\|{key} *\| *{total}\|", submitted.stdout), submitted.stdout
     assert "spent: 7 rows" in built.stdout
-
-
-def test_a_module_that_was_not_sent_is_named(master: str, driver: Path, lake: Path) -> None:
-    (driver / "forgotten.py").write_text(SHOP)
-    job = JOB.replace('modules=["prices.py"]', "modules=[]", 1)
-
-    done = run([sys.executable, "-c", job, master, str(lake), "forgotten.py"], driver)
-
-    assert 1 == done.returncode
-    assert "find no module 'prices': name its file or package by modules=[...] (--module)" in done.stderr

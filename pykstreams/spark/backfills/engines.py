@@ -21,7 +21,8 @@ from pykstreams.spark.backfills.history import Reading
 from pykstreams.spark.backfills.records import BY_TIME, RECORDS, RECORDS_SQL
 from pykstreams.spark.backfills.step import Step
 from pykstreams.spark.backfills.task_run import run_task
-from pykstreams.spark.local_engine import Pool, Progress, by_task
+from pykstreams.spark.local_engine import Progress, by_task
+from pykstreams.spark.processes import Pool
 from pykstreams.spark.sorting import RUN_BYTES, SortedRuns, merged_runs
 from pykstreams.spark.sources import Files, Part
 from pykstreams.spark.spark_engine import SparkEngine, explained
@@ -85,8 +86,8 @@ class LocalSteps:
         self._pool.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._pool.__exit__()
+    def __exit__(self, *error: Any) -> None:
+        self._pool.__exit__(*error)
 
     def shipped(self, application: Application) -> Application:
         return application

@@ -27,12 +27,14 @@ from pykstreams.core.errors import BootstrapError
 from pykstreams.core.ids import TaskId
 from pykstreams.state.bulk.description import StoreDescription, fingerprint
 from pykstreams.state.bulk.folder import UNFINISHED, AnyFolder, Folder, LocalFolder, folder_at
+from pykstreams.state.bulk.job_lock import LOCK, WORK
 from pykstreams.state.bulk.sst import SstFile
 from pykstreams.state.engines.engine import Row
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
 _STORES: Final = "stores"
+_BESIDE: Final = ("rejects", "records")  # folders that jobs write to and the manifest does not name
 _MASK: Final = (1 << 128) - 1
 _LENGTH: Final = struct.Struct(">I")
 _VERIFYING_THREADS: Final = 2
@@ -209,10 +211,18 @@ def check_file(path: Path, file: SstFile) -> str | None:
 
 
 def garbage(where: AnyFolder) -> list[str]:
-    """The names of files that a bootstrap does not need: of attempts that failed, or came second."""
-    needed = {file.path for file in read(where).files()}
-    made = (f"{_STORES}/", UNFINISHED)  # all else is somebody else's
-    return [name for name in folder_at(where).names() if name.startswith(made) and name not in needed]
+    """The names of files that a bootstrap does not need: of attempts that failed, or came second.
+
+    Without a bootstrap, all that a job has left that failed; ``BootstrapError`` where none was.
+    """
+    folder = folder_at(where)
+    made: tuple[str, ...] = (f"{_STORES}/", UNFINISHED, WORK)  # all else is somebody else's
+    needed: set[str] = set()
+    if folder.has(MANIFEST) or not folder.has(LOCK):
+        needed = {file.path for file in read(folder).files()}
+    else:
+        made = (*made, *(f"{name}/" for name in _BESIDE))
+    return [name for name in folder.names() if name.startswith(made) and name not in needed]
 
 
 def _incomplete(manifest: Manifest) -> Iterator[str]:

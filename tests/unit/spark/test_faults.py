@@ -2,27 +2,54 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 from pykstreams import Consumed, Materialized, Serdes, StreamsBuilder, StreamsConfig, Topology
+from pykstreams.cli.app import cli
+from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import BootstrapError
 from pykstreams.serdes import JsonSerde
 from pykstreams.spark import Files, StoreBootstrap, bootstrap
 from pykstreams.spark.application import Application
 from pykstreams.spark.job import StoreJob
 from pykstreams.spark.local_engine import build_task, encode_part
+from pykstreams.spark.processes import Pool
 from pykstreams.spark.publication import built_store
+from pykstreams.state.bulk.job_lock import LOCK
 from pykstreams.state.bulk.manifest import Manifest, garbage, new_id, publish, read, verify
+from pykstreams.state.file_lock import FileLock
 
+PATIENCE_S = 60.0
+STUCK = """
+import threading
+from pathlib import Path
+
+from pykstreams.state.file_lock import FileLock
+from tests.unit.spark.test_faults import topology as build
+
+application_id = "shop"
+
+def key_of(row):
+    # two processes come to where nothing goes on, and hold a lock for as long as they live
+    if row["id"] in ("c1000", "c1500") and (Path(__file__).parent / "stuck").exists():
+        FileLock(Path(__file__).with_name(row["id"])).take()
+        threading.Event().wait()
+    return row["id"]
+"""
 CONFIG = {"application.id": "shop", "bootstrap.servers": "nowhere:9"}
 ROWS = 2000
+PATHS = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
 
 
 def topology() -> Topology:
@@ -71,6 +98,70 @@ def test_a_driver_that_is_killed_in_the_commit_leaves_no_bootstrap(source: str, 
     assert [] == verify(tmp_path / "out", manifest)
     assert ROWS == sum(task.rows for task in manifest.stores["customers"].tasks.values())
     assert 3 == len(garbage(tmp_path / "out")), "two files and an unfinished manifest of the first attempt"
+
+
+def test_processes_of_a_driver_that_is_killed_end_and_its_folder_can_be_used_again(source: str, tmp_path: Path) -> None:
+    script, out = tmp_path / "stuck_shop.py", tmp_path / "out"
+    script.write_text(STUCK)
+    (tmp_path / "stuck").touch()
+    spec = ["--store", "customers", "--from", source, "--key", "stuck_shop:key_of", "--changelog", "base-only"]
+    rest = ["--engine", "local", "--processes", "2", "--source-offsets", "none", "--partitions", "2"]
+    job = ["bootstrap", str(script), *spec, *rest, "--out", str(out)]
+    locks = [tmp_path / "c1000", tmp_path / "c1500"]
+    driver = subprocess.Popen([sys.executable, "-m", "pykstreams", *job], cwd=tmp_path, env=PATHS)
+    try:
+        wait_until(lambda: all(lock.exists() and not is_free(lock) for lock in locks))
+        for busy in (job, ["bootstrap", "gc", str(out)]):
+            assert "a job is writing to" in CliRunner().invoke(cli, busy).output
+    finally:
+        driver.kill()
+        driver.wait()
+    wait_until(lambda: all(map(is_free, locks)))
+
+    assert any(".arrow" in name for name in garbage(out)), "the first two parts were sorted"
+    cleaned = CliRunner().invoke(cli, ["bootstrap", "gc", str(out)])
+    assert (0, [LOCK]) == (cleaned.exit_code, [path.name for path in out.iterdir()]), cleaned.output
+
+    (out / ".work-of-another-job-that-was-killed").mkdir()
+    (tmp_path / "stuck").unlink()
+    done = subprocess.run([sys.executable, "-m", "pykstreams", *job], cwd=tmp_path, env=PATHS, capture_output=True)
+
+    assert 0 == done.returncode, done.stderr
+    assert [] == verify(out, read(out))
+    assert ["manifest.json", "stores"] == sorted(path.name for path in out.iterdir())
+
+
+def test_a_call_that_fails_ends_the_others(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), Pool(2) as pool:
+        pool.run([(hold, (str(tmp_path / "lock"),)), (fail_when_held, (str(tmp_path / "lock"),))], lambda done: None)
+
+    assert is_free(tmp_path / "lock")
+
+
+def hold(path: str) -> None:
+    FileLock(Path(path)).take()
+    threading.Event().wait()
+
+
+def fail_when_held(path: str) -> None:
+    wait_until(lambda: Path(path).exists() and not is_free(Path(path)))
+    raise ZeroDivisionError
+
+
+def is_free(path: Path) -> bool:
+    lock = FileLock(path)
+    try:
+        return lock.take()
+    finally:
+        lock.release()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    clock, pause = SystemClock(), threading.Event()
+    deadline = clock.monotonic() + PATIENCE_S
+    while not condition():
+        assert clock.monotonic() < deadline
+        pause.wait(0.02)
 
 
 def test_a_full_disk_fails_the_job_and_nothing_is_published(source: str, tmp_path: Path) -> None:

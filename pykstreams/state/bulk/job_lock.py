@@ -1,0 +1,82 @@
+"""Which job writes to a folder: one at a time, and none whose driver has ended, however it has.
+
+The driver holds a lock on a file of the folder, which goes with its process. The file goes when the job has published;
+where it is left, a job has failed, and nothing but its work is there. Folders that fsspec reaches know no locks.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from pykstreams.core.errors import BootstrapError
+from pykstreams.state.bulk.folder import AnyFolder, folder_at
+from pykstreams.state.file_lock import FileLock
+
+LOCK: Final = ".job"
+WORK: Final = ".work-"
+"""How the names of folders begin that a job works in, and deletes when it ends."""
+
+
+@contextmanager
+def held_by_job(where: AnyFolder) -> Iterator[None]:
+    """Holds a folder for a job, after deleting what dead ones have left to work with; ``BootstrapError`` if another
+    has it.
+    """
+    root = folder_at(where).local
+    if root is None:
+        yield
+        return
+    root.mkdir(parents=True, exist_ok=True)
+    with _held(root):
+        delete_work(root)
+        yield
+        (root / LOCK).unlink()
+
+
+@contextmanager
+def held_to_clean(where: AnyFolder) -> Iterator[None]:
+    """Keeps jobs away; ``BootstrapError`` if one has the folder."""
+    root = folder_at(where).local
+    if root is None or not (root / LOCK).exists():
+        yield
+        return
+    with _held(root):
+        yield
+
+
+@contextmanager
+def work_folder(root: Path | None) -> Iterator[Path]:
+    """A folder for what a job works with, which is deleted at its end.
+
+    :param root: where it is; ``None`` for where the machine keeps such things.
+    """
+    made = Path(tempfile.mkdtemp(prefix=WORK, dir=root))
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def delete_work(root: Path) -> None:
+    """Deletes the folders that jobs worked in; only for the holder."""
+    for path in root.glob(f"{WORK}*"):
+        shutil.rmtree(path)
+
+
+@contextmanager
+def _held(root: Path) -> Iterator[None]:
+    lock = FileLock(root / LOCK)
+    if not lock.take():
+        raise BootstrapError(
+            f"a job is writing to {str(root)!r} (it holds the lock of {LOCK}); wait until it has ended, or name "
+            "another folder"
+        )
+    try:
+        yield
+    finally:
+        lock.release()
