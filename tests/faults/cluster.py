@@ -22,6 +22,7 @@ _SETTINGS = {
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
 }
+_JVM = ("-Xms256m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _IN_SYNC_S = 60.0
 _ASK_S = 5.0
 _ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
@@ -109,6 +110,3 @@ class Cluster:
     def _admin(self) -> AdminClient:
         """A new one each time: a client keeps what it knows of leaders."""
         return AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
-
-
-_JVM = ("-Xms256m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
