@@ -8,7 +8,7 @@ import pytest
 
 from pykstreams.testing import pytest_plugin
 
-pytest_plugins = ["tests.kafka.plugin", "tests.nightly"]
+pytest_plugins = ["tests.kafka.plugin", "tests.kafka.fixtures", "tests.nightly"]
 
 hypothesis.settings.register_profile("any machine", parent=hypothesis.settings.default, deadline=None)
 hypothesis.settings.load_profile("any machine")

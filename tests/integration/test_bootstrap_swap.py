@@ -38,6 +38,7 @@ from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.manifest import Manifest, StoreManifest, new_id, publish
 from pykstreams.topology.topology import Topology
 from tests.integration.test_bootstrap import records
+from tests.kafka.offsets import committed
 from tests.kafka.reaper import Process
 from tests.unit.state.bulk_support import Part, write_task
 
@@ -117,7 +118,7 @@ class App:
         consumer = Consumer({"bootstrap.servers": self.brokers, "group.id": self.name})
         try:
             ends = [consumer.get_watermark_offsets(place, timeout=10)[1] for place in places]
-            wait_until(lambda: [place.offset for place in consumer.committed(places, timeout=10)] == ends)
+            wait_until(lambda: [place.offset for place in committed(consumer, places)] == ends)
         finally:
             consumer.close()
 
