@@ -91,20 +91,26 @@ def rows_of(name: str) -> list[list[Row]]:
     program, chance = PROGRAMS[name], random.Random(f"interop-{name}")
     phases = []
     now = 1000
+    taken: set[int] = set()
     for phase in range(PHASES):
         rows = []
         for number in range(program.rows):
-            # no two records have one time, so that inputs can be put in order
             now += chance.choice((1, 3, 7, 11, 19, 31))
             late = chance.choice((0, 0, 0, 0, 20, 60, 140, 330)) if program.late else 0
-            rows.append(_row(program, chance, phase, number, max(1, now - late)))
+            # No two records have one time: inputs can be put in order, and so can rows of a join's window, where
+            # Java goes by a number that it counts anew after a restart (docs/differences.md).
+            at = now - late
+            while at in taken:
+                at += 1
+            taken.add(at)
+            rows.append(_row(program, chance, phase, number, at))
         if phase == PHASES - 1:  # everything closes
             rows += [Row(topic, None, "z", f"{_WORDS[0]} end", now + 5000, []) for topic in program.inputs]
         phases.append(rows)
     return phases
 
 
-def _row(program: Program, chance: random.Random, phase: int, number: int, time: int) -> Row:
+def _row(program: Program, chance: random.Random, phase: int, number: int, at: int) -> Row:
     topic = chance.choice(program.inputs)
     key, value = chance.choice("abcd"), f"{chance.choice(_WORDS)} {phase}{number}"
     if program.foreign_keys and topic == "right":
@@ -116,4 +122,4 @@ def _row(program: Program, chance: random.Random, phase: int, number: int, time:
     if chance.random() < 0.05:
         headers = [("h", b"\x00\xff"), ("h", None), ("ü", b"")]
     partition = chance.randrange(program.partitions) if program.partitions > 1 else None
-    return Row(topic, partition, key, None if deleted else value, time, headers)
+    return Row(topic, partition, key, None if deleted else value, at, headers)
