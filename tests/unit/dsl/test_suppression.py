@@ -15,9 +15,15 @@ from pykstreams import (
     StreamsBuilder,
     StreamsConfig,
     Suppressed,
+    TimeWindows,
 )
 from pykstreams.dsl.suppression import grace_above
-from pykstreams.errors import StreamsError, TopologyError
+from pykstreams.errors import (
+    LogAndContinueProcessingExceptionHandler,
+    ProcessorStateError,
+    StreamsError,
+    TopologyError,
+)
 from pykstreams.testing import TopologyTestDriver
 from pykstreams.topology.graph import GraphNode, OperatorNode
 
@@ -197,3 +203,37 @@ def test_default_serdes_are_used_where_the_table_has_none() -> None:
 
     with pytest.raises(StreamsError, match=r"store 'calm-store' .* has no value serde"):
         TopologyTestDriver(builder.build(), {"default.key.serde": Serdes.string()})
+
+
+def final_counts_without_key_serde() -> StreamsBuilder:
+    """Windowed keys, and the default serde, which writes text only, in the buffer of their suppression."""
+    builder = StreamsBuilder()
+    counts = builder.stream("in").group_by_key().windowed_by(TimeWindows(10)).count()
+    counts.suppress(Suppressed.until_window_closes(BufferConfig.UNBOUNDED)).to_stream().to("out")
+    return builder
+
+
+def pipe_two_windows(config: StreamsConfig) -> list[tuple[object, object]]:
+    with TopologyTestDriver(final_counts_without_key_serde().build(), config) as driver:
+        topic = driver.create_input_topic("in", Serdes.string(), Serdes.string())
+        topic.pipe_input("a", "x", timestamp=1)
+        topic.pipe_input("a", "x", timestamp=30)
+        return [
+            (record.key, record.value)
+            for record in driver.create_output_topic("out", Serdes.bytes(), Serdes.bytes()).read_records()
+        ]
+
+
+def test_a_key_of_a_wrong_type_ends_the_flush_of_a_cache_with_node_and_serde() -> None:
+    with pytest.raises(
+        ProcessorStateError, match=r"KTABLE-SUPPRESS-\d+ failed .*StringSerde\(.*\) cannot write Windowed"
+    ):
+        pipe_two_windows(CONFIG.replace(statestore_cache_max_bytes=10_000))
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 10_000])
+def test_a_key_of_a_wrong_type_is_for_the_processing_handler(cache_bytes: int) -> None:
+    handler = {"processing.exception.handler": LogAndContinueProcessingExceptionHandler}
+    config = CONFIG.replace(statestore_cache_max_bytes=cache_bytes).replace(handler)
+
+    assert pipe_two_windows(config) == []
