@@ -21,6 +21,7 @@ from pykstreams.spark.application import Application
 from pykstreams.state.bulk.manifest import content_hash, read
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.take_over import StoreToMake, take_over
+from pykstreams.state.directory import OWN_FOLDER
 from pykstreams.state.engines.engine import Row
 from tests.integration.workers import Workers
 from tests.kafka.brokers import create_topic
@@ -114,7 +115,7 @@ class Twin(Workers):
 
     def stores(self, machine: str = "one", shown: Mapping[str, Shown] | None = None) -> dict[tuple[str, int], object]:
         """How many rows each store of each task has on a machine that has stopped, and their hash."""
-        return self._hashes(lambda task: self.folder / machine / self.name / str(task), shown or {})
+        return self._hashes(lambda task: self.folder / machine / OWN_FOLDER / self.name / str(task), shown or {})
 
     def stores_of_bootstrap(
         self, bootstrap: Path, shown: Mapping[str, Shown] | None = None
