@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from pykstreams import Consumed, KafkaStreams, Serdes, StreamsBuilder, StreamsConfig
 from pykstreams.runtime.state import State
+from pykstreams.state.directory import OWN_FOLDER
 from tests.integration.workers import Workers
 from tests.kafka.brokers import create_topic
 
@@ -185,5 +186,5 @@ def moves(log: str) -> list[str]:
 
 def pids(application: Workers) -> dict[str, int]:
     """The process of each partition's task."""
-    tasks = application.folder / "both" / "pykstreams" / application.name
+    tasks = application.folder / "both" / OWN_FOLDER / application.name
     return {str(number): int((tasks / f"0_{number}" / ".lock").read_text()) for number in range(PARTITIONS)}
