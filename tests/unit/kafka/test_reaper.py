@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 PATIENCE_S = 30.0
 
@@ -31,10 +33,32 @@ print(process.pid, flush=True)
 signal.pause()
 """
 
+CONTAINERS = """
+import pathlib, signal, sys
+from tests.kafka import compose
 
-def run(folder: Path) -> subprocess.Popen[bytes]:
+folder = pathlib.Path(sys.argv[1])
+compose.compose_command = lambda: str(folder / "compose")
+compose.ensure_image = lambda: None
+compose.wait_until_ready = lambda brokers: None
+with compose.broker_with({}, "the-project", folder):
+    print("up", flush=True)
+    if sys.argv[2:] != ["orderly"]:
+        signal.pause()
+"""
+COMPOSE = """#!/bin/sh
+# stands for docker-compose: notes the project and what is done with it
+while [ "$1" != -p ]; do shift; done
+shift
+echo "$@" >> "$(dirname "$0")/order"
+echo 127.0.0.1:9092
+"""
+
+
+def run(folder: Path, script: str = RUN, *arguments: str) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen([sys.executable, "-c", RUN, str(folder)], stdout=subprocess.PIPE, env=environment)
+    command = [sys.executable, "-c", script, str(folder), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
 
 
 def wait_until(done: Callable[[], bool], what: str) -> None:
@@ -62,3 +86,34 @@ def test_what_was_started_ends_with_a_run_that_is_killed(tmp_path: Path, number:
     order = tmp_path / "order"
     wait_until(lambda: order.exists() and order.read_text() == "second first ", "the commands were not run")
     assert not (tmp_path / "taken-back").exists()
+
+
+@pytest.fixture
+def compose(tmp_path: Path) -> Path:
+    """A folder with a compose command, and what was done with it."""
+    path = tmp_path / "compose"
+    path.write_text(COMPOSE)
+    path.chmod(0o755)
+    return tmp_path
+
+
+ENDED = ["the-project kill", "the-project down -v -t 1 --remove-orphans"]
+
+
+def test_containers_are_taken_down_after_a_run_that_is_killed(compose: Path) -> None:
+    with run(compose, CONTAINERS) as tests:
+        assert tests.stdout is not None
+        assert tests.stdout.readline() == b"up\n"
+        before = (compose / "order").read_text().splitlines()
+        tests.send_signal(signal.SIGTERM)
+
+    wait_until(lambda: (compose / "order").read_text().splitlines() == [*before, *ENDED], "containers are left")
+    assert before[0] == "the-project up -d"
+
+
+def test_containers_are_taken_down_once_by_a_run_that_ends_in_order(compose: Path) -> None:
+    with run(compose, CONTAINERS, "orderly") as tests:
+        tests.communicate()
+
+    assert tests.returncode == 0
+    assert (compose / "order").read_text().splitlines()[-3:] == ["the-project port kafka 29092", *ENDED]
