@@ -18,6 +18,7 @@ from __future__ import annotations
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -288,11 +289,12 @@ class RocksDbEngine:
             return
         for rows in list(self._scans):
             rows.close()
-        del self._rows, self._offsets
-        self._offset_rows.close()
-        del self._offset_rows
+        offsets = self._offset_rows
+        del self._rows, self._offsets, self._offset_rows
         try:
-            db.close()
+            with ExitStack() as stack:  # both, whatever one of them raises: the rows last
+                stack.callback(db.close)
+                stack.callback(offsets.close)
         except Exception as error:  # rocksdict raises plain Exception
             raise self._failed("closed", error) from error
         finally:

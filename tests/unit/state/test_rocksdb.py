@@ -382,6 +382,28 @@ def test_scan_that_ends_before_a_damaged_block_needs_not_read_it(damaged: RocksD
     assert found == (wanted[::-1] if reverse else wanted)
 
 
+def test_engine_that_cannot_be_flushed_when_it_closes_lets_go_of_its_files_all_the_same(context: Context) -> None:
+    """On a full disk each column family says so; a task that is closed must be able to open again."""
+    engine = RocksDbEngine("full")
+    engine.open(context)
+
+    class Full:
+        def __init__(self, rows: Any) -> None:
+            self.close_rows = rows.close
+
+        def close(self) -> None:
+            self.close_rows()
+            raise Exception("IO error: No space left on device")
+
+    engine._offset_rows = Full(engine._offset_rows)  # type: ignore[assignment]
+
+    with pytest.raises(StoreEngineError, match="cannot be closed: IO error: No space left on device"):
+        engine.close()
+    engine.close()
+    engine.open(context)
+    engine.close()
+
+
 def test_closed_engine_is_not_open(context: Context) -> None:
     engine = RocksDbEngine("closed")
     engine.open(context)
