@@ -31,6 +31,7 @@ from pykstreams.core.errors import BootstrapError, ConfigError, StreamsError
 from pykstreams.serdes import JsonSerde
 from pykstreams.spark import BackfillReport, KafkaTopic, TopicHistory, backfill
 from pykstreams.spark.backfills.order import in_order
+from pykstreams.state.bulk.job_lock import LOCK
 from pykstreams.state.bulk.manifest import read, verify
 from pykstreams.topology.plan import SubtopologyPlan
 
@@ -215,7 +216,7 @@ def test_a_failure_publishes_nothing_and_the_folder_can_be_used_again(tmp_path: 
     bad = [*ORDERS, {"id": "o", "customer": None, "n": 1, "at": None}]
     with pytest.raises(StreamsError, match="a row of the history of topic 'orders' cannot be taken: it has no timest"):
         made(tmp_path, {"orders": TopicHistory(parquet(tmp_path / "bad.parquet", bad), **COLUMNS)})
-    assert [] == list((tmp_path / "out").iterdir())
+    assert [LOCK] == [path.name for path in (tmp_path / "out").iterdir()]  # by which it is known that a job has failed
 
     source = TopicHistory(parquet(tmp_path / "orders.parquet", ORDERS), **COLUMNS)
     assert TOTALS == last_of(made(tmp_path, {"orders": source}))
