@@ -91,13 +91,19 @@ def rows_of(name: str) -> list[list[Row]]:
     program, chance = PROGRAMS[name], random.Random(f"interop-{name}")
     phases = []
     now = 1000
+    taken: set[int] = set()
     for phase in range(PHASES):
         rows = []
         for number in range(program.rows):
-            # no two records have one time, so that inputs can be put in order
             now += chance.choice((1, 3, 7, 11, 19, 31))
             late = chance.choice((0, 0, 0, 0, 20, 60, 140, 330)) if program.late else 0
-            rows.append(_row(program, chance, phase, number, max(1, now - late)))
+            # No two records have one time: inputs can be put in order, and so can rows of a join's window, where
+            # Java goes by a number that it counts anew after a restart (docs/differences.md).
+            time = now - late
+            while time in taken:
+                time += 1
+            taken.add(time)
+            rows.append(_row(program, chance, phase, number, time))
         if phase == PHASES - 1:  # everything closes
             rows += [Row(topic, None, "z", f"{_WORDS[0]} end", now + 5000, []) for topic in program.inputs]
         phases.append(rows)
