@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from tests.faults.silence import Gaps
 from tests.faults.topics import LINES, NOTES, PARTITIONS, Output
 from tests.faults.workers import Application
+from tests.kafka.offsets import committed
 
 _ASK_S = 20.0
 
@@ -80,7 +81,7 @@ class Watch:
             own = sorted(name for name in known if name.startswith(f"{application}-"))
             inputs = [LINES, NOTES, *(name for name in own if name.endswith("-repartition"))]
             places = [TopicPartition(name, number) for name in inputs for number in range(PARTITIONS)]
-            for place in settled.committed(places, timeout=_ASK_S):
+            for place in committed(settled, places):
                 end = settled.get_watermark_offsets(place, timeout=_ASK_S)[1]
                 if place.offset != end:
                     found.append(f"{place.topic}-{place.partition} is read up to {place.offset} of {end}")

@@ -1,15 +1,9 @@
-"""Fixtures for tests against Kafka; which Kafka that is, ``tests/kafka/choice.py`` decides once for the run.
-
-The broker starts when the first test asks for it, serves the whole session, and is torn down at its end.
-Every test uses topics and groups of its own, named by ``make_name``.
-"""
+"""Fixtures for tests against Kafka, besides those of ``tests/kafka/fixtures.py``: topics, and brokers for one test."""
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
-import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -17,7 +11,7 @@ from typing import Protocol
 import pytest
 
 from tests.kafka import compose, local_broker
-from tests.kafka.brokers import Brokers, GivenBrokers, create_topic, wait_until_ready
+from tests.kafka.brokers import Brokers, create_topic
 from tests.kafka.choice import Flavour, chosen
 from tests.kafka.settings import ONE_BROKER
 
@@ -26,38 +20,6 @@ class MakeTopic(Protocol):
     """``make_topic("orders", partitions=2, cleanup_policy="compact")`` gives the name of a new topic."""
 
     def __call__(self, prefix: str = "topic", *, partitions: int = 1, **settings: object) -> str: ...
-
-
-@pytest.fixture(scope="session")
-def bootstrap_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the broker that all tests share."""
-    choice = chosen()
-    with contextlib.ExitStack() as stack:
-        brokers: Brokers | GivenBrokers
-        match choice.flavour:
-            case Flavour.GIVEN:
-                brokers = GivenBrokers(choice.given)
-                wait_until_ready(brokers)
-            case Flavour.DOCKER:
-                directory = tmp_path_factory.mktemp("kafka")
-                brokers = stack.enter_context(compose.broker_with({}, f"pytest{os.getpid()}", directory))
-            case Flavour.LOCAL:
-                brokers = stack.enter_context(local_broker.local_brokers())
-            case Flavour.NONE:
-                raise AssertionError("a test that needs Kafka was not deselected although there is none")
-        yield brokers.bootstrap_servers
-
-
-@pytest.fixture(scope="session")
-def make_name() -> Callable[[str], str]:
-    """A factory of names for topics, groups and applications that no other test, and no other run, uses."""
-    run = secrets.token_hex(3)
-    numbers = itertools.count(1)
-
-    def make(prefix: str = "test") -> str:
-        return f"{prefix}-{run}-{next(numbers)}"
-
-    return make
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from tests.kafka import offsets
 from tests.kafka.brokers import Brokers, create_topic
 
 pytestmark = pytest.mark.slow
@@ -133,7 +134,7 @@ class World:
         """How many records of a topic of two partitions a group has behind it."""
         consumer = Consumer({"bootstrap.servers": self.brokers, "group.id": group})
         try:
-            found = consumer.committed([TopicPartition(topic, number) for number in (0, 1)], timeout=10)
+            found = offsets.committed(consumer, [TopicPartition(topic, number) for number in (0, 1)])
         finally:
             consumer.close()
         return sum(max(place.offset, 0) for place in found)

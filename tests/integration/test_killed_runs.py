@@ -30,9 +30,10 @@ MODULE = """
 import json, signal
 from pathlib import Path
 
-from tests.integration.conftest import make_name, start_broker
+from tests.integration.conftest import start_broker
 from tests.integration.workers import Workers
 from tests.kafka.brokers import create_topic
+from tests.kafka.fixtures import make_name
 
 APPLICATION = '''
 from pykstreams import Consumed, Serdes, StreamsBuilder

@@ -18,6 +18,7 @@ from pykstreams.core.ids import TopicPartition as Place
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.state import State
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
+from tests.kafka import offsets
 from tests.kafka.records import records_of
 
 pytestmark = pytest.mark.slow
@@ -103,7 +104,7 @@ class Merging:
         reader = Consumer({"bootstrap.servers": self.brokers, "group.id": self.name})
         try:
             places = [TopicPartition(self.left, 0), TopicPartition(self.right, 0)]
-            return {Place(one.topic, 0): one.offset for one in reader.committed(places, timeout=PATIENCE_S)}
+            return {Place(one.topic, 0): one.offset for one in offsets.committed(reader, places)}
         finally:
             reader.close()
 

@@ -9,14 +9,6 @@ from typing import Protocol
 
 import pytest
 
-from tests.integration.conftest import (  # noqa: F401  (the same brokers, in the same ways)
-    bootstrap_servers,
-    docker_cleanup,
-    docker_compose_command,
-    docker_compose_file,
-    docker_setup,
-    make_name,
-)
 from tests.interop.java_host import JavaHost, class_path
 from tests.interop.modes import MODES, Mode
 from tests.interop.turns import Turns
@@ -54,10 +46,10 @@ def java(java_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[J
 
 @pytest.fixture
 def make_turns(
-    bootstrap_servers: str,  # noqa: F811
+    bootstrap_servers: str,
     java_path: str,
     java: JavaHost,
-    make_name: Callable[[str], str],  # noqa: F811
+    make_name: Callable[[str], str],
     tmp_path: Path,
 ) -> Iterator[MakeTurns]:
     """A factory of applications on which Java and Python take turns."""

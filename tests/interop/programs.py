@@ -99,18 +99,18 @@ def rows_of(name: str) -> list[list[Row]]:
             late = chance.choice((0, 0, 0, 0, 20, 60, 140, 330)) if program.late else 0
             # No two records have one time: inputs can be put in order, and so can rows of a join's window, where
             # Java goes by a number that it counts anew after a restart (docs/differences.md).
-            time = now - late
-            while time in taken:
-                time += 1
-            taken.add(time)
-            rows.append(_row(program, chance, phase, number, time))
+            at = now - late
+            while at in taken:
+                at += 1
+            taken.add(at)
+            rows.append(_row(program, chance, phase, number, at))
         if phase == PHASES - 1:  # everything closes
             rows += [Row(topic, None, "z", f"{_WORDS[0]} end", now + 5000, []) for topic in program.inputs]
         phases.append(rows)
     return phases
 
 
-def _row(program: Program, chance: random.Random, phase: int, number: int, time: int) -> Row:
+def _row(program: Program, chance: random.Random, phase: int, number: int, at: int) -> Row:
     topic = chance.choice(program.inputs)
     key, value = chance.choice("abcd"), f"{chance.choice(_WORDS)} {phase}{number}"
     if program.foreign_keys and topic == "right":
@@ -122,4 +122,4 @@ def _row(program: Program, chance: random.Random, phase: int, number: int, time:
     if chance.random() < 0.05:
         headers = [("h", b"\x00\xff"), ("h", None), ("ü", b"")]
     partition = chance.randrange(program.partitions) if program.partitions > 1 else None
-    return Row(topic, partition, key, None if deleted else value, time, headers)
+    return Row(topic, partition, key, None if deleted else value, at, headers)
