@@ -20,7 +20,9 @@ LIBRDKAFKA_LOG.addFilter(OncePerInterval(SystemClock()))
 
 
 class KafkaClientSupplier(ABC):
-    """Makes the clients; hand in your own to see or change what they are made of."""
+    """Makes the clients, which are those of ``confluent_kafka`` or subclasses; hand in your own to change what they are
+    made of.
+    """
 
     @abstractmethod
     def get_admin(self, config: Mapping[str, object]) -> AdminClient:
