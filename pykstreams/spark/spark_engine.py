@@ -44,6 +44,7 @@ WritingStage: TypeAlias = Callable[[StoreJob, int, str, Iterator[pa.RecordBatch]
 """(job, number of the task, attempt, batches)"""
 
 _SAMPLED_ROWS: Final = 20_000
+_WORTH_A_SAMPLE: Final = 10  # a store is divided that has at least so many times the rows of a sample
 _MUCH: Final = 2.0  # a partition with so many times the rows of an average share is divided
 _ENCODED_SQL: Final = "task int, key binary, time long, `order` long, value binary, headers binary, reason string"
 _ROWS_SQL: Final = "key binary, value binary"
@@ -143,7 +144,7 @@ class SparkEngine:
             .where("reason is null")
             .selectExpr(f"{at} as job", "task", "key")
             for at, count in counts.items()
-            if count >= _SAMPLED_ROWS
+            if count >= _WORTH_A_SAMPLE * _SAMPLED_ROWS
         ]
         keys: dict[int, dict[int, list[bytes]]] = {}
         for row in _union(samples).collect() if samples else ():
