@@ -7,7 +7,7 @@ the snapshot lacks is skipped; the manifest is written last, at once and only if
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -20,7 +20,7 @@ from pykstreams.runtime.topic_admin import TopicLayout
 from pykstreams.spark.application import Application
 from pykstreams.spark.cluster import Cluster, SourceOffsets, noted_offsets
 from pykstreams.spark.job import StoreJob
-from pykstreams.spark.local_engine import LocalEngine, Progress
+from pykstreams.spark.local_engine import LocalEngine
 from pykstreams.spark.progress import shown_progress
 from pykstreams.spark.publication import BuiltStore, built_store
 from pykstreams.spark.sources import Files, KafkaTopic, as_source
@@ -35,8 +35,13 @@ logger = logging.getLogger(__name__)
 EngineName: TypeAlias = Literal["local", "spark"]
 """Who runs a job."""
 
-Build: TypeAlias = Callable[[StoreJob, Any, Progress], tuple[StoreJob, list[str]]]
-"""(job, source, what is shown of it) -> the job as it was done, and what its tasks told"""
+Wanted: TypeAlias = tuple[StoreJob, Any]
+"""(job, source)"""
+
+Built: TypeAlias = tuple[StoreJob, list[str]]
+"""(job as it was done, what its tasks told)"""
+
+Build: TypeAlias = Callable[[Sequence[Wanted]], Iterable[Built]]
 
 
 @dataclass(frozen=True)
@@ -94,31 +99,21 @@ def bootstrap(
     offsets = noted_offsets(source_offsets, cluster, layout)
     started_ms = SystemClock().now_ms()
     built: dict[str, BuiltStore] = {}
-    with held_by_job(root), _builder(engine, application, spark, modules, processes) as build:
-        for spec in stores:
-            source = as_source(spec.source)
-            topic = source if isinstance(source, KafkaTopic) else None
-            job = StoreJob(
-                application,
-                replace(spec, source=topic, latest=spec.latest or topic is not None),
-                layout,
-                started_ms,
-                str(root),
-                changelog == "write",
-                topic,
-                {} if topic is None else offsets.get(topic.topic, {}),
-            )
-            writes = job.logs and job.target.store.own_changelog
-            job = replace(job, logs=writes)
-            if writes and cluster is not None:
+    with held_by_job(root), _builder(engine, application, spark, modules, processes, progress) as build:
+        wanted = [
+            _job(application, spec, layout, started_ms, root, changelog, offsets, as_source(spec.source))
+            for spec in stores
+        ]
+        for job, _ in wanted:
+            if job.logs and cluster is not None:
                 cluster.check_empty(job.target.store, layout)
-            with shown_progress(spec.store, progress) as shown:
-                job, told = build(job, source, shown)
-            ends = cluster.changelog_ends(job.target.store, layout) if writes and cluster is not None else {}
-            built[spec.store] = built_store(job, told, ends)
-            if writes and cluster is not None:
-                cluster.warn_of_expiry(job.target.store, built[spec.store].oldest)
-            logger.info("store %s: %s rows, refused: %s", spec.store, built[spec.store].rows, built[spec.store].refused)
+        for job, told in build(wanted):
+            ends = cluster.changelog_ends(job.target.store, layout) if job.logs and cluster is not None else {}
+            name = job.spec.store
+            built[name] = built_store(job, told, ends)
+            if job.logs and cluster is not None:
+                cluster.warn_of_expiry(job.target.store, built[name].oldest)
+            logger.info("store %s: %s rows, refused: %s", name, built[name].rows, built[name].refused)
         manifest = Manifest(
             new_id(),
             application.config.application_id,
@@ -131,18 +126,55 @@ def bootstrap(
     return BootstrapReport(manifest, built)
 
 
+def _job(
+    application: Application,
+    spec: StoreBootstrap,
+    layout: TopicLayout,
+    started_ms: int,
+    root: Folder,
+    changelog: Changelog,
+    offsets: Mapping[str, Mapping[int, int]],
+    source: Any,
+) -> tuple[StoreJob, Any]:
+    """The building of one store, and its source."""
+    topic = source if isinstance(source, KafkaTopic) else None
+    job = StoreJob(
+        application,
+        replace(spec, source=topic, latest=spec.latest or topic is not None),
+        layout,
+        started_ms,
+        str(root),
+        changelog == "write" and application.store(spec.store).own_changelog,
+        topic,
+        {} if topic is None else offsets.get(topic.topic, {}),
+    )
+    return job, source
+
+
 @contextmanager
 def _builder(
-    engine: EngineName, application: Application, spark: Any, modules: Sequence[str], processes: int | None
+    engine: EngineName, application: Application, spark: Any, modules: Sequence[str], processes: int | None, shown: bool
 ) -> Iterator[Build]:
-    """Gives what builds one store after the other."""
+    """Gives what builds stores."""
     if engine == "spark":
         from pykstreams.spark.spark_engine import SparkEngine
 
-        yield SparkEngine(spark, modules).build
+        spark_engine = SparkEngine(spark, modules)
+
+        def build_together(wanted: Sequence[Wanted]) -> Iterable[Built]:
+            with shown_progress("stores", shown) as progress:
+                return spark_engine.build(wanted, progress)
+
+        yield build_together
         return
     with LocalEngine(processes if isinstance(application.named, str) else 1) as local:
-        yield lambda job, source, shown: local.build(job, _parts(source, job), shown)
+
+        def build_each(wanted: Sequence[Wanted]) -> Iterable[Built]:
+            for job, source in wanted:
+                with shown_progress(job.spec.store, shown) as progress:
+                    yield local.build(job, _parts(source, job), progress)
+
+        yield build_each
 
 
 def _layout(

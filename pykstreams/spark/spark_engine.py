@@ -1,7 +1,8 @@
 """Runs the stages on Spark: ``mapInArrow`` → ``repartitionById`` → ``sortWithinPartitions`` → ``mapInArrow``.
 
-One Spark task folds and writes one share of the keys; ``repartitionById`` makes the number of a row's task the number
-of the Spark partition (hashing the number, as ``repartition`` does, would put several tasks together and leave others
+All stores that are folded in one way are built by one job of Spark, so that its fixed cost is theirs together. One task
+of it folds and writes one share of the keys of one store; ``repartitionById`` makes the number of a row's task that of
+the Spark partition (hashing the number, as ``repartition`` does, would put several tasks together and leave others
 empty). Partitions with many more rows than others, and all of them where there are fewer than cores, are divided at
 keys that a sample gives, if the store keeps its rows in the order of its keys.
 
@@ -19,9 +20,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -35,9 +36,15 @@ from pykstreams.spark.stages.batches import BY_KEY, BY_TIME, OF_ROWS
 from pykstreams.spark.stages.encode import encode
 from pykstreams.spark.stages.fold import fold, fold_by_time, restore
 from pykstreams.spark.stages.newest import encode_newest, keyed
+from pykstreams.spark.stages.together import JobsTogether, numbered
 from pykstreams.spark.stages.write import fold_and_write, write
 
+Stage: TypeAlias = Callable[..., Iterator[pa.RecordBatch]]
+WritingStage: TypeAlias = Callable[[StoreJob, int, str, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""(job, number of the task, attempt, batches)"""
+
 _SAMPLED_ROWS: Final = 20_000
+_WORTH_A_SAMPLE: Final = 10  # a store is divided that has at least so many times the rows of a sample
 _MUCH: Final = 2.0  # a partition with so many times the rows of an average share is divided
 _ENCODED_SQL: Final = "task int, key binary, time long, `order` long, value binary, headers binary, reason string"
 _ROWS_SQL: Final = "key binary, value binary"
@@ -57,44 +64,54 @@ class SparkEngine:
         self._modules = tuple(modules)
 
     def build(
-        self, job: StoreJob, source: Any, progress: Callable[[str, int, int], None]
-    ) -> tuple[StoreJob, list[str]]:
-        """Builds one store; gives the job, whose partitions may be divided now, and what its tasks told.
+        self, wanted: Sequence[tuple[StoreJob, Any]], progress: Callable[[str, int, int], None]
+    ) -> list[tuple[StoreJob, list[str]]]:
+        """Builds stores of one application, which are given with their sources.
 
-        ``BootstrapError`` if a task failed as often as Spark tries one.
+        Gives for each the job, whose partitions may be divided now, and what its tasks told. ``BootstrapError`` if a
+        task failed as often as Spark tries one.
         """
-        job = replace(job, application=self.ship(job.application))
-        with explained(f"store {job.spec.store!r} was not built"):
-            rows = self.rows(source) if not isinstance(source, KafkaTopic) else self._topic(job, source)
+        application = self.ship(wanted[0][0].application)
+        stores = ", ".join(repr(job.spec.store) for job, _ in wanted)
+        with explained(f"store {stores} was not built" if len(wanted) == 1 else f"stores {stores} were not built"):
+            given = [(replace(job, application=application), source) for job, source in wanted]
+            rows = [self._topic(*one) if isinstance(one[1], KafkaTopic) else self.rows(one[1]) for one in given]
             progress("sampled", 0, 1)
-            job = self._divided(job, rows)
+            jobs = self._divided([job for job, _ in given], rows)
             progress("sampled", 1, 1)
-            progress("built tasks", 0, job.tasks)
-            told = [row.told for row in self._told(job, rows).collect()]
-        progress("built tasks", len(told), job.tasks)
-        return job, told
+            tasks = sum(job.tasks for job in jobs)
+            progress("built tasks", 0, tasks)
+            told: dict[str, list[str]] = {job.spec.store: [] for job in jobs}
+            for together, their_rows in _together(jobs, rows):
+                for row in self._told(together, their_rows).collect():
+                    told[together.of_task(row.task)[0].spec.store].append(row.told)
+                progress("built tasks", sum(map(len, told.values())), tasks)
+        return [(job, told[job.spec.store]) for job in jobs]
 
-    def _told(self, job: StoreJob, rows: SparkRows) -> Any:
-        """The whole pipeline of one store, lazily."""
-        target = job.target
-        first = beginnings(self.session, job.tasks, _ENCODED_SQL)
-        encoded = first.union(self._encoded(job, rows)).repartitionById(job.tasks, "task")
+    def _told(self, together: JobsTogether, rows: Sequence[SparkRows]) -> Any:
+        """The whole pipeline of some stores, lazily."""
+        target = together.jobs[0].target
+        parts = [self._encoded(*one) for one in zip(together.jobs, together.firsts, rows, strict=True)]
+        first = beginnings(self.session, together.tasks, _ENCODED_SQL)
+        encoded = _union([first, *parts]).repartitionById(together.tasks, "task")
         if target.by_time:
-            by_time = begun(_attempt(fold_by_time, job))
+            by_time = begun(_attempt(fold_by_time, together))
             logged = encoded.sortWithinPartitions(*BY_TIME).mapInArrow(by_time, _ENCODED_SQL)
-            engine_rows = logged.sortWithinPartitions(*BY_KEY).mapInArrow(_restoring(job), _ROWS_SQL)
+            engine_rows = logged.sortWithinPartitions(*BY_KEY).mapInArrow(_restoring(together), _ROWS_SQL)
         elif target.in_key_order:
-            return encoded.sortWithinPartitions(*BY_KEY).mapInArrow(begun(_attempt(fold_and_write, job)), _TOLD_SQL)
+            telling = begun(_telling(fold_and_write, together))
+            return encoded.sortWithinPartitions(*BY_KEY).mapInArrow(telling, _TOLD_SQL)
         else:
-            engine_rows = encoded.sortWithinPartitions(*BY_KEY).mapInArrow(begun(_attempt(fold, job)), _ROWS_SQL)
-        return engine_rows.sortWithinPartitions(*OF_ROWS).mapInArrow(_attempt(write, job), _TOLD_SQL)
+            engine_rows = encoded.sortWithinPartitions(*BY_KEY).mapInArrow(begun(_attempt(fold, together)), _ROWS_SQL)
+        return engine_rows.sortWithinPartitions(*OF_ROWS).mapInArrow(_telling(write, together), _TOLD_SQL)
 
-    def _encoded(self, job: StoreJob, rows: SparkRows) -> Any:
+    def _encoded(self, job: StoreJob, first: int, rows: SparkRows) -> Any:
         if job.target.row_key is None:
-            return rows.through(partial(encode, job), _ENCODED_SQL)
-        met = rows.through(partial(keyed, job), _ENCODED_SQL).repartitionById(len(job.shares), "task")
+            return rows.through(_numbering(partial(encode, job), first), _ENCODED_SQL)
+        met = rows.through(_noting_causes(partial(keyed, job)), _ENCODED_SQL)
         encoding = partial(encode_newest, job, schema=rows.schema)
-        return met.sortWithinPartitions(*BY_KEY).mapInArrow(encoding, _ENCODED_SQL)
+        sorted_rows = met.repartitionById(len(job.shares), "task").sortWithinPartitions(*BY_KEY)
+        return sorted_rows.mapInArrow(_numbering(encoding, first), _ENCODED_SQL)
 
     def rows(self, source: Any) -> SparkRows:
         """The rows of files, or of whatever Spark reads."""
@@ -116,21 +133,24 @@ class SparkEngine:
 
         return self.of_parts(topic_parts(source, job.application.config, job.source_partitions, job.until))
 
-    def _divided(self, job: StoreJob, rows: SparkRows) -> StoreJob:
-        """The job with partitions divided that have many rows, at keys that a sample gives."""
+    def _divided(self, jobs: Sequence[StoreJob], rows: Sequence[SparkRows]) -> list[StoreJob]:
+        """The jobs with partitions divided that have many rows, at keys that samples give."""
         cores = self.session.sparkContext.defaultParallelism
-        if not job.target.in_key_order:
-            return job
-        count = rows.count()
-        if count < _SAMPLED_ROWS:
-            return job
-        share = min(1.0, _SAMPLED_ROWS / count)
-        sampled = rows.sampled(share).through(partial(encode, job), _ENCODED_SQL).select("task", "key", "reason")
-        keys: dict[int, list[bytes]] = {}
-        for row in sampled.collect():
-            if row.reason is None:
-                keys.setdefault(row.task, []).append(bytes(row.key))
-        return job.divided(bounds_of(keys, max(cores, len(job.shares))))
+        counts = {at: rows[at].count() for at, job in enumerate(jobs) if job.target.in_key_order}
+        samples = [
+            rows[at]
+            .sampled(min(1.0, _SAMPLED_ROWS / count))
+            .through(_noting_causes(partial(encode, jobs[at])), _ENCODED_SQL)
+            .where("reason is null")
+            .selectExpr(f"{at} as job", "task", "key")
+            for at, count in counts.items()
+            if count >= _WORTH_A_SAMPLE * _SAMPLED_ROWS
+        ]
+        keys: dict[int, dict[int, list[bytes]]] = {}
+        for row in _union(samples).collect() if samples else ():
+            keys.setdefault(row.job, {}).setdefault(row.task, []).append(bytes(row.key))
+        bounds = {at: bounds_of(found, max(cores, len(jobs[at].shares))) for at, found in keys.items()}
+        return [job.divided(bounds.get(at, {})) for at, job in enumerate(jobs)]
 
     def ship(self, application: Application) -> Application:
         """Gives executors on other machines the code of the application, and it the name by which they find it.
@@ -223,19 +243,70 @@ def _need_java() -> None:
     )
 
 
-def _restoring(job: StoreJob) -> Any:
+def _together(jobs: Sequence[StoreJob], rows: Sequence[SparkRows]) -> Iterator[tuple[JobsTogether, list[SparkRows]]]:
+    """Jobs whose stages are the same, with their rows."""
+    ways: dict[tuple[bool, bool], list[int]] = {}
+    for at, job in enumerate(jobs):
+        ways.setdefault((job.target.by_time, job.target.in_key_order), []).append(at)
+    for places in ways.values():
+        yield JobsTogether(tuple(jobs[at] for at in places)), [rows[at] for at in places]
+
+
+def _union(frames: Sequence[Any]) -> Any:
+    return reduce(lambda some, more: some.union(more), frames)
+
+
+def _numbering(stage: Stage, first: int) -> Stage:
+    """A stage of one job that tells tasks apart by the numbers of all."""
+
+    def run(*given: Any) -> Iterator[pa.RecordBatch]:
+        return numbered(stage(*given), first)
+
+    return _noting_causes(run)
+
+
+def _restoring(together: JobsTogether) -> Stage:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return restore(job, task_and_attempt()[0], batches)
+        number, _ = task_and_attempt()
+        job, first = together.of_task(number)
+        return restore(job, number - first, batches)
 
-    return run
+    return _noting_causes(run)
 
 
-def _attempt(stage: Callable[[StoreJob, int, str, Iterator[pa.RecordBatch]], Any], job: StoreJob) -> Any:
+def _attempt(stage: WritingStage, together: JobsTogether) -> Stage:
     """A stage that works for one task, and must not be mixed up with another attempt at it."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task, attempt = task_and_attempt()
-        found: Iterator[pa.RecordBatch] = stage(job, task, attempt, batches)
-        return found
+        number, attempt = task_and_attempt()
+        job, first = together.of_task(number)
+        return stage(job, number - first, attempt, batches)
+
+    return _noting_causes(run)
+
+
+def _telling(stage: WritingStage, together: JobsTogether) -> Stage:
+    """The last stage: what it tells is told with the number of the task among all."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        number, attempt = task_and_attempt()
+        job, first = together.of_task(number)
+        return numbered(stage(job, number - first, attempt, batches), first)
+
+    return _noting_causes(run)
+
+
+def _noting_causes(stage: Stage) -> Stage:
+    """Spark shows errors of Python without their causes; so they are noted with them."""
+
+    def run(*given: Any) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from stage(*given)
+        except Exception as error:
+            cause = error.__cause__
+            while cause is not None:
+                error.add_note(f"caused by {type(cause).__name__}: {cause}")
+                cause = cause.__cause__
+            raise
 
     return run

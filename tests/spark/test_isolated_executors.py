@@ -145,5 +145,5 @@ def test_programs_of_the_page_make_and_show_state(master: str, driver: Path, lak
 
     assert (0, 0) == (submitted.returncode, built.returncode), submitted.stderr[-3000:] + built.stderr[-3000:]
     for key, total in SPENT:
-        assert re.search(rf"\|{key} *\| *{total}\|", submitted.stdout), submitted.stdout
+        assert re.search(rf"\| *{key}\| *{total}\|", submitted.stdout), submitted.stdout
     assert "spent: 7 rows" in built.stdout
