@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -25,6 +27,7 @@ _SETTINGS = {
 _JVM = ("-Xms256m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _IN_SYNC_S = 60.0
 _ASK_S = 5.0
+_TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 _ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
 
 
@@ -75,6 +78,16 @@ class Cluster:
                 raise ValueError(f"no broker can lose its data without the results being lost: {fault}")
         wait_until_ready(self._brokers)
         return ""
+
+    def transactions(self) -> list[str]:
+        """The transactions that the brokers know, and their states."""
+        said = self._brokers.tool(_TRANSACTIONS, "--bootstrap-server", self.bootstrap_servers, "list")
+        return [line for line in said.splitlines() if line and not line.startswith(("[", "\t", " ("))]
+
+    def keep_logs(self, folder: Path) -> None:
+        """Copies what the brokers have said."""
+        for log in self._brokers.directory.glob("*/broker.log"):
+            shutil.copy(log, folder / f"broker-{log.parent.name}.log")
 
     def _restart(self, node: str, away_s: float) -> None:
         self._brokers.stop(node)

@@ -113,6 +113,7 @@ class Run:
         names = tuple(one.name for one in options.applications)
         with ExitStack() as stack:
             cluster = stack.enter_context(Cluster.started(options.nodes, names, self._pause))
+            stack.callback(cluster.keep_logs, options.folder)
             servers = cluster.bootstrap_servers
             for topic in (LINES, NOTES):
                 create_topic(servers, topic, partitions=PARTITIONS, **_KEPT)
@@ -136,7 +137,7 @@ class Run:
             feed.stop()
             self._say_at("the faults are over; everything must come out")
             self._wait(_FINISH_S, fleet, lambda: not any(watch.behind(name, feed.highest) for name in names))
-            self._look_for_unfinished(watch, feed)
+            self._look_for_unfinished(cluster, watch, feed)
             fleet.stop()
             self._judge(servers, watch, fleet, outages, feed)
         return report
@@ -188,14 +189,15 @@ class Run:
             if trouble:
                 raise trouble[0]
 
-    def _look_for_unfinished(self, watch: Watch, feed: Feed) -> None:
+    def _look_for_unfinished(self, cluster: Cluster, watch: Watch, feed: Feed) -> None:
         for name in (one.name for one in self._options.applications):
             behind = watch.behind(name, feed.highest)
             if behind:
                 watch.gaps.end(name, time.time())
                 what = f"{name} has not finished {_FINISH_S:g} s after the last fault: {', '.join(behind)}"
                 self._report.fail(name, what)
-                self._say_at("\n    | ".join([f"FAILURE: {what}", *watch.explain(name)]))
+                more = [*watch.explain(name), *cluster.transactions()]
+                self._say_at("\n    | ".join([f"FAILURE: {what}", *more]))
 
     def _judge(self, servers: str, watch: Watch, fleet: Fleet, outages: Outages, feed: Feed) -> None:
         report = self._report

@@ -85,7 +85,7 @@ class Watch:
                 end = settled.get_watermark_offsets(place, timeout=_ASK_S)[1]
                 if place.offset != end:
                     found.append(f"{place.topic}-{place.partition} is read up to {place.offset} of {end}")
-            for place in (TopicPartition(name, number) for name in own for number in range(PARTITIONS)):
+            for place in (TopicPartition(name, number) for name in own for number in known[name].partitions):
                 stable, end = (one.get_watermark_offsets(place, timeout=_ASK_S)[1] for one in (settled, written))
                 if stable != end:
                     found.append(f"{place.topic}-{place.partition} is stable up to {stable} of {end}")
