@@ -161,6 +161,8 @@ class Worker:
         self._silence_s = session_timeout_ms / 2000
         self._in_touch_at = clock.monotonic()
         self._in_doubt = False
+        self._transaction_waits = False
+        """Whether a commit waits for deliveries: until they are there nothing is added to it."""
         self._outage = Outage(f"requests of {name}", clock, config.task_timeout_ms / 1000)
         self._warnings = RepeatedWarnings(log, clock)
         self._stopping = threading.Event()
@@ -274,13 +276,14 @@ class Worker:
             parts.swaps.poll()
         self._tell()
         self._add(self._fetch())
-        parts.output.commits.before_processing()
-        self._process()
-        now_ms = self._clock.now_ms()
-        requested = False
-        for one in tasks.running.values():
-            one.task.punctuate(now_ms)
-            requested |= one.task.commit_requested
+        requested = self._transaction_waits
+        if not self._transaction_waits:
+            parts.output.commits.before_processing()
+            self._process()
+            now_ms = self._clock.now_ms()
+            for one in tasks.running.values():
+                one.task.punctuate(now_ms)
+                requested |= one.task.commit_requested
         requested |= parts.swaps is not None and parts.swaps.commit_requested
         parts.output.poll()
         self._resume()
@@ -410,10 +413,12 @@ class Worker:
 
     def _commit(self) -> None:
         if self._is_member() and self._parts.output.commits.commit_all(self._tasks.running.values()):
+            self._transaction_waits = False
             self._commit_at = self._clock.monotonic() + self._commit_s
             if self._parts.swaps is not None and (held := self._parts.swaps.after_commit()) is not None:
                 self._forget([held])
         else:
+            self._transaction_waits = self._exactly_once
             self._commit_at = self._clock.monotonic() + min(self._poll_s, self._commit_s)
         self._complain_at = self._commit_at + _COMPLAIN_S
 
@@ -459,6 +464,7 @@ class Worker:
 
         When all begin again, nothing of theirs may still be sent: it could come behind what their next owners send.
         """
+        self._transaction_waits = False
         usable = self._parts.output.commits.abort()
         if not usable or (tasks is None and self._parts.output.holds_records):
             self._parts.output.renew()

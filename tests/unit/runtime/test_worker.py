@@ -746,3 +746,21 @@ def test_task_that_fails_alone_leaves_what_others_have_sent(world: World) -> Non
 
     assert world.output.renewed == 0
     assert world.updater.closed == [(ONE, False)]
+
+
+@pytest.mark.parametrize(("guarantee", "added"), [("exactly_once_v2", False), ("at_least_once", True)])
+def test_nothing_is_added_to_a_transaction_whose_records_are_not_delivered(guarantee: str, added: bool) -> None:
+    world = World(settings={"processing.guarantee": guarantee})
+    world.assign(ONE)
+    world.feed(P0, 0)
+    world.deliveries.fail = ClusterUnavailableError("1 records were not delivered within 5 s")
+    world.clock.advance(2)
+    world.worker.step()
+    world.feed(P0, 1)
+    meanwhile = world.made[0].done[P0]
+    world.deliveries.fail = None
+    world.worker.step()
+    world.worker.step()
+
+    assert meanwhile == (2 if added else 1)
+    assert world.made[0].done == {P0: 2}
