@@ -205,6 +205,7 @@ def build_worker(
     purge = _purge(app)
     output = WorkerOutput(
         config=config,
+        clock=clock,
         metrics=app.metrics,
         partition_counts=PartitionCounts(app.admin.partition_counts, clock, config.metadata_max_age_ms),
         make_producer=lambda: WorkerProducer.open(

@@ -42,7 +42,7 @@ ANY_PARTITION = -1
 
 _WAIT_FOR_ROOM_S = 0.1
 _WAITS_FOR_ROOM = 100
-_FLUSH_S = 5.0
+_FLUSH_S = 2.0
 """How long one flush waits for deliveries; a worker serves nobody meanwhile."""
 _PRODUCER_IS_LOST = {
     Meaning.FENCED: "another producer has taken its place",

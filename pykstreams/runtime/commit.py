@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pykstreams.core.clock import Clock
-from pykstreams.core.errors import ClusterError, ClusterUnavailableError
+from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.membership import Membership, Offsets
@@ -28,6 +28,7 @@ RECOMMIT_INTERVAL_MS = 3_600_000
 """How often offsets of idle partitions are committed again: brokers forget those of topics without subscription."""
 
 
+_PART_OF_TIMEOUT = 0.6
 _START_S = 5.0
 """How long the start of transactions waits for its coordinator at a time; nobody is served meanwhile."""
 
@@ -226,11 +227,20 @@ class AtLeastOnce:
 
 
 class ExactlyOnce:
-    """One transaction for everything that a worker does between two commits."""
+    """One transaction for everything that a worker does between two commits.
 
-    def __init__(self, steps: CommitSteps, producer: Transactions) -> None:
+    A transaction that is not delivered in time is given up before the brokers roll it back by themselves, after which
+    nothing may be sent for it any more.
+
+    :param transaction_timeout_ms: after which time they do (``transaction.timeout.ms`` of the producer).
+    """
+
+    def __init__(self, steps: CommitSteps, producer: Transactions, clock: Clock, transaction_timeout_ms: int) -> None:
         self._steps = steps
         self._producer = producer
+        self._clock = clock
+        self._patience_s = transaction_timeout_ms / 1000 * _PART_OF_TIMEOUT
+        self._waits_since: float | None = None
         self._started = False
         self._open = False
 
@@ -260,6 +270,7 @@ class ExactlyOnce:
     def abort(self) -> bool:
         usable = not self._steps.deliveries.broken and (not self._open or self._producer.abort())
         self._open = False
+        self._waits_since = None
         self._steps.deliveries.clear()
         return usable
 
@@ -268,9 +279,16 @@ class ExactlyOnce:
         if not due and not unmoved:
             return True
         self.before_processing()
+        since = self._waits_since = self._clock.monotonic() if self._waits_since is None else self._waits_since
         prepared = self._steps.prepare(due)
         if prepared is None:
+            if (waited_s := self._clock.monotonic() - since) > self._patience_s:
+                raise TaskMigratedError(
+                    f"the records of a transaction were not delivered within {waited_s:.1f} s, and the brokers roll it "
+                    "back soon (transaction.timeout.ms)"
+                )
             return False
+        self._waits_since = None
         offsets = {**unmoved, **prepared}
         self._producer.commit(offsets, self._steps.membership.transaction_metadata())
         self._open = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.changelog_watch import ChangelogWatch
@@ -34,6 +35,7 @@ class WorkerOutput:
         self,
         *,
         config: StreamsConfig,
+        clock: Clock,
         metrics: StreamsMetrics,
         partition_counts: PartitionCounts,
         make_producer: Callable[[], WorkerProducer],
@@ -41,6 +43,7 @@ class WorkerOutput:
         changelogs: ChangelogWatch | None = None,
     ) -> None:
         self._config = config
+        self._clock = clock
         self._metrics = metrics
         self._partition_counts = partition_counts
         self._make_producer = make_producer
@@ -76,7 +79,10 @@ class WorkerOutput:
         )
         self._producer.failures.handler = self.collector.delivery_failed
         steps = self._make_steps(self.collector)
-        self.commits: Commits = ExactlyOnce(steps, self._producer) if self._config.exactly_once else AtLeastOnce(steps)
+        self.commits: Commits = AtLeastOnce(steps)
+        if self._config.exactly_once:
+            timeout_ms = int(str(self._config.get_producer_configs("")["transaction.timeout.ms"]))
+            self.commits = ExactlyOnce(steps, self._producer, self._clock, timeout_ms)
 
     def poll(self) -> None:
         """Runs the callbacks of deliveries, and lets go of partition counts that have grown old."""

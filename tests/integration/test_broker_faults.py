@@ -32,8 +32,8 @@ pytestmark = pytest.mark.slow
 PARTITIONS = 2
 PATIENCE_S = 60.0
 RECOVERY_S = 30.0
-"""So long after the end of an outage a worker may stay silent here: twice of what ``tests.faults`` allows on a machine of
-its own."""
+"""So long after the end of an outage a worker may stay silent here: twice of what ``tests.faults`` allows, which has a
+machine of its own."""
 
 OUTAGE_S = 20.0
 AT_LEAST_ONCE = "processing.guarantee=at_least_once"

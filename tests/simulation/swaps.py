@@ -353,7 +353,7 @@ class SimulatedWorker:
             clock=clock,
             outage=Outage("commits of worker", clock, 300),
         )
-        commits = ExactlyOnce(steps, self.producers[0]) if exactly_once else AtLeastOnce(steps)
+        commits = ExactlyOnce(steps, self.producers[0], clock, 10_000) if exactly_once else AtLeastOnce(steps)
         self.updater = Updater(
             "updater",
             restorer=lambda: (Restorer(WholeReader(brokers, random), brokers, StateRestoreListener()), lambda: None),

@@ -123,7 +123,7 @@ def test_refused_commit_leaves_state_alone_and_is_repeated(world: World) -> None
 @pytest.mark.parametrize("exactly_once", [False, True])
 def test_commit_waits_for_deliveries_for_a_while_only_and_is_repeated(world: World, exactly_once: bool) -> None:
     producer = FakeTransactions()
-    commits = ExactlyOnce(world.steps, producer) if exactly_once else AtLeastOnce(world.steps)
+    commits = ExactlyOnce(world.steps, producer, world.clock, 10_000) if exactly_once else AtLeastOnce(world.steps)
     world.process(0)
     world.deliveries.fail = ClusterUnavailableError("2 records were not delivered within 5 s")
 
@@ -135,9 +135,24 @@ def test_commit_waits_for_deliveries_for_a_while_only_and_is_repeated(world: Wor
     assert world.task.history == ["prepare", "prepare", ("post", {LOG: 77})]
 
 
+def test_transaction_is_given_up_before_the_brokers_roll_it_back(world: World) -> None:
+    commits = ExactlyOnce(world.steps, FakeTransactions(), world.clock, 10_000)
+    world.process(0)
+    world.deliveries.fail = ClusterUnavailableError("2 records were not delivered within 2 s")
+    answers = []
+    for _ in range(3):
+        answers.append(commits.commit([world.one]))
+        world.clock.advance(3)
+
+    with pytest.raises(TaskMigratedError, match=r"not delivered within 9\.0 s, and the brokers roll it back soon"):
+        commits.commit([world.one])
+
+    assert answers == [False, False, False]
+
+
 def test_producer_that_is_broken_is_not_asked_to_abort(world: World) -> None:
     producer = FakeTransactions()
-    commits = ExactlyOnce(world.steps, producer)
+    commits = ExactlyOnce(world.steps, producer, world.clock, 10_000)
     commits.before_processing()
     world.deliveries.broken = True
 
@@ -229,7 +244,7 @@ def test_abort_forgets_failed_deliveries(world: World) -> None:
 
 def test_transaction_holds_offsets_and_comes_before_state(world: World) -> None:
     producer = FakeTransactions()
-    commits = ExactlyOnce(world.steps, producer)
+    commits = ExactlyOnce(world.steps, producer, world.clock, 10_000)
     commits.prepare()
     commits.prepare()
     commits.before_processing()
@@ -245,7 +260,7 @@ def test_transaction_holds_offsets_and_comes_before_state(world: World) -> None:
 
 def test_next_transaction_begins_when_processing_goes_on(world: World) -> None:
     producer = FakeTransactions()
-    commits = ExactlyOnce(world.steps, producer)
+    commits = ExactlyOnce(world.steps, producer, world.clock, 10_000)
     commits.before_processing()
     world.process(0)
     commits.commit([world.one])
@@ -257,7 +272,7 @@ def test_next_transaction_begins_when_processing_goes_on(world: World) -> None:
 
 def test_fenced_transaction_leaves_state_alone(world: World) -> None:
     producer = FakeTransactions()
-    commits = ExactlyOnce(world.steps, producer)
+    commits = ExactlyOnce(world.steps, producer, world.clock, 10_000)
     commits.before_processing()
     world.process(0)
     producer.fail = TaskMigratedError("committing the transaction failed")
@@ -273,7 +288,7 @@ def test_fenced_transaction_leaves_state_alone(world: World) -> None:
 def test_abort_tells_when_the_producer_is_of_no_use(world: World) -> None:
     producer = FakeTransactions()
     producer.usable = False
-    commits = ExactlyOnce(world.steps, producer)
+    commits = ExactlyOnce(world.steps, producer, world.clock, 10_000)
     commits.before_processing()
 
     assert not commits.abort()
@@ -282,13 +297,13 @@ def test_abort_tells_when_the_producer_is_of_no_use(world: World) -> None:
 def test_nothing_is_aborted_outside_of_a_transaction(world: World) -> None:
     producer = FakeTransactions()
 
-    assert ExactlyOnce(world.steps, producer).abort()
+    assert ExactlyOnce(world.steps, producer, world.clock, 10_000).abort()
     assert producer.history == []
 
 
 def test_idle_offsets_are_committed_again_in_a_transaction(world: World) -> None:
     producer = FakeTransactions()
-    commits = ExactlyOnce(world.steps, producer)
+    commits = ExactlyOnce(world.steps, producer, world.clock, 10_000)
     world.process(0)
     commits.commit_all([world.one])
     world.clock.advance(3601)
