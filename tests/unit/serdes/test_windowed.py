@@ -69,7 +69,7 @@ def test_a_base_key_of_none_is_refused() -> None:
         TimeWindowedSerializer(StringSerde()).serialize_base_key("t", Windowed(None, Window(0, 1)))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("value", ["key", 5, Windowed(None, Window(0, 1)), Windowed("key", Window(2**64, 2**64))])
+@pytest.mark.parametrize("value", ["key", 5, Windowed(None, Window(0, 1))])
 @pytest.mark.parametrize("kind", [TimeWindowedSerializer, SessionWindowedSerializer])
 def test_only_windowed_keys_are_written(kind: Any, value: Any) -> None:
     with pytest.raises(SerdeError, match="expected a Windowed with a key that is not None"):
