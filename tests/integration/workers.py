@@ -14,6 +14,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -146,14 +147,11 @@ class Workers:
 
     def unread(self, topics: Iterable[str]) -> dict[str, int]:
         """How many records each topic has beyond the committed offsets; exact when there are few."""
-        consumer = self._reader(self.name)
         left: dict[str, int] = {}
-        try:
+        with closing(self._reader(self.name)) as reader, closing(self._reader(self.name, committed_only=False)) as ends:
             for topic in topics:
                 places = [TopicPartition(self.topic(topic), number) for number in range(self.partitions)]
-                left[topic] = sum(_records_from(consumer, place) for place in committed(consumer, places))
-        finally:
-            consumer.close()
+                left[topic] = sum(_records_from(reader, place, ends) for place in committed(reader, places))
         return left
 
     def ends(self, topics: Iterable[str]) -> dict[str, int]:
@@ -188,31 +186,35 @@ class Workers:
         consumer.close()
         return {topic.removeprefix(f"{self.name}-"): values for topic, values in last.items()}
 
-    def _reader(self, group: str) -> Consumer:
+    def _reader(self, group: str, *, committed_only: bool = True) -> Consumer:
         return Consumer(
             {
                 "bootstrap.servers": self.brokers,
                 "group.id": group,
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
-                "isolation.level": "read_committed",
+                "isolation.level": "read_committed" if committed_only else "read_uncommitted",
             }
         )
 
 
-def _records_from(consumer: Consumer, place: TopicPartition) -> int:
-    """The records of a partition from an offset on; the last few offsets may be markers of transactions only."""
+def _records_from(reader: Consumer, place: TopicPartition, ends: Consumer) -> int:
+    """The records of a partition from an offset on; the last few offsets may be markers of transactions only.
+
+    :param ends: a consumer that sees the end of a partition also while a transaction is open there, behind whose
+        beginning ``reader`` sees nothing.
+    """
     start = max(place.offset, 0)
-    ahead = consumer.get_watermark_offsets(place, timeout=60)[1] - start
-    if not 0 < ahead <= 100:
-        return ahead
-    consumer.assign([TopicPartition(place.topic, place.partition, start)])
+    end = ends.get_watermark_offsets(place, timeout=60)[1]
+    if not 0 < end - start <= 100:
+        return end - start
+    reader.assign([TopicPartition(place.topic, place.partition, start)])
     records = 0
     while True:
-        message = consumer.poll(60)
+        message = reader.poll(60)
         assert message is not None, f"{place} has no end"
         if not _is_record(message):
-            return records
+            return records + max(0, end - message.offset())
         records += 1
 
 
