@@ -387,7 +387,7 @@ def test_worker_goes_on_after_another_producer_of_its_id_has_fenced_it(
         app.wait_for_all_counts(RECOVERY_S)
 
     app.assert_counted_once()
-    assert not re.search(r"ERROR|Traceback", app.log("one"))
+    assert not re.search(r"ERROR +pykstreams\.runtime|Traceback", app.log("one"))  # no record is to blame
 
 
 # --- a worker that stood still for longer than its session ---
