@@ -28,6 +28,7 @@ _JVM = ("-Xms256m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _IN_SYNC_S = 60.0
 _ASK_S = 5.0
 _TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
+_SKIPPED = "Couldn't find leader endpoint"
 _ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
 
 
@@ -83,6 +84,15 @@ class Cluster:
         """The transactions that the brokers know, and their states."""
         said = self._brokers.tool(_TRANSACTIONS, "--bootstrap-server", self.bootstrap_servers, "list")
         return [line for line in said.splitlines() if line and not line.startswith(("[", "\t", " ("))]
+
+    def skipped_markers(self) -> list[str]:
+        """What brokers say when they end a transaction without markers, for want of a leader: it hangs from then on.
+
+        ``TransactionMarkerChannelManager`` (4.3.1) takes a partition without a leader for a deleted one.
+        """
+        logs = self._brokers.directory.glob("*/broker.log")
+        lines = (line for log in logs for line in log.read_text(errors="replace").splitlines())
+        return [f"{line[:26]} {line.rpartition('markers for ')[2]}" for line in lines if _SKIPPED in line]
 
     def keep_logs(self, folder: Path) -> None:
         """Copies what the brokers have said."""

@@ -70,6 +70,8 @@ class Report:
     failures: dict[str, list[str]] = field(default_factory=dict)
     longest_gap_s: dict[str, float] = field(default_factory=dict)
     lines: int = 0
+    skipped_markers: list[str] = field(default_factory=list)
+    """Transactions that a broker has left open for ever: what exactly-once makes of them is no fault of a worker."""
 
     @property
     def failed(self) -> bool:
@@ -91,6 +93,9 @@ class Report:
             count for target, count in self.faults.items() for one in self.options.applications if target in one.workers
         )
         rows.append(f"brokers: {self.options.nodes}, with {of_brokers} faults")
+        if self.skipped_markers:
+            rows.append("transactions that the broker left open, so that exactly-once cannot be judged:")
+            rows += [f"  {line[:200]}" for line in self.skipped_markers]
         return "\n".join(rows)
 
 
@@ -139,6 +144,7 @@ class Run:
             self._wait(_FINISH_S, fleet, lambda: not any(watch.behind(name, feed.highest) for name in names))
             self._look_for_unfinished(cluster, watch, feed)
             fleet.stop()
+            report.skipped_markers = cluster.skipped_markers()
             self._judge(servers, watch, fleet, outages, feed)
         return report
 

@@ -376,20 +376,18 @@ def test_worker_goes_on_after_another_producer_of_its_id_has_fenced_it(
     app.send_keys("a", "b", times=10)
     app.wait_for_all_counts()
     [identity] = (app.folder / "one").rglob("worker-0.id")
-    other = Producer(
-        {
-            "bootstrap.servers": broker.bootstrap_servers,
-            "transactional.id": f"{app.name}-{identity.read_text().strip()}-1",
-        }
-    )
+    settings = {
+        "bootstrap.servers": broker.bootstrap_servers,
+        "transactional.id": f"{app.name}-{identity.read_text().strip()}-1",
+    }
 
     for _ in range(3):
-        other.init_transactions(30)
+        Producer(settings).init_transactions(30)
         app.send_keys("a", "b", times=100)
         app.wait_for_all_counts(RECOVERY_S)
 
     app.assert_counted_once()
-    assert not re.search(r"ERROR|Traceback", app.log("one"))
+    assert not re.search(r"ERROR +pykstreams\.runtime|Traceback", app.log("one"))  # no record is to blame
 
 
 # --- a worker that stood still for longer than its session ---
