@@ -40,7 +40,7 @@ AT_LEAST_ONCE = "processing.guarantee=at_least_once"
 EXACTLY_ONCE = "processing.guarantee=exactly_once_v2"
 BY_NIGHT = pytest.mark.nightly
 # A single broker that was away skips the markers of a transaction that ends while its partitions have no leader yet
-# (Kafka 4.3.1, "likely deleted already"); it stays open for ever, and so does its state. By night that can be looked at.
+# (Kafka 4.3.1, "likely deleted already"); it stays open for ever, and whoever restores state from it waits as long.
 GUARANTEES = pytest.mark.parametrize("guarantee", [AT_LEAST_ONCE, pytest.param(EXACTLY_ONCE, marks=BY_NIGHT)])
 LONG_SESSION = ("consumer.session.timeout.ms=45000",)
 SHORT_SESSION = ("consumer.session.timeout.ms=2000", "consumer.heartbeat.interval.ms=300")
