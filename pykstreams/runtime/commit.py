@@ -39,6 +39,9 @@ class CommittableTask(Protocol):
     @property
     def commit_needed(self) -> bool: ...
 
+    @property
+    def repeats(self) -> bool: ...
+
     def prepare_commit(self) -> Offsets: ...
 
     def post_commit(self, changelog_offsets: Mapping[TopicPartition, int]) -> None: ...
@@ -204,7 +207,10 @@ class AtLeastOnce:
         return done
 
     def commit_last(self, tasks: Collection[Commitable]) -> bool:
-        return self._commit(tasks, at_rest([one.note for one in tasks if one.note is not None]))
+        # one that repeats what a dead worker did has not come to its end: the next worker goes on repeating
+        return self._commit(
+            tasks, at_rest([one.note for one in tasks if one.note is not None and not one.task.repeats])
+        )
 
     def abort(self) -> bool:
         usable = not self._steps.deliveries.broken

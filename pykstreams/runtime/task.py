@@ -151,6 +151,11 @@ class Task:
         return self._commit_needed or self._state.metadata.needs_commit
 
     @property
+    def repeats(self) -> bool:
+        """Whether records that a worker which died may have worked on are not all committed yet."""
+        return bool(self._repeated)
+
+    @property
     def commit_requested(self) -> bool:
         """Whether user code has asked for a commit."""
         return self._state.commit_requested

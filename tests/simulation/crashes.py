@@ -101,9 +101,10 @@ class MortalRunner(Runner):
         self.task.post_commit({})
 
     def _hand_over(self) -> None:
+        repeats = self.task.repeats
         self._commit()
         self.task.close()
-        self._go_on_elsewhere(interrupted=False)
+        self._go_on_elsewhere(interrupted=repeats)
 
     def _die(self) -> None:
         self.task.close()

@@ -55,6 +55,8 @@ def work_folder(root: Path | None) -> Iterator[Path]:
 
     :param root: where it is; ``None`` for where the machine keeps such things.
     """
+    if root is not None:
+        root.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=WORK, dir=root))
     try:
         yield made

@@ -74,6 +74,7 @@ class FakeTask:
         self.fail: Exception | None = None
         self.start_failure = start_failure
         self.hold = False
+        self.repeats = False
         self.unfinished = 0
         self.when_settling: Callable[[], None] = lambda: None
         self.when_processing: Callable[[], None] = lambda: None

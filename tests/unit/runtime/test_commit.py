@@ -313,3 +313,16 @@ def test_idle_offsets_are_committed_again_in_a_transaction(world: World) -> None
 
     assert producer.history[-2:] == ["begin", ("commit", {ORDERS: (1, "m1")}, b"metadata")]
     assert len([entry for entry in producer.history if entry[0] == "commit"]) == 2
+
+
+@pytest.mark.parametrize(("repeats", "noted"), [(False, True), (True, False)])
+def test_task_that_ends_while_it_repeats_what_a_dead_worker_did_is_not_noted_as_at_rest(
+    world: World, repeats: bool, noted: bool
+) -> None:
+    note = TopicPartition("shop-tasks-a-0", 0)
+    world.one.note = note
+    world.task.repeats = repeats
+    world.process(0)
+
+    assert AtLeastOnce(world.steps).commit_last([world.one])
+    assert noted is (note in world.membership.offsets)
