@@ -105,14 +105,17 @@ class ClusterAdmin:
     def open(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str, clock: Clock) -> ClusterAdmin:
         """Makes the client; a request waits for ``request.timeout.ms``, the first one for ``task.timeout.ms``."""
         complaints: list[str] = []
+        timeout_s = config.request_timeout_ms / 1000
         admin = supplier.get_admin(
             {
                 **config.get_admin_configs(client_id),
+                # The client drops the connection of a frozen broker only then, and asks that broker until then who
+                # leads what. A request with a longer time of its own keeps it.
+                "socket.timeout.ms": int(1000 * min(timeout_s, _ONE_REQUEST_S)),
                 "log_level": 0,  # what it would log comes to the callback, and from there into our own words
                 "error_cb": lambda error: complaints.append(error.str()),
             }
         )
-        timeout_s = config.request_timeout_ms / 1000
         start_timeout_s = config.task_timeout_ms / 1000
         return cls(admin, ",".join(config.bootstrap_servers), clock, timeout_s, complaints, start_timeout_s)
 

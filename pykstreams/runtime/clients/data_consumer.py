@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.clients.bounded import close_in_time
 from pykstreams.runtime.clients.errors import cluster_error
 from pykstreams.runtime.clients.messages import Fetched, by_partition, message_error, taken, without_events
 from pykstreams.runtime.clients.positions import at_positions, without_positions
@@ -114,4 +115,4 @@ class DataConsumer:
         """Closes the consumer; a second call does nothing."""
         if not self._closed:
             self._closed = True
-            self._consumer.close()
+            close_in_time("that reads records", self._consumer.close)

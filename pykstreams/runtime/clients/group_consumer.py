@@ -14,6 +14,7 @@ from pykstreams.core.errors import ClusterError, ConfigError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients import committed_offsets
+from pykstreams.runtime.clients.bounded import close_in_time
 from pykstreams.runtime.clients.errors import cluster_error, is_fencing, is_passing, kafka_error
 from pykstreams.runtime.clients.positions import ours
 from pykstreams.runtime.clients.served import served
@@ -166,10 +167,12 @@ class GroupConsumer:
 
     def close(self, leave: bool) -> None:
         """Leaves the group, or just falls silent, so that the tasks stay here until the session ends."""
-        consumer, self._consumer = self._consumer, None
-        if consumer is not None and leave:
-            consumer.close()
-        # otherwise the last reference goes: librdkafka is then taken down without a leave request
+        if self._consumer is None:
+            return
+        last = [self._consumer]
+        self._consumer = None
+        # without its last reference librdkafka is taken down, and does not say that the member leaves
+        close_in_time("of the group", last[0].close if leave else last.clear)
 
     @property
     def _open(self) -> Consumer:

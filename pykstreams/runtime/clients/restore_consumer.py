@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Consumer, KafkaException, Message
 
 from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.clients.bounded import close_in_time
 from pykstreams.runtime.clients.errors import cluster_error, kafka_error
 from pykstreams.runtime.clients.messages import Fetched, by_partition, message_error, taken, without_events
 from pykstreams.runtime.clients.positions import at_positions, without_positions
@@ -111,7 +112,7 @@ class RestoreConsumer:
 
     def close(self) -> None:
         """Closes the consumer."""
-        self._consumer.close()
+        close_in_time("that restores", self._consumer.close)
 
 
 @dataclass(slots=True)

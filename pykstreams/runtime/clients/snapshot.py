@@ -11,6 +11,7 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import ClusterError
 from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.clients.bounded import close_in_time
 from pykstreams.runtime.clients.errors import cluster_error
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 
@@ -46,7 +47,7 @@ def read_partition(
     except KafkaException as exception:
         raise cluster_error(f"reading {place}", exception) from exception
     finally:
-        consumer.close()
+        close_in_time(f"that reads {place}", consumer.close)
 
 
 def _read(consumer: Consumer, place: TopicPartition, end: int, timeout_s: float) -> Iterator[list[Message]]:
