@@ -17,7 +17,7 @@ from benchmarks.programs.job import Job, Progress, report, report_reads
 from benchmarks.programs.topologies import TOPOLOGIES
 from pykstreams import KafkaStreams, StreamsConfig, TopicPartition
 from pykstreams.runtime.clients import committed_offsets
-from pykstreams.runtime.membership import Offsets
+from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.restore import StateRestoreListener
 
 

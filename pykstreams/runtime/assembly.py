@@ -25,6 +25,7 @@ from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.data_consumer import DataConsumer
 from pykstreams.runtime.clients.group_consumer import GroupConsumer
 from pykstreams.runtime.clients.partitioner import partition_for_key
+from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import WorkerProducer
 from pykstreams.runtime.clients.restore_consumer import RestoreConsumer
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
@@ -32,7 +33,7 @@ from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.commit import RECOMMIT_INTERVAL_MS, CommitSteps, Deliveries
 from pykstreams.runtime.global_state import GlobalState
 from pykstreams.runtime.global_thread import GlobalThread
-from pykstreams.runtime.membership import Offsets
+from pykstreams.runtime.membership.client_ids import member_client_id
 from pykstreams.runtime.membership.group_view import TaskTopicGroup
 from pykstreams.runtime.membership.task_topics import TaskTopicMembership, TaskTopics
 from pykstreams.runtime.outage import Outage
@@ -42,7 +43,6 @@ from pykstreams.runtime.purge import RepartitionPurge
 from pykstreams.runtime.restore import Listeners, OffsetReader, Restorer, StateRestoreListener
 from pykstreams.runtime.restore_progress import restore_progress
 from pykstreams.runtime.shadow import Nowhere, Shadow, ShadowParts
-from pykstreams.runtime.standby_placement import member_client_id
 from pykstreams.runtime.standby_tasks import StandbyTasks
 from pykstreams.runtime.start_offsets import StartOffsets
 from pykstreams.runtime.state_updater import StateUpdater

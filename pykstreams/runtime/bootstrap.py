@@ -33,8 +33,7 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import BootstrapError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.positions import BEGINNING, END
-from pykstreams.runtime.membership import Offsets
+from pykstreams.runtime.clients.positions import BEGINNING, END, Offsets
 from pykstreams.runtime.offset_metadata import UNKNOWN_TIME, decode, encode
 from pykstreams.runtime.topic_admin import TopicLayout
 from pykstreams.state.bulk.description import described, differences

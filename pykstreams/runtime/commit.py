@@ -18,7 +18,8 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
-from pykstreams.runtime.membership import Membership, Offsets
+from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.membership.membership import Membership
 from pykstreams.runtime.outage import Outage
 from pykstreams.runtime.work_notes import at_rest
 

@@ -26,7 +26,7 @@ from pykstreams.runtime.bootstrap import (
     part_of,
     pinned,
 )
-from pykstreams.runtime.membership import Offsets
+from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.offset_metadata import UNKNOWN_TIME, encode
 from pykstreams.state.bulk.take_over import StoreToMake, take_over
 from pykstreams.state.engine_store import EngineStore

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.membership import Offsets
+from pykstreams.runtime.clients.positions import Offsets
 
 log = logging.getLogger(__name__)
 

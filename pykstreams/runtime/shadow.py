@@ -20,9 +20,9 @@ from pykstreams.core.errors import BootstrapError, ClusterError, StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.types import Forward, Headers
 from pykstreams.runtime.bootstrap import GENERATION, OffsetReader
+from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.generation import Generation
-from pykstreams.runtime.membership import Offsets
 from pykstreams.runtime.offset_metadata import decode, encode
 from pykstreams.runtime.swap_output import SwapOutput
 from pykstreams.runtime.task import Task

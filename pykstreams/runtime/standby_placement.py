@@ -1,7 +1,7 @@
 """Which instances keep copies of which tasks: every instance works it out for itself, and all come to the same.
 
 An instance is a state directory, with all processes and workers that share it: a copy beside its task would be the same
-folder. It goes by the id of its first process, which the client ids of its group members carry.
+folder.
 
 Each task ranks the instances by a hash of both names, so that an instance that comes or goes moves the copies that it
 gets or had, and few others. An instance takes a quarter more copies than its share at most, while others have room.
@@ -11,7 +11,6 @@ Invariant: what is placed depends on the arguments alone, and no copy is where i
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from hashlib import blake2b
@@ -21,26 +20,6 @@ from typing import Final
 from pykstreams.core.ids import TaskId
 
 _MOST_OF_SHARE: Final = 1.25
-_ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-def member_client_id(worker: str, instance: str) -> str:
-    """The client id of a worker's group member, which tells all others which instance it belongs to.
-
-    >>> member_client_id("shop-StreamThread-1", "0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1")
-    'shop-StreamThread-1-membership-0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1'
-    """
-    return f"{worker}-membership" if instance in worker else f"{worker}-membership-{instance}"
-
-
-def instance_of(client_id: str) -> str:
-    """The instance that a group member belongs to; one that does not tell counts as an instance of its own.
-
-    >>> instance_of("shop-StreamThread-1-membership-0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1")
-    '0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1'
-    """
-    found = _ID.findall(client_id)
-    return found[-1] if found else client_id
 
 
 def place(active: Mapping[TaskId, str], instances: Collection[str], replicas: int) -> dict[TaskId, tuple[str, ...]]:

@@ -24,7 +24,7 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.errors import LockError, StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.bootstrap import Pin, generation_of, pinned
-from pykstreams.runtime.membership import Offsets
+from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.restore import Damaged, OffsetReader, Remade, Restorer, Setback, Truncated
 from pykstreams.runtime.standby_placement import place
 from pykstreams.runtime.task import Task

@@ -12,9 +12,9 @@ from typing import Any
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
+from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import WorkerProducer
 from pykstreams.runtime.collector import RecordCollector
-from pykstreams.runtime.membership import Offsets
 from pykstreams.state.store import ChangelogWriter
 
 _START_S = 30.0

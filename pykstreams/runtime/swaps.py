@@ -17,8 +17,9 @@ from typing import Protocol
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterError, StreamsError, TaskMigratedError
 from pykstreams.runtime.bootstrap import GENERATION
+from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.generation import Generation
-from pykstreams.runtime.membership import Membership, Offsets
+from pykstreams.runtime.membership.membership import Membership
 from pykstreams.runtime.shadow import Shadow
 from pykstreams.runtime.swap_output import SwapOutput
 from pykstreams.runtime.task import Task

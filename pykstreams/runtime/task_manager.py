@@ -19,8 +19,9 @@ from typing import Any, Final, Protocol
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.commit import Commitable
-from pykstreams.runtime.membership import Membership, Offsets
+from pykstreams.runtime.membership.membership import Membership
 from pykstreams.runtime.restore import Damaged
 from pykstreams.runtime.shadow import Shadow
 from pykstreams.runtime.start_offsets import StartOffsets

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.membership import Offsets
+from pykstreams.runtime.clients.positions import Offsets
 
 _AT_WORK: Final = "at work"
 _OFFSET: Final = 0

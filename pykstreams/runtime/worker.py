@@ -26,9 +26,10 @@ from pykstreams.core.errors import (
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.messages import Fetched
+from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.commit import Commits
 from pykstreams.runtime.generation import Generation
-from pykstreams.runtime.membership import Lost, Membership, Offsets
+from pykstreams.runtime.membership.membership import Lost, Membership
 from pykstreams.runtime.outage import Outage
 from pykstreams.runtime.purge import RepartitionPurge
 from pykstreams.runtime.start_offsets import StartOffsets

@@ -24,12 +24,13 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.bootstrap import TaskBase
 from pykstreams.runtime.clients.messages import Fetched
+from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import Failures
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.commit import AtLeastOnce, CommitSteps, ExactlyOnce
 from pykstreams.runtime.generation import Generation
-from pykstreams.runtime.membership import Assignment, Lost, Offsets
+from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.outage import Outage
 from pykstreams.runtime.raw_message import RawMessage
 from pykstreams.runtime.restore import Restorer, StateRestoreListener

@@ -19,8 +19,8 @@ from pykstreams import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.bootstrap import TaskBase
+from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.collector import RecordCollector
-from pykstreams.runtime.membership import Offsets
 from pykstreams.runtime.restore import OffsetReader, Restorer, StateRestoreListener
 from pykstreams.runtime.shadow import Nowhere
 from pykstreams.runtime.standby_tasks import StandbyTasks

@@ -24,7 +24,7 @@ from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.membership import Offsets
+from pykstreams.runtime.clients.positions import Offsets
 
 
 def commit(consumer: Consumer, offsets: Offsets, timeout_s: float) -> None:

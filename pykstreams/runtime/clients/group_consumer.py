@@ -16,10 +16,9 @@ from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients import committed_offsets
 from pykstreams.runtime.clients.bounded import close_in_time
 from pykstreams.runtime.clients.errors import cluster_error, is_fencing, is_passing, kafka_error
-from pykstreams.runtime.clients.positions import ours
+from pykstreams.runtime.clients.positions import Offsets, ours
 from pykstreams.runtime.clients.served import served
 from pykstreams.runtime.clients.supplier import LIBRDKAFKA_LOG, KafkaClientSupplier
-from pykstreams.runtime.membership import Offsets
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
@@ -11,6 +12,9 @@ from pykstreams.core.ids import TopicPartition
 
 BEGINNING: int = OFFSET_BEGINNING
 END: int = OFFSET_END
+
+Offsets: TypeAlias = Mapping[TopicPartition, tuple[int, str]]
+"""Partition -> next offset to read, and the metadata that is committed with it."""
 
 
 def place_of(message: Message) -> TopicPartition:

@@ -16,9 +16,9 @@ from pykstreams.core.errors import StreamsError, TaskMigratedError
 from pykstreams.runtime.clients import committed_offsets
 from pykstreams.runtime.clients.bounded import BoundedCalls, HangingCallError
 from pykstreams.runtime.clients.errors import cluster_error, is_passing, kafka_error, transaction_error
+from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.served import served
 from pykstreams.runtime.clients.supplier import LIBRDKAFKA_LOG, KafkaClientSupplier
-from pykstreams.runtime.membership import Offsets
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig

@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection
 from typing import Protocol
 
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.membership import Offsets
+from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.membership.client_ids import instance_of
 from pykstreams.runtime.membership.task_topics import TaskTopics
-from pykstreams.runtime.standby_placement import instance_of
 
 _COMMITTED_TIMEOUT_S = 2.0
 

@@ -18,7 +18,8 @@ from typing import Any, Protocol
 
 from pykstreams.core.errors import TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.membership import Assignment, Lost, Offsets
+from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.membership.membership import Assignment, Lost
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.messages import Fetched
+from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
-from pykstreams.runtime.membership import Assignment, Lost, Offsets
+from pykstreams.runtime.membership.membership import Assignment, Lost
 
 
 class FakeClock:

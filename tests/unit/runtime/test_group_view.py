@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.membership import Offsets
+from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.group_view import TaskTopicGroup
 from pykstreams.runtime.membership.task_topics import TaskTopics
 

@@ -13,7 +13,7 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import BootstrapError, ClusterError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.bootstrap import GENERATION
-from pykstreams.runtime.membership import Offsets
+from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.offset_metadata import encode
 from pykstreams.runtime.restore import OffsetReader, Restorer, StateRestoreListener
 from pykstreams.runtime.standby_tasks import LOOK_S, ROUND_S, StandbyTasks

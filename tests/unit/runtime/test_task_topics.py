@@ -10,7 +10,8 @@ import pytest
 
 from pykstreams.core.errors import TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.membership import Assignment, Lost, Offsets
+from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.membership.task_topics import TaskTopicMembership, TaskTopics
 
 ORDERS = TopicPartition("orders", 1)

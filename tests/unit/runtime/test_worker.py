@@ -21,9 +21,9 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.messages import Fetched
-from pykstreams.runtime.clients.positions import BEGINNING
+from pykstreams.runtime.clients.positions import BEGINNING, Offsets
 from pykstreams.runtime.commit import AtLeastOnce, Commits, CommitSteps
-from pykstreams.runtime.membership import Assignment, Lost, Offsets
+from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.outage import Outage
 from pykstreams.runtime.restore import Damaged
 from pykstreams.runtime.start_offsets import StartOffsets

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from pykstreams.core.ids import TaskId
-from pykstreams.runtime.membership import Assignment
+from pykstreams.runtime.membership.membership import Assignment
 from tests.unit.runtime.cluster_fakes import FakeTask, Message
 from tests.unit.runtime.test_worker import ONE, P0, P1, TWO, World, run
 

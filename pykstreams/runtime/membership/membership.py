@@ -1,0 +1,76 @@
+"""Who owns which task: one interface, whatever tells it.
+
+Invariant: between two answers of ``poll`` the set of owned tasks changes in two ways only: ``on_revoked``
+names tasks that go away in good order (they may still be committed inside that call), or ``poll`` gives
+``Lost``, after which nothing may be committed for any task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.positions import Offsets
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """All tasks that this worker owns from now on."""
+
+    incarnation: int
+    active: frozenset[TaskId]
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """This worker owns nothing any more, and others may already work on its tasks."""
+
+    incarnation: int
+
+
+class Membership(Protocol):
+    """A worker's place in the group; used by the worker's thread only."""
+
+    def start(self, tasks: Collection[TaskId], on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
+        """Joins those that share these tasks.
+
+        ``on_revoked`` runs inside ``poll`` and must be quick: commit and suspend, close nothing.
+        """
+        ...
+
+    def follow(self, tasks: Collection[TaskId]) -> None:
+        """Tells which tasks there are from now on."""
+        ...
+
+    def poll(self, timeout: float = 0) -> Assignment | Lost | None:
+        """Serves the group for up to ``timeout`` seconds; gives what changed. Call it several times a second."""
+        ...
+
+    def ack(self, change: Assignment | Lost) -> None:
+        """Tells that the worker acts on what ``poll`` gave; until then no commit counts."""
+        ...
+
+    def confirm(self) -> bool:
+        """Asks the group whether this member still counts; false: not known yet. ``TaskMigratedError``: it does not.
+
+        A member that has noted no task (``note_of``) is not asked for: it has no state that others may have taken up.
+        """
+        ...
+
+    def commit(self, offsets: Offsets) -> bool:
+        """Commits and waits; false: the group is busy, try later. ``TaskMigratedError``: not a member."""
+        ...
+
+    def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:
+        """Reads committed offsets; ``None``: try again later."""
+        ...
+
+    def transaction_metadata(self) -> Any:
+        """What a transaction needs so that brokers can fence this member; ``TaskMigratedError`` once lost."""
+        ...
+
+    def close(self, leave: bool) -> None:
+        """Leaves the group, or falls silent so that the tasks stay here until the session ends."""
+        ...
