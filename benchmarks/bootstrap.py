@@ -38,7 +38,7 @@ from pykstreams.core.hashing import murmur3_128
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.clients.admin import ClusterAdmin, TopicSpec
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
-from pykstreams.runtime.state import State
+from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.streams import GroupMembershipOperation
 from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.manifest import (
@@ -200,7 +200,7 @@ def run(brokers: str, way: Way, number: int) -> tuple[float, float]:
 def work(brokers: str, state: str, bootstrap: str) -> int:
     """The worker: runs until all tasks do, and says when it was given them and when they ran."""
     heard = _Assigned()
-    logger = logging.getLogger("pykstreams.runtime.task_manager")
+    logger = logging.getLogger("pykstreams.runtime.worker.task_manager")
     logger.addHandler(heard)
     logger.setLevel(logging.INFO)
     folder = bootstrap or None

@@ -95,9 +95,9 @@ from pykstreams.dsl.options import (
 from pykstreams.dsl.session_windowed import SessionWindowedKStream
 from pykstreams.dsl.suppression import BufferConfig, BufferFullStrategy, Suppressed
 from pykstreams.dsl.windowed import TimeWindowedKStream
+from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.queries.metadata import HostInfo, KeyQueryMetadata, StreamsMetadata
 from pykstreams.runtime.queries.store_types import QueryableStoreType, QueryableStoreTypes
-from pykstreams.runtime.state import State
 from pykstreams.runtime.streams import KafkaStreams
 from pykstreams.serdes import Serdes
 from pykstreams.state import BuiltInDslStoreSuppliers, ConnectedStoreProvider, DslStoreFormat, Stores

@@ -18,7 +18,7 @@ from benchmarks.programs.topologies import TOPOLOGIES
 from pykstreams import KafkaStreams, StreamsConfig, TopicPartition
 from pykstreams.runtime.clients import committed_offsets
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.restore import StateRestoreListener
+from pykstreams.runtime.restore.restore import StateRestoreListener
 
 
 def _report_commits(measured: str, stores: CountingStores | None) -> None:

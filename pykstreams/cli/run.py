@@ -230,7 +230,7 @@ def _place(embedded: bool, bootstrap_servers: str | None, state_dir: str | None)
 def _look(topology: Topology, config: StreamsConfig, stopped: Callable[[], bool]) -> None:
     """Finds what is wrong with the cluster before there are workers, each of which would say the same."""
     from pykstreams.core.clock import SystemClock
-    from pykstreams.runtime.start_check import look_before_start
+    from pykstreams.runtime.topics.start_check import look_before_start
 
     look_before_start(topology.plan(config), config, SystemClock(), stopped)
 

@@ -19,8 +19,6 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
-from pykstreams.runtime.bootstrap import Bootstrap, GroupStart, TaskBase
-from pykstreams.runtime.changelog_watch import ChangelogWatch
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.data_consumer import DataConsumer
 from pykstreams.runtime.clients.group_consumer import GroupConsumer
@@ -29,30 +27,32 @@ from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import WorkerProducer
 from pykstreams.runtime.clients.restore_consumer import RestoreConsumer
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
-from pykstreams.runtime.collector import RecordCollector
-from pykstreams.runtime.commit import RECOMMIT_INTERVAL_MS, CommitSteps, Deliveries
-from pykstreams.runtime.global_state import GlobalState
-from pykstreams.runtime.global_thread import GlobalThread
+from pykstreams.runtime.global_stores.global_state import GlobalState
+from pykstreams.runtime.global_stores.global_thread import GlobalThread
 from pykstreams.runtime.membership.client_ids import member_client_id
 from pykstreams.runtime.membership.group_view import TaskTopicGroup
 from pykstreams.runtime.membership.task_topics import TaskTopicMembership, TaskTopics
-from pykstreams.runtime.outage import Outage
-from pykstreams.runtime.output import WorkerOutput
-from pykstreams.runtime.partition_counts import PartitionCounts
-from pykstreams.runtime.purge import RepartitionPurge
-from pykstreams.runtime.restore import Listeners, OffsetReader, Restorer, StateRestoreListener
-from pykstreams.runtime.restore_progress import restore_progress
-from pykstreams.runtime.shadow import Nowhere, Shadow, ShadowParts
-from pykstreams.runtime.standby_tasks import StandbyTasks
-from pykstreams.runtime.start_offsets import StartOffsets
-from pykstreams.runtime.state_updater import StateUpdater
-from pykstreams.runtime.swap_output import SwapOutput
-from pykstreams.runtime.swaps import Swaps
-from pykstreams.runtime.task import Task
-from pykstreams.runtime.task_manager import TaskManager
-from pykstreams.runtime.topic_admin import TopicAdmin, TopicLayout
-from pykstreams.runtime.topic_watch import TopicWatch
-from pykstreams.runtime.worker import Worker, WorkerParts
+from pykstreams.runtime.restore.progress import restore_progress
+from pykstreams.runtime.restore.restore import Listeners, OffsetReader, Restorer, StateRestoreListener
+from pykstreams.runtime.standby.standby_tasks import StandbyTasks
+from pykstreams.runtime.swap.bootstrap import Bootstrap, GroupStart, TaskBase
+from pykstreams.runtime.swap.shadow import Nowhere, Shadow, ShadowParts
+from pykstreams.runtime.swap.swap_output import SwapOutput
+from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
+from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.topics.partition_counts import PartitionCounts
+from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
+from pykstreams.runtime.topics.topic_watch import TopicWatch
+from pykstreams.runtime.worker.commit import RECOMMIT_INTERVAL_MS, CommitSteps, Deliveries
+from pykstreams.runtime.worker.outage import Outage
+from pykstreams.runtime.worker.output import WorkerOutput
+from pykstreams.runtime.worker.purge import RepartitionPurge
+from pykstreams.runtime.worker.start_offsets import StartOffsets
+from pykstreams.runtime.worker.state_updater import StateUpdater
+from pykstreams.runtime.worker.swaps import Swaps
+from pykstreams.runtime.worker.task_manager import TaskManager
+from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.caching import RecordCache
 from pykstreams.state.directory import StateDirectory
 from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan

@@ -30,21 +30,21 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.types import Duration, StreamPartitioner, duration_ms
 from pykstreams.runtime.assembly import Application, build_global_thread, build_standbys, build_worker, start_group
-from pykstreams.runtime.bootstrap import Bootstrap, TaskBase
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
-from pykstreams.runtime.commit import RECOMMIT_INTERVAL_MS
-from pykstreams.runtime.generation import BootstrapLoad, Generation
-from pykstreams.runtime.global_thread import GlobalThread
+from pykstreams.runtime.global_stores.global_thread import GlobalThread
+from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.metadata import KeyQueryMetadata, StreamsMetadata
 from pykstreams.runtime.queries.store_types import QueryableStoreType
-from pykstreams.runtime.restore import StateRestoreListener
-from pykstreams.runtime.standby_tasks import StandbyTasks
-from pykstreams.runtime.start_check import check_start
-from pykstreams.runtime.state import State
-from pykstreams.runtime.topic_admin import TopicAdmin, TopicLayout
-from pykstreams.runtime.worker import Worker
+from pykstreams.runtime.restore.restore import StateRestoreListener
+from pykstreams.runtime.standby.standby_tasks import StandbyTasks
+from pykstreams.runtime.swap.bootstrap import Bootstrap, TaskBase
+from pykstreams.runtime.swap.generation import BootstrapLoad, Generation
+from pykstreams.runtime.topics.start_check import check_start
+from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
+from pykstreams.runtime.worker.commit import RECOMMIT_INTERVAL_MS
+from pykstreams.runtime.worker.worker import Worker
 from pykstreams.state.bulk.folder import Folder, folder_at
 from pykstreams.state.directory import StateDirectory
 from pykstreams.state.queries.position import PositionBound

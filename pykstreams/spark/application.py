@@ -18,7 +18,7 @@ from pykstreams.core.errors import ConfigError, UnknownStateStoreError
 from pykstreams.core.ids import TaskId
 from pykstreams.dsl.script import load_script
 from pykstreams.runtime.clients.admin import TopicSpec
-from pykstreams.runtime.topic_admin import TopicAdmin, TopicLayout
+from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
 from pykstreams.topology.topology import Topology

@@ -17,8 +17,8 @@ from typing import Any, Literal, TypeAlias
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import BootstrapError, ConfigError
-from pykstreams.runtime.offset_metadata import decode
-from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.tasks.offset_metadata import decode
+from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.spark.application import Application, StorePlace
 from pykstreams.spark.backfills.engines import Call, LocalSteps, SparkSteps, Steps
 from pykstreams.spark.backfills.history import TopicHistory, TopicRecords, as_history

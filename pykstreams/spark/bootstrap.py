@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import BootstrapError, ConfigError
-from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.spark.application import Application
 from pykstreams.spark.cluster import Cluster, SourceOffsets, noted_offsets
 from pykstreams.spark.job import StoreJob

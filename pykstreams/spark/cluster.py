@@ -11,7 +11,7 @@ from pykstreams.core.errors import BootstrapError, ConfigError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
-from pykstreams.runtime.topic_admin import TopicAdmin, TopicLayout
+from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.spark.application import Application, StorePlace, tasks_of
 from pykstreams.spark.retention import expiring
 

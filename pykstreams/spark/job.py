@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.spark.application import Application, tasks_of
 from pykstreams.spark.store_bootstrap import StoreBootstrap
 from pykstreams.spark.targets.choice import choose_target

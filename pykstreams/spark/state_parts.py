@@ -24,7 +24,7 @@ from pykstreams.core.errors import BootstrapError, ConfigError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.snapshot import read_partition
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
-from pykstreams.runtime.restore import changelog_columns
+from pykstreams.runtime.restore.restore import changelog_columns
 from pykstreams.spark.sources import KafkaTopic
 from pykstreams.spark.state_rows import StoreView
 from pykstreams.spark.topic_parts import TopicPart, topic_parts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pykstreams.runtime.collector import ANY_PARTITION
+from pykstreams.runtime.tasks.collector import ANY_PARTITION
 from pykstreams.testing.records import ProducedRecord
 
 

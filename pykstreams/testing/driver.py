@@ -27,10 +27,10 @@ from pykstreams.core.handlers import LogAndContinueExceptionHandler
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.types import Decoder, Duration, Encoder, Headers, Timestamp
-from pykstreams.runtime.collector import RecordCollector
-from pykstreams.runtime.global_state import GlobalState
-from pykstreams.runtime.raw_message import RawMessage
-from pykstreams.runtime.task import Task
+from pykstreams.runtime.global_stores.global_state import GlobalState
+from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.raw_message import RawMessage
+from pykstreams.runtime.tasks.task import Task
 from pykstreams.serdes.base import bind_deserializer, bind_serializer
 from pykstreams.state.caching import RecordCache
 from pykstreams.state.sessions.store import SessionStore, SessionStoreWithHeaders

@@ -30,8 +30,8 @@ from pykstreams import (
 )
 from pykstreams.core.errors import BootstrapError, InvalidStateStoreError
 from pykstreams.core.ids import TaskId
-from pykstreams.runtime.restore import StateRestoreListener
-from pykstreams.runtime.state import State
+from pykstreams.runtime.life_cycle import State
+from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
 from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.manifest import Changelog, Manifest, StoreManifest, new_id, publish, read

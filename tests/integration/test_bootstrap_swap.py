@@ -32,7 +32,7 @@ from pykstreams import (
 )
 from pykstreams.core.errors import BootstrapError, InvalidStateStoreError
 from pykstreams.core.ids import TaskId
-from pykstreams.runtime.state import State
+from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.streams import GroupMembershipOperation
 from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.manifest import Manifest, StoreManifest, new_id, publish
@@ -312,7 +312,7 @@ def test_what_does_not_fit_is_refused_and_the_application_goes_on(make_app: Call
 DEADLY = """
 import os, signal
 from tests.integration.test_bootstrap_swap import topology
-from pykstreams.runtime.swap_output import SwapOutput
+from pykstreams.runtime.swap.swap_output import SwapOutput
 
 commit = SwapOutput.commit
 

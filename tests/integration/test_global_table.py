@@ -13,8 +13,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pykstreams import Consumed, Processor, Produced, Serdes, StreamsBuilder
 from pykstreams.core.errors import MissingSourceTopicError
 from pykstreams.core.record import Record
-from pykstreams.runtime.restore import StateRestoreListener
-from pykstreams.runtime.state import State
+from pykstreams.runtime.life_cycle import State
+from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
 from pykstreams.state import Stores
 

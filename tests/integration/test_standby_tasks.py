@@ -17,7 +17,7 @@ from confluent_kafka import Producer
 
 from pykstreams import Consumed, Grouped, Materialized, QueryableStoreTypes, Serdes, StreamsBuilder
 from pykstreams.core.errors import InvalidStateStoreError
-from pykstreams.runtime.restore import StateRestoreListener
+from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
 from tests.kafka.reaper import Process
 

@@ -15,8 +15,8 @@ from confluent_kafka.admin import AdminClient
 
 from pykstreams import Consumed, KafkaStreams, Serdes, StreamsBuilder, StreamsConfig
 from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.membership.task_topics import TaskTopics
-from pykstreams.runtime.state import State
 from pykstreams.state.directory import OWN_FOLDER
 from tests.integration.workers import Workers
 from tests.kafka.brokers import create_topic

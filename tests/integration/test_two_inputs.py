@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pykstreams import Consumed, Produced, Serdes, StreamsBuilder
 from pykstreams.core.ids import TopicPartition as Place
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
-from pykstreams.runtime.state import State
+from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
 from tests.kafka import offsets
 from tests.kafka.records import records_of

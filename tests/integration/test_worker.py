@@ -21,8 +21,8 @@ from pykstreams import Consumed, Grouped, Materialized, Produced, Serdes, Stream
 from pykstreams.core.errors import MissingSourceTopicError
 from pykstreams.core.processor import Processor
 from pykstreams.core.record import Record
-from pykstreams.runtime.restore import StateRestoreListener
-from pykstreams.runtime.state import State
+from pykstreams.runtime.life_cycle import State
+from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
 from tests.kafka import offsets
 from tests.kafka.brokers import Brokers, create_topic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykstreams.runtime.offset_metadata import decode, encode
+from pykstreams.runtime.tasks.offset_metadata import decode, encode
 from tests.interop.conftest import MakeTurns
 from tests.interop.java_host import JavaHost
 from tests.interop.modes import MODES

@@ -22,10 +22,10 @@ from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.clients.admin import TopicSpec
-from pykstreams.runtime.collector import RecordCollector
-from pykstreams.runtime.raw_message import RawMessage
-from pykstreams.runtime.task import Task
-from pykstreams.runtime.topic_admin import TopicAdmin
+from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.raw_message import RawMessage
+from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.topics.topic_admin import TopicAdmin
 from pykstreams.serdes import StringSerde
 from pykstreams.state.caching import RecordCache
 from pykstreams.testing.capture import CapturingProducer

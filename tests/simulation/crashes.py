@@ -17,8 +17,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pykstreams import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.restore import changelog_columns
-from pykstreams.runtime.task import Task
+from pykstreams.runtime.restore.restore import changelog_columns
+from pykstreams.runtime.tasks.task import Task
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.records import ProducedRecord
 from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan

@@ -22,27 +22,27 @@ from pykstreams.core.errors import StreamsError, TaskMigratedError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
-from pykstreams.runtime.bootstrap import TaskBase
 from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import Failures
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
-from pykstreams.runtime.collector import RecordCollector
-from pykstreams.runtime.commit import AtLeastOnce, CommitSteps, ExactlyOnce
-from pykstreams.runtime.generation import Generation
 from pykstreams.runtime.membership.membership import Assignment, Lost
-from pykstreams.runtime.outage import Outage
-from pykstreams.runtime.raw_message import RawMessage
-from pykstreams.runtime.restore import Restorer, StateRestoreListener
-from pykstreams.runtime.shadow import Nowhere, Shadow, ShadowParts
-from pykstreams.runtime.start_offsets import StartOffsets
-from pykstreams.runtime.state_updater import StateUpdater
-from pykstreams.runtime.swap_output import SwapOutput
-from pykstreams.runtime.swaps import Swaps
-from pykstreams.runtime.task import Task
-from pykstreams.runtime.task_manager import TaskManager
-from pykstreams.runtime.topic_admin import TopicLayout
-from pykstreams.runtime.worker import Worker, WorkerParts
+from pykstreams.runtime.restore.restore import Restorer, StateRestoreListener
+from pykstreams.runtime.swap.bootstrap import TaskBase
+from pykstreams.runtime.swap.generation import Generation
+from pykstreams.runtime.swap.shadow import Nowhere, Shadow, ShadowParts
+from pykstreams.runtime.swap.swap_output import SwapOutput
+from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.raw_message import RawMessage
+from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.topics.topic_admin import TopicLayout
+from pykstreams.runtime.worker.commit import AtLeastOnce, CommitSteps, ExactlyOnce
+from pykstreams.runtime.worker.outage import Outage
+from pykstreams.runtime.worker.start_offsets import StartOffsets
+from pykstreams.runtime.worker.state_updater import StateUpdater
+from pykstreams.runtime.worker.swaps import Swaps
+from pykstreams.runtime.worker.task_manager import TaskManager
+from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.caching import RecordCache
 from pykstreams.state.directory import StateDirectory
 from pykstreams.testing.capture import CapturingProducer

@@ -25,9 +25,9 @@ from pykstreams import (
     TimeWindows,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.bootstrap import Bootstrap, generation_of
-from pykstreams.runtime.generation import Generation
-from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.swap.bootstrap import Bootstrap, generation_of
+from pykstreams.runtime.swap.generation import Generation
+from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.manifest import Manifest, StoreManifest, TaskFiles, new_id, publish
 from pykstreams.testing.records import ProducedRecord

@@ -18,13 +18,13 @@ import pytest
 from pykstreams import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
-from pykstreams.runtime.bootstrap import TaskBase
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.collector import RecordCollector
-from pykstreams.runtime.restore import OffsetReader, Restorer, StateRestoreListener
-from pykstreams.runtime.shadow import Nowhere
-from pykstreams.runtime.standby_tasks import StandbyTasks
-from pykstreams.runtime.task import Task
+from pykstreams.runtime.restore.restore import OffsetReader, Restorer, StateRestoreListener
+from pykstreams.runtime.standby.standby_tasks import StandbyTasks
+from pykstreams.runtime.swap.bootstrap import TaskBase
+from pykstreams.runtime.swap.shadow import Nowhere
+from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.task import Task
 from pykstreams.state.caching import RecordCache
 from pykstreams.state.directory import StateDirectory
 from pykstreams.testing.clock import MockClock

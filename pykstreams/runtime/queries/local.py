@@ -30,8 +30,8 @@ from pykstreams.runtime.queries.metadata import (
     only_partition,
 )
 from pykstreams.runtime.queries.store_types import QueryableStoreType, fitting_types
-from pykstreams.runtime.task import Task
-from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.serdes.base import bind_serializer
 from pykstreams.state.queries.position import PositionBound
 from pykstreams.state.queries.queries import Query

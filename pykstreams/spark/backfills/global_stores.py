@@ -15,8 +15,8 @@ import pyarrow as pa
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.metrics import StreamsMetrics
-from pykstreams.runtime.global_state import GlobalState
-from pykstreams.runtime.raw_message import RawMessage
+from pykstreams.runtime.global_stores.global_state import GlobalState
+from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.spark.backfills.history import Reading
 from pykstreams.spark.backfills.records import BY_TIME, RECORDS
 from pykstreams.spark.backfills.step import Step

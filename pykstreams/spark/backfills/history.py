@@ -20,7 +20,7 @@ from pykstreams.core.types import Encoder, Headers
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.clients.snapshot import read_partition
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
-from pykstreams.runtime.compiled import source_of
+from pykstreams.runtime.tasks.compiled import source_of
 from pykstreams.serdes.base import CompiledSerializer, bind_deserializer, bind_serializer
 from pykstreams.serdes.defaults import or_default
 from pykstreams.spark.application import Application

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pykstreams.core.errors import BootstrapError, StreamsError
 from pykstreams.core.ids import TaskId
-from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.spark.application import Application, StorePlace
 from pykstreams.spark.backfills.engines import Input, Steps
 from pykstreams.spark.backfills.history import Reading, TopicHistory

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from pykstreams.core.clock import Clock
 from pykstreams.runtime.clients.partitioner import partition_for_key
-from pykstreams.runtime.collector import ANY_PARTITION
+from pykstreams.runtime.tasks.collector import ANY_PARTITION
 from pykstreams.spark.backfills.records import SENT
 
 _BATCH_ROWS: Final = 10_000

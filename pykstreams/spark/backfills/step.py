@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from pykstreams.core.ids import TaskId
-from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.spark.application import Application, StorePlace
 from pykstreams.spark.backfills.history import Reading
 from pykstreams.spark.sources import Part

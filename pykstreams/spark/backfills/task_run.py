@@ -22,9 +22,9 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.clients.partitioner import partition_for_key
-from pykstreams.runtime.collector import RecordCollector
-from pykstreams.runtime.raw_message import RawMessage
-from pykstreams.runtime.task import Task
+from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.raw_message import RawMessage
+from pykstreams.runtime.tasks.task import Task
 from pykstreams.spark.backfills.global_stores import opened_global_stores
 from pykstreams.spark.backfills.logged_rows import logged_rows
 from pykstreams.spark.backfills.sent_records import SentRecords

@@ -23,7 +23,7 @@ from pykstreams.processors.sliding_aggregate import SlidingAggregate
 from pykstreams.processors.stream_aggregate import StreamAggregate, StreamCount, StreamReduce
 from pykstreams.processors.table_aggregate import TableAggregate, TableReduce
 from pykstreams.processors.window_aggregate import WindowAggregate
-from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.spark.application import StorePlace, tasks_of
 from pykstreams.spark.partitions import partition_chooser
 from pykstreams.spark.rows import RowParts

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pykstreams.core.types import StreamPartitioner
-from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.spark.application import StorePlace, tasks_of
 from pykstreams.spark.partitions import partition_chooser
 from pykstreams.spark.rows import RowParts

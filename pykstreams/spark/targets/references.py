@@ -24,7 +24,7 @@ from pykstreams.processors.foreign_key_join import SubscriptionReceive, Subscrip
 from pykstreams.processors.mapped_rows import KeepMapped, ShipMapped
 from pykstreams.processors.shipped_rows import KeepShipped, ShipRows
 from pykstreams.runtime.clients.partitioner import partition_for_key
-from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.serdes.base import bind_deserializer, bind_serializer
 from pykstreams.serdes.defaults import or_default
 from pykstreams.spark.application import StorePlace, tasks_of

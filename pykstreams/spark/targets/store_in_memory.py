@@ -19,7 +19,7 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import RecordContext
 from pykstreams.core.types import Forward, Headers
-from pykstreams.runtime.offset_metadata import ProcessorMetadata
+from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata
 from pykstreams.spark.application import StorePlace
 from pykstreams.spark.targets.target import RowError
 from pykstreams.state.caching import RecordCache

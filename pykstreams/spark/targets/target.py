@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.types import Headers
-from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.spark.application import StorePlace
 from pykstreams.spark.rows import RowParts
 from pykstreams.state.store import ChangelogRow

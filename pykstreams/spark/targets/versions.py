@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from pykstreams.core.types import StreamPartitioner
-from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.spark.application import StorePlace
 from pykstreams.spark.targets.entries import Entries
 from pykstreams.spark.targets.target import EncodedRow, EncodeRow, FoldRows, Refuse

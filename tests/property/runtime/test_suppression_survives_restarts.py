@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from pykstreams import BufferConfig, Materialized, Serdes, Stores, StreamsBuilder, StreamsConfig, Suppressed
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
-from pykstreams.runtime.collector import RecordCollector
-from pykstreams.runtime.raw_message import RawMessage
-from pykstreams.runtime.task import Task
+from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.raw_message import RawMessage
+from pykstreams.runtime.tasks.task import Task
 from pykstreams.state.caching import RecordCache
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock

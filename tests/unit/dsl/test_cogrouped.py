@@ -24,7 +24,7 @@ from pykstreams import (
     TimeWindows,
 )
 from pykstreams.errors import TopologyError
-from pykstreams.runtime.copartitioning import check_copartitioning, enforce_copartitioning
+from pykstreams.runtime.topics.copartitioning import check_copartitioning, enforce_copartitioning
 from pykstreams.testing import TopologyTestDriver
 from tests.unit.dsl.one_commit import run_in_one_commit
 

@@ -191,7 +191,7 @@ def test_a_result_begins_where_the_other_table_is_known(caplog: pytest.LogCaptur
         ("A", "a5", 5),
     ]
 
-    with caplog.at_level(logging.WARNING, logger="pykstreams.runtime.dropped"):
+    with caplog.at_level(logging.WARNING, logger="pykstreams.runtime.tasks.dropped"):
         results = run(complete(retentions=(500, 100, 500)), *records)
     assert results[4:] == [[("a75+b50", 75), ("a75+b150", 150)], [("a10+b50", 50)], []]
     assert (

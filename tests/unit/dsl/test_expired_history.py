@@ -74,7 +74,7 @@ def test_a_record_from_before_the_history_finds_no_row_by_default(join: str) -> 
 def test_a_record_from_before_the_history_is_dropped_and_counted_where_asked_for(
     join: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.WARNING, logger="pykstreams.runtime.dropped"):
+    with caplog.at_level(logging.WARNING, logger="pykstreams.runtime.tasks.dropped"):
         results = run(joined(join, on_expired_history="drop"), *REPLACED, stream(15), stream(99), stream(100))
 
     assert results == ([("s100+t20", 100)], 2)

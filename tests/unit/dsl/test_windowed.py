@@ -31,9 +31,9 @@ from pykstreams import (
 from pykstreams.core.config_keys import EMIT_INTERVAL_OF_WINDOWS
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
-from pykstreams.runtime.collector import RecordCollector
-from pykstreams.runtime.raw_message import RawMessage
-from pykstreams.runtime.task import Task
+from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.raw_message import RawMessage
+from pykstreams.runtime.tasks.task import Task
 from pykstreams.serdes import TimeWindowedSerde
 from pykstreams.state.caching import RecordCache
 from pykstreams.testing import TopologyTestDriver

@@ -13,7 +13,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import CurrentRecord, OperatorSupplier
 from pykstreams.core.record import RecordMetadata
 from pykstreams.core.types import Forward, Headers
-from pykstreams.runtime.offset_metadata import ProcessorMetadata
+from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata
 
 
 class FakeStore:

@@ -16,9 +16,9 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
-from pykstreams.runtime.collector import RecordCollector
-from pykstreams.runtime.raw_message import RawMessage
-from pykstreams.runtime.task import Task
+from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.raw_message import RawMessage
+from pykstreams.runtime.tasks.task import Task
 from pykstreams.serdes import Serdes
 from pykstreams.state.caching import RecordCache
 from pykstreams.testing.capture import CapturingProducer

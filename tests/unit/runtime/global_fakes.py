@@ -15,10 +15,10 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import Record
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
-from pykstreams.runtime.global_state import GlobalState
-from pykstreams.runtime.global_thread import GlobalThread
-from pykstreams.runtime.raw_message import RawMessage
-from pykstreams.runtime.restore import StateRestoreListener
+from pykstreams.runtime.global_stores.global_state import GlobalState
+from pykstreams.runtime.global_stores.global_thread import GlobalThread
+from pykstreams.runtime.restore.restore import StateRestoreListener
+from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.state import Stores
 from pykstreams.state.caching import RecordCache
 from pykstreams.testing.clock import MockClock

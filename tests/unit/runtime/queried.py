@@ -10,13 +10,13 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.dsl.builder import StreamsBuilder
-from pykstreams.runtime.collector import RecordCollector
 from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.runtime.queries.store_types import QueryableStoreType
-from pykstreams.runtime.raw_message import RawMessage
-from pykstreams.runtime.task import Task
-from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.raw_message import RawMessage
+from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.serdes import Serdes
 from pykstreams.state.caching import RecordCache
 from pykstreams.state.queries.position import PositionBound

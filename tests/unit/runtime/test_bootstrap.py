@@ -13,10 +13,10 @@ from pykstreams import Consumed, Grouped, Materialized, Serdes, StreamsBuilder, 
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import BootstrapError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.bootstrap import PIN, Bootstrap, GroupStart, Pin, TaskBase
 from pykstreams.runtime.clients.positions import BEGINNING, END, Offsets
-from pykstreams.runtime.offset_metadata import decode, encode
-from pykstreams.runtime.topic_admin import TopicLayout
+from pykstreams.runtime.swap.bootstrap import PIN, Bootstrap, GroupStart, Pin, TaskBase
+from pykstreams.runtime.tasks.offset_metadata import decode, encode
+from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.manifest import Manifest, StoreManifest, publish
 from pykstreams.state.bulk.take_over import mark_of

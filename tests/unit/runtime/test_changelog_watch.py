@@ -2,7 +2,7 @@
 
 import logging
 
-from pykstreams.runtime.changelog_watch import WARN_AT_BYTES, ChangelogWatch
+from pykstreams.runtime.tasks.changelog_watch import WARN_AT_BYTES, ChangelogWatch
 
 
 def test_one_warning_comes_when_a_changelog_nears_its_limit(caplog):

@@ -10,8 +10,8 @@ from pykstreams.core.handlers import ErrorHandlerResponse, ProductionExceptionHa
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import ProducerRecord
-from pykstreams.runtime.collector import RecordCollector
-from pykstreams.runtime.held_changelogs import MOST_HELD
+from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.held_changelogs import MOST_HELD
 from pykstreams.testing.capture import CapturingProducer
 from tests.unit.runtime.fakes import FakeKafkaError, message
 

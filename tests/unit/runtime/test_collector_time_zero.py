@@ -7,7 +7,7 @@ import pytest
 from pykstreams import StreamsConfig
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import ProducerRecord
-from pykstreams.runtime.collector import RecordCollector
+from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.testing.capture import CapturingProducer
 
 

@@ -11,8 +11,8 @@ import pytest
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.commit import AtLeastOnce, Commitable, CommitSteps, ExactlyOnce
-from pykstreams.runtime.outage import Outage
+from pykstreams.runtime.worker.commit import AtLeastOnce, Commitable, CommitSteps, ExactlyOnce
+from pykstreams.runtime.worker.outage import Outage
 from tests.unit.runtime.cluster_fakes import FakeClock, FakeDeliveries, FakeMembership, FakeTask, Message
 
 ORDERS = TopicPartition("orders", 0)

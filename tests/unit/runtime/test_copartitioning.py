@@ -8,7 +8,7 @@ import pytest
 
 from pykstreams import Grouped, JoinWindows, Repartitioned, StreamsBuilder, StreamsConfig
 from pykstreams.errors import TopologyError
-from pykstreams.runtime.copartitioning import check_copartitioning, enforce_copartitioning
+from pykstreams.runtime.topics.copartitioning import check_copartitioning, enforce_copartitioning
 from pykstreams.testing import TopologyTestDriver
 from pykstreams.topology.plan import SubtopologyPlan
 

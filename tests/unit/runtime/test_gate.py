@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from pykstreams.core.errors import InvalidStateStoreError
-from pykstreams.runtime.queries.gate import Gate
+from pykstreams.runtime.tasks.gate import Gate
 
 PATIENCE_S = 20.0
 

@@ -12,9 +12,9 @@ import pytest
 from pykstreams import BuiltInDslStoreSuppliers, Consumed, Grouped, Materialized, Serdes, StreamsBuilder, StreamsConfig
 from pykstreams.core.errors import BootstrapError, StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.bootstrap import GENERATION, PIN, Bootstrap, Pin, TaskBase
-from pykstreams.runtime.generation import BootstrapLoad, Generation
-from pykstreams.runtime.offset_metadata import decode, encode
+from pykstreams.runtime.swap.bootstrap import GENERATION, PIN, Bootstrap, Pin, TaskBase
+from pykstreams.runtime.swap.generation import BootstrapLoad, Generation
+from pykstreams.runtime.tasks.offset_metadata import decode, encode
 from pykstreams.state import Stores
 from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.manifest import Manifest, StoreManifest, TaskFiles, new_id, publish

@@ -9,8 +9,8 @@ import pytest
 
 from pykstreams.core.errors import ProcessorStateError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime import global_checkpoint
-from pykstreams.runtime.global_checkpoint import GlobalCheckpoint
+from pykstreams.runtime.global_stores import checkpoint as global_checkpoint
+from pykstreams.runtime.global_stores.checkpoint import GlobalCheckpoint
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 

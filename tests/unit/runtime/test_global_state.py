@@ -21,8 +21,8 @@ from pykstreams.core.handlers import (
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.processor import PunctuationType
 from pykstreams.core.record import ProducerRecord, Record
-from pykstreams.runtime.global_state import GlobalState
-from pykstreams.runtime.raw_message import RawMessage
+from pykstreams.runtime.global_stores.global_state import GlobalState
+from pykstreams.runtime.tasks.raw_message import RawMessage
 from tests.unit.runtime.global_fakes import Upper, global_state, table, user_store
 
 TABLE = TopicPartition("table", 0)

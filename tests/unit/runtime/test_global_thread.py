@@ -11,8 +11,8 @@ import pytest
 from pykstreams import StreamsBuilder
 from pykstreams.core.errors import StateStoreMigratedError, StreamsError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime import global_thread
-from pykstreams.runtime.restore import StateRestoreListener
+from pykstreams.runtime.global_stores import global_thread
+from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.testing.clock import MockClock
 from tests.unit.runtime.global_fakes import PATIENCE_S, Bench, FakeTopics, Upper, table, user_store
 

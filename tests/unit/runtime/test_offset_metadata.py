@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykstreams.runtime.offset_metadata import ProcessorMetadata, decode, encode
+from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata, decode, encode
 
 FORTY = {f"name-{i * 7919 % 1000}": i for i in range(40)}
 

@@ -3,7 +3,7 @@
 import pytest
 
 from pykstreams.core.errors import ClusterUnavailableError
-from pykstreams.runtime.partition_counts import PartitionCounts
+from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.testing.clock import MockClock
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.partition_group import partition_order
-from pykstreams.runtime.priority_queue import PriorityQueue
+from pykstreams.runtime.tasks.partition_group import partition_order
+from pykstreams.runtime.tasks.priority_queue import PriorityQueue
 from tests.unit.runtime.fakes import TaskBench, message, sink, source
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)

@@ -1,6 +1,6 @@
 """The heap against one of Java 17, whose steps were recorded."""
 
-from pykstreams.runtime.priority_queue import PriorityQueue
+from pykstreams.runtime.tasks.priority_queue import PriorityQueue
 
 PRIORITY_QUEUE_IN_JAVA = """
     +2 +4 +4 -0 -2 +0 +0 -3 +1 +3 -4 +3 +2 -5 +2 -8 -9 +0 +3 -10 -11 +3 +4 +0 -14 +2 -15 +1 +4 -16

@@ -1,6 +1,6 @@
 """When punctuators fire (FORMAT.md, section 11, rule 7)."""
 
-from pykstreams.runtime.punctuation import NEVER, PunctuationQueue, Schedule
+from pykstreams.runtime.tasks.punctuation import NEVER, PunctuationQueue, Schedule
 
 
 class Recorder:

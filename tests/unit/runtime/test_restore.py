@@ -10,9 +10,9 @@ import pytest
 
 from pykstreams.core.errors import ClusterUnavailableError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime import restore
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
-from pykstreams.runtime.restore import (
+from pykstreams.runtime.restore.progress import ProgressBar, ProgressLog
+from pykstreams.runtime.restore.restore import (
     Damaged,
     Listeners,
     Remade,
@@ -20,8 +20,8 @@ from pykstreams.runtime.restore import (
     Setback,
     StateRestoreListener,
     Truncated,
+    restore,
 )
-from pykstreams.runtime.restore_progress import ProgressBar, ProgressLog
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeStore, Message
 
 _UNTIL_READY = 5  # seconds; it goes on as soon as a store is ready

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.membership.client_ids import instance_of, member_client_id
-from pykstreams.runtime.standby_placement import place
+from pykstreams.runtime.standby.placement import place
 
 FIRST = "7c1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b2"
 PROCESS = "0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1"

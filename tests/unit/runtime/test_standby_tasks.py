@@ -12,12 +12,12 @@ import pytest
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import BootstrapError, ClusterError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.bootstrap import GENERATION
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.offset_metadata import encode
-from pykstreams.runtime.restore import OffsetReader, Restorer, StateRestoreListener
-from pykstreams.runtime.standby_tasks import LOOK_S, ROUND_S, StandbyTasks
-from pykstreams.runtime.state_updater import Restored, StateUpdater
+from pykstreams.runtime.restore.restore import OffsetReader, Restorer, StateRestoreListener
+from pykstreams.runtime.standby.standby_tasks import LOOK_S, ROUND_S, StandbyTasks
+from pykstreams.runtime.swap.bootstrap import GENERATION
+from pykstreams.runtime.tasks.offset_metadata import encode
+from pykstreams.runtime.worker.state_updater import Restored, StateUpdater
 from pykstreams.state.directory import StateDirectory
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeStore, FakeTask
 

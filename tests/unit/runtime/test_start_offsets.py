@@ -9,7 +9,7 @@ import pytest
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.positions import BEGINNING, END
-from pykstreams.runtime.start_offsets import StartOffsets
+from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from tests.unit.runtime.cluster_fakes import FakeClock
 from tests.unit.runtime.plans import part, plan, source

@@ -17,10 +17,10 @@ from pykstreams.core.errors import (
     StoreEngineError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime import state_updater
-from pykstreams.runtime.restore import Damaged, Restorer, StateRestoreListener
-from pykstreams.runtime.shadow import Shadow
-from pykstreams.runtime.state_updater import Corrupted, Failed, Report, Restored, StateUpdater
+from pykstreams.runtime.restore.restore import Damaged, Restorer, StateRestoreListener
+from pykstreams.runtime.swap.shadow import Shadow
+from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Report, Restored, StateUpdater
+from pykstreams.runtime.worker.worker import state_updater
 from pykstreams.state.directory import StateDirectory
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeStore, FakeTask
 

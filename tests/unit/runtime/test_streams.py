@@ -16,7 +16,7 @@ from pykstreams.core.errors import ClusterError, ConfigError, StreamsError
 from pykstreams.core.handlers import StreamThreadExceptionResponse
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
-from pykstreams.runtime.state import State
+from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams, TaskHealth
 from tests.kafka.quick_cluster import SHORT_SESSION
 

@@ -14,8 +14,8 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.handlers import StreamThreadExceptionResponse
 from pykstreams.core.record import Record
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
-from pykstreams.runtime.global_thread import GlobalThread
-from pykstreams.runtime.state import State
+from pykstreams.runtime.global_stores.global_thread import GlobalThread
+from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
 from pykstreams.state import Stores
 

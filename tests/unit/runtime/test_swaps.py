@@ -10,9 +10,9 @@ import pytest
 
 from pykstreams.core.errors import BootstrapError, ClusterError, StreamsError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.bootstrap import GENERATION
-from pykstreams.runtime.swap_output import SwapOutput
-from pykstreams.runtime.swaps import Swaps
+from pykstreams.runtime.swap.bootstrap import GENERATION
+from pykstreams.runtime.swap.swap_output import SwapOutput
+from pykstreams.runtime.worker.swaps import Swaps
 from tests.unit.runtime.cluster_fakes import FakeClock
 
 NUMBER = 7

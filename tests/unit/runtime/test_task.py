@@ -12,7 +12,7 @@ from pykstreams.core.errors import ProcessingError, ProcessorStateError, Streams
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.processor import PunctuationType
 from pykstreams.core.timestamps import WallclockTimestampExtractor
-from pykstreams.runtime.offset_metadata import decode, encode
+from pykstreams.runtime.tasks.offset_metadata import decode, encode
 from pykstreams.state import Stores
 from pykstreams.topology.plan import InternalTopic
 from tests.unit.runtime.fakes import Operator, TaskBench, each, message, node, sink, source

@@ -19,7 +19,7 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.admin import TopicSpec
-from pykstreams.runtime.topic_admin import TopicAdmin, TopicLayout
+from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.topology.plan import InternalTopic, TopologyPlan
 from tests.unit.runtime.plans import global_store, part, plan, sink, source
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from pykstreams.core.errors import ClusterError, MissingInternalTopicsError, MissingSourceTopicError
-from pykstreams.runtime.topic_watch import CONFIRM_S, LOOK_S, TopicWatch
+from pykstreams.runtime.topics.topic_watch import CONFIRM_S, LOOK_S, TopicWatch
 
 GONE = MissingSourceTopicError("topic 'orders' does not exist")
 PATIENCE_S = 10.0
@@ -64,7 +64,7 @@ def test_internal_topics_are_told_of_too() -> None:
 
 
 def test_thread_looks_by_itself_until_it_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pykstreams.runtime.topic_watch.LOOK_S", 0.001)
+    monkeypatch.setattr("pykstreams.runtime.topics.topic_watch.LOOK_S", 0.001)
     looked = threading.Event()
     watch = TopicWatch("topics", looked.set)
     watch.start()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from pykstreams.core.errors import MissingSinkTopicError, MissingSourceTopicError
-from pykstreams.runtime.user_topics import UserTopics
+from pykstreams.runtime.topics.user_topics import UserTopics
 from pykstreams.topology.plan import TopologyPlan
 from tests.unit.runtime.plans import global_store, part, plan, sink, source
 

@@ -22,16 +22,16 @@ from pykstreams.core.errors import (
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import BEGINNING, Offsets
-from pykstreams.runtime.commit import AtLeastOnce, Commits, CommitSteps
 from pykstreams.runtime.membership.membership import Assignment, Lost
-from pykstreams.runtime.outage import Outage
-from pykstreams.runtime.restore import Damaged
-from pykstreams.runtime.start_offsets import StartOffsets
-from pykstreams.runtime.state_updater import Corrupted, Failed, Report, Restored
-from pykstreams.runtime.task_manager import RETRY_S, TaskManager
-from pykstreams.runtime.topic_admin import TopicLayout
-from pykstreams.runtime.topic_watch import TopicWatch
-from pykstreams.runtime.worker import LOOK_EVERY, Worker, WorkerParts
+from pykstreams.runtime.restore.restore import Damaged
+from pykstreams.runtime.topics.topic_admin import TopicLayout
+from pykstreams.runtime.topics.topic_watch import TopicWatch
+from pykstreams.runtime.worker.commit import AtLeastOnce, Commits, CommitSteps
+from pykstreams.runtime.worker.outage import Outage
+from pykstreams.runtime.worker.start_offsets import StartOffsets
+from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Report, Restored
+from pykstreams.runtime.worker.task_manager import RETRY_S, TaskManager
+from pykstreams.runtime.worker.worker import LOOK_EVERY, Worker, WorkerParts
 from tests.unit.runtime.cluster_fakes import (
     FakeClock,
     FakeDeliveries,

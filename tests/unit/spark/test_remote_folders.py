@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from pykstreams.cli.app import cli
 from pykstreams.core.errors import BootstrapError, ConfigError
 from pykstreams.core.ids import TaskId
-from pykstreams.runtime.bootstrap import Bootstrap
+from pykstreams.runtime.swap.bootstrap import Bootstrap
 from pykstreams.spark import StoreBootstrap, backfill, bootstrap, export_state
 from pykstreams.spark.application import Application
 from pykstreams.state.bulk.manifest import publish, read, verify

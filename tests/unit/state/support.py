@@ -13,8 +13,8 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.types import Headers
-from pykstreams.runtime.context import describe_record
-from pykstreams.runtime.raw_message import RawMessage
+from pykstreams.runtime.tasks.context import describe_record
+from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.serdes.json_serde import JsonSerde
 from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import Stores, ValueAndTimestamp, ValueTimestampHeaders

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykstreams.runtime.raw_message import RawMessage
+from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.state.buffers.values import HEADERS, BufferValue, pack, read
 from pykstreams.state.record_context import Origin, RawContext, context_bytes, pack_context
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pykstreams.core.errors import InvalidStateStoreError, ProcessorStateError
-from pykstreams.runtime.offset_metadata import ProcessorMetadata
+from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata
 from pykstreams.serdes import Serdes
 from pykstreams.state.buffers.reorder_buffer import ReorderBuffer, reorder_buffer
 from tests.unit.state.support import Context

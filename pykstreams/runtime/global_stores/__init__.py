@@ -1,0 +1,1 @@
+"""Global stores: fed from whole topics by a thread of their own."""

@@ -1,0 +1,334 @@
+"""Global stores: opened, fed record by record, restored and committed; fed by a thread, or by a test driver by hand.
+
+A global table takes records as they are when it is restored; a user's processor sees each of them again
+(``GlobalStateManagerImpl``, ``GlobalStateUpdateTask``, 4.3.1). Unlike there, the same processor object sees both.
+
+Invariant: ``offsets`` never lies ahead of what the stores have taken.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import Any, TypeVar
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import ProcessorStateError, StreamsError
+from pykstreams.core.ids import TopicPartition
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.processor import CurrentRecord, OperatorSupplier
+from pykstreams.core.types import Decoder, Forward, Headers
+from pykstreams.processors.user import UserProcessor
+from pykstreams.runtime.global_stores.checkpoint import GlobalCheckpoint
+from pykstreams.runtime.global_stores.global_context import (
+    GLOBAL_TASK,
+    GlobalFailures,
+    GlobalProcessingContext,
+    GlobalStoreContext,
+    NoProducer,
+)
+from pykstreams.runtime.restore.restore import changelog_columns
+from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.compiled import fan_out, source_decoders
+from pykstreams.runtime.tasks.context import NodeContext, TaskState, describe_record
+from pykstreams.runtime.tasks.dropped import DroppedRecords
+from pykstreams.runtime.tasks.failures import origin_of
+from pykstreams.runtime.tasks.punctuation import PunctuationQueue
+from pykstreams.state.caching import RecordCache
+from pykstreams.state.queries.position import Position, PositionOf
+from pykstreams.state.shared import ReadOnlyStore, SharedStore
+from pykstreams.state.store import TaskStore
+from pykstreams.topology.plan import GlobalStorePlan
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Feed:
+    """The way of a record into one store."""
+
+    plan: GlobalStorePlan
+    store: TaskStore
+    root: Forward
+    decode_key: Decoder
+    decode_value: Decoder
+
+
+class GlobalState:
+    """All global stores of one worker.
+
+    :param directory: a folder that nobody else uses meanwhile.
+    :param cache: a record cache that no other thread uses.
+    """
+
+    def __init__(
+        self,
+        plans: Sequence[GlobalStorePlan],
+        *,
+        config: StreamsConfig,
+        clock: Clock,
+        metrics: StreamsMetrics,
+        directory: Path,
+        cache: RecordCache,
+    ) -> None:
+        self._plans = plans
+        self._cache = cache
+        # One for all stores, since one cache may evict from each of them; it may be taken again, by an iterator that is
+        # collected as garbage while it is held.
+        self._lock = RLock()
+        self._directory = directory
+        current = CurrentRecord(describe_record)
+        counter = metrics.counter("dropped-records-total", "stream-task-metrics", task_id=str(GLOBAL_TASK))
+        dropped = DroppedRecords(GLOBAL_TASK, counter, clock, lambda: current.context)
+        collector = RecordCollector(NoProducer(), config=config, metrics=metrics, partition_count=lambda _: 0)
+        self._state = TaskState(
+            GLOBAL_TASK,
+            config,
+            clock,
+            collector,
+            metrics,
+            directory,
+            current,
+            dropped,
+            GlobalFailures(config, collector, current, dropped),
+            PunctuationQueue(lambda *_: None),
+            PunctuationQueue(lambda *_: None),
+        )
+        self._stores: dict[str, TaskStore] = {}
+        self._views: dict[str, ReadOnlyStore] = {}
+        self._feeds: dict[str, _Feed] = {}
+        self._checkpoint = GlobalCheckpoint(directory)
+        self._number = 0
+        self.offsets: dict[TopicPartition, int] = {}
+        """Where to go on reading."""
+        self.uncommitted = 0
+        """Records that were taken since the last commit."""
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics that feed the stores."""
+        return tuple(plan.topic for plan in self._plans)
+
+    @property
+    def stores(self) -> Mapping[str, TaskStore]:
+        """The stores by name, for whoever owns this."""
+        return self._stores
+
+    @property
+    def views(self) -> Mapping[str, Any]:
+        """The stores by name, for tasks: they cannot be written."""
+        return self._views
+
+    def read(self, action: Callable[[], T]) -> T:
+        """Runs a read of a store while nobody else uses it."""
+        with self._lock:
+            return action()
+
+    def readable(self, name: str) -> TaskStore | None:
+        """A store for whoever reads it by ``read``; ``None`` while it is not open."""
+        store = self._stores.get(name)
+        return store if store is not None and store.is_open else None
+
+    def store_of(self, topic: str) -> str:
+        """The name of the store that a topic feeds."""
+        return self._feeds[topic].plan.store.name
+
+    def open(self) -> None:
+        """Opens the stores, looks up where reading goes on, and starts the processors.
+
+        State whose offsets are not known is deleted.
+        """
+        known = self._checkpoint.load()
+        if not known:
+            self._delete(self._directory)
+        self._open_stores()
+        if known:
+            self._find_offsets()
+        self._start_processors()
+
+    def start_anew(self) -> None:
+        """Deletes all state, and opens empty stores."""
+        self.close(wipe=True)
+        self._checkpoint.load()
+        self._open_stores()
+        self._start_processors()
+
+    def update(self, messages: Sequence[Any]) -> None:
+        """Takes records of one partition, each through the processor of its store.
+
+        An exception of a processor that no handler is asked about is raised as it is.
+        """
+        feed = self._feeds[messages[0].topic()]
+        root, decode_key, decode_value = feed.root, feed.decode_key, feed.decode_value
+        failures, current = self._state.failures, self._state.current
+        taken, last = 0, None
+        try:
+            for message in messages:
+                headers: Headers = message.headers() or ()
+                try:
+                    key, value = decode_key(message.key(), headers), decode_value(message.value(), headers)
+                except Exception as unreadable:
+                    failures.undecodable(feed.plan.source.name, message, decode_key, unreadable)
+                else:
+                    timestamp = message.timestamp()[1]
+                    current.raw = (message, timestamp, headers)
+                    root(key, value, timestamp, headers)
+                taken, last = taken + 1, message
+        finally:
+            if last is not None:
+                self._took(last, taken)
+
+    def restore(self, messages: Sequence[Any]) -> None:
+        """Takes records of one partition that were there before the start; those without key are passed over."""
+        feed = self._feeds[messages[0].topic()]
+        if not feed.plan.reprocesses:
+            feed.store.restore(changelog_columns(messages))
+        elif keyed := [message for message in messages if message.key() is not None]:
+            self.update(keyed)
+        self._took(messages[-1], 0 if feed.plan.reprocesses else len(messages))
+
+    def end_restore(self) -> None:
+        """Makes the stores ready to be read."""
+        for store in self._stores.values():
+            store.end_restore()
+
+    def flush_caches(self) -> None:
+        """Writes what the caches hold to the stores."""
+        for store in self._stores.values():
+            with self._lock:
+                store.flush_cache()
+
+    def commit(self) -> None:
+        """Makes what was taken durable, together with its offsets."""
+        self._number += 1
+        self.flush_caches()
+        for store in self._stores.values():
+            try:
+                with self._lock:
+                    store.commit(self._number)
+            except Exception as error:
+                raise ProcessorStateError(f"global store {store.name!r} was not committed: {error}") from error
+        if any(store.persistent for store in self._stores.values()):
+            self._checkpoint.add(self._number, self.offsets)
+        self.uncommitted = 0
+
+    def close(self, *, wipe: bool = False) -> None:
+        """Closes processors and stores, all of them, whatever one of them raises. Does not commit.
+
+        With ``wipe`` their state is deleted.
+        """
+        errors: list[Exception] = []
+        closing = [callback for callbacks in self._state.close_callbacks.values() for callback in callbacks]
+        for close in (*closing, *(store.close for store in self._stores.values())):
+            try:
+                with self._lock:  # somebody may be reading
+                    close()
+            except Exception as error:
+                errors.append(error)
+        for done in (self._state.close_callbacks, self._state.init_callbacks, self._state.stores):
+            done.clear()
+        for kept in (self._stores, self._views, self._feeds, self.offsets):
+            kept.clear()
+        if wipe:
+            self._delete(self._directory)
+        for further in errors[1:]:
+            log.error("closing global stores went wrong once more", exc_info=further)
+        if errors:
+            raise errors[0]
+
+    def explained(self, error: Exception) -> StreamsError:
+        """Gives the error for an exception of a processor that no handler was asked about."""
+        if isinstance(error, StreamsError):
+            return error
+        found = self._state.current.context
+        where = "" if found is None else f" at record {found.topic}-{found.partition} offset {found.offset}"
+        said = f"a processor of global stores failed{where}: {error!r} raised in {origin_of(error)}; correct it, or "
+        return StreamsError(
+            f"{said}set processing.exception.handler and processing.exception.handler.global.enabled to go on without "
+            "such records"
+        )
+
+    def _took(self, message: Any, count: int) -> None:
+        self.offsets[TopicPartition(message.topic(), message.partition())] = message.offset() + 1
+        self.uncommitted += count
+
+    def _open_stores(self) -> None:
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ProcessorStateError(
+                f"folder {str(self._directory)!r} for global stores cannot be made: {error}; give the worker the right "
+                "to write there, or set state.dir to a folder where it has"
+            ) from error
+        for plan in self._plans:
+            self._open_store(plan)
+
+    def _open_store(self, plan: GlobalStorePlan) -> None:
+        store = plan.store.build()
+        self._stores[store.name] = store
+        store.told_by(self._position_of(plan.topic))
+        store.init(GlobalStoreContext(self._state, {store.name: plan.topic}, self._cache))
+        self._state.stores[store.name] = SharedStore(store.face, self._lock)
+        self._views[store.name] = ReadOnlyStore(store.face, self._lock, plan.topic)
+
+    def _find_offsets(self) -> None:
+        """Looks up where reading goes on; a store of which that is not known is emptied."""
+        self._number = self._checkpoint.last
+        for plan in self._plans:
+            store = self._stores[plan.store.name]
+            if not store.persistent:
+                continue
+            number = store.committed_offset()
+            self._number = max(self._number, number or 0)
+            offsets = self._checkpoint.offsets(plan.topic, number)
+            if offsets is None:
+                log.warning(
+                    "global store %r stands for no known offset of topic %s; it is read anew", store.name, plan.topic
+                )
+                store.close()
+                self._delete(self._directory / "rocksdb" / store.name)
+                self._open_store(plan)
+            else:
+                self.offsets.update(offsets)
+
+    def _start_processors(self) -> None:
+        for plan in self._plans:
+            name = plan.processor.name
+            context = NodeContext(self._state, name, GlobalProcessingContext(self._state, name, ()), fan_out(()), {})
+            supplier: Any = plan.processor.supplier
+            operator: OperatorSupplier = supplier if hasattr(supplier, "build") else UserProcessor(supplier)
+            decode_key, decode_value = source_decoders(plan.source, plan.topic, self._state)
+            store = self._stores[plan.store.name]
+            self._feeds[plan.topic] = _Feed(plan, store, operator.build(context), decode_key, decode_value)
+        for name, callbacks in self._state.init_callbacks.items():
+            self._state.current.raw = (None, self._state.clock.now_ms(), ())
+            for callback in callbacks:
+                try:
+                    callback()
+                except Exception as error:
+                    raise StreamsError(f"init of {name}, which feeds a global store, failed: {error!r}") from error
+
+    def _position_of(self, topic: str) -> PositionOf:
+        def position(*, below_cache: bool = False) -> Position:
+            found = Position()
+            for place, offset in self.offsets.copy().items():
+                if place.topic == topic and offset:
+                    found.with_component(topic, place.partition, offset - 1)
+            return found
+
+        return position
+
+    @staticmethod
+    def _delete(folder: Path) -> None:
+        try:
+            if folder.is_dir():
+                shutil.rmtree(folder)
+        except OSError as error:
+            raise ProcessorStateError(f"{str(folder)!r} cannot be deleted: {error}; delete it by hand") from error

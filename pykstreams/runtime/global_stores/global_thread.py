@@ -1,0 +1,244 @@
+"""The thread that feeds the global stores of a worker: it reads whole topics to their end, and on from there.
+
+It has a consumer of its own, which belongs to no group and reads every partition. ``start`` returns when all stores
+are as their topics were at that moment, so that no task ever sees half of them (``GlobalStreamThread``, 4.3.1).
+
+Invariant: stores are open from before ``start`` returns until ``stop`` is called, also after a failure.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import StreamsError
+from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.clients.restore_consumer import RestoreBatch
+from pykstreams.runtime.global_stores.global_state import GlobalState
+from pykstreams.runtime.queries.local_store import LocalStore
+from pykstreams.runtime.restore.restore import COMMIT_EVERY, OffsetReader, StateRestoreListener
+
+log = logging.getLogger(__name__)
+
+_FETCH_S = 0.1
+_LOOK_S = 0.1
+_WORTH_COMMITTING = 10_000
+"""Later, fewer records than this are read again rather than committed (``StateManagerUtil``, 4.3.1)."""
+
+
+class TopicReader(Protocol):
+    """What this thread needs of a consumer."""
+
+    def assign(self, positions: Mapping[TopicPartition, int]) -> None: ...
+
+    def fetch(self, timeout: float) -> RestoreBatch: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class _Boot:
+    """A partition that is read to its end."""
+
+    store: str
+    end: int
+    total: int = 0
+
+
+class GlobalThread:
+    """The thread of one worker; its methods are for other threads.
+
+    :param partitions: the number of partitions of each topic.
+    :param on_failure: called on this thread when it cannot go on, once, after ``start`` has returned.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        state: GlobalState,
+        partitions: Mapping[str, int],
+        reader: Callable[[], TopicReader],
+        offsets: OffsetReader,
+        listener: StateRestoreListener,
+        config: StreamsConfig,
+        clock: Clock,
+        on_failure: Callable[[StreamsError], None],
+    ) -> None:
+        self._state = state
+        self._partitions = partitions
+        self._make_reader = reader
+        self._offsets = offsets
+        self._listener = listener
+        self._clock = clock
+        self._on_failure = on_failure
+        self._poll_s = config.poll_ms / 1000
+        self._commit_s = config.commit_interval_ms / 1000
+        self._patience_s = (config.task_timeout_ms + config.request_timeout_ms) / 1000
+        self._stopping = threading.Event()
+        self._ready = threading.Event()
+        self._error: StreamsError | None = None
+        self._lost: TopicPartition | None = None
+        self._commit_at = 0.0
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @property
+    def views(self) -> Mapping[str, object]:
+        """The stores by name, as tasks may see them."""
+        return self._state.views
+
+    def readable(self, name: str) -> LocalStore | None:
+        """A global store, for those who are no task; ``None`` before it was read to the end of its topic."""
+        if not self._ready.is_set():
+            return None
+        state = self._state
+        return LocalStore(name, f"global store {name!r}", state.read, lambda: state.readable(name))
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is this thread that asks."""
+        return self._thread is threading.current_thread()
+
+    def start(self, given_up: Callable[[], bool] = lambda: False) -> bool:
+        """Starts the thread and waits for the stores; false when it was stopped, or ``given_up`` said so, before.
+
+        Raises what keeps the stores from being read.
+        """
+        self._thread.start()
+        while not self._ready.wait(_LOOK_S):
+            if given_up():
+                return False
+        if self._error is not None:
+            raise self._error
+        return not self._stopping.is_set()
+
+    def stop(self) -> None:
+        """Commits and closes the stores, and ends the thread."""
+        self._stopping.set()
+        if self._thread.is_alive() and not self.is_current:
+            self._thread.join()
+
+    def _run(self) -> None:
+        reader: TopicReader | None = None
+        try:
+            reader = self._make_reader()
+            self._bootstrap(reader)
+            self._ready.set()
+            while not self._stopping.is_set():
+                self._turn(reader)
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._ready.set()
+            self._stopping.wait()
+            self._close(reader)
+
+    def _fail(self, error: Exception) -> None:
+        failure = self._state.explained(error)
+        if failure is not error:
+            failure.__cause__ = error
+        if self._ready.is_set():
+            self._on_failure(failure)
+        else:
+            self._error = failure
+
+    def _bootstrap(self, reader: TopicReader) -> None:
+        """Reads every partition up to the end that it has now."""
+        state = self._state
+        state.open()
+        places = [TopicPartition(topic, number) for topic in state.topics for number in range(self._partitions[topic])]
+        begins, ends = self._offsets.beginning_offsets(places), self._offsets.end_offsets(places)
+        gone = [
+            place
+            for place, offset in state.offsets.items()
+            if place not in begins or not begins[place] <= offset <= ends[place]
+        ]
+        if gone:
+            log.warning("%s no longer has the offset at which its global store stands; all are read anew", gone[0])
+            state.start_anew()
+        positions = {place: state.offsets.get(place, begins[place]) for place in places}
+        state.offsets.update(positions)
+        left: dict[TopicPartition, _Boot] = {}
+        for place, position in positions.items():
+            boot = left[place] = _Boot(state.store_of(place.topic), ends[place])
+            self._listener.on_restore_start(place, boot.store, position, boot.end)
+            if position >= boot.end:
+                self._finish(left, place)
+        reader.assign(positions)
+        began = self._clock.monotonic()
+        while left and not self._stopping.is_set():
+            batch = reader.fetch(_FETCH_S)
+            if batch.positions:
+                began = self._clock.monotonic()
+            elif self._clock.monotonic() - began > self._patience_s:
+                raise StreamsError(
+                    f"global stores made no progress in {self._patience_s:g} s (task.timeout.ms and "
+                    f"request.timeout.ms) while they were read; waiting for {', '.join(map(str, sorted(left)))}: look "
+                    "at the brokers that lead these partitions, or raise task.timeout.ms"
+                )
+            self._check_positions(batch)
+            self._restore(batch, left)
+            if state.uncommitted >= COMMIT_EVERY:
+                state.commit()
+        if not left:
+            state.end_restore()
+            state.commit()
+            self._commit_at = self._clock.monotonic() + self._commit_s
+            log.info("global stores %s are ready", ", ".join(map(repr, state.stores)))
+
+    def _restore(self, batch: RestoreBatch, left: dict[TopicPartition, _Boot]) -> None:
+        for place, messages in batch.runs.items():
+            self._state.restore(messages)
+            if (boot := left.get(place)) is not None:
+                boot.total += len(messages)
+                last = messages[-1].offset()
+                assert last is not None
+                self._listener.on_batch_restored(place, boot.store, last, len(messages))
+        self._state.offsets.update(batch.positions)
+        for place in list(left):
+            if place in batch.at_end or batch.positions.get(place, -1) >= left[place].end:
+                self._finish(left, place)
+
+    def _finish(self, left: dict[TopicPartition, _Boot], place: TopicPartition) -> None:
+        boot = left.pop(place)
+        self._listener.on_restore_end(place, boot.store, boot.total)
+
+    def _turn(self, reader: TopicReader) -> None:
+        batch = reader.fetch(self._poll_s)
+        self._check_positions(batch)
+        for messages in batch.runs.values():
+            self._state.update(messages)
+        self._state.offsets.update(batch.positions)
+        if self._state.uncommitted >= _WORTH_COMMITTING and self._clock.monotonic() >= self._commit_at:
+            self._state.commit()
+            self._commit_at = self._clock.monotonic() + self._commit_s
+
+    def _check_positions(self, batch: RestoreBatch) -> None:
+        for place in batch.out_of_range:
+            self._lost = place
+            raise StreamsError(
+                f"{place} has no record any more at offset {self._state.offsets.get(place)}, up to which its global "
+                "store was read: records were deleted faster than they were read, or the topic was made anew; start "
+                "the worker again, and its global stores are read from the beginning"
+            )
+
+    def _close(self, reader: TopicReader | None) -> None:
+        try:
+            if self._lost is None and self._state.uncommitted:
+                self._state.commit()
+        except Exception:
+            log.exception("the last commit of global stores did not succeed; some records will be read again")
+        wipe = self._lost is not None
+        closing: list[Callable[[], None]] = [lambda: self._state.close(wipe=wipe)]
+        if reader is not None:
+            closing.append(reader.close)
+        for close in closing:
+            try:
+                close()
+            except Exception:
+                log.exception("something went wrong while global stores were closed")

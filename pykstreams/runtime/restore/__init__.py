@@ -1,0 +1,1 @@
+"""Reads changelogs back into stores."""

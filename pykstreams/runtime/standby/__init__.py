@@ -1,0 +1,1 @@
+"""Standby tasks: where they are placed, and how they are kept up to date."""

@@ -1,0 +1,78 @@
+"""The way out for swaps of state: a transactional producer beside that of the worker, made when it is first needed.
+
+The state updater writes with it, and when everything is written the worker commits; never both at a time.
+
+Invariant: between ``begin`` and ``commit`` nobody who reads only what is committed sees anything of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pykstreams.core.errors import StreamsError
+from pykstreams.core.ids import TaskId
+from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.producer import WorkerProducer
+from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.state.store import ChangelogWriter
+
+_START_S = 30.0
+
+
+class SwapOutput:
+    """One for each worker.
+
+    :param make_producer: makes a transactional producer.
+    :param make_collector: makes a collector over one.
+    """
+
+    def __init__(
+        self,
+        make_producer: Callable[[], WorkerProducer],
+        make_collector: Callable[[WorkerProducer], RecordCollector],
+    ) -> None:
+        self._make_producer = make_producer
+        self._make_collector = make_collector
+        self._made: tuple[WorkerProducer, RecordCollector] | None = None
+
+    def begin(self) -> None:
+        """Begins a transaction."""
+        if self._made is None:
+            producer = self._make_producer()
+            collector = self._make_collector(producer)
+            producer.failures.handler = collector.delivery_failed
+            producer.start_transactions(_START_S)
+            self._made = producer, collector
+        self._made[0].begin()
+
+    def writer(self, task_id: TaskId, store: str, topic: str) -> ChangelogWriter:
+        """Gives the callable that writes to the changelog of a store."""
+        return self._open[1].changelog_writer(task_id, store, topic, task_id.partition)
+
+    def poll(self) -> None:
+        """Hears of deliveries."""
+        self._open[1].poll()
+
+    def flush(self) -> None:
+        """Waits until everything is delivered; raises the error for what was not."""
+        self._open[1].flush()
+
+    def commit(self, offsets: Offsets, group_metadata: Any) -> None:
+        """Commits what was written together with offsets.
+
+        Whatever error is raised, nobody knows whether it was committed: ask the group.
+        """
+        self._open[0].commit(offsets, group_metadata)
+
+    def abort(self) -> None:
+        """Gives up the transaction; what is made next does not wait for it."""
+        made, self._made = self._made, None
+        if made is not None:
+            made[0].abort()
+
+    @property
+    def _open(self) -> tuple[WorkerProducer, RecordCollector]:
+        if self._made is None:
+            raise StreamsError("no transaction was begun for a swap of state")
+        return self._made

@@ -1,0 +1,177 @@
+"""Compiles the plan of a sub-topology into callables: from the leaves up, each with its children bound.
+
+Invariant: everything that can be decided once is decided here; what is returned only runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pykstreams.core.errors import ConfigError, StreamsError
+from pykstreams.core.processor import OperatorSupplier, hands_on
+from pykstreams.core.types import Decoder, Forward, Headers
+from pykstreams.processors.user import UserProcessor
+from pykstreams.runtime.tasks.context import NodeContext, NodeProcessingContext, TaskState
+from pykstreams.runtime.tasks.failures import REPORTED
+from pykstreams.runtime.tasks.sinks import Sink
+from pykstreams.serdes.base import bind_deserializer
+from pykstreams.serdes.defaults import default_part, or_default
+from pykstreams.topology.plan import ProcessorNode, SinkNode, SourceNode, SubtopologyPlan
+from pykstreams.topology.reference_partitioner import ReferencePartitioner
+
+
+def compile_plan(plan: SubtopologyPlan, task: TaskState) -> Mapping[str, Forward]:
+    """Gives what to call for a record of each source, by the name of the source."""
+    built: dict[str, Forward] = {}
+    guarded = () if task.failures.only_fails else _parents_of_sinks(plan)
+    for name in reversed(list(plan.nodes)):
+        node = plan.nodes[name]
+        if isinstance(node, SinkNode):
+            built[name] = _sink(node, task, raises=not task.failures.only_fails)
+            continue
+        children = {child: built[child] for child in node.children}
+        forward = fan_out([built[child] for child in node.children])  # a child that names a parent twice is there twice
+        if not (task.failures.only_fails or (isinstance(node, ProcessorNode) and hands_on(node.supplier))):
+            forward = task.current.scoped(forward)
+        if isinstance(node, SourceNode):
+            built[name] = forward
+        else:
+            built[name] = _processor(node, task, forward, children, guard=name in guarded)
+    return {node.name: built[node.name] for node in plan.sources}
+
+
+def fan_out(children: Sequence[Forward]) -> Forward:
+    """Gives one callable for all children in order: the child itself where there is one."""
+    if not children:
+        return _nowhere
+    if len(children) == 1:
+        return children[0]
+    if len(children) == 2:
+        first, second = children
+
+        def both(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            first(key, value, timestamp, headers)
+            second(key, value, timestamp, headers)
+
+        return both
+
+    def every(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        for child in children:
+            child(key, value, timestamp, headers)
+
+    return every
+
+
+def source_decoders(source: SourceNode, topic: str, task: TaskState) -> tuple[Decoder, Decoder]:
+    """Gives the decoders of key and value for one topic of a source."""
+    where = f"{source.name} (topic {topic!r})"
+    key = _resolved(source.key_deserializer, "key", where, task)
+    value = _resolved(source.value_deserializer, "value", where, task)
+    return bind_deserializer(key, topic), bind_deserializer(value, topic)
+
+
+def _nowhere(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+    """Where records of a node without children go."""
+
+
+def _processor(
+    node: ProcessorNode, task: TaskState, forward: Forward, children: Mapping[str, Forward], *, guard: bool
+) -> Forward:
+    processing = NodeProcessingContext(task, node.name, node.stores)
+    context = NodeContext(task, node.name, processing, forward, children)
+    supplier: Any = node.supplier
+    operator: OperatorSupplier = supplier if hasattr(supplier, "build") else UserProcessor(supplier)
+    run = operator.build(context)
+    return _guarded(run, context) if guard else run
+
+
+def _guarded(run: Forward, context: NodeContext) -> Forward:
+    """Lets a node answer for errors of the sinks below it, as in Kafka Streams.
+
+    There a sink has no exception handling of its own: what it raises surfaces at the processor that forwarded to
+    it, which loses the record for its later children, too (``SinkNode.process``, ``ProcessorNode.process``, 4.3.1).
+    """
+    fail = context.fail
+
+    def guarded(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        try:
+            run(key, value, timestamp, headers)
+        except REPORTED:
+            raise
+        except Exception as error:
+            fail(error, key, value, timestamp, headers)
+
+    return guarded
+
+
+def _parents_of_sinks(plan: SubtopologyPlan) -> frozenset[str]:
+    return frozenset(
+        node.name
+        for node in plan.nodes.values()
+        if isinstance(node, ProcessorNode) and any(isinstance(plan.nodes[child], SinkNode) for child in node.children)
+    )
+
+
+def _sink(node: SinkNode, task: TaskState, *, raises: bool) -> Forward:
+    where = f"{node.name} (topic {node.topic!r})" if isinstance(node.topic, str) else node.name
+    key = _resolved(node.key_serializer, "key", where, task)
+    value = _resolved(node.value_serializer, "value", where, task)
+
+    def fail(error: Exception, record_key: Any, record_value: Any, timestamp: int, headers: Headers) -> None:
+        if raises:
+            raise error
+        task.failures.processing(node.name, error, record_key, record_value, timestamp, headers)
+
+    sink = Sink(
+        node.name,
+        key,
+        value,
+        task.collector,
+        task.failures,
+        task.current,
+        lambda reason: task.dropped.drop(node.name, reason),
+        fail,
+        lets_go=raises,
+    )
+    partitioner = node.partitioner
+    if isinstance(partitioner, ReferencePartitioner):
+        partitioner = partitioner.over_default(lambda: task.config.default_key_serde, task.collector.partition_for_key)
+    if isinstance(node.topic, str):
+        task.collector.register(task.task_id, node.name, node.topic)
+        send = sink.to_topic(node.topic, partitioner)
+    else:
+        task.collector.register(task.task_id, node.name, None)
+        send = sink.to_chosen_topic(node.topic, partitioner)
+    return send
+
+
+def _resolved(given: Any, part: str, where: str, task: TaskState) -> Any:
+    """Gives a serializer, deserializer or serde: the one of the node, or the default of the configuration."""
+    config = task.config
+    part = default_part(given, part)
+    try:
+        return or_default(given, lambda: config.default_key_serde if part == "key" else config.default_value_serde)
+    except ConfigError as error:
+        raise StreamsError(f"{where}: {error}", task_id=task.task_id) from error
+
+
+def source_of(plan: SubtopologyPlan, topic: str) -> SourceNode:
+    """Gives the source that reads a topic: by name, or else by pattern."""
+    found: SourceNode | None = next((node for node in plan.sources if topic in node.topics), None)
+    if found is None:
+        found = next(
+            (
+                node
+                for node in plan.sources
+                if node.pattern is not None
+                and (node.pattern.pattern == topic or node.pattern.fullmatch(topic) is not None)
+            ),
+            None,
+        )
+    if found is None:
+        raise StreamsError(
+            f"no source of sub-topology {plan.id} reads topic {topic!r}; do all workers of the application run the "
+            "same topology?"
+        )
+    return found

@@ -1,0 +1,260 @@
+"""What happens when a record cannot be read, processed or serialized: handlers, dead letters, the final error.
+
+Nothing here runs for a record that succeeds. Invariant: an error leaves a task once, as a ``StreamsError`` that says
+where it happened; errors that a node further down has reported pass through unchanged.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import (
+    ClusterUnavailableError,
+    ProcessingError,
+    SerdeError,
+    StoreEngineError,
+    StreamsError,
+    TaskCorruptedError,
+    TaskMigratedError,
+)
+from pykstreams.core.handlers import (
+    ErrorHandlerContext,
+    ErrorHandlerResponse,
+    ErrorHandlerResult,
+    LogAndFailProcessingExceptionHandler,
+    SerializationExceptionOrigin,
+    checked_response,
+    handler_function,
+)
+from pykstreams.core.ids import TaskId
+from pykstreams.core.processor import CurrentRecord
+from pykstreams.core.record import ConsumerRecord, ProducerRecord, Record, RecordContext
+from pykstreams.core.types import Decoder, Headers
+from pykstreams.core.user_frames import user_frame
+from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.dropped import DroppedRecords
+from pykstreams.serdes.base import located
+
+logger = logging.getLogger(__name__)
+
+REPORTED = (ClusterUnavailableError, ProcessingError, StoreEngineError, TaskCorruptedError, TaskMigratedError)
+"""Errors that no handler is asked about: they were decided on already, or no record is to blame for them.
+
+Kafka Streams asks the processing handler about a store that cannot be read, too (``ProcessorNode.process``, 4.3.1), and
+with "continue" loses the records that needed the store.
+"""
+
+_SHOWN_CHARACTERS = 120
+_CORRECT_IT = "correct it, or set processing.exception.handler to go on without such records"
+
+
+class Failures:
+    """The exception handlers of one task."""
+
+    def __init__(
+        self,
+        task_id: TaskId,
+        config: StreamsConfig,
+        collector: RecordCollector,
+        current: CurrentRecord,
+        dropped: DroppedRecords,
+    ) -> None:
+        self._task_id = task_id
+        self._collector = collector
+        self._current = current
+        self._dropped = dropped
+        self._deserialization = config.deserialization_exception_handler
+        self._processing = config.processing_exception_handler
+        self._production = config.production_exception_handler
+        self.only_fails = (
+            type(self._processing) is LogAndFailProcessingExceptionHandler
+            and config.errors_dead_letter_queue_topic_name is None
+        )
+        """Whether the processing handler just fails, so that nobody can tell which node it was asked about."""
+
+    def undecodable(self, source: str, message: Any, decode_key: Decoder, error: Exception) -> None:
+        """Asks about an input record that cannot be deserialized; returns when it is to be skipped."""
+        topic, partition, offset = message.topic(), message.partition(), message.offset()
+        headers = message.headers() or ()
+        timestamp, key, value = message.timestamp()[1], message.key(), message.value()
+        found = located(error, topic, partition, offset)
+        context = ErrorHandlerContext(topic, partition, offset, headers, source, self._task_id, timestamp, key, value)
+        record = ConsumerRecord(topic, partition, offset, timestamp, key, value, headers)
+        if self._resumes("deserialization", self._deserialization, context, record, found):
+            self._dropped.count()
+            return
+        part = _unreadable_part(key, headers, decode_key)
+        raise StreamsError(
+            f"{source} (task {self._task_id}) cannot read the {part} of a record: {found}; give the source the right "
+            f"{part}_serde, or set deserialization.exception.handler to skip such records",
+            task_id=self._task_id,
+        ) from found
+
+    def processing(self, node: str, error: Exception, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        """Asks about an exception of a node; returns when the record is to be dropped there."""
+        if isinstance(error, REPORTED):
+            raise error
+        context = self._context(node, timestamp, headers)
+        record = None if timestamp < 0 else Record(key, value, timestamp, headers)
+        if self._resumes("processing", self._processing, context, record, error):
+            self._dropped.count()
+            return
+        if isinstance(error, StreamsError) and not isinstance(error, SerdeError) and origin_of(error) is None:
+            said = str(error)  # our own, a sink's for instance: it tells the place and the cure
+        else:
+            said = f"{self._told(node, context, error)}; key={_shown(key)}, value={_shown(value)}; {_CORRECT_IT}"
+        raise self._final(node, context, said) from error
+
+    def punctuation(self, node: str, error: Exception, time: int) -> None:
+        """Asks about an exception of a punctuator; returns when it is to go on."""
+        if isinstance(error, REPORTED):
+            raise error
+        context = ErrorHandlerContext(None, -1, -1, (), node, self._task_id, time)
+        if self._resumes("processing", self._processing, context, None, error):
+            self._dropped.count()
+            return
+        said = f"{self._told(node, context, error)}; punctuator at {time}; {_CORRECT_IT}"
+        raise self._final(node, context, said) from error
+
+    def unserializable(
+        self, node: str, record: ProducerRecord, error: Exception, origin: SerializationExceptionOrigin
+    ) -> None:
+        """Asks about an output record that cannot be serialized; returns when it is to be dropped."""
+        time = -1 if record.timestamp is None else record.timestamp
+        context = self._context(node, time, record.headers)
+        handle = handler_function(self._production, "handle_serialization_error")
+
+        def ask(context: ErrorHandlerContext, record: Any, error: Exception) -> ErrorHandlerResponse:
+            return handle(context, record, error, origin)
+
+        if self._resumes("production", ask, context, record, error):
+            self._dropped.drop(node, f"its {origin.value} could not be serialized for topic {record.topic!r}")
+            return
+        raise self._unwritable(node, context, record, error, origin) from error
+
+    def wrong_type(
+        self, node: str, record: ProducerRecord, error: Exception, origin: SerializationExceptionOrigin
+    ) -> StreamsError:
+        """Gives the error for an output record of another type than the serializer takes; nobody is asked."""
+        return self._unwritable(node, self._context(node, -1, record.headers), record, error, origin)
+
+    def unexpected(self, error: Exception) -> StreamsError:
+        """Gives the error for an exception that no node has reported."""
+        context = self._current.context
+        topic, partition, offset = (None, -1, -1) if context is None else context[:3]
+        where = ErrorHandlerContext(topic, partition, offset, (), "", self._task_id, -1)
+        return ProcessingError(
+            f"record {_input(where)} failed in task {self._task_id}: {_said(error)}",
+            topic=topic,
+            partition=partition,
+            offset=offset,
+            task_id=self._task_id,
+        )
+
+    def _unwritable(
+        self,
+        node: str,
+        context: ErrorHandlerContext,
+        record: ProducerRecord,
+        error: Exception,
+        origin: SerializationExceptionOrigin,
+    ) -> StreamsError:
+        return StreamsError(
+            f"{node} cannot write the {origin.value} of a record to topic {record.topic!r}: {error}; "
+            f"give the sink the right serde ({_input(context)}, task {self._task_id})",
+            task_id=self._task_id,
+        )
+
+    def _context(self, node: str, timestamp: int, headers: Headers) -> ErrorHandlerContext:
+        found: RecordContext | None = self._current.context
+        if found is None:
+            return ErrorHandlerContext(None, -1, -1, headers, node, self._task_id, timestamp)
+        return ErrorHandlerContext(
+            found.topic,
+            found.partition,
+            found.offset,
+            headers,
+            node,
+            self._task_id,
+            timestamp,
+            found.source_raw_key,
+            found.source_raw_value,
+        )
+
+    def _resumes(
+        self,
+        kind: str,
+        handler: Any,
+        context: ErrorHandlerContext,
+        record: ConsumerRecord | ProducerRecord | Record[Any, Any] | None,
+        error: Exception,
+    ) -> bool:
+        ask: Callable[..., object] = handler_function(handler)
+        try:
+            response = checked_response(handler, ask(context, record, error))
+        except Exception as failure:
+            logger.error("%s exception handler failed; it was asked because of this", kind, exc_info=error)
+            raise ProcessingError(
+                f"the {kind} exception handler itself failed with {_said(failure)}; it was asked because "
+                f"{context.processor_node_id} had raised {error!r} at {_input(context)}",
+                node=context.processor_node_id,
+                topic=context.topic,
+                partition=context.partition,
+                offset=context.offset,
+                task_id=self._task_id,
+            ) from failure
+        self._collector.send_all(response.dead_letter_queue_records)
+        return response.result is ErrorHandlerResult.RESUME
+
+    def _told(self, node: str, context: ErrorHandlerContext, error: Exception) -> str:
+        return f"{node} failed at {_input(context)} of task {self._task_id}: {_said(error)}"
+
+    def _final(self, node: str, context: ErrorHandlerContext, said: str) -> ProcessingError:
+        return ProcessingError(
+            said,
+            node=node,
+            topic=context.topic,
+            partition=context.partition,
+            offset=context.offset,
+            task_id=self._task_id,
+        )
+
+
+def _unreadable_part(key: bytes | None, headers: Headers, decode_key: Decoder) -> str:
+    """Tries the key once more; nobody kept which of the two it was, because that would cost every record."""
+    try:
+        decode_key(key, headers)
+    except Exception:  # the same one that is being reported
+        return "key"
+    return "value"
+
+
+def origin_of(error: BaseException) -> str | None:
+    """Names the innermost function of the user's code that an exception came through, with its line."""
+    found = user_frame(error)
+    if found is None:
+        return None
+    frame, line = found
+    return f"{frame.f_globals.get('__name__', '?')}.{frame.f_code.co_qualname} (line {line})"
+
+
+def _said(error: BaseException) -> str:
+    origin = origin_of(error)
+    return f"{error!r}" if origin is None else f"{error!r} raised in {origin}"
+
+
+def _input(context: ErrorHandlerContext) -> str:
+    if context.topic is None:
+        return "no input record"
+    return f"record {context.topic}-{context.partition} offset {context.offset}"
+
+
+def _shown(value: object) -> str:
+    try:
+        text = repr(value)
+    except Exception as error:  # a user's __repr__ must not hide the error that is being reported
+        text = f"<a value whose repr raised {type(error).__name__}>"
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."

@@ -1,0 +1,54 @@
+"""A store while it is read back from its changelog, by another thread than those that read it.
+
+Invariant: it is touched inside of the gate of its task, but for ``end_restore``: that takes long, and several stores
+do it at the same time, so it has the store marked as one that nobody may read meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pykstreams.runtime.tasks.gate import Gate
+from pykstreams.state.store import ChangelogRow
+
+
+class RestoredStore:
+    """What the restorer gets of a store; its methods are those of ``TaskStore``.
+
+    :param unreadable: the names of the stores of the task that nobody may read.
+    """
+
+    __slots__ = ("_gate", "_store", "_unreadable", "name")
+
+    def __init__(self, store: Any, gate: Gate, unreadable: set[str]) -> None:
+        self._store = store
+        self._gate = gate
+        self._unreadable = unreadable
+        self.name: str = store.name
+
+    @property
+    def persistent(self) -> bool:
+        return bool(self._store.persistent)
+
+    def committed_offset(self) -> int | None:
+        with self._gate:
+            offset: int | None = self._store.committed_offset()
+        return offset
+
+    def restore(self, rows: Sequence[ChangelogRow]) -> None:
+        with self._gate:
+            self._store.restore(rows)
+
+    def commit(self, changelog_offset: int | None) -> None:
+        with self._gate:
+            self._store.commit(changelog_offset)
+
+    def end_restore(self) -> None:
+        with self._gate:
+            self._unreadable.add(self.name)
+        try:
+            self._store.end_restore()
+        finally:
+            with self._gate:
+                self._unreadable.discard(self.name)

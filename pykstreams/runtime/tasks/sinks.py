@@ -1,0 +1,258 @@
+"""Compiles a sink: serializers bound to the topic, partitioner, topic extractor, producer.
+
+Four shapes, from fast to slow: a fixed topic without a partitioner, one with windowed keys, one with a partitioner, a
+topic chosen per record. Behaviour: ``SinkNode.process`` and ``RecordCollectorImpl.send``, 4.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, cast
+
+from pykstreams.core.errors import WrongTypeError
+from pykstreams.core.handlers import SerializationExceptionOrigin
+from pykstreams.core.processor import CurrentRecord
+from pykstreams.core.record import ProducerRecord, RecordContext
+from pykstreams.core.types import Encoder, Forward, Headers, StreamPartitioner, TopicNameExtractor
+from pykstreams.runtime.tasks.collector import ANY_PARTITION, RecordCollector
+from pykstreams.runtime.tasks.failures import Failures
+from pykstreams.serdes.base import bind_serializer
+from pykstreams.topology.windowed_partitioner import WindowedPartitioner
+
+_Fail: TypeAlias = Callable[[Exception, Any, Any, int, Headers], None]
+_Write: TypeAlias = Callable[[Any, Any, int, Headers, int], None]
+"""Sends a record to one partition of one topic."""
+
+
+class _SendTo(Protocol):
+    """A ``Forward`` that can be told the partition."""
+
+    def __call__(self, key: Any, value: Any, timestamp: int, headers: Headers, partition: int = ..., /) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """A sink of one task, before it is compiled.
+
+    ``fail`` takes exceptions of the extractor, the partitioner and of serialization. With ``lets_go`` the raw key and
+    value of the input record are forgotten when something is sent, and dead letters are written without them.
+    """
+
+    node: str
+    key_serializer: Any
+    value_serializer: Any
+    collector: RecordCollector
+    failures: Failures
+    current: CurrentRecord
+    drop: Callable[[str], None]
+    fail: _Fail
+    lets_go: bool
+
+    def to_topic(self, topic: str, partitioner: StreamPartitioner[Any, Any] | None) -> Forward:
+        """Gives the callable for a fixed topic."""
+        write = self._writer(topic)
+        if partitioner is not None:
+            send_to_partition = self._partitioned(topic, partitioner, write)
+            if isinstance(partitioner, WindowedPartitioner):
+                return self._by_windowed_key(topic, partitioner.suffix_bytes, send_to_partition)
+            return send_to_partition
+        return self._to_partition(topic, write)
+
+    def _to_partition(self, topic: str, write: _Write) -> _SendTo:
+        """Gives the callable for a fixed topic and any partition of it; the client chooses where none is given."""
+        encode_key = bind_serializer(self.key_serializer, topic)
+        encode_value = bind_serializer(self.value_serializer, topic)
+        (produce, wait), fail = self._ways_out(), self.fail
+        refused, time_zero = self.collector.refused, self.collector.time_zero
+
+        def send(key: Any, value: Any, timestamp: int, headers: Headers, partition: int = ANY_PARTITION) -> None:
+            try:
+                raw_key = encode_key(key, headers)
+                raw_value = encode_value(value, headers)
+            except Exception:
+                raw_key = raw_value = None  # the error is left here, or it would show as the context of the next
+            else:
+                try:
+                    produce(
+                        topic,
+                        raw_value,
+                        raw_key,
+                        partition,
+                        None,
+                        None,
+                        timestamp or time_zero(),
+                        list(headers) if headers else None,
+                    )
+                except BufferError:
+                    wait(topic, raw_value, raw_key, partition, timestamp, headers)
+                except Exception as error:
+                    chosen = None if partition == ANY_PARTITION else partition
+                    refused(error, ProducerRecord(topic, raw_key, raw_value, chosen, timestamp, headers))
+                return
+            try:  # once more, slowly, to find out which of the two it was
+                write(key, value, timestamp, headers, partition)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+
+        return send
+
+    def _by_windowed_key(self, topic: str, suffix_bytes: int, slowly: Forward) -> Forward:
+        """Chooses the partition by the bytes of the key that come before those of its window."""
+        encode_key = bind_serializer(self.key_serializer, topic)
+        encode_value = bind_serializer(self.value_serializer, topic)
+        collector, node = self.collector, self.node
+        (produce, wait), refused, time_zero = self._ways_out(), collector.refused, collector.time_zero
+        partition_count, partitions_of = collector.partition_count, collector.partitions_of
+        partition_for_key = collector.partition_for_key
+
+        def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                raw_key: Any = encode_key(key, headers)  # a null key fails below, and is for the slow way to tell
+                raw_value = encode_value(value, headers)
+                count = partition_count(topic) or partitions_of(topic, node)
+                partition = partition_for_key(raw_key[:-suffix_bytes], count)
+            except Exception:
+                raw_key = raw_value = None  # the error is left here, or it would show as the context of the next
+            else:
+                try:
+                    produce(
+                        topic,
+                        raw_value,
+                        raw_key,
+                        partition,
+                        None,
+                        None,
+                        timestamp or time_zero(),
+                        list(headers) if headers else None,
+                    )
+                except BufferError:
+                    wait(topic, raw_value, raw_key, partition, timestamp, headers)
+                except Exception as error:
+                    refused(error, ProducerRecord(topic, raw_key, raw_value, partition, timestamp, headers))
+                return
+            slowly(key, value, timestamp, headers)
+
+        return send
+
+    def to_chosen_topic(
+        self, extractor: TopicNameExtractor[Any, Any], partitioner: StreamPartitioner[Any, Any] | None
+    ) -> Forward:
+        """Gives the callable for a topic that is chosen per record."""
+        current, fail = self.current, self.fail
+        senders: dict[str, Forward] = {}
+
+        def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                context = current.context
+                topic = extractor(key, value, _as_seen(context, timestamp, headers))
+                sender = senders.get(topic)
+                if sender is None:
+                    if not isinstance(topic, str):
+                        raise TypeError(f"topic extractor {extractor!r} gave {topic!r}; expected a topic name")
+                    sender = senders[topic] = self.to_topic(topic, partitioner)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            sender(key, value, timestamp, headers)
+
+        return send
+
+    def _partitioned(self, topic: str, partitioner: StreamPartitioner[Any, Any], write: _Write) -> Forward:
+        collector, fail, node, drop = self.collector, self.fail, self.node, self.drop
+        send_to = self._to_partition(topic, write)
+        partition_count, partitions_of = collector.partition_count, collector.partitions_of
+        takes_any = collector.one_record_at_a_time
+
+        def checked(chosen: object, topic: str, count: int) -> int:
+            if isinstance(chosen, int) and chosen >= 0 and (chosen < count or takes_any):
+                return chosen
+            raise ValueError(
+                f"partitioner {partitioner!r} chose partition {chosen!r} of topic {topic!r}; expected a number from 0 "
+                f"to {count - 1}"
+            )
+
+        def send_elsewhere(chosen: object, count: int, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            if chosen is None:
+                write(key, value, timestamp, headers, ANY_PARTITION)
+            elif isinstance(chosen, int):
+                write(key, value, timestamp, headers, checked(chosen, topic, count))
+            elif chosen:
+                for partition in _in_order(cast("Collection[int]", chosen)):
+                    write(key, value, timestamp, headers, checked(partition, topic, count))
+            else:
+                drop(f"the partitioner chose no partition of topic {topic!r}")
+
+        def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                count = partition_count(topic) or partitions_of(topic, node)
+                chosen = partitioner(topic, key, value, count)
+                if chosen.__class__ is not int or not 0 <= chosen < count:
+                    send_elsewhere(chosen, count, key, value, timestamp, headers)
+                    return
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            send_to(key, value, timestamp, headers, chosen)
+
+        return send
+
+    def _writer(self, topic: str) -> _Write:
+        encode_key = bind_serializer(self.key_serializer, topic)
+        encode_value = bind_serializer(self.value_serializer, topic)
+        (_, send), refused = self._ways_out(), self.collector.refused
+
+        def write(key: Any, value: Any, timestamp: int, headers: Headers, partition: int) -> None:
+            raw: list[bytes | None] = []
+            steps: tuple[tuple[Encoder, Any, SerializationExceptionOrigin], ...] = (
+                (encode_key, key, SerializationExceptionOrigin.KEY),
+                (encode_value, value, SerializationExceptionOrigin.VALUE),
+            )
+            for encode, data, origin in steps:
+                try:
+                    raw.append(encode(data, headers))
+                except Exception as error:
+                    chosen = None if partition == ANY_PARTITION else partition
+                    record = ProducerRecord(topic, key, value, chosen, timestamp, headers)
+                    if isinstance(error, WrongTypeError):
+                        raise self.failures.wrong_type(self.node, record, error, origin) from error
+                    self.failures.unserializable(self.node, record, error, origin)
+                    return
+            raw_key, raw_value = raw
+            try:
+                send(topic, raw_value, raw_key, partition, timestamp, headers)
+            except Exception as error:
+                refused(error, ProducerRecord(topic, raw_key, raw_value, partition, timestamp, headers))
+
+        return write
+
+    def _ways_out(self) -> tuple[Callable[..., None], Callable[..., None]]:
+        """``produce`` of the client, and what waits while there is no room."""
+        produce, wait = self.collector.produce, self.collector.produce_when_there_is_room
+        if not self.lets_go:
+            return produce, wait
+        let_go = self.current.let_go
+
+        def note_and_produce(*arguments: Any) -> None:
+            let_go()
+            produce(*arguments)
+
+        def note_and_wait(*arguments: Any) -> None:
+            let_go()
+            wait(*arguments)
+
+        return note_and_produce, note_and_wait
+
+
+def _as_seen(context: RecordContext | None, timestamp: int, headers: Headers) -> RecordContext:
+    """The context that a topic extractor gets: where the input came from, time and headers of this record."""
+    if context is None:
+        return RecordContext(None, -1, -1, timestamp, headers)
+    return RecordContext(context.topic, context.partition, context.offset, timestamp, headers)
+
+
+def _in_order(partitions: Collection[int]) -> Collection[int]:
+    """Each partition once; those of a set ascending, so that the order is the same in every process."""
+    if isinstance(partitions, set | frozenset):
+        return sorted(partitions)
+    return cast("Collection[int]", dict.fromkeys(partitions))

@@ -1,0 +1,595 @@
+"""One task: the plan of a sub-topology, compiled over open stores, fed with the records of its partitions.
+
+The worker and the test driver run this same class. The order of its life: ``open_stores``, restoring the stores from
+outside, ``start``, then ``add``, ``process``, ``punctuate`` and for each commit ``settle``, ``prepare_commit`` and
+``post_commit``, at last ``close``. Everything but ``open_stores`` and restoring happens on one thread.
+
+Invariant: what ``prepare_commit`` gives is exactly what was processed; records that are queued are not in it, and none
+is in flight.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import ProcessingError, ProcessorStateError, StoreEngineError, StreamsError
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.processor import CurrentRecord
+from pykstreams.core.timestamps import FailOnInvalidTimestamp, WallclockTimestampExtractor
+from pykstreams.core.types import Punctuator
+from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.compiled import compile_plan, source_decoders, source_of
+from pykstreams.runtime.tasks.context import TaskState, TaskStoreContext, describe_record
+from pykstreams.runtime.tasks.dropped import DroppedRecords
+from pykstreams.runtime.tasks.failures import Failures
+from pykstreams.runtime.tasks.gate import Gate
+from pykstreams.runtime.tasks.in_flight import InFlight
+from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata, decode, encode
+from pykstreams.runtime.tasks.partition_group import LagProvider, PartitionGroup, RecordQueue
+from pykstreams.runtime.tasks.punctuation import PunctuationQueue
+from pykstreams.runtime.tasks.restored_store import RestoredStore
+from pykstreams.state.caching import RecordCache
+from pykstreams.state.queries.position import Position
+from pykstreams.topology.plan import SubtopologyPlan
+
+logger = logging.getLogger(__name__)
+
+WHILE_READ: Final = 200
+"""Records that are processed at most before readers of the stores have their turn again."""
+
+
+class Task:
+    """A task of a worker, or of a test driver.
+
+    :param plan: the sub-topology to run.
+    :param input_partitions: the partitions that it reads.
+    :param directory: the folder for its stores.
+    :param lag: tells how many records of a partition are still on the brokers (for ``max.task.idle.ms``).
+    :param global_stores: the global stores by name, as tasks may see them.
+    :param end_offsets: gives the ends of partitions, and is asked before anything is restored, if the last worker has
+        died and so state may be ahead of what is committed; ``None`` where it is not.
+    :param make_ready: called before the stores are opened: brings the folder to the state that they are to begin with.
+    :param wake: called from any thread when something that was in flight has finished, so that ``process`` is due.
+    """
+
+    def __init__(
+        self,
+        task_id: TaskId,
+        plan: SubtopologyPlan,
+        input_partitions: Collection[TopicPartition],
+        *,
+        config: StreamsConfig,
+        clock: Clock,
+        collector: RecordCollector,
+        cache: RecordCache,
+        directory: Path,
+        metrics: StreamsMetrics,
+        lag: LagProvider | None = None,
+        wake: Callable[[], None] = lambda: None,
+        global_stores: Mapping[str, Any] | None = None,
+        end_offsets: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]] | None = None,
+        make_ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.id = task_id
+        self.input_partitions = tuple(input_partitions)
+        self._plan = plan
+        self._clock = clock
+        self._cache = cache
+        self._lag = lag
+        self._end_offsets = end_offsets
+        self._make_ready = make_ready
+        current = CurrentRecord(describe_record)
+        tags = {"task_id": str(task_id)}
+        dropped = DroppedRecords(
+            task_id,
+            metrics.counter("dropped-records-total", "stream-task-metrics", **tags),
+            clock,
+            lambda: current.context,
+        )
+        self._processed = metrics.counter("process-total", "stream-task-metrics", **tags)
+        failures = Failures(task_id, config, collector, current, dropped)
+        self._state = TaskState(
+            task_id,
+            config,
+            clock,
+            collector,
+            metrics,
+            directory,
+            current,
+            dropped,
+            failures,
+            PunctuationQueue(self._punctuate),
+            PunctuationQueue(self._punctuate),
+            InFlight(wake),
+            global_stores or {},
+        )
+        self._queues: dict[TopicPartition, RecordQueue] = {}
+        self._group: PartitionGroup | None = None
+        self._only: RecordQueue | None = None
+        self._waiting: list[Any] = []
+        self._consumed: dict[TopicPartition, int] = {}
+        self._ends: dict[TopicPartition, int] = {}
+        """Up to where there is nothing behind what was added but markers and aborted records."""
+        self._known: dict[TopicPartition, int] = {}
+        self._repeated: dict[TopicPartition, int] = {}
+        """Where what may have been worked on before ends, by partition; those that were read beyond it are gone."""
+        self._commit_needed = False
+        self._settled_at: dict[TopicPartition, int] = {}
+        self.gate = Gate(f"task {task_id}")
+        """Between whoever works on the stores and those who read them."""
+        self._unreadable: set[str] = set()
+
+    @property
+    def stores(self) -> Mapping[str, Any]:
+        """The open stores by name, in the order in which they are flushed."""
+        return self._state.stores
+
+    def readable_store(self, name: str) -> Any:
+        """An open store, for one inside of the gate; ``None`` without one, or while it is made ready."""
+        store = self._state.stores.get(name)
+        return store if store is not None and store.is_open and name not in self._unreadable else None
+
+    @property
+    def stream_time(self) -> int:
+        """The highest timestamp of the records processed so far, -1 before the first."""
+        return self._state.stream_time[0]
+
+    @property
+    def metadata(self) -> ProcessorMetadata:
+        """Numbers of operators that are committed beside the offsets."""
+        return self._state.metadata
+
+    @property
+    def commit_needed(self) -> bool:
+        """Whether anything has happened since the last commit."""
+        return self._commit_needed or self._state.metadata.needs_commit
+
+    @property
+    def repeats(self) -> bool:
+        """Whether records that a worker which died may have worked on are not all committed yet."""
+        return bool(self._repeated)
+
+    @property
+    def commit_requested(self) -> bool:
+        """Whether user code has asked for a commit."""
+        return self._state.commit_requested
+
+    @property
+    def buffered(self) -> int:
+        """The number of records that wait."""
+        return sum(len(queue) for queue in self._queues.values()) + len(self._waiting)
+
+    @property
+    def unfinished(self) -> int:
+        """The number of records in flight: taken by an operator that hands them on later."""
+        return self._state.in_flight.unfinished
+
+    @property
+    def running(self) -> int:
+        """The number of records in flight that are still being worked on elsewhere."""
+        return self._state.in_flight.running
+
+    def buffered_of(self, partition: TopicPartition) -> int:
+        """The number of records of one partition that wait."""
+        return len(self._waiting) if self._only is not None else len(self._queues[partition])
+
+    def open_stores(self) -> dict[TopicPartition, Any]:
+        """Builds and opens the stores; gives those that are to be restored, by changelog partition."""
+        self._make_ready()
+        self._find_repetition()
+        context = TaskStoreContext(self._state, self._plan, self._cache)
+        with self.gate:
+            for name, builder in self._plan.stores.items():
+                store = builder.build()
+                self._state.stores[name] = store
+                store.told_by(self.position)
+                store.init(context)
+        return {
+            self._changelog_partition(name): RestoredStore(store, self.gate, self._unreadable)
+            for name, store in self._state.stores.items()
+            if name in self._plan.changelogs
+        }
+
+    def start(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> None:
+        """Compiles the path, runs ``init`` of every node and takes up time where the last commit left it.
+
+        :param committed: offset and metadata of the input partitions that have been committed.
+        """
+        with self.gate:
+            self._start(committed)
+
+    def _start(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> None:
+        roots = compile_plan(self._plan, self._state)
+        self._queues = {partition: self._queue(partition, roots) for partition in self.input_partitions}
+        for partition, (offset, text) in committed.items():
+            time, values = decode(text)
+            self._queues[partition].partition_time = time
+            self._known[partition] = offset
+            self._state.stream_time[0] = max(self._state.stream_time[0], time)
+            self._state.metadata.update(values)
+        self._end_of_repetition()
+        if len(self._queues) == 1 and self.input_partitions[0].topic not in self._pattern_texts():
+            self._only = self._queues[self.input_partitions[0]]
+        else:
+            self._group = PartitionGroup(self._queues, self._state.config.max_task_idle_ms, self._lag)
+        self._run_callbacks(self._state.init_callbacks)
+
+    def add(self, partition: TopicPartition, messages: Sequence[Any]) -> None:
+        """Puts raw messages, as the consumer gave them, at the end of a partition's queue."""
+        if self._group is None:
+            self._waiting += messages
+        else:
+            self._group.add(self._queues[partition], messages)
+
+    def reached_end(self, partition: TopicPartition, end: int) -> None:
+        """Takes note that nothing lies between what was added and this offset but what is no record.
+
+        Transaction markers and aborted records are committed behind the last record that was processed
+        (``StreamTask.commitNeeded``, 4.3.1), so that a group which has read everything shows no lag.
+        """
+        known = max(self._ends.get(partition, 0), self._consumed.get(partition, end) + 1)
+        self._ends[partition] = end
+        self._commit_needed |= end > known
+
+    def is_ready(self) -> bool:
+        """Whether ``process`` would do anything: there is a record, and no other input must be waited for.
+
+        With operators that finish later: something can be handed on, or they have room for a record that is there.
+        """
+        in_flight = self._state.in_flight
+        if in_flight and (in_flight.has_news or in_flight.room <= 0):
+            return in_flight.has_news
+        if self._group is None:
+            return bool(self._waiting)
+        return self._group.is_ready(self._clock.now_ms())
+
+    def process(self, max_records: int) -> int:
+        """Processes up to so many records; gives how many were taken, those that had to be skipped included.
+
+        What was in flight and has finished is handed on first.
+        """
+        with self.gate:
+            return self._process(min(max_records, WHILE_READ) if self.gate.was_waited_for() else max_records)
+
+    def _process(self, max_records: int) -> int:
+        if self._state.in_flight:
+            self._hand_on()
+            max_records = min(max_records, self._state.in_flight.room)
+            if max_records <= 0:
+                return 0
+        count = self._process_one_partition(max_records) if self._group is None else self._process_group(max_records)
+        if count:
+            self._commit_needed = True
+            self._processed.total += count
+        return count
+
+    def punctuate(self, now_ms: int) -> bool:
+        """Runs the wall-clock punctuators that are due; tells whether any was.
+
+        While a commit waits for records in flight they wait, too: what they send could keep it waiting for ever.
+        """
+        schedules = self._state.wall_clock_schedules
+        if now_ms < schedules.next_due[0] or self._state.in_flight.held:
+            return False
+        with self.gate:
+            ran = schedules.fire(now_ms)
+        self._commit_needed |= ran
+        return ran
+
+    def settle(self) -> bool:
+        """Gets ready for a commit; true when nothing is in flight and caches are flushed, and so ``prepare_commit`` may
+        be called.
+
+        From the first call until ``post_commit`` no record is taken and no punctuator runs; call it again when
+        something has finished. At once true without operators that finish later, or when there is nothing to commit.
+        """
+        in_flight = self._state.in_flight
+        if not in_flight or not self.commit_needed:
+            return True
+        in_flight.held = True
+        with self.gate:
+            self._hand_on()
+            if not in_flight.unfinished:
+                self._flush_caches()  # may send records to operators that finish later
+        return not in_flight.unfinished
+
+    def prepare_commit(self) -> dict[TopicPartition, tuple[int, str]]:
+        """Flushes the caches and gives the offsets to commit, with their metadata.
+
+        What the flush sends is in the producer's queue only: the worker flushes the collector once for all tasks.
+        """
+        if not self.commit_needed:
+            return {}
+        with self.gate:
+            self._flush_caches()
+        if self._state.in_flight and self.unfinished:
+            raise StreamsError(
+                f"task {self.id} has {self.unfinished} records in flight; before a commit call settle until it is true",
+                task_id=self.id,
+            )
+        everywhere = self._state.metadata.needs_commit
+        partitions = self.input_partitions if everywhere else tuple(self._consumed)
+        return {
+            partition: committed for partition in partitions if (committed := self._committable(partition)) is not None
+        }
+
+    def post_commit(self, changelog_offsets: Mapping[TopicPartition, int]) -> None:
+        """Makes the state durable, once Kafka has the offsets.
+
+        :param changelog_offsets: the next offset of each changelog partition; for a source topic that serves as a
+            changelog it is known here.
+        """
+        with self.gate:
+            self._post_commit(changelog_offsets)
+
+    def _post_commit(self, changelog_offsets: Mapping[TopicPartition, int]) -> None:
+        for name, store in self._state.stores.items():
+            offset = None
+            if name in self._plan.changelogs:
+                partition = self._changelog_partition(name)
+                offset = changelog_offsets.get(partition)
+                if partition in self._consumed:
+                    offset = self._consumed[partition] + 1
+            store.commit(offset)
+        self._known.update((partition, offset + 1) for partition, offset in self._consumed.items())
+        if self._repeated:
+            self._end_of_repetition()
+        self._commit_needed = False
+        self._state.in_flight.held = False
+        self._state.commit_requested = False
+        self._state.metadata.needs_commit = False
+
+    def close(self) -> None:
+        """Closes processors and stores; all of them, whatever one of them raises. Does not commit."""
+        with self.gate:
+            self._close()
+
+    def position(self, *, below_cache: bool = False) -> Position:
+        """Up to which records its stores have come, with or without what their caches hold.
+
+        While records are in flight, up to which they had when there were none the last time that somebody asked.
+        """
+        if not self.unfinished:
+            self._settled_at = dict(self._consumed)
+        offsets = {place: offset - 1 for place, offset in self._known.items() if offset}
+        position = Position()
+        for places in (offsets, {} if below_cache else self._settled_at):
+            for place, offset in places.items():
+                position.with_component(*place, offset)
+        return position
+
+    def _close(self) -> None:
+        errors: list[Exception] = []
+        for name, callbacks in _in_order(self._plan, self._state.close_callbacks):
+            for callback in callbacks:
+                try:
+                    callback()
+                except Exception as error:
+                    errors.append(self._node_error(name, "close", error))
+        for store in self._state.stores.values():
+            try:
+                store.close()
+            except Exception as error:
+                errors.append(error)
+        self._state.stores.clear()
+        self._state.close_callbacks.clear()
+        self._state.stream_schedules.clear()
+        self._state.wall_clock_schedules.clear()
+        self._state.collector.forget(self.id)
+        for further in errors[1:]:
+            logger.error("task %s: closing went wrong once more", self.id, exc_info=further)
+        if errors:
+            raise errors[0]
+
+    def _find_repetition(self) -> None:
+        """What is in the inputs may have been worked on before, where changelogs may tell of it."""
+        if self._end_offsets is None:
+            return
+        changelogs = {self._changelog_partition(name) for name in self._plan.changelogs}
+        if changelogs.difference(self.input_partitions):
+            ends = self._end_offsets(self.input_partitions)
+            self._repeated = {place: ends[place] for place in self.input_partitions}
+
+    def _end_of_repetition(self) -> None:
+        """Forgets the partitions of which all that was there at the start is committed."""
+        known = self._known
+        self._repeated = {place: end for place, end in self._repeated.items() if known.get(place, 0) < end}
+        self._state.current.repeated = bool(self._repeated)
+
+    def _hand_on(self) -> None:
+        """Hands on what was in flight and has finished; counts as work to commit even if no record is taken."""
+        if not self._state.in_flight.has_news:
+            return
+        self._commit_needed = True
+        try:
+            self._state.in_flight.hand_on()
+        except Exception as error:
+            raise self._as_streams_error(error) from _cause(error)
+
+    def _process_one_partition(self, max_records: int) -> int:
+        """The hot loop: one partition, no record object, no look-up per record."""
+        waiting = self._waiting
+        queue = self._only
+        if not waiting or queue is None:
+            return 0
+        if len(waiting) <= max_records:
+            batch, self._waiting = waiting, []
+        else:
+            batch = waiting[:max_records]
+            del waiting[:max_records]
+        state = self._state
+        root, decode_key, decode_value = queue.root, queue.decode_key, queue.decode_value
+        extracts = queue.extracts
+        current, times, due = state.current, state.stream_time, state.stream_schedules.next_due
+        partition_time, stream_time = queue.partition_time, times[0]
+        message = None
+        try:
+            for message in batch:
+                headers = message.headers() or ()
+                try:
+                    key = decode_key(message.key(), headers)
+                    value = decode_value(message.value(), headers)
+                except Exception as unreadable:
+                    state.failures.undecodable(queue.source, message, decode_key, unreadable)
+                    continue
+                timestamp = message.timestamp()[1]
+                if extracts or timestamp < 0:
+                    queue.partition_time = partition_time
+                    extracted = queue.timestamp_of(message, key, value, headers)
+                    if extracted is None:
+                        continue
+                    timestamp = extracted
+                if timestamp > partition_time:
+                    partition_time = timestamp
+                    if timestamp > stream_time:
+                        stream_time = times[0] = timestamp
+                current.raw = (message, timestamp, headers)
+                root(key, value, timestamp, headers)
+                if stream_time >= due[0] and stream_time >= 0:
+                    self._fire_stream_time()
+        except BaseException as error:
+            done = next(i for i, other in enumerate(batch) if other is message)
+            self._waiting[:0] = batch[done + 1 :]
+            if done:
+                self._consumed[queue.partition] = batch[done - 1].offset()
+            raise self._as_streams_error(error) from _cause(error)
+        finally:
+            queue.partition_time = partition_time
+        self._consumed[queue.partition] = batch[-1].offset()
+        return len(batch)
+
+    def _process_group(self, max_records: int) -> int:
+        group = self._group
+        if group is None:
+            return 0
+        state, consumed = self._state, self._consumed
+        current, times, due = state.current, state.stream_time, state.stream_schedules.next_due
+        now = self._clock.now_ms()
+        count = 0
+        while count < max_records and group.is_ready(now):
+            queue, until = group.leave()
+            done = None
+            try:
+                for message, key, value, timestamp, headers in queue.run(until):
+                    if timestamp >= 0:
+                        if timestamp > times[0]:
+                            times[0] = timestamp
+                        current.raw = (message, timestamp, headers)
+                        queue.root(key, value, timestamp, headers)
+                    done = message
+                    count += 1
+                    if times[0] >= due[0] and times[0] >= 0:
+                        self._fire_stream_time()
+                    if count >= max_records:
+                        break
+            except Exception as error:
+                raise self._as_streams_error(error) from _cause(error)
+            finally:
+                if done is not None:
+                    consumed[queue.partition] = done.offset()
+                group.come_back(queue)
+        return count
+
+    def _flush_caches(self) -> None:
+        """Flushes every cache, also after an error; raises the first (``ProcessorStateManager.flushCache``, 4.3.1)."""
+        first: StreamsError | None = None
+        for name, store in self._state.stores.items():
+            try:
+                store.flush_cache()
+            except Exception as error:
+                if isinstance(error, StreamsError) and not isinstance(error, ProcessingError):
+                    failed = error
+                else:
+                    text = f"the cache of store {name!r} was not flushed: {error}"
+                    failed = ProcessorStateError(text, task_id=self.id)
+                    failed.__cause__ = error
+                first = first or failed
+        if first is not None:
+            raise first
+
+    def _fire_stream_time(self) -> None:
+        self._commit_needed |= self._state.stream_schedules.fire(self._state.stream_time[0])
+
+    def _punctuate(self, node: str, callback: Punctuator, now: int) -> None:
+        self._state.current.raw = (None, now, ())
+        try:
+            callback(now)
+        except Exception as error:
+            self._state.failures.punctuation(node, error, now)
+
+    def _committable(self, partition: TopicPartition) -> tuple[int, str] | None:
+        queue = self._queues[partition]
+        if queue is self._only:
+            offset = self._waiting[0].offset() if self._waiting else None
+        else:
+            offset = queue.next_offset
+        if offset is None and partition in self._consumed:
+            offset = max(self._consumed[partition] + 1, self._ends.get(partition, 0))
+        elif offset is None:
+            offset = self._known.get(partition)
+        if offset is None:
+            return None
+        return offset, encode(queue.partition_time, self._state.metadata.values())
+
+    def _queue(self, partition: TopicPartition, roots: Mapping[str, Any]) -> RecordQueue:
+        source = source_of(self._plan, partition.topic)
+        extractor = source.timestamp_extractor or self._state.config.default_timestamp_extractor
+        if isinstance(extractor, WallclockTimestampExtractor):
+            extractor = extractor.on_clock(self._clock)
+        return RecordQueue(
+            partition,
+            source.name,
+            roots[source.name],
+            lambda topic: source_decoders(source, topic, self._state),
+            extractor,
+            self._state.failures,
+            self._state.dropped,
+            extracts=type(extractor) is not FailOnInvalidTimestamp,
+            of_pattern=partition.topic in self._pattern_texts(),
+        )
+
+    def _pattern_texts(self) -> frozenset[str]:
+        return frozenset(pattern.pattern for pattern in self._plan.source_patterns)
+
+    def _changelog_partition(self, store: str) -> TopicPartition:
+        return TopicPartition(self._plan.changelogs[store], self.id.partition)
+
+    def _run_callbacks(self, callbacks: dict[str, list[Callable[[], None]]]) -> None:
+        for name, found in _in_order(self._plan, callbacks):
+            self._state.current.raw = (None, self._clock.now_ms(), ())
+            for callback in found:
+                try:
+                    callback()
+                except StoreEngineError:
+                    raise
+                except Exception as error:
+                    raise self._node_error(name, "init", error) from error
+
+    def _node_error(self, node: str, what: str, error: Exception) -> StreamsError:
+        found = StreamsError(f"{what} of {node} failed in task {self.id}: {error!r}", task_id=self.id)
+        found.__cause__ = error
+        return found
+
+    def _as_streams_error(self, error: BaseException) -> BaseException:
+        if isinstance(error, StreamsError):
+            if error.task_id is None:
+                error.task_id = self.id
+            return error
+        return self._state.failures.unexpected(error) if isinstance(error, Exception) else error
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    """What stands behind the error that is raised in place of this one: itself, unless it is raised unchanged."""
+    return error if isinstance(error, Exception) and not isinstance(error, StreamsError) else error.__cause__
+
+
+def _in_order(
+    plan: SubtopologyPlan, callbacks: Mapping[str, list[Callable[[], None]]]
+) -> list[tuple[str, list[Callable[[], None]]]]:
+    return [(name, callbacks[name]) for name in plan.nodes if name in callbacks]

@@ -1,0 +1,1 @@
+"""Topics on the cluster: which must be there, which are created, how many partitions they have."""

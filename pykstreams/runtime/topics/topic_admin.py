@@ -1,0 +1,291 @@
+"""Topics of an application on the cluster: checked, counted and created before the first task starts.
+
+Partition counts follow Kafka Streams (``RepartitionTopics``, ``CopartitionedTopicsEnforcer``, 4.3.1): a
+repartition topic has the partitions the user gave it, else the most of any topic its writers read; topics
+that are joined by key need equal counts; a changelog has one partition per task.
+
+Invariant: what ``prepare`` returns exists on the cluster.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from pykstreams.core.errors import (
+    ClusterError,
+    MisconfiguredInternalTopicError,
+    MissingInternalTopicsError,
+    TaskAssignmentError,
+    TopologyError,
+)
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.admin import TopicSpec
+from pykstreams.runtime.clients.mock_cluster import PARTITIONS as EMBEDDED_PARTITIONS
+from pykstreams.runtime.membership.task_topics import TaskTopics
+from pykstreams.runtime.topics.copartitioning import check_copartitioning, enforce_copartitioning
+from pykstreams.runtime.topics.user_topics import BROKER_TOPICS, UserTopics
+from pykstreams.topology.plan import InternalTopic, SubtopologyPlan, TopologyPlan
+
+log = logging.getLogger(__name__)
+
+
+class TopicClient(Protocol):
+    """What this module needs of an administrative client."""
+
+    @property
+    def bootstrap(self) -> str: ...
+
+    def partition_counts(self) -> dict[str, int]: ...
+
+    def touch(self, topics: Iterable[str]) -> None: ...
+
+    def create_topics(self, topics: Collection[TopicSpec]) -> None: ...
+
+    def grow_topic(self, topic: str, partitions: int) -> None: ...
+
+    def topic_settings(self, topics: Collection[str]) -> dict[str, dict[str, str]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLayout:
+    """What the cluster made of a plan."""
+
+    partitions: Mapping[str, int]
+    """Partition counts of all topics that the topology reads or owns."""
+    inputs: Mapping[TaskId, frozenset[TopicPartition]]
+    """Every task there is, with the partitions that it reads."""
+
+
+class TopicAdmin:
+    """Prepares the topics of one plan."""
+
+    def __init__(
+        self,
+        client: TopicClient,
+        plan: TopologyPlan,
+        *,
+        replication: int,
+        embedded: bool,
+    ) -> None:
+        self._client = client
+        self._plan = plan
+        self._replication = replication
+        self._embedded = embedded
+        self._user_topics = UserTopics(client, plan)
+        self._task_topics = TaskTopics(plan.application_id, spread=not embedded)
+        self._reused = {topic.name: topic for part in plan.subtopologies for topic in part.reused_changelogs.values()}
+        """Source topics from which stores are restored; they are the user's, and must be there."""
+        self._internal = [topic for topic in plan.internal_topics if topic.name not in self._reused]
+        self._own = {topic.name for topic in self._internal} | {
+            topic for part in plan.subtopologies for topic in self._task_topics.shares(part.id)
+        }
+        self._prepared: frozenset[str] = frozenset()
+        """The internal topics that were there, or were made, when topics were prepared the last time."""
+
+    def check(self) -> None:
+        """Asks whether what was prepared is still there.
+
+        ``MissingSourceTopicError`` or ``MissingInternalTopicsError`` where it is not.
+        """
+        self._check_presence(self._client.partition_counts())
+
+    def prepare(self) -> TopicLayout:
+        """Checks what must be there, creates what may be missing; may be called again."""
+        if self._embedded:
+            self._appear()
+        existing = self._client.partition_counts()
+        sources = {part.id: self._sources(part, existing) for part in self._plan.subtopologies}
+        self._check_presence(existing)
+        self._check_patterns(existing)
+        counts = self._partition_counts(existing, sources)
+        for part in self._plan.subtopologies:
+            check_copartitioning(part, counts)
+        tasks = {number: max((counts[name] for name in names), default=0) for number, names in sources.items()}
+        for part in self._plan.subtopologies:
+            counts.update(dict.fromkeys(part.changelog_topics, tasks[part.id]))
+        self._check_existing(counts, existing)
+        self._check_settings(existing)
+        inputs = _inputs(sources, counts, tasks)
+        self._create(counts, self._task_topics.topics(inputs), existing)
+        self._prepared = frozenset(topic.name for topic in self._internal if counts[topic.name])
+        counts.update({store.topic: existing[store.topic] for store in self._plan.global_stores})
+        return TopicLayout(counts, inputs)
+
+    def _appear(self) -> None:
+        wanted = {topic.name for topic in self._internal}
+        wanted |= self._task_topics.topics(TaskId(part.id, 0) for part in self._plan.subtopologies).keys()
+        for topic in self._internal:
+            if topic.partitions not in (None, EMBEDDED_PARTITIONS):
+                raise TopologyError(
+                    f"repartition topic {topic.name!r} asks for {topic.partitions} partitions, and an "
+                    f"embedded cluster has {EMBEDDED_PARTITIONS} in every topic; leave the number out, or "
+                    "use a real cluster"
+                )
+        wanted.update(store.topic for store in self._plan.global_stores)
+        for part in self._plan.subtopologies:
+            wanted.update(part.source_topics)
+            wanted.update(part.sink_topics)
+        self._client.touch(sorted(wanted))
+
+    def _sources(self, part: SubtopologyPlan, existing: Mapping[str, int]) -> tuple[str, ...]:
+        """The topics a sub-topology reads, with those that match its patterns now."""
+        matching = sorted(
+            name for name in self._foreign(existing) if any(p.fullmatch(name) for p in part.source_patterns)
+        )
+        return tuple(dict.fromkeys((*part.source_topics, *matching)))
+
+    def _foreign(self, existing: Mapping[str, int]) -> set[str]:
+        """The topics that a pattern may match."""
+        return existing.keys() - self._own - BROKER_TOPICS
+
+    def _check_presence(self, existing: Mapping[str, int]) -> None:
+        self._user_topics.check_sources(existing)
+        if gone := sorted(self._prepared.difference(existing)):
+            raise MissingInternalTopicsError(
+                f"internal topics {gone} were deleted on {self._client.bootstrap} while the application ran; they are "
+                "not made anew under it, for stores would go on without the past of their changelogs. Bring them back "
+                "(from a backup or a mirror), or stop all workers and start again: what was in repartition topics is "
+                "lost then, and workers tell what to do about state whose changelog is gone",
+                gone,
+            )
+
+    def _check_patterns(self, existing: Mapping[str, int]) -> None:
+        """Refuses a topic that two patterns match (``SourceNodeFactory.getTopics``, 4.3.1)."""
+        patterns = [
+            (source.pattern, source.name)
+            for part in self._plan.subtopologies
+            for source in part.sources
+            if source.pattern is not None
+        ]
+        for topic in sorted(self._foreign(existing)) if len(patterns) > 1 else ():
+            matched = [
+                f"{pattern.pattern!r} of source {name}" for pattern, name in patterns if pattern.fullmatch(topic)
+            ]
+            if len(matched) > 1:
+                raise TopologyError(
+                    f"topic {topic!r} matches the patterns {matched[0]} and {matched[1]}; a topic is read by one "
+                    "source, so narrow one of the two"
+                )
+
+    def _partition_counts(self, existing: Mapping[str, int], sources: Mapping[int, tuple[str, ...]]) -> dict[str, int]:
+        """Counts of all topics that are read; those of repartition topics are worked out."""
+        repartition: dict[str, InternalTopic] = {}
+        for part in self._plan.subtopologies:
+            repartition.update(part.repartition_topics)
+        external = {name for names in sources.values() for name in names if name not in repartition}
+        counts = {name: existing[name] for name in external}
+        counts.update({name: topic.partitions for name, topic in repartition.items() if topic.partitions is not None})
+        missing = [name for name in repartition if name not in counts]
+        while missing:
+            for name in missing:
+                upstream = [
+                    counts[source]
+                    for part in self._plan.subtopologies
+                    if name in part.sink_topics
+                    for source in sources[part.id]
+                    if source in counts
+                ]
+                if upstream:
+                    counts[name] = max(upstream)
+            left = [name for name in missing if name not in counts]
+            if len(left) == len(missing):
+                raise TaskAssignmentError(
+                    f"the partitions of repartition topics {sorted(left)} cannot be worked out, because "
+                    "nothing that is read upstream exists; create at least one topic that matches the "
+                    "pattern of the source, or give the number with Repartitioned(num_partitions=...)"
+                )
+            missing = left
+        for part in self._plan.subtopologies:
+            enforce_copartitioning(part, counts)
+        return counts
+
+    def _check_existing(self, counts: Mapping[str, int], existing: Mapping[str, int]) -> None:
+        for topic in self._internal:
+            if existing.get(topic.name, counts[topic.name]) != counts[topic.name]:
+                raise MisconfiguredInternalTopicError(
+                    f"{topic.kind} topic {topic.name!r} has {existing[topic.name]} partitions and needs "
+                    f"{counts[topic.name]}: the partitions of a source topic were changed, or somebody else "
+                    "created it; give the source its old number back, or stop all workers and reset the "
+                    f"application (kafka-streams-application-reset.sh --application-id {self._plan.application_id}), "
+                    "so that the topic is made anew"
+                )
+
+    def _check_settings(self, existing: Mapping[str, int]) -> None:
+        """Refuses internal topics that lose records; warns of source topics that do and that stores are restored from,
+        as Kafka Streams lets them (``ChangelogTopics.setup``, 4.3.1).
+        """
+        there = [topic for topic in self._internal if topic.name in existing]
+        if self._embedded or not (there or self._reused):
+            return
+        try:
+            settings = self._client.topic_settings([*(topic.name for topic in there), *self._reused])
+        except ClusterError as error:
+            log.warning("the settings of internal topics were not checked: %s", error)
+            return
+        for topic in there:
+            if fault := _fault(topic, settings.get(topic.name, {})):
+                raise MisconfiguredInternalTopicError(
+                    f"{topic.kind} topic {topic.name!r} {fault}; change it with kafka-configs.sh --alter "
+                    f"--entity-type topics --entity-name {topic.name}"
+                )
+        for topic in self._reused.values():
+            if fault := _fault(topic, settings.get(topic.name, {})):
+                log.warning(
+                    "topic %r, from which a store is restored, %s: use kafka-configs.sh --alter --entity-type topics "
+                    "--entity-name %s, or give the store a changelog of its own by leaving reuse.ktable.source.topics "
+                    "out of topology.optimization",
+                    topic.name,
+                    fault,
+                    topic.name,
+                )
+
+    def _create(self, counts: Mapping[str, int], task_topics: Mapping[str, int], existing: Mapping[str, int]) -> None:
+        if self._embedded:
+            return
+        wanted = [
+            TopicSpec(topic.name, counts[topic.name], self._replication, topic.config)
+            for topic in self._internal
+            if topic.name not in existing and counts[topic.name]
+        ]
+        for name, number in task_topics.items():
+            if name not in existing:
+                wanted.append(TopicSpec(name, number, self._replication, {"cleanup.policy": "delete"}))
+            elif existing[name] < number:
+                log.info("there are more tasks than before: topic %s gets %s partitions", name, number)
+                self._client.grow_topic(name, number)
+        for topic in wanted:
+            log.info("creating topic %s with %s partitions", topic.name, topic.partitions)
+        self._client.create_topics(wanted)
+
+
+def _inputs(
+    sources: Mapping[int, tuple[str, ...]], counts: Mapping[str, int], tasks: Mapping[int, int]
+) -> dict[TaskId, frozenset[TopicPartition]]:
+    return {
+        TaskId(subtopology, number): frozenset(
+            TopicPartition(topic, number) for topic in sources[subtopology] if number < counts[topic]
+        )
+        for subtopology, size in tasks.items()
+        for number in range(size)
+    }
+
+
+def _fault(topic: InternalTopic, found: Mapping[str, str]) -> str | None:
+    """What is wrong with the settings of an existing topic (``InternalTopicManager``, 4.3.1), if anything."""
+    wanted, policy = topic.config, found.get("cleanup.policy", "")
+    if topic.kind == "repartition" and "compact" in policy:
+        return f"is compacted (cleanup.policy={policy!r}), so records would vanish before they are processed"
+    if topic.kind == "changelog" and "delete" in policy and "delete" not in wanted["cleanup.policy"]:
+        return f"deletes old records (cleanup.policy={policy!r}), so state would get lost; set 'compact'"
+    if "delete" in policy and "retention.ms" in wanted and "retention.ms" in found:
+        retention, needed = int(found["retention.ms"]), int(wanted["retention.ms"])
+        if retention != -1 and (needed == -1 or retention < needed):
+            return f"keeps records for {retention} ms (retention.ms) and must keep them for {needed} ms"
+    if "min.compaction.lag.ms" in wanted and "min.compaction.lag.ms" in found:
+        lag, needed = int(found["min.compaction.lag.ms"]), int(wanted["min.compaction.lag.ms"])
+        if lag < needed:
+            return f"compacts after {lag} ms (min.compaction.lag.ms) and must wait for {needed} ms"
+    return None

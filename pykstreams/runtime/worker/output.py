@@ -1,0 +1,96 @@
+"""The way out of a worker: its producer, the collector over it, and how to commit what goes through them.
+
+The three live and die together: a producer that was fenced is of no use any more, and neither is what was built on it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.clients.partitioner import partition_for_key
+from pykstreams.runtime.clients.producer import WorkerProducer
+from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
+from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.topics.partition_counts import PartitionCounts
+from pykstreams.runtime.worker.commit import AtLeastOnce, Commits, CommitSteps, Deliveries, ExactlyOnce
+
+log = logging.getLogger(__name__)
+
+_LAST_FLUSH_S = 10.0
+
+
+class WorkerOutput:
+    """Makes the three, and makes them anew.
+
+    :param make_producer: makes a producer; a transactional one under exactly-once.
+    :param make_steps: makes the steps of a commit over the collector.
+    :param changelogs: watches what is written to changelogs; for embedded clusters.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: StreamsConfig,
+        clock: Clock,
+        metrics: StreamsMetrics,
+        partition_counts: PartitionCounts,
+        make_producer: Callable[[], WorkerProducer],
+        make_steps: Callable[[Deliveries], CommitSteps],
+        changelogs: ChangelogWatch | None = None,
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self._metrics = metrics
+        self._partition_counts = partition_counts
+        self._make_producer = make_producer
+        self._make_steps = make_steps
+        self._changelogs = changelogs
+        self._make()
+
+    def prepare(self) -> None:
+        """Gets ready for the first record; ``ClusterUnavailableError``: the cluster does not answer, call it again."""
+        self.commits.prepare()
+
+    @property
+    def holds_records(self) -> bool:
+        """Whether anything was not delivered yet."""
+        return self._producer.undelivered > 0
+
+    def renew(self) -> None:
+        """Makes a new producer, collector and way to commit; tasks that were made before must go."""
+        self._producer.discard()
+        self._make()
+
+    def _make(self) -> None:
+        self._producer = self._make_producer()
+        self.collector = RecordCollector(
+            self._producer,
+            config=self._config,
+            metrics=self._metrics,
+            partition_count=self._partition_counts.of,
+            partition_for_key=partition_for_key,
+            takes_time_zero=False,
+            changelogs=self._changelogs,
+            holds_changelogs=not self._config.exactly_once,
+        )
+        self._producer.failures.handler = self.collector.delivery_failed
+        steps = self._make_steps(self.collector)
+        self.commits: Commits = AtLeastOnce(steps)
+        if self._config.exactly_once:
+            timeout_ms = int(str(self._config.get_producer_configs("")["transaction.timeout.ms"]))
+            self.commits = ExactlyOnce(steps, self._producer, self._clock, timeout_ms)
+
+    def poll(self) -> None:
+        """Runs the callbacks of deliveries, and lets go of partition counts that have grown old."""
+        self._partition_counts.poll()
+        self.collector.poll()
+
+    def close(self) -> None:
+        """Waits for deliveries, but not for ever: what is not delivered was not committed, and is processed again."""
+        if left := self._producer.flush(_LAST_FLUSH_S):
+            log.warning("%d records were not delivered within %g s; they are processed again", left, _LAST_FLUSH_S)
+        self._producer.discard()

@@ -1,0 +1,269 @@
+"""The tasks of a worker: opened, started, suspended, rebuilt and closed as assignments come and go.
+
+A task is *wanted* when the membership says so, *opening* while the state updater has it, and *running* once it is
+restored and started; only running tasks have their partitions fetched. A task may be *held* after a commit of its own,
+while its state is swapped: it gets no records, and can be read. A task whose store cannot be read or written is *set
+aside*: closed, and opened again after a while, and so on until somebody has repaired it; the others work meanwhile.
+
+Invariant: a partition is fetched exactly while the task that reads it is running, and what leaves ``running`` gets no
+further record.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.errors import StoreEngineError
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.membership.membership import Membership
+from pykstreams.runtime.restore.restore import Damaged
+from pykstreams.runtime.swap.shadow import Shadow
+from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.worker.commit import Commitable
+from pykstreams.runtime.worker.start_offsets import StartOffsets
+from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Report, Restored
+from pykstreams.runtime.worker.work_notes import at_work, was_left_at_work
+
+log = logging.getLogger(__name__)
+
+RETRY_S: Final = 30.0
+"""How long a task is set aside, and so how often a store that cannot be used is told of."""
+
+
+class PartitionReader(Protocol):
+    """What this module needs of the data consumer."""
+
+    def assign(self, positions: Mapping[TopicPartition, int]) -> None: ...
+
+    def unassign(self, partitions: Collection[TopicPartition]) -> None: ...
+
+
+class TaskKeeper(Protocol):
+    """What this module needs of the state updater."""
+
+    def open(self, task: Task, limits: Mapping[TopicPartition, int]) -> None: ...
+
+    def close(self, task: Task, *, wipe: bool = False, swapped: Shadow | None = None) -> None: ...
+
+    def reports(self) -> list[Report]: ...
+
+
+@dataclass(slots=True)
+class Running(Commitable):
+    """A task that is being fed, or is about to be."""
+
+    task: Task
+    fed: bool = False
+    """Whether its partitions are read; not so while it starts, which may fail."""
+
+
+@dataclass(slots=True)
+class _Opening:
+    task: Task
+    inputs: frozenset[TopicPartition]
+    committed: Offsets
+    note: TopicPartition | None
+    changelogs: frozenset[TopicPartition] | None = None
+    """Those of its stores, once these are restored."""
+
+
+class TaskManager:
+    """All tasks of one worker; for its thread only.
+
+    :param before_start: runs before a task is started, which is when its operators may send records.
+    :param make_task: makes a task over its input partitions, of which the committed offsets are known; the last
+        argument tells whether its last worker has left it with work that is not committed.
+    :param note_of: where it is noted that a task with changelogs is worked on; ``None`` where a worker that dies leaves
+        nothing behind.
+    """
+
+    def __init__(
+        self,
+        *,
+        inputs: Mapping[TaskId, frozenset[TopicPartition]],
+        membership: Membership,
+        reader: PartitionReader,
+        updater: TaskKeeper,
+        start_offsets: StartOffsets,
+        make_task: Callable[[TaskId, frozenset[TopicPartition], Offsets, bool], Task],
+        before_start: Callable[[], None],
+        clock: Clock,
+        note_of: Callable[[TaskId], TopicPartition] | None = None,
+    ) -> None:
+        self._inputs = inputs
+        self._membership = membership
+        self._reader = reader
+        self._updater = updater
+        self._start_offsets = start_offsets
+        self._make_task = make_task
+        self._before_start = before_start
+        self._clock = clock
+        self._note_of = note_of
+        self._wanted: frozenset[TaskId] = frozenset()
+        self._opening: dict[TaskId, _Opening] = {}
+        self._held: dict[TaskId, Running] = {}
+        self._aside_until: dict[TaskId, float] = {}
+        self.running: dict[TaskId, Running] = {}
+        self.by_partition: dict[tuple[str, int], Running] = {}
+
+    @property
+    def all_running(self) -> bool:
+        """Whether every wanted task is being fed, or held for a moment."""
+        return len(self.running) + len(self._held) == len(self._wanted) and not self._opening
+
+    def tasks(self) -> dict[Task, bool]:
+        """Every task that is here, and whether it runs; may be called from any thread."""
+        found = {one.task: False for one in self._opening.copy().values()}  # first: from there they go to the others
+        found.update({one.task: True for one in self.running.copy().values()})  # and from there to be held
+        found.update({one.task: True for one in self._held.copy().values()})
+        return found
+
+    def want(self, tasks: frozenset[TaskId]) -> None:
+        """Takes a new assignment; what is not in it any more is closed without a commit."""
+        known = frozenset(task_id for task_id in tasks if task_id in self._inputs)
+        if added := known - self._wanted:
+            log.info("tasks %s were given to this worker", _names(added))
+        self._wanted = known
+        self.drop([task_id for task_id in (*self.running, *self._opening, *self._held) if task_id not in known])
+
+    def update_inputs(self, inputs: Mapping[TaskId, frozenset[TopicPartition]]) -> list[TaskId]:
+        """Takes what tasks read from now on; gives those tasks that must be rebuilt for it."""
+        changed = [
+            task_id
+            for task_id in (*self.running, *self._opening, *self._held)
+            if inputs.get(task_id) != self._inputs[task_id]
+        ]
+        self._inputs = inputs
+        return changed
+
+    def poll(self) -> None:
+        """Opens what is wanted and starts what is restored."""
+        for report in self._updater.reports():
+            match report:
+                case Failed(error):
+                    raise error
+                case Corrupted(task_id):
+                    self._opening.pop(task_id, None)
+                case Damaged(task_id, error):
+                    self._opening.pop(task_id, None)
+                    self._set_aside(task_id, error)
+                case Restored(task_id, changelogs):
+                    if opened := self._opening.get(task_id):
+                        opened.changelogs = changelogs
+        self._start_restored()
+        self._open(
+            [
+                task_id
+                for task_id in self._wanted
+                if task_id not in self.running
+                and task_id not in self._opening
+                and task_id not in self._held
+                and self._clock.monotonic() >= self._aside_until.get(task_id, 0)
+            ]
+        )
+
+    def has(self, one: Running) -> bool:
+        """Whether a task is fed or held, and is still the same."""
+        return self.running.get(one.task.id) is one or self._held.get(one.task.id) is one
+
+    def hold(self, task_id: TaskId) -> None:
+        """Feeds a task no more, of which everything is committed; it stays open to be read."""
+        # readers find it all the time: it is in one of the two at least
+        one = self._held[task_id] = self.running[task_id]
+        self._stop_feeding([one])
+
+    def release(self, task_id: TaskId, swapped: Shadow | None) -> None:
+        """Lets go of a task that is held; it is opened anew, with the state of its shadow if there is one."""
+        one = self._held.pop(task_id, None)
+        if one is not None:
+            self._updater.close(one.task, swapped=swapped)
+
+    def drop(self, tasks: Iterable[TaskId], *, wipe: bool = False) -> None:
+        """Lets go of tasks without a commit; those that are wanted are opened anew."""
+        gone = frozenset(tasks)
+        stopped = [one for task_id, one in self.running.items() if task_id in gone]
+        self._stop_feeding(stopped)
+        stopped += [self._held.pop(task_id) for task_id in [*self._held] if task_id in gone]
+        opening = [self._opening.pop(task_id) for task_id in [*self._opening] if task_id in gone]
+        for task in [*(one.task for one in stopped), *(one.task for one in opening)]:
+            self._updater.close(task, wipe=wipe)
+
+    def set_aside(self, error: StoreEngineError) -> bool:
+        """Lets go of the task whose store failed, without a commit, for a while; false when it is none of those here.
+
+        What is to become of what the task has sent is up to the caller.
+        """
+        task_id = error.task_id
+        if task_id is None or not (task_id in self.running or task_id in self._opening or task_id in self._held):
+            return False
+        self._set_aside(task_id, error)
+        self.drop([task_id])
+        return True
+
+    def _set_aside(self, task_id: TaskId, error: StoreEngineError) -> None:
+        self._aside_until[task_id] = self._clock.monotonic() + RETRY_S
+        log.error("task %s is closed, and tried again every %g s; other tasks go on: %s", task_id, RETRY_S, error)
+
+    def drop_all(self) -> None:
+        """Lets go of all tasks without a commit."""
+        self.drop([*self.running, *self._opening, *self._held])
+
+    def _stop_feeding(self, stopped: Collection[Running]) -> None:
+        self._reader.unassign([place for one in stopped if one.fed for place in one.inputs])
+        for one in stopped:
+            del self.running[one.task.id]
+            for place in one.inputs:
+                del self.by_partition[place]
+
+    def _open(self, tasks: Collection[TaskId]) -> None:
+        if not tasks:
+            return
+        partitions = {place for task_id in tasks for place in self._inputs[task_id]}
+        # the offsets come first: under exactly-once they wait for transactions of a dead owner to be settled
+        notes = {} if self._note_of is None else {task_id: self._note_of(task_id) for task_id in tasks}
+        committed = self._membership.committed(partitions.union(notes.values()))
+        if committed is None:
+            return
+        for task_id in sorted(tasks):
+            inputs, note = self._inputs[task_id], notes.get(task_id)
+            mine = {place: committed[place] for place in inputs if place in committed}
+            interrupted = note is not None and was_left_at_work(note, committed)
+            task = self._make_task(task_id, inputs, mine, interrupted)
+            self._opening[task_id] = _Opening(task, inputs, mine, note)
+            self._updater.open(task, {place: mine[place][0] if place in mine else 0 for place in inputs})
+
+    def _start_restored(self) -> None:
+        restored = [one for one in self._opening.values() if one.changelogs is not None]
+        notes = [one.note for one in restored if one.changelogs and one.note is not None]
+        if notes and not self._membership.commit(at_work(notes)):
+            return  # the group is busy: at the next poll
+        for one in restored:
+            del self._opening[one.task.id]
+            self._start(one, one.changelogs or frozenset())
+
+    def _start(self, opened: _Opening, changelogs: frozenset[TopicPartition]) -> None:
+        self._before_start()
+        task = opened.task
+        note = opened.note if changelogs else None
+        running = Running(task, opened.inputs, changelogs, dict(opened.committed), note)
+        self.running[task.id] = running
+        self.by_partition.update(dict.fromkeys(opened.inputs, running))
+        task.start(opened.committed)
+        positions = {
+            place: opened.committed[place][0]
+            if place in opened.committed
+            else self._start_offsets.start(place, because="has no committed offset")
+            for place in opened.inputs
+        }
+        self._reader.assign(positions)
+        running.fed = True
+        log.info("task %s runs; it reads %s", task.id, ", ".join(map(str, sorted(opened.inputs))))
+
+
+def _names(tasks: Iterable[Any]) -> str:
+    return ", ".join(map(str, sorted(tasks)))

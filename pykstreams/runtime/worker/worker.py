@@ -1,0 +1,523 @@
+"""The loop of a worker: poll, hand records to tasks, process, punctuate, commit when it is time.
+
+It only loops. What happens to records is in ``task``, to tasks in ``task_manager``, to stores in ``state_updater``, to
+offsets in ``commit``.
+
+Invariant: neither opening nor restoring nor closing a store ever happens between two polls.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import (
+    ClusterError,
+    ClusterUnavailableError,
+    StoreEngineError,
+    TaskCorruptedError,
+    TaskMigratedError,
+)
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.repeated_warnings import RepeatedWarnings
+from pykstreams.runtime.clients.messages import Fetched
+from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.membership.membership import Lost, Membership
+from pykstreams.runtime.swap.generation import Generation
+from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.topics.topic_admin import TopicLayout
+from pykstreams.runtime.topics.topic_watch import TopicWatch
+from pykstreams.runtime.worker.commit import Commits
+from pykstreams.runtime.worker.outage import Outage
+from pykstreams.runtime.worker.purge import RepartitionPurge
+from pykstreams.runtime.worker.start_offsets import StartOffsets
+from pykstreams.runtime.worker.swaps import Swaps
+from pykstreams.runtime.worker.task_manager import Running, TaskManager
+
+log = logging.getLogger(__name__)
+
+BATCH = 1000
+"""Records that a task processes at most before the others get their turn."""
+
+PAUSE_FACTOR = 10
+"""A partition is paused when it has so many times ``buffered.records.per.partition`` waiting: pausing is dear."""
+
+LOOK_EVERY = 200
+"""Records after which the clock is looked at: a worker that was stopped meanwhile may have lost its tasks."""
+
+_TOO_SLOW_S = 0.5
+_QUICK_S = 0.1
+_SOON_S = 0.01
+_LAST_COMMIT_S = 10.0
+_COMPLAIN_S = 60.0
+
+
+class Reader(Protocol):
+    """What the loop needs of the data consumer."""
+
+    def fetch(self, timeout: float) -> Fetched: ...
+
+    def seek(self, partition: TopicPartition, offset: int) -> None: ...
+
+    def pause(self, partitions: Collection[TopicPartition]) -> None: ...
+
+    def resume(self, partitions: Collection[TopicPartition]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Updater(Protocol):
+    """What the loop needs of the state updater."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def remaining(self) -> Mapping[TaskId, int]: ...
+
+
+class Output(Protocol):
+    """The way out: a producer, the collector over it, and how to commit."""
+
+    @property
+    def commits(self) -> Commits: ...
+
+    def prepare(self) -> None:
+        """Gets ready for the first record; ``ClusterUnavailableError``: the cluster does not answer, call it again."""
+        ...
+
+    @property
+    def holds_records(self) -> bool:
+        """Whether anything was not delivered yet."""
+        ...
+
+    def poll(self) -> None:
+        """Runs the callbacks of deliveries."""
+        ...
+
+    def renew(self) -> None:
+        """Makes a new producer in place of one that is of no use any more."""
+        ...
+
+    def close(self) -> None:
+        """Waits for deliveries and lets go of the producer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerParts:
+    """What a worker is put together from."""
+
+    membership: Membership
+    reader: Reader
+    updater: Updater
+    output: Output
+    tasks: TaskManager
+    purge: RepartitionPurge | None
+    start_offsets: StartOffsets
+    prepare_topics: Callable[[], TopicLayout]
+    woken: threading.Event = field(default_factory=threading.Event)
+    """Set, from any thread, when something that was in flight has finished."""
+    swaps: Swaps | None = None
+    """Swaps tasks for the state of a bootstrap; ``None`` where the cluster has no transactions."""
+    topic_watch: TopicWatch | None = None
+    """``None`` where no topic can be deleted."""
+
+
+class Worker:
+    """One worker; ``run`` is its thread, ``stop`` may be called from any.
+
+    :param shared: the tasks that it shares with the other workers.
+    :param session_timeout_ms: how long the group keeps a member that is silent.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parts: WorkerParts,
+        *,
+        shared: Collection[TaskId],
+        config: StreamsConfig,
+        session_timeout_ms: int,
+        clock: Clock,
+        on_running: Callable[[bool], None] = lambda _: None,
+    ) -> None:
+        self.name = name
+        self._parts = parts
+        self._tasks = parts.tasks
+        self._shared = shared
+        self._clock = clock
+        self._on_running = on_running
+        self._exactly_once = config.exactly_once
+        self._poll_s = config.poll_ms / 1000
+        self._commit_s = config.commit_interval_ms / 1000
+        self._check_topics_s = config.metadata_max_age_ms / 1000
+        self._resume_at = config.buffered_records_per_partition
+        self._pause_above = config.buffered_records_per_partition * PAUSE_FACTOR
+        self._silence_s = session_timeout_ms / 2000
+        self._in_touch_at = clock.monotonic()
+        self._in_doubt = False
+        self._transaction_waits = False
+        """Whether a commit waits for deliveries: until they are there nothing is added to it."""
+        self._outage = Outage(f"requests of {name}", clock, config.task_timeout_ms / 1000)
+        self._warnings = RepeatedWarnings(log, clock)
+        self._stopping = threading.Event()
+        self._leave = True
+        self._assigned = False
+        self._was_running = False
+        self._batch = BATCH
+        self._paused: set[TopicPartition] = set()
+        now = clock.monotonic()
+        self._commit_at = now + self._commit_s
+        self._complain_at = self._commit_at + _COMPLAIN_S
+        self._check_topics_at = now + self._check_topics_s
+
+    @property
+    def running_tasks(self) -> frozenset[TaskId]:
+        """The tasks that are being fed, or held for a moment."""
+        return frozenset(task.id for task, runs in self._tasks.tasks().items() if runs)
+
+    @property
+    def all_running(self) -> bool:
+        """Whether it has all of its tasks, and all of them run."""
+        return self._was_running
+
+    def tasks(self) -> Mapping[Task, bool]:
+        """Its tasks, and whether each of them runs; may be called from any thread."""
+        return self._tasks.tasks()
+
+    def remaining(self) -> Mapping[TaskId, int]:
+        """How many changelog offsets each restoring task has still before it."""
+        return self._parts.updater.remaining()
+
+    def committed(self) -> dict[Task, Offsets]:
+        """What was committed last for each of its tasks that run; may be called from any thread."""
+        return {one.task: one.committed.copy() for one in self._tasks.running.copy().values()}
+
+    def load(self, generation: Generation) -> None:
+        """Says what its tasks are to be swapped to; may be called from any thread."""
+        if self._parts.swaps is not None:
+            self._parts.swaps.want(generation)
+
+    def stop(self, *, leave: bool) -> None:
+        """Asks the worker to commit, close its tasks, and leave the group or not."""
+        self._leave = leave
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Works until it is stopped; what cannot be mended is raised, after everything was closed without a commit."""
+        self._parts.updater.start()
+        if self._parts.topic_watch is not None:
+            self._parts.topic_watch.start()
+        self._parts.membership.start(self._shared, self.revoked)
+        try:
+            while not self._stopping.is_set():
+                self.step()
+            self._commit_for_the_last_time()
+        except BaseException:
+            self._parts.output.commits.abort()
+            raise
+        finally:
+            self._close()
+
+    def step(self) -> None:
+        """One turn."""
+        try:
+            self._turn()
+        except TaskMigratedError as error:
+            log.warning("%s; its tasks are taken up again from their last commit", error)
+            self._start_over(None)
+        except TaskCorruptedError as error:
+            log.warning("%s; they are taken up again from their last commit", error, exc_info=error.__cause__)
+            self._start_over(error.corrupted_tasks)
+        except ClusterUnavailableError as error:
+            self._outage.failed(error)
+            self._start_over(None)
+        except StoreEngineError as error:
+            self._set_aside(error)
+
+    def revoked(self, tasks: frozenset[TaskId]) -> None:
+        """Commits and suspends tasks that are going to another worker; runs inside the rebalance."""
+        going = [one for task_id, one in self._tasks.running.items() if task_id in tasks]
+        log.info("tasks %s leave this worker", ", ".join(map(str, sorted(tasks))))
+        if going:
+            # one transaction holds the work of all tasks
+            committing = self._tasks.running.values() if self._exactly_once else going
+            try:
+                if not self._parts.output.commits.commit_last(self._settled(committing)):
+                    raise ClusterUnavailableError("the brokers do not answer; their last records are processed again")
+            except (TaskMigratedError, TaskCorruptedError, ClusterUnavailableError, StoreEngineError) as error:
+                log.warning("tasks that leave could not be committed: %s", error)
+                self._start_over(None)
+        self._forget(going)
+        self._tasks.drop(tasks)
+
+    def _turn(self) -> None:
+        parts, tasks = self._parts, self._tasks
+        if parts.topic_watch is not None:
+            parts.topic_watch.check()
+        change = parts.membership.poll()
+        if isinstance(change, Lost):
+            self._start_over(None)
+            tasks.want(frozenset())
+            parts.membership.ack(change)
+        elif change is not None:
+            self._assigned = True
+            tasks.want(change.active)
+            parts.membership.ack(change)
+        if not self._is_member() or not self._output_is_ready():
+            return
+        tasks.poll()
+        if parts.swaps is not None and self._assigned:
+            parts.swaps.poll()
+        self._tell()
+        self._add(self._fetch())
+        requested = self._transaction_waits
+        if not self._transaction_waits:
+            parts.output.commits.before_processing()
+            self._process()
+            now_ms = self._clock.now_ms()
+            for one in tasks.running.values():
+                one.task.punctuate(now_ms)
+                requested |= one.task.commit_requested
+        requested |= parts.swaps is not None and parts.swaps.commit_requested
+        parts.output.poll()
+        self._resume()
+        if (requested or self._clock.monotonic() >= self._commit_at) and self._all_settled():
+            self._commit()
+        if parts.purge is not None:
+            parts.purge.poll()
+        if self._clock.monotonic() >= self._check_topics_at:
+            self._check_topics()
+
+    def _is_member(self) -> bool:
+        """Whether this worker still counts in the group, as far as it can know; false: not known, ask again.
+
+        A worker that was stopped for longer than its session (by SIGSTOP, by its machine) wakes up in the middle of its
+        work, and others may have its tasks: it asks before it does anything else. ``TaskMigratedError`` when they have.
+        """
+        if not self._in_touch():
+            self._in_doubt = not self._parts.membership.confirm()
+            self._in_touch_at = self._clock.monotonic()
+        return not self._in_doubt
+
+    def _in_touch(self) -> bool:
+        """Looks at the clock; false when so much time has gone by that the group may have put this worker out."""
+        now = self._clock.monotonic()
+        if now - self._in_touch_at > self._silence_s:
+            self._in_doubt = True
+        self._in_touch_at = now
+        return not self._in_doubt
+
+    def _output_is_ready(self) -> bool:
+        try:
+            self._parts.output.prepare()
+        except ClusterUnavailableError as error:
+            self._outage.failed(error)
+            return False
+        return True
+
+    def _fetch(self) -> Fetched:
+        """Reads on; waits for records while there is nothing else to do, and not past a result that is awaited."""
+        reader, tasks = self._parts.reader, [one.task for one in self._tasks.running.values()]
+        self._parts.woken.clear()
+        if any(task.is_ready() for task in tasks):
+            return reader.fetch(0)
+        if any(task.unfinished for task in tasks):
+            # results come from another thread, which cannot wake the consumer
+            self._parts.woken.wait(min(_SOON_S, self._poll_s))
+            return reader.fetch(0)
+        return reader.fetch(self._patience())
+
+    def _patience(self) -> float:
+        """How long to wait for records: not long while something else is about to happen."""
+        swaps = self._parts.swaps
+        if not self._was_running or (swaps is not None and swaps.holds_a_task):
+            return min(_SOON_S, self._poll_s)
+        return max(0.0, min(self._poll_s, self._commit_at - self._clock.monotonic()))
+
+    def _tell(self) -> None:
+        running = self._assigned and self._tasks.all_running
+        if running != self._was_running:
+            if running:
+                self._outage.over()
+            self._was_running = running
+            self._on_running(running)
+
+    def _add(self, fetched: Fetched) -> None:
+        full: list[TopicPartition] = []
+        for place, messages in fetched.runs.items():
+            one = self._tasks.by_partition.get(place)
+            if one is None:  # its task left while the records were on their way
+                continue
+            partition = TopicPartition(*place)
+            one.task.add(partition, messages)
+            if one.task.buffered_of(partition) > self._pause_above and partition not in self._paused:
+                full.append(partition)
+        if full:
+            self._paused.update(full)
+            self._parts.reader.pause(full)
+        for partition, end in fetched.ends.items():
+            if (one := self._tasks.by_partition.get(partition)) is not None:
+                one.task.reached_end(partition, end)
+        for what, reason in fetched.held_up.items():
+            self._warnings.warn(what, "reading %s is held up: %s; the client tries again by itself", what, reason)
+        for partition in fetched.lost_position:
+            if partition in self._tasks.by_partition:
+                start = self._parts.start_offsets.start(
+                    partition, because="lost its position, for its records are gone"
+                )
+                self._parts.reader.seek(partition, start)
+
+    def _process(self) -> None:
+        """Gives each task its turn; turns get shorter when records are slow, so that polling is not forgotten."""
+        for one in self._tasks.running.values():
+            began = self._clock.monotonic()
+            left = self._batch
+            while left > 0 and self._in_touch():
+                wanted = min(left, LOOK_EVERY)
+                left = left - wanted if one.task.process(wanted) == wanted else 0
+            took = self._clock.monotonic() - began
+            if took > _TOO_SLOW_S:
+                self._batch = max(1, self._batch // 2)
+            elif took < _QUICK_S and self._batch < BATCH:
+                self._batch = min(BATCH, self._batch * 2)
+
+    def _resume(self) -> None:
+        if not self._paused:
+            return
+        room = [
+            place
+            for place in self._paused
+            if (one := self._tasks.by_partition.get(place)) is None or one.task.buffered_of(place) <= self._resume_at
+        ]
+        self._paused.difference_update(room)
+        self._parts.reader.resume([place for place in room if place in self._tasks.by_partition])
+
+    def _all_settled(self) -> bool:
+        """Whether nothing is in flight any more, so that the commit that is due can be made."""
+        late = [one.task for one in self._tasks.running.values() if not one.task.settle()]
+        if late and self._clock.monotonic() >= self._complain_at:
+            self._complain_at = self._clock.monotonic() + _COMPLAIN_S
+            log.warning(
+                "the commit waits for %d records in flight in tasks %s; if a function of map_values_async may hang, "
+                "give it a timeout",
+                sum(task.unfinished for task in late),
+                ", ".join(str(task.id) for task in late),
+            )
+        return not late
+
+    def _commit(self) -> None:
+        if self._is_member() and self._parts.output.commits.commit_all(self._tasks.running.values()):
+            self._transaction_waits = False
+            self._commit_at = self._clock.monotonic() + self._commit_s
+            if self._parts.swaps is not None and (held := self._parts.swaps.after_commit()) is not None:
+                self._forget([held])
+        else:
+            self._transaction_waits = self._exactly_once
+            self._commit_at = self._clock.monotonic() + min(self._poll_s, self._commit_s)
+        self._complain_at = self._commit_at + _COMPLAIN_S
+
+    def _check_topics(self) -> None:
+        """Looks for new topics that match patterns, and for partitions that were added."""
+        self._check_topics_at = self._clock.monotonic() + self._check_topics_s
+        try:
+            layout = self._parts.prepare_topics()
+        except ClusterError as error:
+            log.warning("topics were not checked this time: %s", error)
+            return
+        changed = self._tasks.update_inputs(layout.inputs)
+        self._parts.membership.follow(layout.inputs.keys())
+        if changed:
+            log.info("tasks %s read other partitions from now on", ", ".join(map(str, sorted(changed))))
+            if not self._parts.output.commits.commit(self._settled(self._tasks.running.values())):
+                self._start_over(None)
+            self._drop(changed)
+
+    def _settled(self, tasks: Collection[Running]) -> list[Running]:
+        """Waits for what these tasks have in flight; gives those that may be committed after all the time there is.
+
+        Under exactly-once one task that may not be committed holds back the transaction: ``TaskMigratedError``.
+        """
+        deadline = self._clock.monotonic() + _LAST_COMMIT_S
+        while True:
+            self._parts.woken.clear()
+            settled = [one for one in tasks if one.task.settle()]
+            late = len(tasks) - len(settled)
+            if not late:
+                return settled
+            if self._clock.monotonic() > deadline:
+                break
+            self._parts.woken.wait(_SOON_S)
+        text = f"records of {late} tasks were still in flight after {_LAST_COMMIT_S:g} s"
+        if self._exactly_once:
+            raise TaskMigratedError(f"{text}, so nothing was committed")
+        log.warning("%s; these tasks are not committed, and their last records are processed again", text)
+        return settled
+
+    def _start_over(self, tasks: Collection[TaskId] | None) -> None:
+        """Gives up what was not committed; the tasks that are still wanted begin again at their last commit.
+
+        When all begin again, nothing of theirs may still be sent: it could come behind what their next owners send.
+        """
+        self._transaction_waits = False
+        usable = self._parts.output.commits.abort()
+        if not usable or (tasks is None and self._parts.output.holds_records):
+            self._parts.output.renew()
+            # those that are being opened, too: all of them send through the producer that is gone
+            self._forget([*self._tasks.running.values()])
+            self._tasks.drop_all()
+        else:
+            self._drop(tasks if tasks is not None and not self._exactly_once else [*self._tasks.running])
+
+    def _set_aside(self, error: StoreEngineError) -> None:
+        """Goes on without a task whose store failed; ends with the error of a store that is no task's here."""
+        self._forget([one for task_id, one in self._tasks.running.items() if task_id == error.task_id])
+        if not self._tasks.set_aside(error):
+            raise error
+        if self._exactly_once:  # its work is in one transaction with that of the others
+            self._start_over(None)
+
+    def _drop(self, tasks: Collection[TaskId]) -> None:
+        self._forget([one for task_id, one in self._tasks.running.items() if task_id in tasks])
+        self._tasks.drop(tasks)
+
+    def _forget(self, going: Collection[Running]) -> None:
+        for one in going:
+            self._paused.difference_update(one.inputs)
+            if self._parts.purge is not None:
+                self._parts.purge.forget(one.inputs)
+
+    def _commit_for_the_last_time(self) -> None:
+        """Commits before the tasks close; keeps the group going while it has other things to do."""
+        deadline = self._clock.monotonic() + _LAST_COMMIT_S
+        try:
+            while not self._parts.output.commits.commit_last(self._settled(self._tasks.running.values())):
+                if self._clock.monotonic() > deadline:
+                    raise ClusterUnavailableError("the brokers do not answer")
+                self._parts.membership.poll(_SOON_S)
+        except (TaskMigratedError, TaskCorruptedError, ClusterUnavailableError, StoreEngineError) as error:
+            log.warning("the last commit did not succeed, so some records will be processed again: %s", error)
+            self._parts.output.commits.abort()
+
+    def _close(self) -> None:
+        parts = self._parts
+        self._tasks.drop_all()
+        if parts.topic_watch is not None:
+            parts.topic_watch.stop()
+        for close in (
+            parts.updater.stop,
+            parts.output.close,
+            lambda: parts.membership.close(self._leave),
+            parts.reader.close,
+        ):
+            try:
+                close()
+            except Exception:
+                log.exception("%s: something went wrong while the worker closed", self.name)
+        log.info("%s has stopped", self.name)
