@@ -31,6 +31,7 @@ from pykstreams.core.processor import CurrentRecord
 from pykstreams.state.composed_keys import WINDOW_KEY_PART
 from pykstreams.state.engines.engine import BytesStore, Row, Write
 from pykstreams.state.engines.ordered import KeyIndex, OrderedKeys, merged
+from pykstreams.state.record_cache import RecordCache
 from pykstreams.state.record_context import context_bytes
 
 MEASURED_PUTS: Final = 1000
@@ -50,16 +51,6 @@ NODE_BYTES: Final = 24 + 1  # three references of the list node, and the dirty f
 _ANY_TIME: Final = b"\xff" * 8
 _tick_of = attrgetter("tick")
 _CLEAN_CONTEXT_BYTES: Final = context_bytes(None)
-
-
-class RecordCache:
-    """How many bytes the caches of a worker hold together, and how many they may."""
-
-    __slots__ = ("max_bytes", "size_bytes")
-
-    def __init__(self, max_bytes: int) -> None:
-        self.max_bytes = max_bytes
-        self.size_bytes = 0
 
 
 class CacheEntry:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from pykstreams.state.store import TaskStore
-from pykstreams.state.user_stores import user_store
+from pykstreams.state.user_stores import StateStore, UserStore, check_name
 
 S = TypeVar("S", bound=TaskStore)
 S_co = TypeVar("S_co", covariant=True)
@@ -38,7 +38,18 @@ class StoreSupplier(ABC, Generic[S_co]):
         """Makes it; it is opened later."""
 
 
-_of_a_user: Callable[[Any], Any] = user_store
+def user_store(builder: StoreBuilder[Any]) -> Any:
+    """Makes the store of a user's supplier; ``TypeError`` for what is no store, ``ValueError`` for another name."""
+    if builder.caching:
+        raise ValueError(f"store {builder.name!r} is a store of your own, which has no record cache; leave out caching")
+    store = builder.supplier.get()
+    if not isinstance(store, StateStore) or isinstance(store, TaskStore):
+        raise TypeError(
+            f"supplier {builder.supplier!r} gave {store!r}; expected an object of a class derived from StateStore. "
+            "For stores of the package take a builder of Stores"
+        )
+    check_name(store, builder.name)
+    return UserStore(store)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +67,7 @@ class StoreBuilder(Generic[S]):
     """
 
     supplier: StoreSupplier[Any]
-    make: Callable[[StoreBuilder[S]], S] = field(default=_of_a_user, repr=False)
+    make: Callable[[StoreBuilder[S]], S] = field(default=user_store, repr=False)
     key_serde: Any = None
     value_serde: Any = None
     caching: bool = False

@@ -20,8 +20,8 @@ from pykstreams.state.queries.results import QueryConfig, QueryResult
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
     from pykstreams.core.metrics import StreamsMetrics
-    from pykstreams.state.caching import RecordCache
     from pykstreams.state.queries.queries import Query
+    from pykstreams.state.record_cache import RecordCache
 
 K = TypeVar("K")
 V = TypeVar("V")

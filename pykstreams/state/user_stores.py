@@ -26,7 +26,6 @@ from pykstreams.state.store import ChangelogRow, ChangelogWriter, StoreContext, 
 
 if TYPE_CHECKING:
     from pykstreams.state.queries.queries import Query
-    from pykstreams.state.spec import StoreBuilder
 
 R = TypeVar("R")
 
@@ -300,20 +299,6 @@ class UserStore(TaskStore):
                 f"restore callback of store {self.name!r} is {restore_callback!r}; expected a function of key and value"
             )
         self._restore, self._commit_callback = restore_callback, commit_callback
-
-
-def user_store(builder: StoreBuilder[Any]) -> UserStore:
-    """Makes the store of a user's supplier; ``TypeError`` for what is no store, ``ValueError`` for another name."""
-    if builder.caching:
-        raise ValueError(f"store {builder.name!r} is a store of your own, which has no record cache; leave out caching")
-    store = builder.supplier.get()
-    if not isinstance(store, StateStore) or isinstance(store, TaskStore):
-        raise TypeError(
-            f"supplier {builder.supplier!r} gave {store!r}; expected an object of a class derived from StateStore. "
-            "For stores of the package take a builder of Stores"
-        )
-    check_name(store, builder.name)
-    return UserStore(store)
 
 
 def check_name(store: StateStore, name: str) -> None:

@@ -32,7 +32,7 @@ from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.serdes.base import bind_deserializer, bind_serializer
-from pykstreams.state.caching import RecordCache
+from pykstreams.state.record_cache import RecordCache
 from pykstreams.state.sessions.store import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.store import (
     KeyValueStore,

@@ -30,7 +30,7 @@ from pykstreams.core.types import (
     duration_ms,
     timestamp_ms,
 )
-from pykstreams.state.caching import RecordCache
+from pykstreams.state.record_cache import RecordCache
 from pykstreams.state.store import ChangelogWriter, TaskStore
 from pykstreams.state.user_stores import StateStore
 

@@ -12,7 +12,7 @@ from typing import Any
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
 from pykstreams.serdes.defaults import OverDefault, default_part
-from pykstreams.state.user_stores import user_store
+from pykstreams.state.spec import user_store
 from pykstreams.topology.plan import SinkNode, SourceNode, TopologyPlan
 
 

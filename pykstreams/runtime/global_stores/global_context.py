@@ -18,7 +18,7 @@ from pykstreams.core.types import Duration, Headers, Punctuator, Timestamp
 from pykstreams.runtime.tasks.collector import ANY_PARTITION
 from pykstreams.runtime.tasks.context import NodeProcessingContext, TaskState
 from pykstreams.runtime.tasks.failures import Failures
-from pykstreams.state.caching import RecordCache
+from pykstreams.state.record_cache import RecordCache
 from pykstreams.state.store import ChangelogWriter
 
 logger = logging.getLogger(__name__)

@@ -23,11 +23,11 @@ from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import RecordContext
 from pykstreams.core.types import Headers
 from pykstreams.state.bulk.typed_rows import StateRow, typed_rows
-from pykstreams.state.caching import RecordCache
 from pykstreams.state.engines.engine import Row, Write
 from pykstreams.state.engines.ordered import OrderedKeys
 from pykstreams.state.engines.rocksdb import RocksDbEngine
 from pykstreams.state.engines.transactional import DurableEngine, Range
+from pykstreams.state.record_cache import RecordCache
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.store import ChangelogRow, ChangelogWriter, StoreContext
 

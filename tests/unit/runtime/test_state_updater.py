@@ -19,8 +19,8 @@ from pykstreams.core.errors import (
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.restore.restore import Damaged, Restorer, StateRestoreListener
 from pykstreams.runtime.swap.shadow import Shadow
+from pykstreams.runtime.worker import state_updater
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Report, Restored, StateUpdater
-from pykstreams.runtime.worker.worker import state_updater
 from pykstreams.state.directory import StateDirectory
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeStore, FakeTask
 
