@@ -52,7 +52,7 @@ from pykstreams.state.bulk.manifest import (
 )
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.sst import SstFiles
-from pykstreams.state.store import ChangelogRow
+from pykstreams.state.interfaces.store import ChangelogRow
 
 APPLICATION: Final = "bootstrap-bench"
 ORDERS: Final = "bootstrap-bench-orders"

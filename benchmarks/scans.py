@@ -24,9 +24,9 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from pykstreams.state.engines.engine import prefix_end
 from pykstreams.state.engines.rocksdb import RocksDbEngine
-from pykstreams.state.store import StoreContext
+from pykstreams.state.interfaces.engine import prefix_end
+from pykstreams.state.interfaces.store import StoreContext
 from pykstreams.testing import MockProcessorContext
 
 PREFIX_BYTES: Final = 4 + 8

@@ -14,7 +14,7 @@ from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
 from pykstreams.processors.table import NULL_KEY
 from pykstreams.state.buffers.reorder_buffer import ReorderBuffer
-from pykstreams.state.changelogging import record_being_processed
+from pykstreams.state.layers.changelogging import record_being_processed
 
 LATE: Final = "it is late: a record that is newer by more than the grace has come before it"
 

@@ -17,8 +17,8 @@ from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, KeyValueMapper
 from pykstreams.processors.table_view import ReadRow, ReadRowAsOf, TableView, history_of, reader_as_of
 from pykstreams.state.buffers.join_buffer import JoinBuffer
-from pykstreams.state.changelogging import record_being_processed
-from pykstreams.state.record_context import RawContext
+from pykstreams.state.encoding.record_context import RawContext
+from pykstreams.state.layers.changelogging import record_being_processed
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Change, Forward, Headers
 from pykstreams.processors.table_view import ReadRow, TableView
 from pykstreams.state.buffers.suppression_buffer import NOT_BUFFERED, SuppressionBuffer
-from pykstreams.state.changelogging import record_being_processed
-from pykstreams.state.record_context import RawContext
+from pykstreams.state.encoding.record_context import RawContext
+from pykstreams.state.layers.changelogging import record_being_processed
 
 _NO_TIMESTAMP = -1
 

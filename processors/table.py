@@ -17,7 +17,7 @@ from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, Predicate
 from pykstreams.processors.table_forwarding import forwarder
 from pykstreams.processors.table_view import Compute, ComputedView, TableView
-from pykstreams.state.versions.store import VersionedKeyValueStore
+from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
 
 logger = logging.getLogger(__name__)
 

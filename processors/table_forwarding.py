@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
-from pykstreams.state.versions.store import VersionedKeyValueStore
+from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
 
 Emit: TypeAlias = Callable[[Any, Any, Any, int, Headers, bool | None], None]
 """(key, new value, old value, timestamp, headers, what ``put_row`` gave: is it the newest version of its key?)"""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.state.versions.store import GetEnd, GetTimeline, VersionedKeyValueStore
+from pykstreams.state.interfaces.versioned_store import GetEnd, GetTimeline, VersionedKeyValueStore
 
 ReadRow: TypeAlias = Callable[[Any], tuple[Any, int] | None]
 """key -> (value, timestamp in ms), ``None`` where there is no row"""

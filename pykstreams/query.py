@@ -1,7 +1,7 @@
 """Interactive queries, version 2: what ``KafkaStreams.query`` is asked and what it answers."""
 
-from pykstreams.state.queries.position import Position, PositionBound
-from pykstreams.state.queries.queries import (
+from pykstreams.state.interfaces.position import Position, PositionBound
+from pykstreams.state.interfaces.queries import (
     KeyQuery,
     MultiVersionedKeyQuery,
     Query,
@@ -12,8 +12,8 @@ from pykstreams.state.queries.queries import (
     WindowKeyQuery,
     WindowRangeQuery,
 )
-from pykstreams.state.queries.results import FailureReason, QueryConfig, QueryResult, StateQueryResult
-from pykstreams.state.versions.store import ResultOrder
+from pykstreams.state.interfaces.query_results import FailureReason, QueryConfig, QueryResult, StateQueryResult
+from pykstreams.state.interfaces.versioned_store import ResultOrder
 
 __all__ = [
     "FailureReason",

@@ -8,7 +8,7 @@ from typing import Any
 from pykstreams.state.dsl_suppliers import RocksDBDslStoreSuppliers
 from pykstreams.state.engines.rocksdb import RocksDbEngine
 from pykstreams.state.engines.transactional import WriteBuffer
-from pykstreams.state.key_value_suppliers import KeyValueBytesStoreSupplier, PersistentKeyValueSupplier
+from pykstreams.state.key_values.suppliers import KeyValueBytesStoreSupplier, PersistentKeyValueSupplier
 
 
 class CountingStores(RocksDBDslStoreSuppliers):

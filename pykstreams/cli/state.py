@@ -130,8 +130,8 @@ def get(
     """
     from pykstreams.state.bulk.offline import OfflineStore
     from pykstreams.state.bulk.places import held
-    from pykstreams.state.directory import application_folder
-    from pykstreams.state.versions.store import VersionedKeyValueStore
+    from pykstreams.state.directory.state_directory import application_folder
+    from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
 
     plan, config = _planned(topology, config_file, pairs, application_id, state_dir)
     builder = _builders(plan).get(store)
@@ -239,12 +239,12 @@ def export(
 
 def entries(opened: OfflineStore, key: Any, as_of: int | None, partition: int, window_size_ms: int) -> Iterator[Entry]:
     """Reads what a store has for a key."""
-    from pykstreams.state.composed_keys import LAST_TIME
+    from pykstreams.state.encoding.composed_keys import LAST_TIME
+    from pykstreams.state.interfaces.session_store import SessionStore
+    from pykstreams.state.interfaces.store import KeyValueStore
+    from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
+    from pykstreams.state.interfaces.window_store import WindowStore
     from pykstreams.state.queries.values import alone
-    from pykstreams.state.sessions.store import SessionStore
-    from pykstreams.state.store import KeyValueStore
-    from pykstreams.state.versions.store import VersionedKeyValueStore
-    from pykstreams.state.windows.store import WindowStore
 
     store = opened.store
     shown = alone(store)
@@ -348,10 +348,10 @@ def _builders(plan: TopologyPlan) -> dict[str, StoreBuilder[Any]]:
 
 def _kind(builder: StoreBuilder[Any]) -> str:
     """What users call the kind of a store."""
-    from pykstreams.state.sessions.store import SessionStore
-    from pykstreams.state.store import KeyValueStore
-    from pykstreams.state.versions.store import VersionedKeyValueStore
-    from pykstreams.state.windows.store import WindowStore
+    from pykstreams.state.interfaces.session_store import SessionStore
+    from pykstreams.state.interfaces.store import KeyValueStore
+    from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
+    from pykstreams.state.interfaces.window_store import WindowStore
 
     kinds = {
         KeyValueStore: "key-value",
@@ -366,7 +366,7 @@ def _kind(builder: StoreBuilder[Any]) -> str:
 def _places(plan: TopologyPlan, config: StreamsConfig, name: str) -> list[Place]:
     """The folders in which a store lies, by partition; of a global store, which each worker has whole, one."""
     from pykstreams.state.bulk.places import places_of
-    from pykstreams.state.directory import application_folder
+    from pykstreams.state.directory.state_directory import application_folder
 
     parts = [part.id for part in plan.subtopologies if name in part.stores]
     return places_of(application_folder(config.state_dir, config.application_id), name, parts)

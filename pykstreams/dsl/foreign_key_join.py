@@ -47,8 +47,8 @@ from pykstreams.serdes.subscription import (
     SubscriptionWrapperSerde,
 )
 from pykstreams.serdes.told_topic import ToldTopic
+from pykstreams.state.key_values.subscriptions import subscription_store
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.subscriptions import subscription_store
 from pykstreams.topology.graph import (
     GraphNode,
     OperatorNode,

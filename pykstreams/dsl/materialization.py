@@ -12,7 +12,7 @@ from pykstreams.serdes.base import Serde
 from pykstreams.serdes.combined_key import prefix_width
 from pykstreams.serdes.defaults import OverDefault
 from pykstreams.state.dsl_suppliers import DslKeyValueParams, DslStoreFormat, DslStoreSuppliers
-from pykstreams.state.key_value_suppliers import KeyValueBytesStoreSupplier
+from pykstreams.state.key_values.suppliers import KeyValueBytesStoreSupplier
 from pykstreams.state.spec import StoreBuilder, StoreSupplier
 from pykstreams.state.suppliers import Stores
 from pykstreams.state.versions.suppliers import VersionedBytesStoreSupplier

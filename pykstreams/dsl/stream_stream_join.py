@@ -21,7 +21,7 @@ from pykstreams.dsl.stream import Place
 from pykstreams.processors import KeepForJoin, PassThrough, StreamSelfJoin, StreamStreamJoin
 from pykstreams.state.buffers.waiting import waiting_records
 from pykstreams.state.dsl_suppliers import DslKeyValueParams, DslStoreFormat, DslStoreSuppliers, DslWindowParams
-from pykstreams.state.key_value_suppliers import KeyValueBytesStoreSupplier
+from pykstreams.state.key_values.suppliers import KeyValueBytesStoreSupplier
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.suppliers import Stores
 from pykstreams.state.windows.suppliers import (

@@ -46,10 +46,10 @@ from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.runtime.worker.commit import RECOMMIT_INTERVAL_MS
 from pykstreams.runtime.worker.worker import Worker
 from pykstreams.state.bulk.folder import Folder, folder_at
-from pykstreams.state.directory import StateDirectory
-from pykstreams.state.queries.position import PositionBound
-from pykstreams.state.queries.queries import Query
-from pykstreams.state.queries.results import StateQueryResult
+from pykstreams.state.directory.state_directory import StateDirectory
+from pykstreams.state.interfaces.position import PositionBound
+from pykstreams.state.interfaces.queries import Query
+from pykstreams.state.interfaces.query_results import StateQueryResult
 from pykstreams.topology.missing_serdes import check_serdes
 from pykstreams.topology.topology import Topology
 

@@ -13,7 +13,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import DeliveryError
 from pykstreams.runtime.clients.producer import WorkerProducer
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
-from pykstreams.state.store import ChangelogRow
+from pykstreams.state.interfaces.store import ChangelogRow
 
 WriteRow: TypeAlias = Callable[[ChangelogRow, int], None]
 """(row, partition)"""

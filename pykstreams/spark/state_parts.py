@@ -34,7 +34,7 @@ from pykstreams.state.bulk.manifest import MANIFEST, TaskFiles, read
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.places import Place, held, place_of_task, places_of
 from pykstreams.state.bulk.take_over import StoreToMake, take_over
-from pykstreams.state.directory import application_folder
+from pykstreams.state.directory.state_directory import application_folder
 from pykstreams.state.engines.rocksdb import RocksDbEngine
 
 

@@ -12,17 +12,13 @@ from pykstreams.state.dsl_suppliers import (
     RocksDBDslStoreSuppliers,
 )
 from pykstreams.state.engines.rocksdb import RocksDBConfigSetter
-from pykstreams.state.key_value_suppliers import KeyValueBytesStoreSupplier
-from pykstreams.state.sessions.store import (
+from pykstreams.state.interfaces.session_store import (
     AggregationWithHeaders,
     ReadOnlySessionStore,
     SessionStore,
     SessionStoreWithHeaders,
 )
-from pykstreams.state.sessions.suppliers import SessionBytesStoreSupplier
-from pykstreams.state.spec import ConnectedStoreProvider, StoreBuilder, StoreSupplier
-from pykstreams.state.state_serdes import StateSerdes
-from pykstreams.state.store import (
+from pykstreams.state.interfaces.store import (
     ChangelogWriter,
     KeyValueIterator,
     KeyValueStore,
@@ -32,16 +28,7 @@ from pykstreams.state.store import (
     TimestampedKeyValueStoreWithHeaders,
     ValueTimestampHeaders,
 )
-from pykstreams.state.suppliers import Stores
-from pykstreams.state.user_stores import (
-    BatchingStateRestoreCallback,
-    HeadersBytesStore,
-    HeadersBytesStoreSupplier,
-    StateStore,
-    StateStoreContext,
-    TimestampedBytesStore,
-)
-from pykstreams.state.versions.store import (
+from pykstreams.state.interfaces.versioned_store import (
     PUT_RETURN_CODE_NOT_PUT,
     PUT_RETURN_CODE_VALID_TO_UNDEFINED,
     PutResult,
@@ -51,15 +38,28 @@ from pykstreams.state.versions.store import (
     VersionedRecord,
     VersionedRecordIterator,
 )
-from pykstreams.state.versions.suppliers import VersionedBytesStoreSupplier
-from pykstreams.state.versions.user_versions import VersionedBytesStore
-from pykstreams.state.windows.store import (
+from pykstreams.state.interfaces.window_store import (
     ReadOnlyWindowStore,
     TimestampedWindowStore,
     TimestampedWindowStoreWithHeaders,
     WindowStore,
     WindowStoreIterator,
 )
+from pykstreams.state.key_values.suppliers import KeyValueBytesStoreSupplier
+from pykstreams.state.sessions.suppliers import SessionBytesStoreSupplier
+from pykstreams.state.spec import ConnectedStoreProvider, StoreBuilder, StoreSupplier
+from pykstreams.state.state_serdes import StateSerdes
+from pykstreams.state.suppliers import Stores
+from pykstreams.state.user_stores import (
+    BatchingStateRestoreCallback,
+    HeadersBytesStore,
+    HeadersBytesStoreSupplier,
+    StateStore,
+    StateStoreContext,
+    TimestampedBytesStore,
+)
+from pykstreams.state.versions.suppliers import VersionedBytesStoreSupplier
+from pykstreams.state.versions.user_versions import VersionedBytesStore
 from pykstreams.state.windows.suppliers import WindowBytesStoreSupplier
 
 __all__ = [

@@ -10,8 +10,8 @@ from typing import Final
 
 from pykstreams.core.types import duration_ms
 from pykstreams.core.windows import EmitStrategy
-from pykstreams.state.key_value_suppliers import KeyValueBytesStoreSupplier, PersistentKeyValueSupplier
-from pykstreams.state.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
+from pykstreams.state.encoding.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
+from pykstreams.state.key_values.suppliers import KeyValueBytesStoreSupplier, PersistentKeyValueSupplier
 from pykstreams.state.sessions.suppliers import PersistentSessionSupplier, SessionBytesStoreSupplier
 from pykstreams.state.spec import checked_name
 from pykstreams.state.suppliers import Stores

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from pykstreams.state.store import TaskStore
+from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.user_stores import StateStore, UserStore, check_name
 
 S = TypeVar("S", bound=TaskStore)

@@ -7,33 +7,38 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from pykstreams.core.types import Duration, duration_ms
-from pykstreams.state.key_value_suppliers import (
+from pykstreams.state.encoding.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
+from pykstreams.state.interfaces.session_store import SessionStore, SessionStoreWithHeaders
+from pykstreams.state.interfaces.store import (
+    KeyValueStore,
+    TaskStore,
+    TimestampedKeyValueStore,
+    TimestampedKeyValueStoreWithHeaders,
+)
+from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
+from pykstreams.state.interfaces.window_store import (
+    TimestampedWindowStore,
+    TimestampedWindowStoreWithHeaders,
+    WindowStore,
+)
+from pykstreams.state.key_values.stack import (
+    key_value_store,
+    timestamped_key_value_store,
+    timestamped_key_value_store_with_headers,
+)
+from pykstreams.state.key_values.suppliers import (
     InMemoryKeyValueSupplier,
     KeyValueBytesStoreSupplier,
     LruMapSupplier,
     PersistentKeyValueSupplier,
 )
-from pykstreams.state.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
 from pykstreams.state.sessions.stack import session_store, session_store_with_headers
-from pykstreams.state.sessions.store import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.sessions.suppliers import (
     InMemorySessionSupplier,
     PersistentSessionSupplier,
     SessionBytesStoreSupplier,
 )
 from pykstreams.state.spec import StoreBuilder, checked_name
-from pykstreams.state.stack import (
-    key_value_store,
-    timestamped_key_value_store,
-    timestamped_key_value_store_with_headers,
-)
-from pykstreams.state.store import (
-    KeyValueStore,
-    TaskStore,
-    TimestampedKeyValueStore,
-    TimestampedKeyValueStoreWithHeaders,
-)
-from pykstreams.state.versions.store import VersionedKeyValueStore
 from pykstreams.state.versions.suppliers import (
     InMemoryVersionedSupplier,
     PersistentVersionedSupplier,
@@ -47,7 +52,6 @@ from pykstreams.state.windows.stack import (
     timestamped_window_store_with_headers,
     window_store,
 )
-from pykstreams.state.windows.store import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
 from pykstreams.state.windows.suppliers import (
     InMemoryWindowSupplier,
     PersistentWindowSupplier,

@@ -18,14 +18,14 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import RecordMetadata
 from pykstreams.core.types import CommitCallback, StateRestoreCallback
-from pykstreams.state.changelog_rows import ChangelogColumns
-from pykstreams.state.layout import NO_TIMESTAMP, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
-from pykstreams.state.queries.position import Position, PositionBound
-from pykstreams.state.queries.results import QueryConfig, QueryResult
-from pykstreams.state.store import ChangelogRow, ChangelogWriter, StoreContext, TaskStore
+from pykstreams.state.encoding.changelog_rows import ChangelogColumns
+from pykstreams.state.encoding.layout import NO_TIMESTAMP, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
+from pykstreams.state.interfaces.position import Position, PositionBound
+from pykstreams.state.interfaces.query_results import QueryConfig, QueryResult
+from pykstreams.state.interfaces.store import ChangelogRow, ChangelogWriter, StoreContext, TaskStore
 
 if TYPE_CHECKING:
-    from pykstreams.state.queries.queries import Query
+    from pykstreams.state.interfaces.queries import Query
 
 R = TypeVar("R")
 

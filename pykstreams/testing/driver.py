@@ -32,15 +32,19 @@ from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.serdes.base import bind_deserializer, bind_serializer
-from pykstreams.state.record_cache import RecordCache
-from pykstreams.state.sessions.store import SessionStore, SessionStoreWithHeaders
-from pykstreams.state.store import (
+from pykstreams.state.interfaces.record_cache import RecordCache
+from pykstreams.state.interfaces.session_store import SessionStore, SessionStoreWithHeaders
+from pykstreams.state.interfaces.store import (
     KeyValueStore,
     TimestampedKeyValueStore,
     TimestampedKeyValueStoreWithHeaders,
 )
-from pykstreams.state.versions.store import VersionedKeyValueStore
-from pykstreams.state.windows.store import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
+from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
+from pykstreams.state.interfaces.window_store import (
+    TimestampedWindowStore,
+    TimestampedWindowStoreWithHeaders,
+    WindowStore,
+)
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
 from pykstreams.testing.input_topic import TestInputTopic

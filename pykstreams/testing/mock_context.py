@@ -30,8 +30,8 @@ from pykstreams.core.types import (
     duration_ms,
     timestamp_ms,
 )
-from pykstreams.state.record_cache import RecordCache
-from pykstreams.state.store import ChangelogWriter, TaskStore
+from pykstreams.state.interfaces.record_cache import RecordCache
+from pykstreams.state.interfaces.store import ChangelogWriter, TaskStore
 from pykstreams.state.user_stores import StateStore
 
 

@@ -8,8 +8,8 @@ from typing import Any, TypeVar, cast
 from pykstreams.core.record import KeyValue
 from pykstreams.core.types import Timestamp
 from pykstreams.core.windows import Windowed
-from pykstreams.state.sessions.store import AggregationWithHeaders, SessionStore, SessionStoreWithHeaders
-from pykstreams.state.store import KeyValueIterator
+from pykstreams.state.interfaces.session_store import AggregationWithHeaders, SessionStore, SessionStoreWithHeaders
+from pykstreams.state.interfaces.store import KeyValueIterator
 from pykstreams.testing.store_view import StoreView
 
 K = TypeVar("K")

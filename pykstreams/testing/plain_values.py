@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar, cast
 
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
-from pykstreams.state.store import (
+from pykstreams.state.interfaces.store import (
     KeyValueIterator,
     KeyValueStore,
     TimestampedKeyValueStore,

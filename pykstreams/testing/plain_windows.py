@@ -8,8 +8,8 @@ from typing import Any, TypeVar, cast
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.core.types import Timestamp
 from pykstreams.core.windows import Windowed
-from pykstreams.state.store import KeyValueIterator, ValueTimestampHeaders
-from pykstreams.state.windows.store import (
+from pykstreams.state.interfaces.store import KeyValueIterator, ValueTimestampHeaders
+from pykstreams.state.interfaces.window_store import (
     TimestampedWindowStore,
     TimestampedWindowStoreWithHeaders,
     WindowStore,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pykstreams.state.store import ChangelogRow, FlushListener, StoreContext, TaskStore
+from pykstreams.state.interfaces.store import ChangelogRow, FlushListener, StoreContext, TaskStore
 
 
 class StoreView:

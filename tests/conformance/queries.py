@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pykstreams.state.layout import pack_headers
+from pykstreams.state.encoding.layout import pack_headers
 from tests.conformance.api import public
 from tests.conformance.errors import FormatError
 from tests.conformance.serdes import serde

@@ -35,7 +35,7 @@ from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
 from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.manifest import Changelog, Manifest, StoreManifest, new_id, publish, read
-from pykstreams.state.store import ChangelogRow
+from pykstreams.state.interfaces.store import ChangelogRow
 from pykstreams.topology.topology import Topology
 from tests.kafka.brokers import create_topic
 from tests.unit.state.bulk_support import Part, write_task

@@ -17,7 +17,7 @@ from pykstreams import Consumed, KafkaStreams, Serdes, StreamsBuilder, StreamsCo
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.membership.task_topics import TaskTopics
-from pykstreams.state.directory import OWN_FOLDER
+from pykstreams.state.directory.state_directory import OWN_FOLDER
 from tests.integration.workers import Workers
 from tests.kafka.brokers import create_topic
 

@@ -20,7 +20,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from pykstreams.state.file_lock import FileLock
+from pykstreams.state.directory.file_lock import FileLock
 from tests.kafka.brokers import Brokers, create_topic, free_ports
 from tests.kafka.reaper import Process
 

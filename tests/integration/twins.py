@@ -21,8 +21,8 @@ from pykstreams.spark.application import Application
 from pykstreams.state.bulk.manifest import content_hash, read
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.take_over import StoreToMake, take_over
-from pykstreams.state.directory import application_folder
-from pykstreams.state.engines.engine import Row
+from pykstreams.state.directory.state_directory import application_folder
+from pykstreams.state.interfaces.engine import Row
 from tests.integration.workers import Workers
 from tests.kafka.brokers import create_topic
 from tests.kafka.offsets import committed

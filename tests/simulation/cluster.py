@@ -27,7 +27,7 @@ from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicAdmin
 from pykstreams.serdes import StringSerde
-from pykstreams.state.record_cache import RecordCache
+from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
 from pykstreams.testing.records import ProducedRecord

@@ -43,8 +43,8 @@ from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.swaps import Swaps
 from pykstreams.runtime.worker.task_manager import TaskManager
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
-from pykstreams.state.directory import StateDirectory
-from pykstreams.state.record_cache import RecordCache
+from pykstreams.state.directory.state_directory import StateDirectory
+from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
 from pykstreams.testing.records import ProducedRecord

@@ -22,7 +22,7 @@ from pykstreams.runtime.swap.generation import Generation
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.manifest import Manifest, StoreManifest, new_id, publish
-from pykstreams.state.store import ChangelogRow
+from pykstreams.state.interfaces.store import ChangelogRow
 from pykstreams.testing.records import ProducedRecord
 from pykstreams.topology.plan import TopologyPlan
 from tests.simulation.swaps import Brokers, SimulatedWorker, Transaction

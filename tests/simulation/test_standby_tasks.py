@@ -25,8 +25,8 @@ from pykstreams.runtime.swap.bootstrap import TaskBase
 from pykstreams.runtime.swap.shadow import Nowhere
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.task import Task
-from pykstreams.state.directory import StateDirectory
-from pykstreams.state.record_cache import RecordCache
+from pykstreams.state.directory.state_directory import StateDirectory
+from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.testing.clock import MockClock
 from pykstreams.testing.records import ProducedRecord
 from tests.simulation.swaps import Brokers, SimulatedWorker, Transaction, WholeReader

@@ -18,8 +18,8 @@ from pykstreams.core.types import Duration, Headers, Punctuator, Timestamp
 from pykstreams.runtime.tasks.collector import ANY_PARTITION
 from pykstreams.runtime.tasks.context import NodeProcessingContext, TaskState
 from pykstreams.runtime.tasks.failures import Failures
-from pykstreams.state.record_cache import RecordCache
-from pykstreams.state.store import ChangelogWriter
+from pykstreams.state.interfaces.record_cache import RecordCache
+from pykstreams.state.interfaces.store import ChangelogWriter
 
 logger = logging.getLogger(__name__)
 

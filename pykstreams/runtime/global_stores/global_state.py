@@ -39,10 +39,10 @@ from pykstreams.runtime.tasks.context import NodeContext, TaskState, describe_re
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.failures import origin_of
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue
-from pykstreams.state.queries.position import Position, PositionOf
-from pykstreams.state.record_cache import RecordCache
+from pykstreams.state.interfaces.position import Position, PositionOf
+from pykstreams.state.interfaces.record_cache import RecordCache
+from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.shared import ReadOnlyStore, SharedStore
-from pykstreams.state.store import TaskStore
 from pykstreams.topology.plan import GlobalStorePlan
 
 log = logging.getLogger(__name__)

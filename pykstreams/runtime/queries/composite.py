@@ -15,18 +15,18 @@ from pykstreams.core.types import Timestamp, timestamp_ms
 from pykstreams.core.windows import Windowed
 from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.serdes.base import bind_serializer
-from pykstreams.state.queries.answers import shown_rows
-from pykstreams.state.queries.values import Shown
-from pykstreams.state.rows import null_key
-from pykstreams.state.store import KeyValueIterator
-from pykstreams.state.versions.store import (
+from pykstreams.state.interfaces.store import KeyValueIterator
+from pykstreams.state.interfaces.versioned_store import (
     NO_SPAN,
     ResultOrder,
     VersionedRecord,
     VersionedRecordIterator,
     time_span,
 )
-from pykstreams.state.windows.store import WindowStoreIterator
+from pykstreams.state.interfaces.window_store import WindowStoreIterator
+from pykstreams.state.layers.rows import null_key
+from pykstreams.state.queries.answers import shown_rows
+from pykstreams.state.queries.values import Shown
 
 K = TypeVar("K")
 V = TypeVar("V")

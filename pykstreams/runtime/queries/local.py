@@ -33,9 +33,9 @@ from pykstreams.runtime.queries.store_types import QueryableStoreType, fitting_t
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.serdes.base import bind_serializer
-from pykstreams.state.queries.position import PositionBound
-from pykstreams.state.queries.queries import Query
-from pykstreams.state.queries.results import FailureReason, QueryConfig, QueryResult, StateQueryResult
+from pykstreams.state.interfaces.position import PositionBound
+from pykstreams.state.interfaces.queries import Query
+from pykstreams.state.interfaces.query_results import FailureReason, QueryConfig, QueryResult, StateQueryResult
 from pykstreams.topology.plan import TopologyPlan
 
 T = TypeVar("T")

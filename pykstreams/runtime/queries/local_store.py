@@ -13,10 +13,10 @@ from typing import Any, Final, Protocol, TypeVar
 
 from pykstreams.core.errors import StateStoreMigratedError
 from pykstreams.core.record import KeyValue
-from pykstreams.state.queries.results import QueryResult
-from pykstreams.state.store import KeyValueIterator
-from pykstreams.state.versions.store import VersionedRecordIterator
-from pykstreams.state.windows.store import WindowStoreIterator
+from pykstreams.state.interfaces.query_results import QueryResult
+from pykstreams.state.interfaces.store import KeyValueIterator
+from pykstreams.state.interfaces.versioned_store import VersionedRecordIterator
+from pykstreams.state.interfaces.window_store import WindowStoreIterator
 
 T = TypeVar("T")
 

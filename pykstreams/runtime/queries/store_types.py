@@ -14,12 +14,12 @@ from pykstreams.runtime.queries.composite import (
     CompositeWindowStore,
 )
 from pykstreams.runtime.queries.local_store import LocalStore
+from pykstreams.state.interfaces.session_store import AggregationWithHeaders, ReadOnlySessionStore, SessionStore
+from pykstreams.state.interfaces.store import KeyValueStore, ReadOnlyKeyValueStore, ValueTimestampHeaders
+from pykstreams.state.interfaces.versioned_store import ReadOnlyVersionedKeyValueStore, VersionedKeyValueStore
+from pykstreams.state.interfaces.window_store import ReadOnlyWindowStore, WindowStore
 from pykstreams.state.queries.values import Shown, alone, as_it_is, keeps_headers, keeps_time, with_time
-from pykstreams.state.sessions.store import AggregationWithHeaders, ReadOnlySessionStore, SessionStore
-from pykstreams.state.store import KeyValueStore, ReadOnlyKeyValueStore, ValueTimestampHeaders
 from pykstreams.state.user_stores import StateStore
-from pykstreams.state.versions.store import ReadOnlyVersionedKeyValueStore, VersionedKeyValueStore
-from pykstreams.state.windows.store import ReadOnlyWindowStore, WindowStore
 
 T = TypeVar("T")
 

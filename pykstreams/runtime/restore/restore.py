@@ -20,8 +20,8 @@ from typing import Any, Protocol, TypeAlias
 from pykstreams.core.errors import ClusterUnavailableError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
-from pykstreams.state.changelog_rows import ChangelogColumns
-from pykstreams.state.store import ChangelogRow
+from pykstreams.state.encoding.changelog_rows import ChangelogColumns
+from pykstreams.state.interfaces.store import ChangelogRow
 
 log = logging.getLogger(__name__)
 

@@ -28,8 +28,8 @@ from pykstreams.runtime.restore.restore import Damaged, OffsetReader, Remade, Re
 from pykstreams.runtime.standby.placement import place
 from pykstreams.runtime.swap.bootstrap import Pin, generation_of, pinned
 from pykstreams.runtime.tasks.task import Task
-from pykstreams.state.directory import StateDirectory
-from pykstreams.state.store import ChangelogRow, TaskStore
+from pykstreams.state.directory.state_directory import StateDirectory
+from pykstreams.state.interfaces.store import ChangelogRow, TaskStore
 
 log = logging.getLogger(__name__)
 

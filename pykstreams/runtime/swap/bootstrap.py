@@ -40,7 +40,7 @@ from pykstreams.state.bulk.description import described, differences
 from pykstreams.state.bulk.folder import AnyFolder, folder_at
 from pykstreams.state.bulk.manifest import Manifest, read, verify
 from pykstreams.state.bulk.take_over import StoreToMake, forget_next, mark_of, put_mark, take_over
-from pykstreams.state.directory import StateDirectory
+from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
 
 log = logging.getLogger(__name__)

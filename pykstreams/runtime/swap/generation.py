@@ -29,7 +29,7 @@ from pykstreams.runtime.swap.bootstrap import (
 )
 from pykstreams.runtime.tasks.offset_metadata import UNKNOWN_TIME, encode
 from pykstreams.state.bulk.take_over import StoreToMake, take_over
-from pykstreams.state.engine_store import EngineStore
+from pykstreams.state.layers.engine_store import EngineStore
 from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
 
 _ID_BITS: Final = 20

@@ -15,7 +15,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import WorkerProducer
 from pykstreams.runtime.tasks.collector import RecordCollector
-from pykstreams.state.store import ChangelogWriter
+from pykstreams.state.interfaces.store import ChangelogWriter
 
 _START_S = 30.0
 

@@ -9,7 +9,7 @@ import logging
 
 from pykstreams.core.types import Headers
 from pykstreams.runtime.clients.mock_cluster import PARTITION_LIMIT_BYTES
-from pykstreams.state.store import ChangelogWriter
+from pykstreams.state.interfaces.store import ChangelogWriter
 
 logger = logging.getLogger(__name__)
 

@@ -33,7 +33,7 @@ from pykstreams.core.types import Headers
 from pykstreams.runtime.clients.errors import Meaning, meaning_of
 from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
 from pykstreams.runtime.tasks.held_changelogs import MOST_HELD, HeldChangelogs
-from pykstreams.state.store import ChangelogWriter
+from pykstreams.state.interfaces.store import ChangelogWriter
 
 logger = logging.getLogger(__name__)
 

@@ -34,8 +34,8 @@ from pykstreams.runtime.tasks.failures import Failures
 from pykstreams.runtime.tasks.in_flight import InFlight
 from pykstreams.runtime.tasks.offset_metadata import UNKNOWN_TIME, ProcessorMetadata
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue, Schedule
-from pykstreams.state.record_cache import RecordCache
-from pykstreams.state.store import ChangelogWriter
+from pykstreams.state.interfaces.record_cache import RecordCache
+from pykstreams.state.interfaces.store import ChangelogWriter
 
 if TYPE_CHECKING:
     from pykstreams.topology.plan import SubtopologyPlan

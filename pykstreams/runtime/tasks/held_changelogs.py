@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pykstreams.core.ids import TaskId
 from pykstreams.core.types import Headers
-from pykstreams.state.store import ChangelogWriter
+from pykstreams.state.interfaces.store import ChangelogWriter
 
 MOST_HELD = 20_000
 """How many wait at most, but for those of one turn of the worker; then it waits for the brokers in between commits."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pykstreams.runtime.tasks.gate import Gate
-from pykstreams.state.store import ChangelogRow
+from pykstreams.state.interfaces.store import ChangelogRow
 
 
 class RestoredStore:

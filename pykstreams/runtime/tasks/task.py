@@ -34,8 +34,8 @@ from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata, decode, 
 from pykstreams.runtime.tasks.partition_group import LagProvider, PartitionGroup, RecordQueue
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue
 from pykstreams.runtime.tasks.restored_store import RestoredStore
-from pykstreams.state.queries.position import Position
-from pykstreams.state.record_cache import RecordCache
+from pykstreams.state.interfaces.position import Position
+from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.topology.plan import SubtopologyPlan
 
 logger = logging.getLogger(__name__)

@@ -29,8 +29,8 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.restore.restore import Damaged, Remade, Restorer, Setback, Truncated
 from pykstreams.runtime.swap.shadow import Shadow
 from pykstreams.runtime.worker.outage import Outage
-from pykstreams.state.directory import StateDirectory
-from pykstreams.state.store import TaskStore
+from pykstreams.state.directory.state_directory import StateDirectory
+from pykstreams.state.interfaces.store import TaskStore
 
 log = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from pykstreams.spark.backfills.records import BY_TIME, RECORDS
 from pykstreams.spark.backfills.step import Step
 from pykstreams.spark.sorting import SortedRuns
 from pykstreams.spark.sources import Part
-from pykstreams.state.layout import unpack_headers
-from pykstreams.state.record_cache import RecordCache
+from pykstreams.state.encoding.layout import unpack_headers
+from pykstreams.state.interfaces.record_cache import RecordCache
 
 
 @contextmanager

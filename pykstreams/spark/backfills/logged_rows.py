@@ -16,7 +16,7 @@ from pykstreams.spark.backfills.records import SENT, headers_of
 from pykstreams.spark.backfills.step import Step, keeps_all
 from pykstreams.spark.changelog import ChangelogOutput
 from pykstreams.spark.sorting import SortedRuns
-from pykstreams.state.store import ChangelogRow
+from pykstreams.state.interfaces.store import ChangelogRow
 
 _BATCH_ROWS: Final = 10_000
 _BY_KEY: Final = ("key", "number")

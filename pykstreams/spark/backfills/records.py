@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 import pyarrow as pa
 
 from pykstreams.core.types import Headers
-from pykstreams.state.layout import pack_headers
+from pykstreams.state.encoding.layout import pack_headers
 
 RECORDS: Final = pa.schema(
     [

@@ -34,9 +34,9 @@ from pykstreams.state.bulk.manifest import TaskFiles, content_hash, store_folder
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.sst import SstFiles
 from pykstreams.state.bulk.take_over import StoreToMake, take_over
-from pykstreams.state.engine_store import EngineStore
-from pykstreams.state.layout import unpack_headers
-from pykstreams.state.record_cache import RecordCache
+from pykstreams.state.encoding.layout import unpack_headers
+from pykstreams.state.interfaces.record_cache import RecordCache
+from pykstreams.state.layers.engine_store import EngineStore
 
 _COMMIT_EVERY: Final = 50_000
 _PATIENCE_S: Final = 60.0

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from pykstreams.core.types import Headers
 from pykstreams.spark.targets.target import EncodedRow
-from pykstreams.state.engines.engine import Row
-from pykstreams.state.layout import pack_headers, unpack_headers
+from pykstreams.state.encoding.layout import pack_headers, unpack_headers
+from pykstreams.state.interfaces.engine import Row
 
 ENCODED: Final = pa.schema(
     [

@@ -35,8 +35,8 @@ from pykstreams.spark.stages.batches import (
 from pykstreams.spark.targets.target import EncodedRow, RowError
 from pykstreams.state.bulk.folder import folder_at
 from pykstreams.state.bulk.offline import OfflineStore
-from pykstreams.state.engines.engine import Row
-from pykstreams.state.store import ChangelogRow
+from pykstreams.state.interfaces.engine import Row
+from pykstreams.state.interfaces.store import ChangelogRow
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from pykstreams.spark.stages.batches import CHUNK, TOLD
 from pykstreams.spark.stages.fold import Told, folded_rows, notes_and_rows
 from pykstreams.state.bulk.manifest import content_hash, store_folder
 from pykstreams.state.bulk.sst import SstFiles
-from pykstreams.state.engines.engine import Row
+from pykstreams.state.interfaces.engine import Row
 
 
 def write(job: StoreJob, task: int, attempt: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -39,7 +39,7 @@ from pykstreams.spark.targets.target import (
     checked_time,
     no_key,
 )
-from pykstreams.state.store import ChangelogRow
+from pykstreams.state.interfaces.store import ChangelogRow
 from pykstreams.topology.plan import ProcessorNode
 
 _WINDOWED: Final = (WindowAggregate, SlidingAggregate, SessionAggregate)

@@ -13,10 +13,10 @@ from pykstreams.spark.targets.logged import Logged
 from pykstreams.spark.targets.references import ReferringRows, way_of
 from pykstreams.spark.targets.target import Target
 from pykstreams.spark.targets.versions import History, WaitingRecords
-from pykstreams.state.sessions.store import SessionStore
-from pykstreams.state.store import KeyValueStore
-from pykstreams.state.versions.store import VersionedKeyValueStore
-from pykstreams.state.windows.store import WindowStore
+from pykstreams.state.interfaces.session_store import SessionStore
+from pykstreams.state.interfaces.store import KeyValueStore
+from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
+from pykstreams.state.interfaces.window_store import WindowStore
 from pykstreams.state.windows.suppliers import WindowBytesStoreSupplier
 
 

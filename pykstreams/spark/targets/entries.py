@@ -28,11 +28,11 @@ from pykstreams.spark.targets.target import (
     checked_time,
     no_key,
 )
-from pykstreams.state.composed_keys import PREFIX_BYTES, SessionKeySchema, WindowKeySchema
-from pykstreams.state.layout import PLAIN
-from pykstreams.state.rows import RowCodec
-from pykstreams.state.store import ChangelogRow
-from pykstreams.state.store_serdes import bound_codec
+from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, SessionKeySchema, WindowKeySchema
+from pykstreams.state.encoding.layout import PLAIN
+from pykstreams.state.interfaces.store import ChangelogRow
+from pykstreams.state.layers.rows import RowCodec
+from pykstreams.state.layers.store_serdes import bound_codec
 
 _NO_PREFIX: Final = bytes(PREFIX_BYTES)
 

@@ -21,9 +21,9 @@ from pykstreams.spark.targets.target import (
     checked_time,
     no_key,
 )
-from pykstreams.state.composed_keys import PREFIX_BYTES, SessionKeySchema, WindowKeySchema
+from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, SessionKeySchema, WindowKeySchema
+from pykstreams.state.interfaces.store import ChangelogRow
 from pykstreams.state.sessions.suppliers import SessionBytesStoreSupplier
-from pykstreams.state.store import ChangelogRow
 from pykstreams.state.versions.suppliers import VersionedBytesStoreSupplier
 from pykstreams.state.windows.suppliers import WindowBytesStoreSupplier
 

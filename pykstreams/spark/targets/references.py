@@ -33,7 +33,7 @@ from pykstreams.spark.rows import RowParts
 from pykstreams.spark.targets.entries import newest_of_keys
 from pykstreams.spark.targets.store_in_memory import OfflineNode, StoreInMemory
 from pykstreams.spark.targets.target import Add, EncodeRow, FoldRows, RowError, checked_time, no_key
-from pykstreams.state.store import ChangelogRow
+from pykstreams.state.interfaces.store import ChangelogRow
 from pykstreams.topology.plan import ProcessorNode, SinkNode, SourceNode, SubtopologyPlan
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
 

@@ -22,11 +22,11 @@ from pykstreams.core.types import Forward, Headers
 from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata
 from pykstreams.spark.application import StorePlace
 from pykstreams.spark.targets.target import RowError
-from pykstreams.state.key_value_suppliers import InMemoryKeyValueSupplier
-from pykstreams.state.record_cache import RecordCache
+from pykstreams.state.interfaces.record_cache import RecordCache
+from pykstreams.state.interfaces.store import ChangelogRow, ChangelogWriter
+from pykstreams.state.key_values.suppliers import InMemoryKeyValueSupplier
 from pykstreams.state.sessions.suppliers import InMemorySessionSupplier, SessionBytesStoreSupplier
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.store import ChangelogRow, ChangelogWriter
 from pykstreams.state.windows.suppliers import InMemoryWindowSupplier, WindowBytesStoreSupplier
 
 T = TypeVar("T")

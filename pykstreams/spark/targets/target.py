@@ -14,7 +14,7 @@ from pykstreams.core.types import Headers
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.spark.application import StorePlace
 from pykstreams.spark.rows import RowParts
-from pykstreams.state.store import ChangelogRow
+from pykstreams.state.interfaces.store import ChangelogRow
 
 
 class EncodedRow(NamedTuple):

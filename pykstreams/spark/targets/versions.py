@@ -16,8 +16,8 @@ from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.spark.application import StorePlace
 from pykstreams.spark.targets.entries import Entries
 from pykstreams.spark.targets.target import EncodedRow, EncodeRow, FoldRows, Refuse
-from pykstreams.state.composed_keys import PREFIX_BYTES, WindowKeySchema
-from pykstreams.state.store import ChangelogRow
+from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, WindowKeySchema
+from pykstreams.state.interfaces.store import ChangelogRow
 
 
 @dataclass(frozen=True)

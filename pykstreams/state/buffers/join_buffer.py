@@ -20,9 +20,9 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from pykstreams.state.buffers.record_buffer import BufferSupplier, RecordBuffer
-from pykstreams.state.engines.engine import Engine
-from pykstreams.state.record_context import RawContext
-from pykstreams.state.rows import null_key
+from pykstreams.state.encoding.record_context import RawContext
+from pykstreams.state.interfaces.engine import Engine
+from pykstreams.state.layers.rows import null_key
 from pykstreams.state.spec import StoreBuilder
 
 Emit: TypeAlias = Callable[[Any, Any, RawContext], None]

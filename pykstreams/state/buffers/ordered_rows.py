@@ -13,8 +13,8 @@ from heapq import heappop, heappush
 from itertools import islice
 from typing import Final, TypeAlias
 
-from pykstreams.state.engines.engine import Engine, after
-from pykstreams.state.record_context import RawContext
+from pykstreams.state.encoding.record_context import RawContext
+from pykstreams.state.interfaces.engine import Engine, after
 
 ROWS_AT_HAND: Final = 4096
 """How many rows are read at once; about twice as many are in memory at most."""

@@ -14,13 +14,13 @@ from typing import Any
 from pykstreams.core.errors import ProcessorStateError
 from pykstreams.state.buffers.ordered_rows import Kept, OrderedRows
 from pykstreams.state.buffers.values import pack_record, read_v3
-from pykstreams.state.engine_store import EngineStore
+from pykstreams.state.encoding.record_context import RawContext, without_message
 from pykstreams.state.engines.durable import durable
-from pykstreams.state.engines.engine import Engine
-from pykstreams.state.record_context import RawContext, without_message
+from pykstreams.state.interfaces.engine import Engine
+from pykstreams.state.interfaces.store import ChangelogRow, ChangelogWriter, RawRow, StoreContext, TaskStore
+from pykstreams.state.layers.engine_store import EngineStore
+from pykstreams.state.layers.store_serdes import bound_codec
 from pykstreams.state.spec import StoreSupplier
-from pykstreams.state.store import ChangelogRow, ChangelogWriter, RawRow, StoreContext, TaskStore
-from pykstreams.state.store_serdes import bound_codec
 
 
 class RecordBuffer(EngineStore):

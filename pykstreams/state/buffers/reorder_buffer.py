@@ -22,8 +22,8 @@ from typing import Any, Final, TypeAlias
 from pykstreams.core.processor import CommittedNumbers
 from pykstreams.state.buffers.ordered_rows import Kept
 from pykstreams.state.buffers.record_buffer import BufferSupplier, RecordBuffer
-from pykstreams.state.engines.engine import Engine
-from pykstreams.state.record_context import RawContext
+from pykstreams.state.encoding.record_context import RawContext
+from pykstreams.state.interfaces.engine import Engine
 from pykstreams.state.spec import StoreBuilder
 
 Waited: TypeAlias = tuple[bytes, Kept]

@@ -19,11 +19,11 @@ from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.types import Change, Headers
 from pykstreams.state.buffers.dirty_keys import DirtyKeys
 from pykstreams.state.buffers.values import HEADERS, BufferValue, pack, read
-from pykstreams.state.layout import PLAIN
-from pykstreams.state.record_context import Origin, RawContext
+from pykstreams.state.encoding.layout import PLAIN
+from pykstreams.state.encoding.record_context import Origin, RawContext
+from pykstreams.state.interfaces.store import ChangelogRow, ChangelogWriter, StoreContext, TaskStore
+from pykstreams.state.layers.store_serdes import bound_codec
 from pykstreams.state.spec import StoreBuilder, StoreSupplier
-from pykstreams.state.store import ChangelogRow, ChangelogWriter, StoreContext, TaskStore
-from pykstreams.state.store_serdes import bound_codec
 
 NEVER: Final = 2**63 - 1
 """The time of an empty buffer."""

@@ -20,7 +20,7 @@ import struct
 from typing import Final, TypeAlias
 
 from pykstreams.core.types import Headers
-from pykstreams.state.record_context import Origin, RawContext, Reader, context_bytes, pack_context, sized
+from pykstreams.state.encoding.record_context import Origin, RawContext, Reader, context_bytes, pack_context, sized
 
 HEADERS: Final[Headers] = (("v", b"\x03"),)
 """The headers of what is written."""

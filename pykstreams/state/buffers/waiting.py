@@ -16,13 +16,13 @@ import struct
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
-from pykstreams.state.changelogging import ChangeLogging
-from pykstreams.state.engine_store import EngineStore
-from pykstreams.state.engines.engine import BytesStore, Engine
-from pykstreams.state.rows import KeyEncoder
+from pykstreams.state.interfaces.engine import BytesStore, Engine
+from pykstreams.state.interfaces.store import RawRow, StoreContext, TaskStore
+from pykstreams.state.layers.changelogging import ChangeLogging
+from pykstreams.state.layers.engine_store import EngineStore
+from pykstreams.state.layers.rows import KeyEncoder
+from pykstreams.state.layers.store_serdes import bound_codec
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.store import RawRow, StoreContext, TaskStore
-from pykstreams.state.store_serdes import bound_codec
 
 _PLACE: Final = struct.Struct(">q?")
 _COUNT: Final = struct.Struct(">Bi")

@@ -16,14 +16,14 @@ from typing import Any, Final, Protocol
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
 from pykstreams.serdes.defaults import default_part, or_default
-from pykstreams.state.engine_store import EngineStore
-from pykstreams.state.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS
-from pykstreams.state.sessions.store import SessionStore
+from pykstreams.state.encoding.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS
+from pykstreams.state.interfaces.session_store import SessionStore
+from pykstreams.state.interfaces.store import KeyValueStore
+from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
+from pykstreams.state.interfaces.window_store import WindowStore
+from pykstreams.state.key_values.subscriptions import SubscriptionStore
+from pykstreams.state.layers.engine_store import EngineStore
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.store import KeyValueStore
-from pykstreams.state.subscriptions import SubscriptionStore
-from pykstreams.state.versions.store import VersionedKeyValueStore
-from pykstreams.state.windows.store import WindowStore
 
 _LAYOUTS: Final[dict[object, str]] = {
     PLAIN: "plain",

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final, TypeAlias
 
-from pykstreams.state.engine_store import EngineStore
-from pykstreams.state.engines.engine import Row
-from pykstreams.state.store import ChangelogRow
+from pykstreams.state.interfaces.engine import Row
+from pykstreams.state.interfaces.store import ChangelogRow
+from pykstreams.state.layers.engine_store import EngineStore
 
 CHUNK: Final = 2000
 """How many rows are read at a time."""

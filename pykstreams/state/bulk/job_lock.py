@@ -15,7 +15,7 @@ from typing import Final
 
 from pykstreams.core.errors import BootstrapError
 from pykstreams.state.bulk.folder import AnyFolder, folder_at
-from pykstreams.state.file_lock import FileLock
+from pykstreams.state.directory.file_lock import FileLock
 
 LOCK: Final = ".job"
 WORK: Final = ".work-"

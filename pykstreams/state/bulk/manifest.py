@@ -29,7 +29,7 @@ from pykstreams.state.bulk.description import StoreDescription, fingerprint
 from pykstreams.state.bulk.folder import UNFINISHED, AnyFolder, Folder, LocalFolder, folder_at
 from pykstreams.state.bulk.job_lock import LOCK, WORK
 from pykstreams.state.bulk.sst import SstFile
-from pykstreams.state.engines.engine import Row
+from pykstreams.state.interfaces.engine import Row
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"

@@ -23,13 +23,13 @@ from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import RecordContext
 from pykstreams.core.types import Headers
 from pykstreams.state.bulk.typed_rows import StateRow, typed_rows
-from pykstreams.state.engines.engine import Row, Write
 from pykstreams.state.engines.ordered import OrderedKeys
 from pykstreams.state.engines.rocksdb import RocksDbEngine
 from pykstreams.state.engines.transactional import DurableEngine, Range
-from pykstreams.state.record_cache import RecordCache
+from pykstreams.state.interfaces.engine import Row, Write
+from pykstreams.state.interfaces.record_cache import RecordCache
+from pykstreams.state.interfaces.store import ChangelogRow, ChangelogWriter, StoreContext
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.store import ChangelogRow, ChangelogWriter, StoreContext
 
 MakeEngine: TypeAlias = Callable[[str, int | None], DurableEngine]
 """(name of the store, width of its prefixes) -> its database."""

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import LockError, TaskIdFormatError
 from pykstreams.core.ids import TaskId
-from pykstreams.state.directory import StateDirectory
-from pykstreams.state.file_lock import FileLock
+from pykstreams.state.directory.file_lock import FileLock
+from pykstreams.state.directory.state_directory import StateDirectory
 
 NO_TASK: Final = TaskId(-1, -1)
 """Whose the store is that every worker has whole, and the folder whose name does not tell its task."""

@@ -21,8 +21,8 @@ from rocksdict import SstFileWriter
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ProcessorStateError
 from pykstreams.state.bulk.folder import AnyFolder, folder_at
-from pykstreams.state.engines.engine import Row
 from pykstreams.state.engines.rocksdb import row_options
+from pykstreams.state.interfaces.engine import Row
 from pykstreams.state.spec import StoreBuilder
 
 MAX_FILE_BYTES: Final = 64 << 20

@@ -36,8 +36,8 @@ from pykstreams.state.bulk.manifest import TaskFiles, check_file
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.sst import SstFile
 from pykstreams.state.engines.rocksdb import RocksDbEngine
+from pykstreams.state.interfaces.store import StoreContext
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.store import StoreContext
 
 log = logging.getLogger(__name__)
 

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.types import Headers
-from pykstreams.state.composed_keys import LAST_TIME
-from pykstreams.state.layout import PLAIN
-from pykstreams.state.sessions.store import RawSession
+from pykstreams.state.encoding.composed_keys import LAST_TIME
+from pykstreams.state.encoding.layout import PLAIN
+from pykstreams.state.interfaces.session_store import RawSession
+from pykstreams.state.interfaces.store import StoreContext
+from pykstreams.state.interfaces.window_store import RawWindowRow
+from pykstreams.state.layers.store_serdes import bound_codec
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.store import StoreContext
-from pykstreams.state.store_serdes import bound_codec
 from pykstreams.state.versions.history import RawVersion
-from pykstreams.state.windows.store import RawWindowRow
 
 
 class StateRow(NamedTuple):

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pykstreams.state.engines.engine import Engine, Row, Write
-from pykstreams.state.layout import Layout
-from pykstreams.state.parts import TAKEN_IN_PARTS, parts_taker, values_scanner
+from pykstreams.state.encoding.layout import Layout
+from pykstreams.state.encoding.parts import TAKEN_IN_PARTS, parts_taker, values_scanner
+from pykstreams.state.interfaces.engine import Engine, Row, Write
 
 
 class AdaptedEngine:

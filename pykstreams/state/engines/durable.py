@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
-from pykstreams.state.engines.engine import Engine, Row, Write
 from pykstreams.state.engines.rocksdb import RocksDbEngine
 from pykstreams.state.engines.transactional import DurableEngine, Range, WriteBuffer
-from pykstreams.state.store import StoreContext
+from pykstreams.state.interfaces.engine import Engine, Row, Write
+from pykstreams.state.interfaces.store import StoreContext
 
 
 @runtime_checkable

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 
-from pykstreams.state.composed_keys import prefix_of
-from pykstreams.state.engines.engine import Row, Write
+from pykstreams.state.encoding.composed_keys import prefix_of
 from pykstreams.state.engines.ordered import KeyIndex, OrderedKeys
-from pykstreams.state.store import StoreContext
+from pykstreams.state.interfaces.engine import Row, Write
+from pykstreams.state.interfaces.store import StoreContext
 
 
 class _Memory:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping
 
-from pykstreams.state.engines.engine import Row, Write, prefix_end
+from pykstreams.state.interfaces.engine import Row, Write, prefix_end
 
 _CHUNK = 512
 

@@ -44,9 +44,9 @@ from rocksdict import (
 
 from pykstreams.core.errors import InvalidStateStoreError, StoreEngineError, StreamsError
 from pykstreams.state.engines.checkpoint import decode_offset, encode_offset
-from pykstreams.state.engines.engine import Row, Write, after, prefix_end
 from pykstreams.state.engines.transactional import Range
-from pykstreams.state.store import StoreContext
+from pykstreams.state.interfaces.engine import Row, Write, after, prefix_end
+from pykstreams.state.interfaces.store import StoreContext
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig

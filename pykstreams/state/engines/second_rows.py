@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from pykstreams.state.engines.engine import Engine, Row, Write
-from pykstreams.state.store import StoreContext
+from pykstreams.state.interfaces.engine import Engine, Row, Write
+from pykstreams.state.interfaces.store import StoreContext
 
 _PREFIX: Final = struct.Struct(">Q")
 _SECOND: Final = 1 << 63

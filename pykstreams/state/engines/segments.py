@@ -19,9 +19,9 @@ from operator import itemgetter
 from typing import Final, TypeAlias
 
 from pykstreams.core.metrics import Counter
-from pykstreams.state.composed_keys import LAST_TIME, KeySchema, number_of, prefix_of
-from pykstreams.state.engines.engine import Engine, Row, Write
-from pykstreams.state.store import StoreContext
+from pykstreams.state.encoding.composed_keys import LAST_TIME, KeySchema, number_of, prefix_of
+from pykstreams.state.interfaces.engine import Engine, Row, Write
+from pykstreams.state.interfaces.store import StoreContext
 
 logger = logging.getLogger(__name__)
 

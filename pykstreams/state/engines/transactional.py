@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, Protocol, TypeAlias
 
-from pykstreams.state.engines.engine import Row, Write
 from pykstreams.state.engines.ordered import OrderedKeys, merged
-from pykstreams.state.store import StoreContext
+from pykstreams.state.interfaces.engine import Row, Write
+from pykstreams.state.interfaces.store import StoreContext
 
 UNCOMMITTED_LIMIT_BYTES: Final = 64 << 20
 """How many bytes of keys and values wait at most in one store before they are written early."""

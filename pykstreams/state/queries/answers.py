@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import SerializationError
 from pykstreams.core.record import KeyValue
-from pykstreams.state.queries.position import Position, PositionBound, PositionOf, is_permitted
-from pykstreams.state.queries.queries import (
+from pykstreams.state.interfaces.position import Position, PositionBound, PositionOf, is_permitted
+from pykstreams.state.interfaces.queries import (
     KeyQuery,
     MultiVersionedKeyQuery,
     Query,
@@ -23,15 +23,15 @@ from pykstreams.state.queries.queries import (
     WindowKeyQuery,
     WindowRangeQuery,
 )
-from pykstreams.state.queries.results import FailureReason, QueryConfig, QueryResult
+from pykstreams.state.interfaces.query_results import FailureReason, QueryConfig, QueryResult
+from pykstreams.state.interfaces.session_store import SessionStore
+from pykstreams.state.interfaces.store import KeyValueIterator, KeyValueStore
+from pykstreams.state.interfaces.versioned_store import ResultOrder, VersionedKeyValueStore
+from pykstreams.state.interfaces.window_store import WindowStore, WindowStoreIterator
 from pykstreams.state.queries.values import Shown, alone, keeps_time, with_time
-from pykstreams.state.sessions.store import SessionStore
-from pykstreams.state.store import KeyValueIterator, KeyValueStore
-from pykstreams.state.versions.store import ResultOrder, VersionedKeyValueStore
-from pykstreams.state.windows.store import WindowStore, WindowStoreIterator
 
 if TYPE_CHECKING:
-    from pykstreams.state.store import TaskStore
+    from pykstreams.state.interfaces.store import TaskStore
 
 R = TypeVar("R")
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from pykstreams.core.record import ValueAndTimestamp
-from pykstreams.state.sessions.store import SessionStoreWithHeaders
-from pykstreams.state.store import TimestampedKeyValueStore, TimestampedKeyValueStoreWithHeaders
-from pykstreams.state.windows.store import TimestampedWindowStore, TimestampedWindowStoreWithHeaders
+from pykstreams.state.interfaces.session_store import SessionStoreWithHeaders
+from pykstreams.state.interfaces.store import TimestampedKeyValueStore, TimestampedKeyValueStoreWithHeaders
+from pykstreams.state.interfaces.window_store import TimestampedWindowStore, TimestampedWindowStoreWithHeaders
 
 Shown: TypeAlias = Callable[[Any], Any]
 """From what a store gives to what a reader is given."""

@@ -10,9 +10,9 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-from pykstreams.state.composed_keys import LAST_TIME, PREFIX_BYTES, number_of, prefix_of
-from pykstreams.state.engines.engine import Engine, Row, Write
+from pykstreams.state.encoding.composed_keys import LAST_TIME, PREFIX_BYTES, number_of, prefix_of
 from pykstreams.state.engines.second_rows import SecondRows, number_of_second, second_prefix
+from pykstreams.state.interfaces.engine import Engine, Row, Write
 
 _LONG: Final = struct.Struct(">q")
 _TIMES_BYTES: Final = 16

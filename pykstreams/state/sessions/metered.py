@@ -8,25 +8,25 @@ from typing import Any, TypeVar, cast
 from pykstreams.core.record import KeyValue
 from pykstreams.core.types import Headers, Timestamp, timestamp_ms
 from pykstreams.core.windows import Window, Windowed
-from pykstreams.state.caching import UNSET
-from pykstreams.state.changelog_rows import ChangelogColumns
-from pykstreams.state.changelogging import record_being_processed
-from pykstreams.state.composed_keys import LAST_TIME, PREFIX_BYTES, SessionKeySchema
-from pykstreams.state.engines.engine import Row
+from pykstreams.state.encoding.changelog_rows import ChangelogColumns
+from pykstreams.state.encoding.composed_keys import LAST_TIME, PREFIX_BYTES, SessionKeySchema
+from pykstreams.state.encoding.layout import HEADERS_AND_VALUE
 from pykstreams.state.engines.segments import SegmentedEngine
-from pykstreams.state.layout import HEADERS_AND_VALUE
-from pykstreams.state.metered_store import Layers, MeteredStore
-from pykstreams.state.rows import RowCodec, null_key
-from pykstreams.state.sessions.end_index import EndIndex
-from pykstreams.state.sessions.order import InMemorySessions, SegmentOrder, SessionOrder, TimeOrder
-from pykstreams.state.sessions.store import (
+from pykstreams.state.interfaces.engine import Row
+from pykstreams.state.interfaces.session_store import (
     AggregationWithHeaders,
     RawSession,
     Session,
     SessionStore,
     SessionStoreWithHeaders,
 )
-from pykstreams.state.store import ChangelogRow, FlushListener, KeyValueIterator, StoreContext
+from pykstreams.state.interfaces.store import ChangelogRow, FlushListener, KeyValueIterator, StoreContext
+from pykstreams.state.layers.caching import UNSET
+from pykstreams.state.layers.changelogging import record_being_processed
+from pykstreams.state.layers.metered_store import Layers, MeteredStore
+from pykstreams.state.layers.rows import RowCodec, null_key
+from pykstreams.state.sessions.end_index import EndIndex
+from pykstreams.state.sessions.order import InMemorySessions, SegmentOrder, SessionOrder, TimeOrder
 
 K = TypeVar("K")
 AGG = TypeVar("AGG")

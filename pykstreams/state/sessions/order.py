@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Final, TypeAlias
 
-from pykstreams.state.caching import MEASURED_PUTS, CachingStore
-from pykstreams.state.composed_keys import LAST_TIME, SessionKeySchema, number_of, prefix_of
-from pykstreams.state.engines.engine import BytesStore, Engine, Row, after
+from pykstreams.state.encoding.composed_keys import LAST_TIME, SessionKeySchema, number_of, prefix_of
 from pykstreams.state.engines.ordered import merged
 from pykstreams.state.engines.segments import SegmentedEngine
+from pykstreams.state.interfaces.engine import BytesStore, Engine, Row, after
+from pykstreams.state.layers.caching import MEASURED_PUTS, CachingStore
 from pykstreams.state.sessions.end_index import EndIndex
 
 Wanted: TypeAlias = Callable[[tuple[bytes, object]], bool]

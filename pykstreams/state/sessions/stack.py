@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from pykstreams.state.caching import CachingStore
-from pykstreams.state.changelogging import ChangeLogging
-from pykstreams.state.composed_keys import PREFIX_BYTES, SessionKeySchema
+from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, SessionKeySchema
+from pykstreams.state.encoding.layout import Layout
 from pykstreams.state.engines.adapter import AdaptedEngine
-from pykstreams.state.engines.engine import BytesStore, Engine
 from pykstreams.state.engines.segments import SegmentedEngine
-from pykstreams.state.layout import Layout
-from pykstreams.state.metered_store import Layers
-from pykstreams.state.rows import RowCodec
+from pykstreams.state.interfaces.engine import BytesStore, Engine
+from pykstreams.state.interfaces.session_store import SessionStore, SessionStoreWithHeaders
+from pykstreams.state.interfaces.store import StoreContext
+from pykstreams.state.layers.caching import CachingStore
+from pykstreams.state.layers.changelogging import ChangeLogging
+from pykstreams.state.layers.metered_store import Layers
+from pykstreams.state.layers.rows import RowCodec
 from pykstreams.state.sessions.end_index import EndIndex
 from pykstreams.state.sessions.metered import MeteredSessionStore, MeteredSessionStoreWithHeaders
 from pykstreams.state.sessions.order import InMemorySessions
-from pykstreams.state.sessions.store import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.sessions.suppliers import SessionBytesStoreSupplier
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.store import StoreContext
 
 
 def session_store(builder: StoreBuilder[SessionStore[Any, Any]]) -> SessionStore[Any, Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from pykstreams.state.encoding.layout import HEADERS_AND_VALUE, PLAIN, Layout
 from pykstreams.state.engines.durable import durable
-from pykstreams.state.engines.engine import Engine
 from pykstreams.state.engines.memory import MemoryEngine
-from pykstreams.state.layout import HEADERS_AND_VALUE, PLAIN, Layout
+from pykstreams.state.interfaces.engine import Engine
 from pykstreams.state.spec import StoreSupplier
 from pykstreams.state.user_stores import HeadersBytesStoreSupplier
 

@@ -28,8 +28,9 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from pykstreams.core.metrics import Counter
-from pykstreams.state.engines.engine import Engine
-from pykstreams.state.store import ChangelogRow, StoreContext
+from pykstreams.state.interfaces.engine import Engine
+from pykstreams.state.interfaces.store import ChangelogRow, StoreContext
+from pykstreams.state.interfaces.versioned_store import PUT_RETURN_CODE_NOT_PUT, PUT_RETURN_CODE_VALID_TO_UNDEFINED
 from pykstreams.state.versions.blocks import (
     Version,
     appended,
@@ -46,7 +47,6 @@ from pykstreams.state.versions.blocks import (
     versions,
 )
 from pykstreams.state.versions.newest import Newest, NewestRows
-from pykstreams.state.versions.store import PUT_RETURN_CODE_NOT_PUT, PUT_RETURN_CODE_VALID_TO_UNDEFINED
 
 logger = logging.getLogger(__name__)
 

@@ -10,13 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar, overload
 
 from pykstreams.core.types import Timestamp, timestamp_ms
-from pykstreams.state.engines.engine import Engine
-from pykstreams.state.layout import PLAIN
-from pykstreams.state.metered_store import Layers, MeteredStore
-from pykstreams.state.rows import RowCodec, null_key
-from pykstreams.state.store import ChangelogRow, ChangelogWriter, StoreContext
-from pykstreams.state.versions.history import RawVersion
-from pykstreams.state.versions.store import (
+from pykstreams.state.encoding.layout import PLAIN
+from pykstreams.state.interfaces.engine import Engine
+from pykstreams.state.interfaces.store import ChangelogRow, ChangelogWriter, StoreContext
+from pykstreams.state.interfaces.versioned_store import (
     LAST_TIME,
     NO_SPAN,
     PUT_RETURN_CODE_NOT_PUT,
@@ -27,6 +24,9 @@ from pykstreams.state.versions.store import (
     VersionedRecordIterator,
     time_span,
 )
+from pykstreams.state.layers.metered_store import Layers, MeteredStore
+from pykstreams.state.layers.rows import RowCodec, null_key
+from pykstreams.state.versions.history import RawVersion
 
 K = TypeVar("K")
 V = TypeVar("V")

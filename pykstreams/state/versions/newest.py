@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final, TypeAlias
 
-from pykstreams.state.engines.engine import Engine
+from pykstreams.state.interfaces.engine import Engine
 
 AT_HAND_BYTES: Final = 16 << 20
 """About how many bytes of one store are at hand at most."""

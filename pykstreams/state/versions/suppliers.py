@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from pykstreams.core.types import Duration, duration_ms
+from pykstreams.state.encoding.layout import PLAIN
 from pykstreams.state.engines.durable import durable
-from pykstreams.state.engines.engine import Engine
 from pykstreams.state.engines.memory import MemoryEngine
-from pykstreams.state.key_value_suppliers import KeyValueBytesStoreSupplier
-from pykstreams.state.layout import PLAIN
+from pykstreams.state.interfaces.engine import Engine
+from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
+from pykstreams.state.key_values.suppliers import KeyValueBytesStoreSupplier
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.user_stores import StateStore, check_name
 from pykstreams.state.versions.history import VersionHistory
 from pykstreams.state.versions.metered import MeteredVersionedStore
-from pykstreams.state.versions.store import VersionedKeyValueStore
 from pykstreams.state.versions.user_versions import UserVersions, VersionedBytesStore
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from pykstreams.core.errors import InvalidStateStoreError
-from pykstreams.state.layout import TIMESTAMPED
-from pykstreams.state.store import ChangelogRow, StoreContext
+from pykstreams.state.encoding.layout import TIMESTAMPED
+from pykstreams.state.interfaces.store import ChangelogRow, StoreContext
 from pykstreams.state.user_stores import StateStore, TimestampedBytesStore, UserStore
 from pykstreams.state.versions.history import NO_TIME, RawVersion
 

@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pykstreams.core.types import Headers
-from pykstreams.state.composed_keys import LAST_SEQUENCE
-from pykstreams.state.engines.engine import BytesStore, Row
-from pykstreams.state.store import ChangelogWriter
+from pykstreams.state.encoding.composed_keys import LAST_SEQUENCE
+from pykstreams.state.interfaces.engine import BytesStore, Row
+from pykstreams.state.interfaces.store import ChangelogWriter
 
 _SEQUENCE: Final = struct.Struct(">i")
 _WIDTH: Final = _SEQUENCE.size

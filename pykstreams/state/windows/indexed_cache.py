@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from pykstreams.core.processor import CurrentRecord
-from pykstreams.state.caching import NODE_BYTES, CacheEntry, CachingStore
-from pykstreams.state.composed_keys import PREFIX_BYTES, number_of, prefix_of
-from pykstreams.state.engines.engine import BytesStore, Write
+from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, number_of, prefix_of
+from pykstreams.state.encoding.record_context import context_bytes
 from pykstreams.state.engines.ordered import OrderedKeys
-from pykstreams.state.record_cache import RecordCache
-from pykstreams.state.record_context import context_bytes
+from pykstreams.state.interfaces.engine import BytesStore, Write
+from pykstreams.state.interfaces.record_cache import RecordCache
+from pykstreams.state.layers.caching import NODE_BYTES, CacheEntry, CachingStore
 
 _CONTEXT_BYTES: Final = context_bytes(None)  # that of an index entry has neither topic nor headers
 

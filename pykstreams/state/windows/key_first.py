@@ -11,9 +11,9 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-from pykstreams.state.composed_keys import LAST_SEQUENCE, PREFIX_BYTES, number_of
-from pykstreams.state.engines.engine import Engine, Row, Write, after
+from pykstreams.state.encoding.composed_keys import LAST_SEQUENCE, PREFIX_BYTES, number_of
 from pykstreams.state.engines.second_rows import SecondRows, second_prefix
+from pykstreams.state.interfaces.engine import Engine, Row, Write, after
 
 _SUFFIX: Final = struct.Struct(">qi")
 _SEQUENCE_BYTES: Final = 4

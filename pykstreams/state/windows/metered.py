@@ -8,13 +8,20 @@ from typing import Any, TypeVar, cast
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.core.types import Timestamp, timestamp_ms
 from pykstreams.core.windows import Windowed
-from pykstreams.state.changelog_rows import ChangelogColumns
-from pykstreams.state.composed_keys import LAST_TIME, PREFIX_BYTES, WindowKeySchema
-from pykstreams.state.engines.engine import Row
+from pykstreams.state.encoding.changelog_rows import ChangelogColumns
+from pykstreams.state.encoding.composed_keys import LAST_TIME, PREFIX_BYTES, WindowKeySchema
+from pykstreams.state.encoding.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
 from pykstreams.state.engines.segments import SegmentedEngine
-from pykstreams.state.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
-from pykstreams.state.metered_store import MeteredStore
-from pykstreams.state.store import ChangelogRow, KeyValueIterator, ValueTimestampHeaders
+from pykstreams.state.interfaces.engine import Row
+from pykstreams.state.interfaces.store import ChangelogRow, KeyValueIterator, ValueTimestampHeaders
+from pykstreams.state.interfaces.window_store import (
+    RawWindowRow,
+    TimestampedWindowStore,
+    TimestampedWindowStoreWithHeaders,
+    WindowStore,
+    WindowStoreIterator,
+)
+from pykstreams.state.layers.metered_store import MeteredStore
 from pykstreams.state.windows.duplicates import RetainedDuplicates
 from pykstreams.state.windows.reads import WindowReads
 from pykstreams.state.windows.rows import (
@@ -24,13 +31,6 @@ from pykstreams.state.windows.rows import (
     rows_of_key,
     rows_of_objects,
     windowed_key,
-)
-from pykstreams.state.windows.store import (
-    RawWindowRow,
-    TimestampedWindowStore,
-    TimestampedWindowStoreWithHeaders,
-    WindowStore,
-    WindowStoreIterator,
 )
 
 K = TypeVar("K")

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain, groupby
 from typing import Final, TypeAlias, TypeVar
 
-from pykstreams.state.caching import CachingStore
-from pykstreams.state.composed_keys import (
+from pykstreams.state.encoding.composed_keys import (
     LAST_SEQUENCE,
     LAST_TIME,
     WINDOW_KEY_PART,
@@ -19,9 +18,10 @@ from pykstreams.state.composed_keys import (
     number_of,
     prefix_of,
 )
-from pykstreams.state.engines.engine import BytesStore, Row, Write, after
 from pykstreams.state.engines.ordered import merged
 from pykstreams.state.engines.segments import SegmentedEngine
+from pykstreams.state.interfaces.engine import BytesStore, Row, Write, after
+from pykstreams.state.layers.caching import CachingStore
 from pykstreams.state.windows.indexed_cache import IndexedCache
 
 _ABOVE_EVERY_SUFFIX: Final = b"\xff" * 12

@@ -1,4 +1,4 @@
-"""What operators call on a window store, as closures made when it is opened; see ``state/rows.py`` for the forms."""
+"""What operators call on a window store, as closures made when it is opened; ``layers/rows.py`` has the forms."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from pykstreams.core.types import Headers
 from pykstreams.core.windows import Window, Windowed, in_this_window
-from pykstreams.state.caching import IMMUTABLE, UNSET, CacheEntry, CachingStore
-from pykstreams.state.composed_keys import LAST_TIME, WINDOW_KEY_PART, WindowKeySchema
-from pykstreams.state.engines.engine import BytesStore
-from pykstreams.state.rows import RowCodec, null_key
+from pykstreams.state.encoding.composed_keys import LAST_TIME, WINDOW_KEY_PART, WindowKeySchema
+from pykstreams.state.interfaces.engine import BytesStore
+from pykstreams.state.interfaces.window_store import GetWindowRow, PutWindowRow, WindowRowsBetween, WindowRowsOfKey
+from pykstreams.state.layers.caching import IMMUTABLE, UNSET, CacheEntry, CachingStore
+from pykstreams.state.layers.rows import RowCodec, null_key
 from pykstreams.state.windows.reads import WindowReads
-from pykstreams.state.windows.store import GetWindowRow, PutWindowRow, WindowRowsBetween, WindowRowsOfKey
 
 
 class WindowRows(NamedTuple):

@@ -7,17 +7,22 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pykstreams.state.caching import CachingStore
-from pykstreams.state.changelogging import ChangeLogging
-from pykstreams.state.composed_keys import PREFIX_BYTES, WindowKeySchema
+from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, WindowKeySchema
+from pykstreams.state.encoding.layout import Layout
 from pykstreams.state.engines.adapter import AdaptedEngine
-from pykstreams.state.engines.engine import BytesStore
 from pykstreams.state.engines.segments import SegmentedEngine
-from pykstreams.state.layout import Layout
-from pykstreams.state.metered_store import Layers
-from pykstreams.state.rows import RowCodec
+from pykstreams.state.interfaces.engine import BytesStore
+from pykstreams.state.interfaces.store import StoreContext
+from pykstreams.state.interfaces.window_store import (
+    TimestampedWindowStore,
+    TimestampedWindowStoreWithHeaders,
+    WindowStore,
+)
+from pykstreams.state.layers.caching import CachingStore
+from pykstreams.state.layers.changelogging import ChangeLogging
+from pykstreams.state.layers.metered_store import Layers
+from pykstreams.state.layers.rows import RowCodec
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.store import StoreContext
 from pykstreams.state.windows.duplicates import RetainedDuplicates
 from pykstreams.state.windows.indexed_cache import IndexedCache
 from pykstreams.state.windows.key_first import KeyFirstCopies
@@ -26,7 +31,6 @@ from pykstreams.state.windows.metered import (
     MeteredTimestampedWindowStoreWithHeaders,
     MeteredWindowStore,
 )
-from pykstreams.state.windows.store import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
 from pykstreams.state.windows.suppliers import checked_window_supplier
 
 _TIME_FIRST_BYTES: Final = 1  # the byte that tells kinds of keys apart in stores in order of time

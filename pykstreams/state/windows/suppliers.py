@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pykstreams.core.types import Duration, duration_ms
-from pykstreams.state.composed_keys import WINDOW_KEY_PART
+from pykstreams.state.encoding.composed_keys import WINDOW_KEY_PART
+from pykstreams.state.encoding.layout import PLAIN, WITH_HEADERS, Layout
 from pykstreams.state.engines.durable import durable
-from pykstreams.state.engines.engine import Engine
 from pykstreams.state.engines.memory import KeyedMemoryEngine
-from pykstreams.state.layout import PLAIN, WITH_HEADERS, Layout
+from pykstreams.state.interfaces.engine import Engine
 from pykstreams.state.spec import StoreSupplier
 from pykstreams.state.user_stores import HeadersBytesStoreSupplier
 

@@ -28,7 +28,7 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.task import Task
-from pykstreams.state.record_cache import RecordCache
+from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
 from pykstreams.testing.records import ProducedRecord

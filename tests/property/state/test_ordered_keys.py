@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pykstreams.state.engines import ordered
-from pykstreams.state.engines.engine import after, prefix_end
 from pykstreams.state.engines.ordered import KeyIndex, OrderedKeys, merged
+from pykstreams.state.interfaces.engine import after, prefix_end
 
 KEYS = st.binary(max_size=2)
 BOUNDS = st.one_of(st.none(), KEYS)

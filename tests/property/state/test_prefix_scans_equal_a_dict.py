@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pykstreams.state.caching import CachingStore
-from pykstreams.state.engines.engine import BytesStore, prefix_end
 from pykstreams.state.engines.rocksdb import RocksDbEngine
 from pykstreams.state.engines.transactional import WriteBuffer
+from pykstreams.state.interfaces.engine import BytesStore, prefix_end
+from pykstreams.state.layers.caching import CachingStore
 from tests.unit.state.support import Context
 
 KEYS = st.lists(st.sampled_from([0, 1, 2, 254, 255]), max_size=5).map(bytes)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pykstreams.serdes.primitives import StringSerde
-from pykstreams.state.store import ChangelogRow
+from pykstreams.state.interfaces.store import ChangelogRow
 from tests.unit.state.support import KINDS, ROOMY, Context, Kind, opened, public_value, rows
 
 KEYS = st.sampled_from(["", "a", "aa", "ab", "b", "ba", "c", "é", "\U0010ffff"])

@@ -36,9 +36,9 @@ from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.sst import SstFiles
 from pykstreams.state.bulk.take_over import StoreToMake, mark_of, take_over
 from pykstreams.state.engines.rocksdb import RocksDbEngine
-from pykstreams.state.sessions.store import AggregationWithHeaders
+from pykstreams.state.interfaces.session_store import AggregationWithHeaders
+from pykstreams.state.interfaces.store import ChangelogRow
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.store import ChangelogRow
 from tests.unit.state.bulk_support import CONFIG
 from tests.unit.state.support import NAME, Context
 

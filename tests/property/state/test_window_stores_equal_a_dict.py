@@ -25,8 +25,8 @@ from pykstreams.state import (
     ValueAndTimestamp,
     ValueTimestampHeaders,
     WindowBytesStoreSupplier,
-    caching,
 )
+from pykstreams.state.layers import caching
 from tests.unit.state.support import NAME, ROOMY, Context
 
 RETENTION = 130_000

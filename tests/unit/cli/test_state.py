@@ -18,7 +18,7 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId
 from pykstreams.serdes.json_serde import JsonSerde
-from pykstreams.state.directory import StateDirectory
+from pykstreams.state.directory.state_directory import StateDirectory
 from tests.unit.runtime.queried import TOPIC, Application
 
 SCRIPT = """

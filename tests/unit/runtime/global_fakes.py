@@ -20,7 +20,7 @@ from pykstreams.runtime.global_stores.global_thread import GlobalThread
 from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.state import Stores
-from pykstreams.state.record_cache import RecordCache
+from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.testing.clock import MockClock
 
 PATIENCE_S = 20.0

@@ -18,10 +18,10 @@ from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.serdes import Serdes
-from pykstreams.state.queries.position import PositionBound
-from pykstreams.state.queries.queries import Query
-from pykstreams.state.queries.results import StateQueryResult
-from pykstreams.state.record_cache import RecordCache
+from pykstreams.state.interfaces.position import PositionBound
+from pykstreams.state.interfaces.queries import Query
+from pykstreams.state.interfaces.query_results import StateQueryResult
+from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
 from pykstreams.topology.topology import Topology

@@ -20,7 +20,7 @@ from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.manifest import Manifest, StoreManifest, publish
 from pykstreams.state.bulk.take_over import mark_of
-from pykstreams.state.directory import StateDirectory
+from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.topology.plan import TopologyPlan
 from tests.unit.runtime.cluster_fakes import FakeClock
 from tests.unit.state.bulk_support import ID, Part, rows_of, write_task

@@ -19,7 +19,7 @@ from pykstreams.state import Stores
 from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.manifest import Manifest, StoreManifest, TaskFiles, new_id, publish
 from pykstreams.state.bulk.take_over import mark_of, next_of, put_in_place, put_mark
-from pykstreams.state.directory import StateDirectory
+from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.testing.clock import MockClock
 from pykstreams.topology.plan import TopologyPlan
 

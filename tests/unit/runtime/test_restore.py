@@ -12,6 +12,7 @@ from pykstreams.core.errors import ClusterUnavailableError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.restore.progress import ProgressBar, ProgressLog
+from pykstreams.runtime.restore import restore
 from pykstreams.runtime.restore.restore import (
     Damaged,
     Listeners,
@@ -20,7 +21,6 @@ from pykstreams.runtime.restore.restore import (
     Setback,
     StateRestoreListener,
     Truncated,
-    restore,
 )
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeStore, Message
 

@@ -18,7 +18,7 @@ from pykstreams.runtime.standby.standby_tasks import LOOK_S, ROUND_S, StandbyTas
 from pykstreams.runtime.swap.bootstrap import GENERATION
 from pykstreams.runtime.tasks.offset_metadata import encode
 from pykstreams.runtime.worker.state_updater import Restored, StateUpdater
-from pykstreams.state.directory import StateDirectory
+from pykstreams.state.directory.state_directory import StateDirectory
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeStore, FakeTask
 
 TASK, OTHER = TaskId(0, 0), TaskId(0, 1)

@@ -21,7 +21,7 @@ from pykstreams.runtime.restore.restore import Damaged, Restorer, StateRestoreLi
 from pykstreams.runtime.swap.shadow import Shadow
 from pykstreams.runtime.worker import state_updater
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Report, Restored, StateUpdater
-from pykstreams.state.directory import StateDirectory
+from pykstreams.state.directory.state_directory import StateDirectory
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeStore, FakeTask
 
 TASK = TaskId(0, 1)

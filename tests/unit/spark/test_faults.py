@@ -28,14 +28,14 @@ from pykstreams.spark.processes import Pool
 from pykstreams.spark.publication import built_store
 from pykstreams.state.bulk.job_lock import LOCK
 from pykstreams.state.bulk.manifest import Manifest, garbage, new_id, publish, read, verify
-from pykstreams.state.file_lock import FileLock
+from pykstreams.state.directory.file_lock import FileLock
 
 PATIENCE_S = 60.0
 STUCK = """
 import threading
 from pathlib import Path
 
-from pykstreams.state.file_lock import FileLock
+from pykstreams.state.directory.file_lock import FileLock
 from tests.unit.spark.test_faults import topology as build
 
 application_id = "shop"

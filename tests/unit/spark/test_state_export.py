@@ -26,8 +26,8 @@ from pykstreams.spark.export import _WRITERS
 from pykstreams.spark.state_parts import part_batches, state_parts
 from pykstreams.spark.state_rows import StoreView, json_text, plain, time_of
 from pykstreams.state.bulk.offline import OfflineStore
-from pykstreams.state.composed_keys import PREFIX_BYTES, SessionKeySchema, WindowKeySchema
-from pykstreams.state.file_lock import FileLock
+from pykstreams.state.directory.file_lock import FileLock
+from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, SessionKeySchema, WindowKeySchema
 from tests.unit.spark.state_of_tests import script_in, state_in
 
 APPLE = {"task": "0_1", "partition": 1, "key": "apple"}

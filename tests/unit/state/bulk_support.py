@@ -16,8 +16,8 @@ from pykstreams.state.bulk.description import describe_store
 from pykstreams.state.bulk.manifest import Manifest, StoreManifest, TaskFiles, content_hash, store_folder
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.sst import SstFiles
+from pykstreams.state.interfaces.store import ChangelogRow
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.store import ChangelogRow
 
 APPLICATION = "shop"
 CONFIG = StreamsConfig(

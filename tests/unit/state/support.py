@@ -18,7 +18,7 @@ from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.serdes.json_serde import JsonSerde
 from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import Stores, ValueAndTimestamp, ValueTimestampHeaders
-from pykstreams.state.record_cache import RecordCache
+from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.spec import StoreBuilder
 
 NAME = "orders"

@@ -6,7 +6,7 @@ import pytest
 
 from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.state.buffers.values import HEADERS, BufferValue, pack, read
-from pykstreams.state.record_context import Origin, RawContext, context_bytes, pack_context
+from pykstreams.state.encoding.record_context import Origin, RawContext, context_bytes, pack_context
 
 CHANGELOG = Origin("app-x-changelog", 3, -1)
 

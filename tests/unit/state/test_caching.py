@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pykstreams.state import caching
+from pykstreams.state.layers import caching
 from tests.unit.state.support import Context, Flushed, Kind, opened, rows
 
 CACHED = Kind("timestamped", "memory", True, True)

@@ -14,8 +14,8 @@ from pykstreams.state import Stores
 from pykstreams.state.bulk import differences as module
 from pykstreams.state.bulk.differences import differences
 from pykstreams.state.bulk.offline import OfflineStore
+from pykstreams.state.interfaces.store import ChangelogRow
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.store import ChangelogRow
 from tests.unit.state.bulk_support import CONFIG
 
 TASK = TaskId(0, 0)

@@ -11,7 +11,7 @@ import pytest
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError, LockError, ProcessorStateError, StoreEngineError
 from pykstreams.core.ids import TaskId
-from pykstreams.state.directory import StateDirectory, application_folder
+from pykstreams.state.directory.state_directory import StateDirectory, application_folder
 
 TASK = TaskId(0, 1)
 HOUR = 3_600_000

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from pykstreams.state.changelog_rows import ChangelogColumns
-from pykstreams.state.layout import NO_TIMESTAMP, PLAIN, TIMESTAMPED, WITH_HEADERS, pack_headers, unpack_headers
+from pykstreams.state.encoding.changelog_rows import ChangelogColumns
+from pykstreams.state.encoding.layout import (
+    NO_TIMESTAMP,
+    PLAIN,
+    TIMESTAMPED,
+    WITH_HEADERS,
+    pack_headers,
+    unpack_headers,
+)
 
 
 def test_plain_row_is_its_value() -> None:

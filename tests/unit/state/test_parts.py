@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from pykstreams.core.types import Headers
-from pykstreams.state.changelogging import ChangeLogging
+from pykstreams.state.encoding.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
+from pykstreams.state.encoding.parts import parts_taker, values_scanner
 from pykstreams.state.engines.adapter import AdaptedEngine
 from pykstreams.state.engines.memory import MemoryEngine
-from pykstreams.state.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
-from pykstreams.state.parts import parts_taker, values_scanner
+from pykstreams.state.layers.changelogging import ChangeLogging
 from tests.unit.state.support import Context
 
 LAYOUTS = [PLAIN, TIMESTAMPED, WITH_HEADERS, HEADERS_AND_VALUE]

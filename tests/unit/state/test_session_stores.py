@@ -24,7 +24,7 @@ from pykstreams.state import (
     SessionBytesStoreSupplier,
     Stores,
 )
-from pykstreams.state.caching import MEASURED_PUTS
+from pykstreams.state.layers.caching import MEASURED_PUTS
 from pykstreams.state.sessions.order import TimeOrder
 from tests.unit.state.support import NAME, ROOMY, Context, Flushed
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pykstreams.state.engines.engine import Row, Write
 from pykstreams.state.engines.transactional import Range, WriteBuffer
-from pykstreams.state.store import StoreContext
+from pykstreams.state.interfaces.engine import Row, Write
+from pykstreams.state.interfaces.store import StoreContext
 from tests.unit.state.support import Context
 
 

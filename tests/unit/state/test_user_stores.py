@@ -27,7 +27,7 @@ from pykstreams.state import (
     StoreSupplier,
     TimestampedBytesStore,
 )
-from pykstreams.state.changelog_rows import ChangelogColumns
+from pykstreams.state.encoding.changelog_rows import ChangelogColumns
 from pykstreams.state.user_stores import UserStore
 from pykstreams.testing import MockProcessorContext, TopologyTestDriver
 from tests.kafka.quick_cluster import SHORT_SESSION

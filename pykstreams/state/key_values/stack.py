@@ -12,25 +12,25 @@ from pykstreams.core.errors import ConfigError
 from pykstreams.serdes.base import describe, fixed_width
 from pykstreams.serdes.combined_key import prefix_width
 from pykstreams.serdes.defaults import OverDefault, or_default
-from pykstreams.state.caching import CachingStore
-from pykstreams.state.changelogging import ChangeLogging
+from pykstreams.state.encoding.layout import Layout
 from pykstreams.state.engines.adapter import AdaptedEngine
-from pykstreams.state.engines.engine import BytesStore, Engine
-from pykstreams.state.layout import Layout
-from pykstreams.state.metered import (
-    MeteredKeyValueStore,
-    MeteredTimestampedKeyValueStore,
-    MeteredTimestampedKeyValueStoreWithHeaders,
-)
-from pykstreams.state.metered_store import Layers
-from pykstreams.state.rows import RowCodec
-from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.store import (
+from pykstreams.state.interfaces.engine import BytesStore, Engine
+from pykstreams.state.interfaces.store import (
     KeyValueStore,
     StoreContext,
     TimestampedKeyValueStore,
     TimestampedKeyValueStoreWithHeaders,
 )
+from pykstreams.state.key_values.metered import (
+    MeteredKeyValueStore,
+    MeteredTimestampedKeyValueStore,
+    MeteredTimestampedKeyValueStoreWithHeaders,
+)
+from pykstreams.state.layers.caching import CachingStore
+from pykstreams.state.layers.changelogging import ChangeLogging
+from pykstreams.state.layers.metered_store import Layers
+from pykstreams.state.layers.rows import RowCodec
+from pykstreams.state.spec import StoreBuilder
 
 
 def key_value_store(builder: StoreBuilder[KeyValueStore[Any, Any]]) -> KeyValueStore[Any, Any]:

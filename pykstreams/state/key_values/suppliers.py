@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pykstreams.state.encoding.layout import PLAIN, WITH_HEADERS, Layout
 from pykstreams.state.engines.durable import durable
-from pykstreams.state.engines.engine import Engine
 from pykstreams.state.engines.memory import LruEngine, MemoryEngine
-from pykstreams.state.layout import PLAIN, WITH_HEADERS, Layout
+from pykstreams.state.interfaces.engine import Engine
 from pykstreams.state.spec import StoreSupplier
 from pykstreams.state.user_stores import HeadersBytesStoreSupplier
 

@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 from pykstreams.core.errors import ProcessorStateError
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.types import Headers
-from pykstreams.state.engines.engine import BytesStore
+from pykstreams.state.encoding.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMP, TIMESTAMPED, Layout
+from pykstreams.state.encoding.parts import TAKEN_IN_PARTS, PutParts, parts_taker, values_scanner
 from pykstreams.state.engines.memory import LruEngine
-from pykstreams.state.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMP, TIMESTAMPED, Layout
-from pykstreams.state.parts import TAKEN_IN_PARTS, PutParts, parts_taker, values_scanner
-from pykstreams.state.store import ChangelogWriter
+from pykstreams.state.interfaces.engine import BytesStore
+from pykstreams.state.interfaces.store import ChangelogWriter
 
 Put: TypeAlias = Callable[[bytes, bytes | None], None]
 """Sets a packed value; ``None`` deletes."""

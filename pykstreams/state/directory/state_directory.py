@@ -31,7 +31,7 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError, LockError, ProcessorStateError, StoreEngineError, TaskIdFormatError
 from pykstreams.core.ids import TaskId
-from pykstreams.state.file_lock import FileLock
+from pykstreams.state.directory.file_lock import FileLock
 
 OWN_FOLDER: Final = "pykstreams"
 """The folder in ``state.dir`` that nobody else uses."""

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from pykstreams.core.errors import WrongTypeError
 from pykstreams.core.record import ValueAndTimestamp
 from pykstreams.core.types import Headers
-from pykstreams.state.layout import HEADERS_AND_VALUE, NO_TIMESTAMP, PLAIN, TIMESTAMPED
-from pykstreams.state.rows import RowCodec
-from pykstreams.state.sessions.store import AggregationWithHeaders
-from pykstreams.state.store import ValueTimestampHeaders
+from pykstreams.state.encoding.layout import HEADERS_AND_VALUE, NO_TIMESTAMP, PLAIN, TIMESTAMPED
+from pykstreams.state.interfaces.session_store import AggregationWithHeaders
+from pykstreams.state.interfaces.store import ValueTimestampHeaders
+from pykstreams.state.layers.rows import RowCodec
 
 
 class PublicValues(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, 
 
 from pykstreams.core.errors import InvalidStateStoreError
 from pykstreams.core.types import Timestamp, timestamp_ms
-from pykstreams.state.store import FlushListener, TaskStore
+from pykstreams.state.interfaces.store import FlushListener, TaskStore
 
 K = TypeVar("K")
 K_contra = TypeVar("K_contra", contravariant=True)

@@ -21,8 +21,8 @@ from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 from pykstreams.core.types import Headers
-from pykstreams.state.changelog_rows import ChangelogColumns
-from pykstreams.state.engines.engine import Write
+from pykstreams.state.encoding.changelog_rows import ChangelogColumns
+from pykstreams.state.interfaces.engine import Write
 
 NO_TIMESTAMP: Final = -1
 """The timestamp of a row that was kept without one."""

@@ -8,9 +8,9 @@ from pykstreams.core.errors import ConfigError
 from pykstreams.core.types import Encoder
 from pykstreams.serdes.base import Serde, bind_deserializer, bind_serializer
 from pykstreams.serdes.defaults import default_part, or_default
-from pykstreams.state.layout import Layout
-from pykstreams.state.rows import KeyEncoder, RowCodec
-from pykstreams.state.store import StoreContext
+from pykstreams.state.encoding.layout import Layout
+from pykstreams.state.interfaces.store import StoreContext
+from pykstreams.state.layers.rows import KeyEncoder, RowCodec
 
 
 def bound_codec(

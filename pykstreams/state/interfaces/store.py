@@ -14,14 +14,14 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.core.types import Headers
-from pykstreams.state.queries.position import Position, PositionBound, PositionOf
-from pykstreams.state.queries.results import QueryConfig, QueryResult
+from pykstreams.state.interfaces.position import Position, PositionBound, PositionOf
+from pykstreams.state.interfaces.query_results import QueryConfig, QueryResult
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
     from pykstreams.core.metrics import StreamsMetrics
-    from pykstreams.state.queries.queries import Query
-    from pykstreams.state.record_cache import RecordCache
+    from pykstreams.state.interfaces.queries import Query
+    from pykstreams.state.interfaces.record_cache import RecordCache
 
 K = TypeVar("K")
 V = TypeVar("V")

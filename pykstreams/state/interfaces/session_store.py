@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from pykstreams.core.types import Headers, Timestamp
 from pykstreams.core.windows import Windowed
-from pykstreams.state.store import FlushListener, KeyValueIterator, TaskStore
+from pykstreams.state.interfaces.store import FlushListener, KeyValueIterator, TaskStore
 
 K = TypeVar("K")
 AGG = TypeVar("AGG")

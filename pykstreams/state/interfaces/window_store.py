@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 from pykstreams.core.record import ValueAndTimestamp
 from pykstreams.core.types import Headers, Timestamp
 from pykstreams.core.windows import Windowed
-from pykstreams.state.store import FlushListener, KeyValueIterator, TaskStore, ValueTimestampHeaders
+from pykstreams.state.interfaces.store import FlushListener, KeyValueIterator, TaskStore, ValueTimestampHeaders
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -28,11 +28,11 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from pykstreams.core.processor import CurrentRecord
-from pykstreams.state.composed_keys import WINDOW_KEY_PART
-from pykstreams.state.engines.engine import BytesStore, Row, Write
+from pykstreams.state.encoding.composed_keys import WINDOW_KEY_PART
+from pykstreams.state.encoding.record_context import context_bytes
 from pykstreams.state.engines.ordered import KeyIndex, OrderedKeys, merged
-from pykstreams.state.record_cache import RecordCache
-from pykstreams.state.record_context import context_bytes
+from pykstreams.state.interfaces.engine import BytesStore, Row, Write
+from pykstreams.state.interfaces.record_cache import RecordCache
 
 MEASURED_PUTS: Final = 1000
 SAMPLE_EVERY: Final = 64

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from pykstreams.core.errors import InvalidStateStoreError
-from pykstreams.state.changelog_rows import ChangelogColumns
-from pykstreams.state.engines.engine import Engine, Row
-from pykstreams.state.layout import PLAIN, Layout
-from pykstreams.state.store import ChangelogRow, TaskStore
+from pykstreams.state.encoding.changelog_rows import ChangelogColumns
+from pykstreams.state.encoding.layout import PLAIN, Layout
+from pykstreams.state.interfaces.engine import Engine, Row
+from pykstreams.state.interfaces.store import ChangelogRow, TaskStore
 
 
 class EngineStore(TaskStore):

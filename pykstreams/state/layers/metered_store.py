@@ -7,21 +7,21 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from pykstreams.state.caching import UNSET, CachingStore
-from pykstreams.state.changelogging import record_being_processed
-from pykstreams.state.engine_store import EngineStore
-from pykstreams.state.engines.engine import BytesStore, Engine
-from pykstreams.state.layout import NO_TIMESTAMP
-from pykstreams.state.public_values import public_values
+from pykstreams.state.encoding.layout import NO_TIMESTAMP
+from pykstreams.state.interfaces.engine import BytesStore, Engine
+from pykstreams.state.interfaces.position import Position, PositionBound, PositionOf
+from pykstreams.state.interfaces.query_results import QueryConfig, QueryResult
+from pykstreams.state.interfaces.store import FlushListener, StoreContext, TaskStore
+from pykstreams.state.layers.caching import UNSET, CachingStore
+from pykstreams.state.layers.changelogging import record_being_processed
+from pykstreams.state.layers.engine_store import EngineStore
+from pykstreams.state.layers.public_values import public_values
+from pykstreams.state.layers.rows import RowCodec, null_key
+from pykstreams.state.layers.store_serdes import bound_codec
 from pykstreams.state.queries.answers import answered
-from pykstreams.state.queries.position import Position, PositionBound, PositionOf
-from pykstreams.state.queries.results import QueryConfig, QueryResult
-from pykstreams.state.rows import RowCodec, null_key
-from pykstreams.state.store import FlushListener, StoreContext, TaskStore
-from pykstreams.state.store_serdes import bound_codec
 
 if TYPE_CHECKING:
-    from pykstreams.state.queries.queries import Query
+    from pykstreams.state.interfaces.queries import Query
 
 logger = logging.getLogger(__name__)
 

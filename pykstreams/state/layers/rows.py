@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 from pykstreams.core.types import Decoder, Encoder, Headers
-from pykstreams.state.caching import IMMUTABLE, UNSET, CacheEntry, CachingStore
-from pykstreams.state.engines.engine import BytesStore
-from pykstreams.state.layout import TIMESTAMP, TIMESTAMPED, Layout
-from pykstreams.state.parts import parts_taker
+from pykstreams.state.encoding.layout import TIMESTAMP, TIMESTAMPED, Layout
+from pykstreams.state.encoding.parts import parts_taker
+from pykstreams.state.interfaces.engine import BytesStore
+from pykstreams.state.layers.caching import IMMUTABLE, UNSET, CacheEntry, CachingStore
 
 GetRow: TypeAlias = Callable[[Any], tuple[Any, int] | None]
 PutRow: TypeAlias = Callable[[Any, Any, int], bool]

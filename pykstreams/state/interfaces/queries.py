@@ -11,9 +11,9 @@ from typing import Any, Generic, TypeVar
 from pykstreams.core.record import ValueAndTimestamp
 from pykstreams.core.types import Timestamp, timestamp_ms
 from pykstreams.core.windows import Windowed
-from pykstreams.state.store import KeyValueIterator
-from pykstreams.state.versions.store import ResultOrder, VersionedRecord, VersionedRecordIterator
-from pykstreams.state.windows.store import WindowStoreIterator
+from pykstreams.state.interfaces.store import KeyValueIterator
+from pykstreams.state.interfaces.versioned_store import ResultOrder, VersionedRecord, VersionedRecordIterator
+from pykstreams.state.interfaces.window_store import WindowStoreIterator
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from pykstreams.core.types import Headers
-from pykstreams.state.engines.engine import BytesStore, Row
-from pykstreams.state.layout import TIMESTAMP, TIMESTAMPED, WITH_HEADERS, Layout
+from pykstreams.state.encoding.layout import TIMESTAMP, TIMESTAMPED, WITH_HEADERS, Layout
+from pykstreams.state.interfaces.engine import BytesStore, Row
 
 PutParts: TypeAlias = Callable[[bytes, bytes | None, int, Headers], None]
 """(key, value, timestamp in ms, headers); a value of ``None`` deletes. No headers where the layout keeps none."""

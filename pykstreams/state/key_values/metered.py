@@ -7,11 +7,9 @@ from typing import Any, TypeVar, cast
 
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.serdes.base import bind_serializer
-from pykstreams.state.engines.engine import after, prefix_end
-from pykstreams.state.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
-from pykstreams.state.metered_store import MeteredStore
-from pykstreams.state.rows import GetRow, Rows, null_key, rows_of_bytes, rows_of_objects
-from pykstreams.state.store import (
+from pykstreams.state.encoding.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
+from pykstreams.state.interfaces.engine import after, prefix_end
+from pykstreams.state.interfaces.store import (
     KeyValueIterator,
     KeyValueStore,
     RawRow,
@@ -19,6 +17,8 @@ from pykstreams.state.store import (
     TimestampedKeyValueStoreWithHeaders,
     ValueTimestampHeaders,
 )
+from pykstreams.state.layers.metered_store import MeteredStore
+from pykstreams.state.layers.rows import GetRow, Rows, null_key, rows_of_bytes, rows_of_objects
 
 K = TypeVar("K")
 V = TypeVar("V")

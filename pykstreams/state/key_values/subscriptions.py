@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 
 from pykstreams.serdes.combined_key import CombinedKey
 from pykstreams.serdes.subscription import SubscriptionWrapper
-from pykstreams.state.engines.engine import prefix_end
-from pykstreams.state.metered import MeteredTimestampedKeyValueStoreWithHeaders
-from pykstreams.state.parts import PutParts, parts_taker, values_scanner
+from pykstreams.state.encoding.parts import PutParts, parts_taker, values_scanner
+from pykstreams.state.interfaces.engine import prefix_end
+from pykstreams.state.key_values.metered import MeteredTimestampedKeyValueStoreWithHeaders
+from pykstreams.state.key_values.stack import key_value_parts
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.state.stack import key_value_parts
 
 ScanSubscriptions: TypeAlias = Callable[[bytes], Iterator[tuple[bytes, bytes]]]
 """prefix of keys -> (key, value), in the order of keys"""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from pykstreams.state.store import StoreContext
+    from pykstreams.state.interfaces.store import StoreContext
 
 Row: TypeAlias = tuple[bytes, bytes]
 """A key and its packed value."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol, overload
 
 from pykstreams.core.types import Headers
-from pykstreams.state.store import ChangelogRow
+from pykstreams.state.interfaces.store import ChangelogRow
 
 
 class ChangelogRecord(Protocol):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from pykstreams.state.queries.position import Position, PositionBound
+from pykstreams.state.interfaces.position import Position, PositionBound
 
 if TYPE_CHECKING:
-    from pykstreams.state.queries.queries import Query
+    from pykstreams.state.interfaces.queries import Query
 
 R = TypeVar("R")
 

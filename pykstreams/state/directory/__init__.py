@@ -1,0 +1,1 @@
+"""The state directory, and the locks on its folders."""

@@ -1,0 +1,1 @@
+"""How keys, values, timestamps and headers become the bytes of rows and changelog records."""

@@ -1,0 +1,1 @@
+"""What stores look like to operators, users and tasks, and what engines look like to stores; no implementation."""
