@@ -162,7 +162,9 @@ def build_standbys(app: Application, layout: TopicLayout, *, directory: StateDir
 
     def restorer(offsets: OffsetReader) -> tuple[Restorer, Callable[[], None]]:
         consumer = _changelog_consumer(app, f"{app.client_id}-standby-restore-consumer")
-        return Restorer(consumer, offsets, StateRestoreListener(), log_level=logging.DEBUG), consumer.close
+        return Restorer(
+            consumer, offsets, StateRestoreListener(), log_level=logging.DEBUG, clock=app.clock
+        ), consumer.close
 
     return StandbyTasks(
         f"{app.client_id}-StandbyTasks",
@@ -410,7 +412,7 @@ def _restorer(
     app: Application, name: str, listener: StateRestoreListener | None
 ) -> tuple[Restorer, Callable[[], None]]:
     consumer = _changelog_consumer(app, f"{name}-restore-consumer")
-    return Restorer(consumer, app.admin, _with_progress(app.clock, listener)), consumer.close
+    return Restorer(consumer, app.admin, _with_progress(app.clock, listener), clock=app.clock), consumer.close
 
 
 def _changelog_consumer(app: Application, client_id: str) -> RestoreConsumer:

@@ -17,9 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from pykstreams.core.clock import Clock, SystemClock
 from pykstreams.core.errors import ClusterUnavailableError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
+from pykstreams.runtime.restore.open_transactions import OpenTransactions
 from pykstreams.state.encoding.changelog_rows import ChangelogColumns
 from pykstreams.state.interfaces.store import ChangelogRow
 
@@ -144,6 +146,7 @@ class Restorer:
         listener: StateRestoreListener,
         *,
         log_level: int = logging.INFO,
+        clock: Clock | None = None,
     ) -> None:
         self._reader = reader
         self._offsets = offsets
@@ -152,6 +155,7 @@ class Restorer:
         self._stores: dict[TopicPartition, Restoring] = {}
         self._ending: dict[Future[None], Restoring] = {}
         self._lost: set[TopicPartition] = set()
+        self._open_transactions = OpenTransactions(SystemClock() if clock is None else clock)
         self._enders: ThreadPoolExecutor | None = None
 
     def add(
@@ -192,6 +196,7 @@ class Restorer:
         self._reader.unassign([one.place for one in mine])
         for one in mine:
             del self._stores[one.place]
+            self._open_transactions.forget(one.place)
             try:
                 one.store.commit(one.position)
             except StoreEngineError as error:
@@ -232,8 +237,13 @@ class Restorer:
                 self._advance(one, batch.runs.get(place, ()), position)
             except StoreEngineError as error:
                 if self._stores.pop(place, None) is not None:
+                    self._open_transactions.forget(place)
                     self._reader.unassign([place])
                 setbacks.append(self._damaged(one, error))
+        for place in batch.at_end:
+            if (waiting := self._stores.get(place)) is not None:
+                self._open_transactions.stands_at(place, waiting.position, waiting.end)
+        self._open_transactions.warn()
         self._lost.update(batch.out_of_range)
         return setbacks + self._out_of_range()
 
@@ -254,6 +264,8 @@ class Restorer:
         """Gives a store the records up to a position, and finishes it where that is its end."""
         if messages:
             self._restore(one, messages)
+        if position > one.position:
+            self._open_transactions.forget(one.place)
         one.position = max(one.position, min(position, one.end))
         if one.position >= one.end:
             del self._stores[one.place]
