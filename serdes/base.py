@@ -25,18 +25,18 @@ _SHOWN_CHARACTERS = 120
 
 
 class Serializer(Protocol[T_in]):
-    """Gives the bytes of a value. ``configure(configs, is_key)`` and ``close()`` are optional."""
+    """Serializes values. ``configure(configs, is_key)`` and ``close()`` are optional."""
 
     def serialize(self, topic: str, data: T_in | None, headers: Headers | None = None) -> bytes | None:
-        """Gives the bytes of ``data``; ``None`` stays ``None`` unless the serializer wants otherwise."""
+        """Serializes ``data``; ``None`` stays ``None`` unless the serializer wants otherwise."""
         ...
 
 
 class Deserializer(Protocol[T_out]):
-    """Gives the value of bytes. ``configure(configs, is_key)`` and ``close()`` are optional."""
+    """Deserializes values. ``configure(configs, is_key)`` and ``close()`` are optional."""
 
     def deserialize(self, topic: str, data: bytes | None, headers: Headers | None = None) -> T_out | None:
-        """Gives the value of ``data``; ``None`` stays ``None`` unless the deserializer wants otherwise."""
+        """Deserializes ``data``; ``None`` stays ``None`` unless the deserializer wants otherwise."""
         ...
 
 
@@ -77,10 +77,10 @@ class CompiledSerializer(ABC, Generic[T_in]):
 
     @abstractmethod
     def encoder(self, topic: str) -> Encoder:
-        """Gives the callable ``(data, headers) -> bytes`` for one topic."""
+        """Returns the callable ``(data, headers) -> bytes`` for one topic."""
 
     def serialize(self, topic: str, data: T_in | None, headers: Headers | None = None) -> bytes | None:
-        """Gives the bytes of one value; raises ``SerdeError`` for a value of another type."""
+        """Serializes one value; raises ``SerdeError`` for a value of another type."""
         return self.encoder(topic)(data, headers or ())
 
 
@@ -89,10 +89,10 @@ class CompiledDeserializer(ABC, Generic[T_out]):
 
     @abstractmethod
     def decoder(self, topic: str) -> Decoder:
-        """Gives the callable ``(bytes, headers) -> data`` for one topic."""
+        """Returns the callable ``(bytes, headers) -> data`` for one topic."""
 
     def deserialize(self, topic: str, data: bytes | None, headers: Headers | None = None) -> T_out | None:
-        """Gives the value of one piece of bytes; raises ``SerdeError`` for bytes that are none."""
+        """Deserializes one value; raises ``SerdeError`` for bytes that are none."""
         return cast("T_out | None", self.decoder(topic)(data, headers or ()))
 
 
@@ -109,7 +109,7 @@ class CompiledSerde(CompiledSerializer[T], CompiledDeserializer[T]):
 
 
 def bind_serializer(serializer: Any, topic: str) -> Encoder:
-    """Gives ``(data, headers) -> bytes`` for a serializer, a serde or a plain ``data -> bytes``.
+    """Returns ``(data, headers) -> bytes`` for a serializer, a serde or a plain ``data -> bytes``.
 
     A plain callable is not called for ``None``; a serializer object gets it and decides. Errors of both
     become ``SerdeError``. Raises ``ConfigError`` for an object that cannot serialize.
@@ -132,7 +132,7 @@ def bind_serializer(serializer: Any, topic: str) -> Encoder:
 
 
 def bind_deserializer(deserializer: Any, topic: str) -> Decoder:
-    """Gives ``(bytes, headers) -> data`` for a deserializer, a serde or a plain ``bytes -> data``.
+    """Returns ``(bytes, headers) -> data`` for a deserializer, a serde or a plain ``bytes -> data``.
 
     The counterpart of ``bind_serializer``, with the same rules.
     """
@@ -157,7 +157,7 @@ def bind_deserializer(deserializer: Any, topic: str) -> Decoder:
 
 
 def resolve_serde(value: Any, *, configs: Mapping[str, object] | None = None, is_key: bool = False) -> Serde[Any]:
-    """Gives the serde that a setting names: an instance, a class, or ``"module:attribute"``.
+    """Returns the serde that a setting names: an instance, a class, or ``"module:attribute"``.
 
     With ``configs`` the serde's ``configure(configs, is_key)`` is called, if it has one. Raises
     ``ConfigError`` for anything that is no serde.
@@ -188,7 +188,7 @@ def resolve_serde(value: Any, *, configs: Mapping[str, object] | None = None, is
 
 
 def fixed_width(serializer: Any) -> int | None:
-    """Gives how many bytes a serializer (or serde) writes for each value; ``None`` where that depends on the value.
+    """Returns how many bytes a serializer (or serde) writes for each value; ``None`` where that depends on the value.
 
     It says so by an attribute ``width``; a user's may have one, too.
 
@@ -201,7 +201,7 @@ def fixed_width(serializer: Any) -> int | None:
 
 
 def located(error: Exception, topic: str, partition: int, offset: int) -> SerdeError:
-    """Gives the error with the position of the record it happened at; the original is its cause.
+    """Returns the error with the position of the record it happened at; the original is its cause.
 
     >>> str(located(SerdeError("LongSerde wants 8 bytes", serde="LongSerde()"), "orders", 3, 17))
     'LongSerde wants 8 bytes (record orders-3 at offset 17)'

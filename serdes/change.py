@@ -84,7 +84,7 @@ class ChangeSerde(CompiledSerde[Change[V]], Generic[V]):
 
 
 def split_change(data: bytes) -> Change[bytes]:
-    """Gives the bytes of the new and the old value; ``ValueError`` or ``IndexError`` for bytes that are none.
+    """Returns the bytes of the new and the old value; ``ValueError`` or ``IndexError`` for bytes that are none.
 
     >>> split_change(b"old\\x00")
     (None, b'old', True)
@@ -109,7 +109,7 @@ def split_change(data: bytes) -> Change[bytes]:
 
 
 def _varint(number: int) -> bytes:
-    """Gives a length, which is never negative, as zig-zag varint."""
+    """Encodes a length, which is never negative, as zig-zag varint."""
     number <<= 1
     result = bytearray()
     while number > 0x7F:
@@ -120,7 +120,7 @@ def _varint(number: int) -> bytes:
 
 
 def _read_varint(data: bytes) -> tuple[int, int]:
-    """Gives a zig-zag varint of up to five bytes and the position behind it."""
+    """Decodes a zig-zag varint of up to five bytes; returns it and the position behind it."""
     number = 0
     for position in range(5):
         byte = data[position]

@@ -70,14 +70,14 @@ class CombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
         )
 
     def prefix_bytes(self, topic: str, prefix: P, headers: Headers | None = None) -> bytes:
-        """Gives what all keys with that prefix start with, and no others."""
+        """Returns the bytes that all keys with that prefix start with, and no others."""
         encoded = encode_prefix(bind_serializer(self.prefix.serializer, topic), topic)(prefix, headers or ())
         if encoded is None:
             raise refused_value(repr(self), topic, prefix, "the prefix must not be None")
         return encoded
 
     def partial_key_serializer(self) -> Serializer[P]:
-        """Gives the serializer of prefixes alone: ``prefix_bytes`` as an object."""
+        """Returns the serializer of prefixes alone: ``prefix_bytes`` as an object."""
         return PartialKeySerializer(self.prefix.serializer)
 
 
@@ -97,7 +97,7 @@ class PartialKeySerializer(CompiledSerializer[P], Generic[P]):
 
 
 def prefix_width(key_serde: Any) -> int | None:
-    """Gives how many bytes the partial keys of a serde of combined keys have; ``None`` where that differs, or where
+    """Returns how many bytes the partial keys of a serde of combined keys have; ``None`` where that differs, or where
     keys have no parts.
 
     >>> from pykstreams.serdes import Serdes

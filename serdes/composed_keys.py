@@ -36,10 +36,10 @@ S = TypeVar("S")
 
 @runtime_checkable
 class ComposedKeySerde(Serde[CombinedKey[P, S]], Protocol[P, S]):
-    """What a join asks of a serde of combined keys; ``CombinedKeySerde`` is the one that works for all parts."""
+    """The interface of serdes of combined keys, for joins; ``CombinedKeySerde`` is the one that works for all parts."""
 
     def partial_key_serializer(self) -> Serializer[P]:
-        """Gives the serializer of partial keys, which takes the first part alone."""
+        """Returns the serializer of partial keys, which takes the first part alone."""
         ...
 
 
@@ -108,7 +108,7 @@ class JsonCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
         return decode
 
     def partial_key_serializer(self) -> Serializer[P]:
-        """Gives the serializer of what comes before the second value."""
+        """Returns the serializer of what comes before the second value."""
         return _PartialKeys(self._partial_encoder)
 
     def _partial_encoder(self, topic: str) -> Encoder:
@@ -179,7 +179,7 @@ class AvroCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
         return decode
 
     def partial_key_serializer(self) -> Serializer[P]:
-        """Gives the serializer of the first field alone."""
+        """Returns the serializer of the first field alone."""
         prefix_type, name = self._types[0], self._names[0]
 
         def encoder(topic: str) -> Encoder:
@@ -244,7 +244,7 @@ class ProtobufCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
         return decode
 
     def partial_key_serializer(self) -> Serializer[P]:
-        """Gives the serializer of messages with the first field alone."""
+        """Returns the serializer of messages with the first field alone."""
         return _PartialKeys(lambda topic: lambda data, headers: self._written(topic, data, data))
 
     def _written(self, topic: str, data: object, *parts: Any) -> bytes:

@@ -29,7 +29,7 @@ class OverDefault:
 
 
 def or_default(given: Any, default: Callable[[], Serde[Any]]) -> Any:
-    """Gives what was given, else the default; ``default()`` raises ``ConfigError`` where none is set."""
+    """Returns what was given, else the default; ``default()`` raises ``ConfigError`` where none is set."""
     if given is None:
         return default()
     if isinstance(given, OverDefault):

@@ -101,7 +101,7 @@ class Serdes:
 
     @staticmethod
     def for_type(type_: type[T]) -> Serde[T]:
-        """Gives the serde for a Python type: str, bytes, int (long), float (double), bool, UUID or NoneType.
+        """Returns the serde for a Python type: str, bytes, int (long), float (double), bool, UUID or NoneType.
 
         Raises ``TypeError`` for any other.
 
@@ -121,7 +121,7 @@ class Serdes:
         serializer: Serializer[T] | Callable[[T], builtins.bytes],
         deserializer: Deserializer[T] | Callable[[builtins.bytes], T],
     ) -> Serde[T]:
-        """Gives the serde of a serializer and a deserializer, or of functions, which never get ``None``.
+        """Makes a serde of a serializer and a deserializer, or of functions, which never get ``None``.
 
         >>> serde = Serdes.from_functions(lambda number: b"%d" % number, int)
         >>> serde.deserializer.deserialize("topic", serde.serializer.serialize("topic", 42))

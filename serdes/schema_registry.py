@@ -208,7 +208,7 @@ class SchemaRegistryProtobufSerde(CompiledSerde[T], Generic[T]):
 
 
 def registry_client(registry: Registry) -> Any:
-    """Gives the client for a URL, settings or a client; every ``mock://`` URL has one, shared while it is in use."""
+    """Returns the client for a URL, settings or a client; every ``mock://`` URL has one, shared while it is in use."""
     if not isinstance(registry, str | Mapping):
         return registry
     from confluent_kafka.schema_registry import SchemaRegistryClient
@@ -312,7 +312,7 @@ def _text(schema: Any) -> Any:
 
 
 def _conversions(type_: Any, writer: Callable[[Any], Callable[[Any], Any]]) -> tuple[Any, Any]:
-    """Gives the conversions in the form of ``confluent_kafka``, which also hands them the context."""
+    """Returns the conversions in the form of ``confluent_kafka``, which also hands them the context."""
     if type_ is None:
         return None, None
     take_apart, make = writer(type_), plain_reader(type_)

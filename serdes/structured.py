@@ -46,7 +46,7 @@ def is_struct(type_: Any) -> bool:
 
 
 def plain_writer(type_: Any) -> Convert:
-    """Gives the function that takes values of a type apart, down to what Avro's logical types take."""
+    """Returns the function that takes values of a type apart, down to what Avro's logical types take."""
     if is_pydantic(type_):
         return lambda value: value.model_dump(by_alias=True)
     if is_struct(type_):
@@ -60,7 +60,7 @@ def plain_writer(type_: Any) -> Convert:
 
 
 def json_writer(type_: Any) -> Convert:
-    """Gives the function that takes values of a type apart, down to what JSON has."""
+    """Returns the function that takes values of a type apart, down to what JSON has."""
     if is_pydantic(type_):
         return lambda value: value.model_dump(mode="json", by_alias=True)
     if is_struct(type_):
@@ -71,7 +71,7 @@ def json_writer(type_: Any) -> Convert:
 
 
 def plain_reader(type_: Any) -> Convert:
-    """Gives the function that makes values of a type.
+    """Returns the function that makes values of a type.
 
     Fields that a dataclass does not have are ignored, missing ones take their defaults. The function raises
     ``MismatchError`` (a ``ValueError``) for a value that does not fit, ``plain_reader`` itself ``TypeError``

@@ -42,7 +42,7 @@ SUBSCRIPTION_VERSION: Final = 1
 
 
 class Instruction(IntEnum):
-    """What the side of the foreign key does with a subscription."""
+    """The instruction of a subscription to the side of the foreign key."""
 
     DELETE_KEY_NO_PROPAGATE = 0
     """Forget the subscription, answer nothing."""
@@ -202,7 +202,7 @@ def subscription_source(data: bytes) -> tuple[bytes | None, int | None]:
 
 
 def _head(data: bytes, hash_start: int) -> tuple[int, bytes | None, int]:
-    """Gives version, hash and the position behind them."""
+    """Returns version, hash and the position behind them."""
     first = data[0]
     if first & _NO_HASH:
         return first & _VERSION, None, hash_start

@@ -63,7 +63,7 @@ class TimeWindowedSerializer(CompiledSerializer[Windowed[T]], Generic[T]):
         return encode
 
     def serialize_base_key(self, topic: str, data: Windowed[T], headers: Headers | None = None) -> bytes:
-        """Gives the bytes of the key alone, which choose the partition."""
+        """Returns the bytes of the key alone, which choose the partition."""
         return _base_key(self, self.inner, topic, data, headers)
 
     def configure(self, configs: Mapping[str, object], is_key: bool) -> None:
@@ -158,7 +158,7 @@ class SessionWindowedSerializer(CompiledSerializer[Windowed[T]], Generic[T]):
         return encode
 
     def serialize_base_key(self, topic: str, data: Windowed[T], headers: Headers | None = None) -> bytes:
-        """Gives the bytes of the key alone, which choose the partition."""
+        """Returns the bytes of the key alone, which choose the partition."""
         return _base_key(self, self.inner, topic, data, headers)
 
     def configure(self, configs: Mapping[str, object], is_key: bool) -> None:
@@ -259,12 +259,12 @@ class WindowedSerdes:
 
     @staticmethod
     def time_windowed(inner: Serde[T], window_size: Duration) -> Serde[Windowed[T]]:
-        """Gives the serde for keys inside time windows of that size."""
+        """Returns the serde for keys inside time windows of that size."""
         return TimeWindowedSerde(inner, window_size)
 
     @staticmethod
     def session_windowed(inner: Serde[T]) -> Serde[Windowed[T]]:
-        """Gives the serde for keys inside sessions."""
+        """Returns the serde for keys inside sessions."""
         return SessionWindowedSerde(inner)
 
 

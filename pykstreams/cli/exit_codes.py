@@ -25,7 +25,7 @@ from pykstreams.dsl.script import ScriptError
 
 
 class ExitCode(IntEnum):
-    """What the program tells its caller; documented in ``--help`` and in docs/cli.md."""
+    """The exit codes of the program; documented in ``--help`` and in docs/cli.md."""
 
     STOPPED = 0
     UNEXPECTED = 1
@@ -70,7 +70,7 @@ def exit_code(error: Exception) -> ExitCode:
 
 
 def error_lines(error: BaseException) -> Iterator[str]:
-    """What the user reads: the error, then each cause that says more, with the place where it came from."""
+    """The text of an error for users: the error, then each cause that says more, with the place where it came from."""
     said = str(error)
     yield f"{type(error).__name__}: {said}"
     cause = error.__cause__

@@ -1,4 +1,4 @@
-"""What the program writes to standard error while it runs: plain lines with time, worker and module.
+"""The program's log on standard error: plain lines with time, worker and module.
 
 The level is for pykstreams and the user's code. Of other libraries warnings and errors are written, whatever the level.
 """

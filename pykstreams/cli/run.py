@@ -211,7 +211,7 @@ def _work(
 
 @contextmanager
 def _place(embedded: bool, bootstrap_servers: str | None, state_dir: str | None) -> Iterator[list[str]]:
-    """Gives the options that tell workers where brokers and state are; an embedded cluster lives inside."""
+    """Returns the options that tell workers where brokers and state are; an embedded cluster lives inside."""
     if embedded:
         from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 

@@ -33,7 +33,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Entry(NamedTuple):
-    """What was found of a key; ``None`` for what the store does not keep."""
+    """The row of a key; ``None`` for the fields that the store does not keep."""
 
     partition: int
     value: Any
@@ -347,7 +347,7 @@ def _builders(plan: TopologyPlan) -> dict[str, StoreBuilder[Any]]:
 
 
 def _kind(builder: StoreBuilder[Any]) -> str:
-    """What users call the kind of a store."""
+    """The users' word for the kind of a store."""
     from pykstreams.state.interfaces.session_store import SessionStore
     from pykstreams.state.interfaces.store import KeyValueStore
     from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore

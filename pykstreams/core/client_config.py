@@ -81,7 +81,7 @@ def client_settings(
     client_id: str,
     group_id: str = "",
 ) -> dict[str, object]:
-    """Gives what a client is made with.
+    """Returns the settings that a client is made with.
 
     :param settings: every setting of Kafka Streams with its value.
     :param explicit: the settings that the user gave.
@@ -155,7 +155,7 @@ def _conflicts(settings: Mapping[str, object], explicit: Mapping[str, object], e
 
 
 def _defaults(kind: ClientKind, eos: bool) -> dict[str, object]:
-    """What clients of Kafka Streams start from, and what fetching needs."""
+    """Yields the defaults of Kafka Streams' clients, and what fetching needs."""
     if kind is ClientKind.ADMIN:
         return {}
     if kind is ClientKind.PRODUCER:

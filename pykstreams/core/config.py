@@ -213,11 +213,11 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
 
     @property
     def originals(self) -> Mapping[str, object]:
-        """What was set, without the defaults."""
+        """The settings that were given, without the defaults."""
         return self._originals
 
     def replace(self, config: Mapping[str, object] | None = None, /, **kwargs: object) -> StreamsConfig:
-        """Gives a copy with other or further settings.
+        """Returns a copy with other or further settings.
 
         >>> StreamsConfig(poll_ms=10).replace({"client.id": "till"}, poll_ms=20).originals
         mappingproxy({'poll.ms': 20, 'client.id': 'till'})
@@ -259,7 +259,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
 
     @property
     def topic_settings(self) -> dict[str, str]:
-        """What the user wants of internal topics (``topic.``), by the brokers' names."""
+        """The settings of internal topics (``topic.``), by the brokers' names."""
         return {name: str(value) for name, value in self.with_prefix(TOPIC_PREFIX).items() if name in TOPIC_KEYS}
 
     def with_prefix(self, prefix: str) -> dict[str, object]:

@@ -74,7 +74,7 @@ def dotted_name(keyword: str) -> str | None:
 
 
 def parse_setting(name: str, value: object) -> object:
-    """Gives the value of one setting in its type; raises ``ConfigError`` when setting or value is wrong."""
+    """Returns the value of one setting in its type; raises ``ConfigError`` when setting or value is wrong."""
     key = KEYS.get(name)
     if key is not None:
         try:

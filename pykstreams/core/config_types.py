@@ -1,4 +1,4 @@
-"""What a setting is: its type, its limits, how a value given by a user becomes the value the program reads.
+"""Types of settings: their limits, and how a value given by a user becomes the value the program reads.
 
 Invariant: ``ConfigKey.parse`` is idempotent; what it returns it accepts again, unchanged.
 """
@@ -53,7 +53,7 @@ REQUIRED: Final = Required()
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """What an object must look like to be the value of a class-valued setting.
+    """The shape of objects that can be the value of a class-valued setting.
 
     :param what: completes "expected ...", for instance "a serde".
     :param methods: names an object must have; a class is made into an object first.
@@ -126,7 +126,7 @@ class ConfigKey:
 
     @property
     def expected(self) -> str:
-        """What a value must be, to complete the sentence "expected ..."."""
+        """The kind of value, to complete the sentence "expected ..."."""
         if self.check is not None:
             return self.check.expected
         if self.choices:
@@ -159,7 +159,7 @@ class ConfigKey:
         return ""
 
     def parse(self, value: object) -> object:
-        """Gives the value in the setting's own type; raises ``ValueError`` with what is expected."""
+        """Returns the value in the setting's own type; raises ``ValueError`` with what is expected."""
         if value is None and self.default is None:
             return None
         try:

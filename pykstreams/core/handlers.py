@@ -51,7 +51,7 @@ class SerializationExceptionOrigin(Enum):
 
 
 class StreamThreadExceptionResponse(Enum):
-    """What happens to an application after an exception that nothing else caught."""
+    """The response to an exception that nothing else caught."""
 
     REPLACE_THREAD = "replace_thread"
     SHUTDOWN_CLIENT = "shutdown_client"
@@ -238,7 +238,7 @@ def dead_letter_record(topic: str, context: ErrorHandlerContext, exception: Exce
 
 
 def handler_function(handler: Any, name: str = "handle_error") -> Callable[..., ErrorHandlerResponse]:
-    """Gives what to call for a handler: its method of that name, or itself if it is a function."""
+    """Returns the callable of a handler: its method of that name, or itself if it is a function."""
     method = getattr(handler, name, handler)
     if not callable(method):
         raise TypeError(f"exception handler is {handler!r}; expected an object with {name}() or a callable")
@@ -246,7 +246,7 @@ def handler_function(handler: Any, name: str = "handle_error") -> Callable[..., 
 
 
 def checked_response(handler: Any, response: object) -> ErrorHandlerResponse:
-    """Gives the response; ``TypeError`` when a handler answered with anything else."""
+    """Returns the response; ``TypeError`` when a handler answered with anything else."""
     if not isinstance(response, ErrorHandlerResponse):
         raise TypeError(f"exception handler {handler!r} returned {response!r}; expected an ErrorHandlerResponse")
     return response

@@ -19,7 +19,7 @@ _pack_hash = struct.Struct(">QQ").pack
 
 
 def murmur2(data: bytes) -> int:
-    """Gives the 32-bit hash of a key as a signed integer (``Utils.murmur2``, 4.3.1).
+    """Returns the 32-bit hash of a key as a signed integer (``Utils.murmur2``, 4.3.1).
 
     >>> murmur2(b"21")
     -973932308
@@ -39,7 +39,7 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_for_key(key_bytes: bytes, number_of_partitions: int) -> int:
-    """Gives the partition that Kafka's default partitioner chooses for a key.
+    """Returns the partition that Kafka's default partitioner chooses for a key.
 
     >>> partition_for_key(b"21", 12)
     0
@@ -48,7 +48,7 @@ def partition_for_key(key_bytes: bytes, number_of_partitions: int) -> int:
 
 
 def murmur3_128(data: bytes) -> bytes:
-    """Gives the hash of foreign-key joins, two big-endian longs (``Murmur3.hash128``, 4.3.1).
+    """Returns the hash of foreign-key joins, two big-endian longs (``Murmur3.hash128``, 4.3.1).
 
     >>> len(murmur3_128(b"value"))
     16

@@ -1,4 +1,4 @@
-"""What an operator shows of the records that it has taken and hands on later.
+"""The seam of operators that forward records later: the records they have taken and not forwarded yet.
 
 Most operators are done with a record when their callable returns. One that calls a service, say, is not: the record
 is *in flight*. Such an operator announces itself by ``OperatorContext.finishes_later`` while it is built; from then on

@@ -24,7 +24,7 @@ class Scope(Enum):
 
 
 class Kind(Enum):
-    """What values a property takes; the text completes the sentence "expected ..."."""
+    """The values that a property takes; the text completes the sentence "expected ..."."""
 
     FLAG = "true or false"
     INT = "a whole number"

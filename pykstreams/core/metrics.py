@@ -45,7 +45,7 @@ class StreamsMetrics:
     _counters: dict[MetricName, Counter] = field(default_factory=dict)
 
     def counter(self, name: str, group: str, **tags: str) -> Counter:
-        """Gives the counter of that name and tags, made on first use."""
+        """Returns the counter of that name and tags, made on first use."""
         key = MetricName(name, group, _tags(tags))
         counter = self._counters.get(key)
         if counter is None:

@@ -24,7 +24,7 @@ class Named(str):
 
 
 def valid_name(name: str) -> str:
-    """Gives the name back, or raises ``TopologyError`` that says what is wrong with it (``Named.validate``, 4.3.1)."""
+    """Returns the name, or raises ``TopologyError`` that says what is wrong with it (``Named.validate``, 4.3.1)."""
     if not isinstance(name, str):
         raise TypeError(f"name is {name!r}; expected a str")
     if not name:

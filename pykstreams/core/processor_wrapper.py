@@ -1,4 +1,4 @@
-"""What wraps every processor of a topology: ``processor.wrapper.class``."""
+"""Wrappers around every processor of a topology: ``processor.wrapper.class``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ProcessorWrapper(ABC):
     def wrap_processor_supplier(
         self, name: str, supplier: ProcessorSupplier[Any, Any, Any, Any]
     ) -> ProcessorSupplier[Any, Any, Any, Any]:
-        """Gives what supplies the processors of a node; the supplier itself to leave it as it is."""
+        """Returns the supplier of the processors of a node; the given one to leave it as it is."""
 
     @abstractmethod
     def wrap_fixed_key_processor_supplier(

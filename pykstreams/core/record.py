@@ -37,7 +37,7 @@ class Record(Generic[K, V]):
             raise ValueError(f"timestamp of a record is {self.timestamp}; it must not be negative")
 
     def replace(self, **changes: Any) -> Record[Any, Any]:
-        """Gives a copy with some fields changed.
+        """Returns a copy with some fields changed.
 
         >>> Record("a", 1, 5).replace(value=2)
         Record(key='a', value=2, timestamp=5, headers=())
@@ -61,7 +61,7 @@ class FixedKeyRecord(Generic[K, V]):
     headers: Headers = ()
 
     def replace(self, **changes: Any) -> FixedKeyRecord[K, Any]:
-        """Gives a copy with value, timestamp or headers changed; ``TypeError`` for the key."""
+        """Returns a copy with value, timestamp or headers changed; ``TypeError`` for the key."""
         if "key" in changes:
             raise TypeError("the key of a FixedKeyRecord cannot be changed; use KStream.process to change keys")
         value = changes.pop("value", self.value)
@@ -125,7 +125,7 @@ class ValueAndTimestamp(NamedTuple, Generic[V]):
 
 
 def get_header(headers: Headers, key: str) -> bytes | None:
-    """Gives the value of the last header of that name, ``None`` without one.
+    """Returns the value of the last header of that name, ``None`` without one.
 
     >>> get_header((("a", b"1"), ("a", b"2")), "a")
     b'2'
@@ -137,7 +137,7 @@ def get_header(headers: Headers, key: str) -> bytes | None:
 
 
 def set_header(headers: Headers, key: str, value: bytes | None) -> Headers:
-    """Gives the headers with every header of that name replaced by one at the end.
+    """Returns the headers with every header of that name replaced by one at the end.
 
     >>> set_header((("a", b"1"), ("b", b"2")), "a", b"3")
     (('b', b'2'), ('a', b'3'))

@@ -25,7 +25,7 @@ class ExtractRecordMetadataTimestamp(ABC):
 
     @abstractmethod
     def on_invalid_timestamp(self, record: ConsumerRecord, record_timestamp: int, partition_time: int) -> int:
-        """Gives a time for a record that carries a negative one."""
+        """Returns a time for a record that carries a negative one."""
 
 
 class FailOnInvalidTimestamp(ExtractRecordMetadataTimestamp):
@@ -76,7 +76,7 @@ class WallclockTimestampExtractor:
         self._clock = clock
 
     def on_clock(self, clock: Clock) -> WallclockTimestampExtractor:
-        """Gives the extractor that a task uses: this one if it has a clock, else one on the task's."""
+        """Returns the extractor that a task uses: this one if it has a clock, else one on the task's."""
         return self if self._clock is not None else WallclockTimestampExtractor(clock)
 
     def __call__(self, record: ConsumerRecord, partition_time: int) -> int:

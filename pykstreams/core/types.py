@@ -52,7 +52,7 @@ Forward: TypeAlias = Callable[[Any, Any, int, Headers], None]
 """The compiled path: (key, value, timestamp in ms, headers), positional. See docs/architecture.md."""
 
 Change: TypeAlias = tuple[V | None, V | None, bool]
-"""What travels below a table: (new value, old value, is the newest version of its key)."""
+"""The value of records below a table: (new value, old value, is the newest version of its key)."""
 
 Encoder: TypeAlias = Callable[[Any, Headers], bytes | None]
 """A serializer bound to its topic."""
@@ -64,7 +64,7 @@ Pairs: TypeAlias = Iterable[tuple[KR, VR]]
 
 
 def duration_ms(value: Duration, what: str, *, negative: bool = False) -> int:
-    """Gives a duration in milliseconds; raises ``ValueError`` for fractions of one and, unless allowed, below zero.
+    """Returns a duration in milliseconds; raises ``ValueError`` for fractions of one and, unless allowed, below zero.
 
     It is at most as long as the largest timestamp.
 
@@ -88,14 +88,14 @@ def duration_ms(value: Duration, what: str, *, negative: bool = False) -> int:
 
 
 def total_ms(ms: int, what: str) -> int:
-    """Gives a sum of durations back; ``ValueError`` for one that is longer than time lasts."""
+    """Returns a sum of durations; ``ValueError`` for one that is longer than time lasts."""
     if ms > END_OF_TIME:
         raise ValueError(f"{what} is {ms} ms, more than the largest number of milliseconds, {END_OF_TIME}")
     return ms
 
 
 def timestamp_ms(value: Timestamp, what: str) -> int:
-    """Gives a point in time in milliseconds since the epoch; raises ``ValueError`` for a datetime without zone.
+    """Returns a point in time in milliseconds since the epoch; raises ``ValueError`` for a datetime without zone.
 
     >>> timestamp_ms(datetime(1970, 1, 2, tzinfo=UTC), "start")
     86400000

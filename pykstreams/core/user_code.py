@@ -1,4 +1,4 @@
-"""What is said about functions of users, and how their suppliers are checked before anything runs."""
+"""Names of users' functions for messages, and checks of their suppliers before anything runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def describe_function(function: Callable[..., Any]) -> str:
-    """Gives module, name and line of a function, or its ``repr`` where it has none.
+    """Returns module, name and line of a function, or its ``repr`` where it has none.
 
     >>> describe_function(len)
     'builtins.len'

@@ -13,7 +13,7 @@ _OWN = (_PACKAGE, *(str(Path(_PACKAGE).parent / name) for name in ("processors",
 
 
 def user_frame(error: BaseException) -> tuple[FrameType, int] | None:
-    """Gives the innermost frame of the user's code that an exception came through, with its line.
+    """Returns the innermost frame of the user's code that an exception came through, with its line.
 
     What pykstreams called first is taken for the user's, wherever it is installed, and with it the rest of its package.
     ``None`` where all frames are of pykstreams.

@@ -1,4 +1,4 @@
-"""What a user writes for ``KTable.transform_values``: an object per task that maps the values of a table."""
+"""Users' transformers for ``KTable.transform_values``: an object per task that maps the values of a table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ValueTransformerWithKey(ABC, Generic[K, V, VR]):
 
     @abstractmethod
     def transform(self, key: K, value: V) -> VR:
-        """Gives the new value; ``None`` deletes the row."""
+        """Returns the new value; ``None`` deletes the row."""
 
     def close(self) -> None:
         """Called once at the end."""

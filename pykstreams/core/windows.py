@@ -131,7 +131,7 @@ class Windows(ABC, Generic[W]):
 
     @abstractmethod
     def windows_for(self, timestamp: int) -> dict[int, W]:
-        """Gives the windows that a record of that time falls into, by their start, in order."""
+        """Returns the windows that a record of that time falls into, by their start, in order."""
 
     @property
     @abstractmethod

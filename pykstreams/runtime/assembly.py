@@ -60,7 +60,7 @@ from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
 log = logging.getLogger(__name__)
 
 _BROKER_SESSION_TIMEOUT_MS = 45_000
-"""What librdkafka, and brokers for the newer protocols, take where nothing is set."""
+"""The session time-out that librdkafka, and brokers for the newer protocols, take where nothing is set."""
 
 _WHILE_COMMITTING_S = 3.0
 """How long a commit waits for the ends of changelogs, without which state just keeps its old offsets."""
@@ -68,7 +68,7 @@ _WHILE_COMMITTING_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """What all workers of one ``KafkaStreams`` share."""
+    """The plan, clients and caches that all workers of one ``KafkaStreams`` share."""
 
     plan: TopologyPlan
     config: StreamsConfig
@@ -298,7 +298,7 @@ def _swaps(
     directory: StateDirectory,
     global_stores: Mapping[str, Any],
 ) -> Swaps:
-    """What swaps the tasks of a worker for the state of a bootstrap; its clients are made when they are needed."""
+    """Makes the swaps of a worker, for the state of a bootstrap; their clients are made when they are needed."""
     config = app.config
     counts = PartitionCounts(app.admin.partition_counts, app.clock, config.metadata_max_age_ms)
 

@@ -67,7 +67,7 @@ _COLLECT_AFTER = 50_000
 
 
 class GroupMembershipOperation(Enum):
-    """What ``close`` does about the group."""
+    """How ``close`` leaves the group."""
 
     LEAVE_GROUP = "leave_group"
     REMAIN_IN_GROUP = "remain_in_group"
@@ -284,7 +284,7 @@ class KafkaStreams:
         partition: int | None = None,
         enable_stale_stores: bool = False,
     ) -> T:
-        """Gives what reads the partitions of a store that are in this process; any thread may use it.
+        """Returns a reader of the partitions of a store that are in this process; any thread may use it.
 
         Each read sees what is there between two batches of records, the record cache included. It finds the partitions
         anew, and raises an ``InvalidStateStoreError`` that says why there are none.
@@ -350,7 +350,7 @@ class KafkaStreams:
         return BootstrapLoad(lambda: self._generation, lambda: [one.name for one in self._workers.copy().values()])
 
     def metadata_for_all_streams_clients(self) -> list[StreamsMetadata]:
-        """What each instance of the application has, as far as it is known here: this one."""
+        """The tasks and stores of each instance of the application, as far as known here: of this one."""
         self._check_queryable()
         return self._queries.streams_metadata()
 

@@ -38,6 +38,6 @@ class CapturingProducer:
         return 0
 
     def take(self) -> list[ProducedRecord]:
-        """What was produced since the last call."""
+        """The records produced since the last call."""
         taken, self._records = self._records, []
         return taken

@@ -122,7 +122,7 @@ class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[
 
     @property
     def record_metadata(self) -> RecordMetadata | None:
-        """What ``set_record_metadata`` was given; ``None`` before."""
+        """The metadata that ``set_record_metadata`` was called with; ``None`` before."""
         return self._metadata
 
     @property
@@ -167,7 +167,7 @@ class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[
 
     @property
     def state_store_context(self) -> _MockStoreContext:
-        """What a store is opened with: ``store.init(context.state_store_context, store)``. It gets no changelog."""
+        """The context to open a store with: ``store.init(context.state_store_context, store)``. It has no changelog."""
         return _MockStoreContext(self)
 
     def schedule(
@@ -197,7 +197,7 @@ class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[
         self._forwarded.append(CapturedForward(record, child_name))
 
     def forwarded(self, child_name: str | None = None) -> list[CapturedForward]:
-        """What was forwarded; with a name, what that child would have got."""
+        """The forwarded records; with a name, those that this child would have got."""
         return [
             found
             for found in self._forwarded

@@ -23,7 +23,7 @@ V = TypeVar("V")
 
 
 class _WindowView(StoreView, WindowStore[K, V]):
-    """What both views have in common."""
+    """The base of both views."""
 
     def __init__(self, store: WindowStore[K, Any]) -> None:
         super().__init__(store)
@@ -69,11 +69,11 @@ class _WindowView(StoreView, WindowStore[K, V]):
 
     @abstractmethod
     def _whole(self, value: Any) -> Any:
-        """What the store below takes."""
+        """The value as the store below takes it."""
 
     @abstractmethod
     def _part(self, value: Any) -> Any:
-        """What the view shows."""
+        """The value as the view shows it."""
 
 
 class PlainWindows(_WindowView[K, V]):

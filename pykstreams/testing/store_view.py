@@ -9,7 +9,7 @@ from pykstreams.state.interfaces.store import ChangelogRow, FlushListener, Store
 
 
 class StoreView:
-    """What every kind of view hands through unchanged."""
+    """The methods that every kind of view passes to the store unchanged."""
 
     def __init__(self, store: Any) -> None:
         self._store = store

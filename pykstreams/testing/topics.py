@@ -13,7 +13,7 @@ from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
 
 @dataclass(slots=True)
 class DriverTopics:
-    """What the tasks of a driver read.
+    """The topics that the tasks of a driver read.
 
     A pattern stands for one topic whose name is the text of the pattern: all topics that match share its
     partitions and its offsets, as in Kafka's driver.
@@ -87,7 +87,7 @@ class DriverTopics:
         return turn % count
 
     def next_offset(self, partition: TopicPartition) -> int:
-        """Gives a new record its offset."""
+        """Appends a record, and sets its offset."""
         offset = self._next_offsets.get(partition, 0)
         self._next_offsets[partition] = offset + 1
         return offset

@@ -196,7 +196,7 @@ class ClusterAdmin:
             self._admin.poll(_PAUSE_S)
 
     def grow_topic(self, topic: str, partitions: int) -> None:
-        """Gives a topic more partitions."""
+        """Adds partitions to a topic."""
         self._answers(
             [topic],
             lambda _, timeout_s: self._admin.create_partitions(

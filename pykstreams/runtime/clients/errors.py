@@ -1,4 +1,4 @@
-"""What errors of the clients mean, in one place: what may pass, what fences, what breaks a client, what is final.
+"""The meaning of client errors, in one place: which may pass, which fence, which break a client, which are final.
 
 An error is known by its name (``KafkaError.name()``), so that nobody needs the client library to ask.
 
@@ -24,7 +24,7 @@ from pykstreams.core.errors import ClusterError, ClusterUnavailableError, Stream
 
 
 class Meaning(Enum):
-    """What an error of a client means for who made the call."""
+    """The meaning of a client's error for the caller."""
 
     PASSING = "passing"
     FENCED = "fenced"
@@ -34,7 +34,7 @@ class Meaning(Enum):
 
 
 class ClientError(Protocol):
-    """What is needed of ``confluent_kafka.KafkaError``."""
+    """The used methods of ``confluent_kafka.KafkaError``."""
 
     def name(self) -> str: ...
 

@@ -161,7 +161,7 @@ class GroupConsumer:
             raise cluster_error("reading committed offsets", exception) from exception
 
     def group_metadata(self) -> Any:
-        """What a transaction needs to know of this member; opaque."""
+        """The group metadata of this member, for transactions; opaque."""
         return self._open.consumer_group_metadata()
 
     def close(self, leave: bool) -> None:

@@ -28,7 +28,7 @@ _message_partition = Message.partition
 
 @dataclass(slots=True)
 class Fetched:
-    """What one look at the broker gave."""
+    """The messages and events of one fetch."""
 
     runs: dict[tuple[str, int], list[Message]] = field(default_factory=dict)
     lost_position: list[TopicPartition] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Fetched:
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     """Partitions of which everything was read that may be read now, and the position behind it."""
     held_up: dict[str, str] = field(default_factory=dict)
-    """What cannot be read for the moment, and why; the client tries again by itself."""
+    """Partitions that cannot be read for the moment, and why; the client tries again by itself."""
 
 
 def taken(consumer: Consumer, timeout_s: float, count: int) -> list[Message]:

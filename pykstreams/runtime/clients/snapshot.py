@@ -25,7 +25,7 @@ _WAIT_S: Final = 1.0
 def read_partition(
     supplier: KafkaClientSupplier, config: StreamsConfig, place: TopicPartition, begin: int, end: int
 ) -> Iterator[list[Message]]:
-    """Gives the records of a partition from ``begin`` up to, and without, ``end``, in batches.
+    """Yields the records of a partition from ``begin`` up to, and without, ``end``, in batches.
 
     ``ClusterError`` where records from ``begin`` on are gone (retention), or where nothing comes for
     ``request.timeout.ms``. Only what is committed is read.

@@ -1,4 +1,4 @@
-"""What the processors and stores of global stores may ask of the runtime.
+"""The contexts of the processors and stores of global stores.
 
 They belong to no task: there is no stream time, nothing is scheduled or committed for them, and nothing is sent
 (``GlobalProcessorContextImpl``, 4.3.1).
@@ -24,11 +24,11 @@ from pykstreams.state.interfaces.store import ChangelogWriter
 logger = logging.getLogger(__name__)
 
 GLOBAL_TASK: Final = TaskId(-1, -1)
-"""What stands for a task where one must be named."""
+"""The id that stands for a task where one must be named."""
 
 
 class GlobalProcessingContext(NodeProcessingContext):
-    """What user code of a global store may ask for."""
+    """The context of user code of a global store."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ class GlobalProcessingContext(NodeProcessingContext):
 
 
 class GlobalStoreContext:
-    """What global stores get when they are opened."""
+    """The context that global stores are opened with."""
 
     __slots__ = ("_topics", "application_id", "cache", "config", "current", "metrics", "state_dir", "task_id")
 

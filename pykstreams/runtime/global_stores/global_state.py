@@ -244,7 +244,7 @@ class GlobalState:
             raise errors[0]
 
     def explained(self, error: Exception) -> StreamsError:
-        """Gives the error for an exception of a processor that no handler was asked about."""
+        """Returns the error for an exception of a processor that no handler was asked about."""
         if isinstance(error, StreamsError):
             return error
         found = self._state.current.context

@@ -32,7 +32,7 @@ _WORTH_COMMITTING = 10_000
 
 
 class TopicReader(Protocol):
-    """What this thread needs of a consumer."""
+    """The methods of a consumer that this thread calls."""
 
     def assign(self, positions: Mapping[TopicPartition, int]) -> None: ...
 

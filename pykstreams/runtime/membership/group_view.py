@@ -18,13 +18,13 @@ _COMMITTED_TIMEOUT_S = 2.0
 
 
 class MemberReader(Protocol):
-    """What this module needs of an administrative client."""
+    """The methods of an administrative client that this module calls."""
 
     def group_members(self, group: str) -> list[tuple[str, list[TopicPartition]]] | None: ...
 
 
 class CommittedReader(Protocol):
-    """What this module needs of a consumer."""
+    """The methods of a consumer that this module calls."""
 
     def committed(self, partitions: Collection[TopicPartition], timeout: float) -> Offsets | None: ...
 

@@ -68,7 +68,7 @@ class Membership(Protocol):
         ...
 
     def transaction_metadata(self) -> Any:
-        """What a transaction needs so that brokers can fence this member; ``TaskMigratedError`` once lost."""
+        """The group metadata by which brokers fence this member's transactions; ``TaskMigratedError`` once lost."""
         ...
 
     def close(self, leave: bool) -> None:

@@ -37,7 +37,7 @@ _COMMITTED_TIMEOUT_S = 10.0
 
 
 class GroupClient(Protocol):
-    """What this back end needs of a consumer."""
+    """The methods of a consumer that this back end calls."""
 
     def subscribe(
         self,

@@ -34,7 +34,7 @@ AGG = TypeVar("AGG")
 
 
 class _Composite:
-    """What the composites of all kinds have in common."""
+    """The base of the composites of all kinds."""
 
     def __init__(self, stores: Callable[[], Sequence[LocalStore]], name: str, shown: Callable[[object], Shown]) -> None:
         self._stores = stores

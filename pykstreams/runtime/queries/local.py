@@ -43,7 +43,7 @@ R = TypeVar("R")
 
 
 class QueriedWorker(Protocol):
-    """What this module needs of a worker; called from any thread."""
+    """The methods of a worker that this module calls; called from any thread."""
 
     @property
     def name(self) -> str: ...
@@ -59,7 +59,7 @@ class QueriedWorker(Protocol):
 
 
 class QueriedGlobals(Protocol):
-    """What this module needs of the thread of the global stores."""
+    """The methods of the thread of the global stores that this module calls."""
 
     def readable(self, name: str) -> LocalStore | None:
         """A global store."""
@@ -170,7 +170,7 @@ class LocalQueries:
         return StateQueryResult(dict(sorted(results.items())))
 
     def streams_metadata(self, store: str | None = None) -> list[StreamsMetadata]:
-        """What this instance has; nothing if a store is named that it does not have."""
+        """The metadata of this instance; nothing if a store is named that it does not have."""
         tasks = [task for worker in self._workers() for task in worker.tasks()]
         parts = {task.id.subtopology for task in tasks}
         names = {name for name, part in self._parts.items() if part in parts} | self._global_names

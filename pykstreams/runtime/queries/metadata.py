@@ -49,15 +49,15 @@ HostInfo.UNAVAILABLE = HostInfo("unavailable", -1)
 
 @dataclass(frozen=True, slots=True)
 class StreamsMetadata:
-    """What one instance has."""
+    """The tasks and stores of one instance."""
 
     host_info: HostInfo
     state_store_names: frozenset[str]
     """The stores of its tasks, and the global ones."""
     topic_partitions: frozenset[TopicPartition]
-    """What its tasks read."""
+    """The input partitions of its tasks."""
     standby_topic_partitions: frozenset[TopicPartition] = frozenset()
-    """What the tasks read of which it keeps copies."""
+    """The input partitions of its standby tasks."""
     standby_state_store_names: frozenset[str] = frozenset()
     """The stores of which it keeps copies."""
 

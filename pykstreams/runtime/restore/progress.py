@@ -21,7 +21,7 @@ _WORTH_SHOWING = 10_000
 
 
 def restore_progress(clock: Clock) -> StateRestoreListener:
-    """Gives the listener that fits where the program runs."""
+    """Returns the listener that fits where the program runs."""
     return ProgressBar() if sys.stderr.isatty() else ProgressLog(clock)
 
 

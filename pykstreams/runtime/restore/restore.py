@@ -55,7 +55,7 @@ class StateRestoreListener:
 
 
 class ChangelogReader(Protocol):
-    """What restoring needs of a consumer."""
+    """The methods of a consumer that restoring calls."""
 
     def assign(self, positions: Mapping[TopicPartition, int]) -> None: ...
 
@@ -65,7 +65,7 @@ class ChangelogReader(Protocol):
 
 
 class RestorableStore(Protocol):
-    """What restoring needs of a store; see ``TaskStore`` for what each of these promises."""
+    """The methods of a store that restoring calls; see ``TaskStore`` for what each of these promises."""
 
     @property
     def name(self) -> str: ...
@@ -80,7 +80,7 @@ class RestorableStore(Protocol):
 
 
 class OffsetReader(Protocol):
-    """What restoring needs of an administrative client."""
+    """The methods of an administrative client that restoring calls."""
 
     def end_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]: ...
 
@@ -261,7 +261,7 @@ class Restorer:
         return [_out_of_range(one, begins[one.place], ends[one.place]) for one in lost]
 
     def _advance(self, one: Restoring, messages: Sequence[Any], position: int) -> None:
-        """Gives a store the records up to a position, and finishes it where that is its end."""
+        """Restores a store up to a position, and finishes it where that is its end."""
         if messages:
             self._restore(one, messages)
         if position > one.position:
@@ -321,7 +321,7 @@ class Restorer:
 
 
 def _out_of_range(one: Restoring, begin: int, end: int) -> Truncated | Remade:
-    """What it means that a changelog does not have the offset of a store.
+    """The setback of a store whose offset its changelog does not have.
 
     Records that were deleted are no loss where others came after them. But an end that lies before a store was never
     moved by the application: the topic was deleted and made anew, or the brokers have lost records.

@@ -44,7 +44,7 @@ _FETCH_S: Final = 0.1
 
 
 class GroupView(Protocol):
-    """What this module needs to know of the group, of which it is no member."""
+    """The view of the group that this module needs, of which it is no member."""
 
     def members(self) -> Mapping[str, frozenset[TaskId]] | None:
         """The active tasks of each instance; ``None`` while they are being shared out."""
@@ -105,7 +105,7 @@ class KnownOffsets:
 class _Copy:
     task: Task
     base: tuple[int | None, Pin | None]
-    """What its state began with, by the committed offsets."""
+    """The generation that its state began with, by the committed offsets."""
     stores: dict[TopicPartition, FollowedStore] = field(default_factory=dict)
     opened: bool = False
     warm: bool = False

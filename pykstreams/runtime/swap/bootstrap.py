@@ -1,4 +1,4 @@
-"""What a worker does with a bootstrap: checks it, starts the group from its offsets, and gives tasks its files.
+"""The use of a bootstrap by a worker: it is checked, the group starts from its offsets, and tasks get its files.
 
 The group remembers which bootstrap its state is based on: a number beside each committed offset, the *pin*, which every
 later commit carries on. It lives as long as the offsets, and every worker reads it before it opens a task, whether it
@@ -56,7 +56,7 @@ _PAUSE_S = 0.5
 
 
 class Group(Protocol):
-    """What this module needs of a client that knows the group, and is no member of it."""
+    """The methods that this module calls of a client that knows the group, and is no member of it."""
 
     def committed(self, partitions: Collection[TopicPartition], timeout: float) -> Offsets | None: ...
 
@@ -66,7 +66,7 @@ class Group(Protocol):
 
 
 class OffsetReader(Protocol):
-    """What this module needs of an administrative client."""
+    """The methods of an administrative client that this module calls."""
 
     def end_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]: ...
 
@@ -98,7 +98,7 @@ class Pin:
 
     @property
     def mark(self) -> str:
-        """What state that is based on it is marked with."""
+        """The mark on state that is based on it."""
         return f"{self.number:016x}"
 
 
@@ -108,7 +108,7 @@ def generation_of(committed: Offsets) -> int | None:
 
 
 def generation_mark(number: int) -> str:
-    """What state of a generation is marked with."""
+    """The mark on state of a generation."""
     return f"{number:016x}"
 
 
@@ -321,7 +321,7 @@ class GroupStart:
 
 
 class TaskBase:
-    """What the state of tasks begins with; one object per ``KafkaStreams``.
+    """The state that tasks begin with; one object per ``KafkaStreams``.
 
     :param bootstrap: the one that this worker was given, if any.
     """

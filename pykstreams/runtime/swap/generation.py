@@ -68,7 +68,7 @@ class Generation:
 
     @property
     def mark(self) -> str:
-        """What state of this generation is marked with."""
+        """The mark on state of this generation."""
         return generation_mark(self.number)
 
     def covers(self, task_id: TaskId) -> bool:

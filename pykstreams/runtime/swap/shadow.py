@@ -41,7 +41,7 @@ _MOST_BUFFERED: Final = 10_000
 
 
 class InputReader(Protocol):
-    """What a shadow needs of a consumer."""
+    """The methods of a consumer that a shadow calls."""
 
     def assign(self, positions: Mapping[TopicPartition, int]) -> None: ...
 
@@ -69,7 +69,7 @@ class MakeTask(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ShadowParts:
-    """What the shadows of one worker have in common; there is one at a time.
+    """The clients and settings that the shadows of one worker share; there is one shadow at a time.
 
     :param plans: the sub-topologies by number.
     :param make_reader: makes the consumer that reads inputs again; each shadow has its own.
@@ -94,7 +94,7 @@ class Shadow:
     def __init__(self, live: Task, committed: Offsets, generation: Generation, parts: ShadowParts) -> None:
         self.task_id = live.id
         self.written: Offsets | None = None
-        """What is to be committed in the transaction that is open then, for the swap to be done."""
+        """The offsets to commit in the transaction that is open then, for the swap to be done."""
         self.failure: StreamsError | None = None
         """Why there is nothing to be swapped to; what was made is deleted."""
         self._live = live
@@ -345,6 +345,6 @@ class _DeadEnd:
 
     def build(self, context: Any) -> Forward:
         def nothing(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
-            """What comes here was handed on by the live task."""
+            """Takes a row that the live task has forwarded."""
 
         return nothing

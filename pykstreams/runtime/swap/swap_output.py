@@ -47,7 +47,7 @@ class SwapOutput:
         self._made[0].begin()
 
     def writer(self, task_id: TaskId, store: str, topic: str) -> ChangelogWriter:
-        """Gives the callable that writes to the changelog of a store."""
+        """Returns the callable that writes to the changelog of a store."""
         return self._open[1].changelog_writer(task_id, store, topic, task_id.partition)
 
     def poll(self) -> None:
@@ -66,7 +66,7 @@ class SwapOutput:
         self._open[0].commit(offsets, group_metadata)
 
     def abort(self) -> None:
-        """Gives up the transaction; what is made next does not wait for it."""
+        """Aborts the transaction; what is made next does not wait for it."""
         made, self._made = self._made, None
         if made is not None:
             made[0].abort()

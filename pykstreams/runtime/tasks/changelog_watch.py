@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 WARN_AT_BYTES = PARTITION_LIMIT_BYTES * 4 // 5
 _RECORD_BYTES = 30
-"""What a record takes besides its key and value, about."""
+"""About how many bytes a record takes besides its key and value."""
 
 
 class ChangelogWatch:
@@ -25,7 +25,7 @@ class ChangelogWatch:
         self._warned = False
 
     def watched(self, topic: str, partition: int, write: ChangelogWriter) -> ChangelogWriter:
-        """Gives the writer with a count of its bytes."""
+        """Returns the writer with a count of its bytes."""
         written = 0
 
         def write_and_count(key: bytes, value: bytes | None, timestamp: int | None, headers: Headers) -> None:

@@ -54,7 +54,7 @@ _TOO_LARGE = frozenset(("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"))
 
 
 class Producer(Protocol):
-    """What is needed of ``confluent_kafka.Producer``.
+    """The used methods of ``confluent_kafka.Producer``.
 
     Its own documentation names another order: positional arguments are in the order that stands here.
     """
@@ -143,7 +143,7 @@ class RecordCollector:
             self._held.forget(task_id)
 
     def time_zero(self) -> int:
-        """What is sent in place of the timestamp 0: 1 where the producer would send the current time; says so once."""
+        """The timestamp to send in place of 0: 1 where the producer would send the current time; warns of it once."""
         if self._takes_time_zero:
             return 0
         if not self._said_time_zero:
@@ -163,7 +163,7 @@ class RecordCollector:
     def changelog_writer(
         self, task_id: TaskId, store: str, topic: str, partition: int, *, stays_behind: bool = False
     ) -> ChangelogWriter:
-        """Gives the callable by which a store writes to its changelog.
+        """Returns the callable by which a store writes to its changelog.
 
         A timestamp of ``None`` leaves the time to the producer. One that ``stays_behind`` is sent when all has been
         taken that was sent before: at a commit, or earlier where much waits.
@@ -309,7 +309,7 @@ class RecordCollector:
             self._ask(failure, record)
 
     def _in_question(self, error: Any, record: ProducerRecord) -> DeliveryError | None:
-        """Gives the failure if it is up to the handler; keeps one that is not."""
+        """Returns the failure if it is up to the handler; keeps one that is not."""
         name, meaning = str(error.name()), meaning_of(error)
         self.broken |= meaning in _PRODUCER_IS_LOST
         if self._error is not None or name in _PURGED:

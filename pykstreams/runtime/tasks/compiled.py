@@ -22,7 +22,7 @@ from pykstreams.topology.reference_partitioner import ReferencePartitioner
 
 
 def compile_plan(plan: SubtopologyPlan, task: TaskState) -> Mapping[str, Forward]:
-    """Gives what to call for a record of each source, by the name of the source."""
+    """Returns the callable that takes the records of each source, by the name of the source."""
     built: dict[str, Forward] = {}
     guarded = () if task.failures.only_fails else _parents_of_sinks(plan)
     for name in reversed(list(plan.nodes)):
@@ -42,7 +42,7 @@ def compile_plan(plan: SubtopologyPlan, task: TaskState) -> Mapping[str, Forward
 
 
 def fan_out(children: Sequence[Forward]) -> Forward:
-    """Gives one callable for all children in order: the child itself where there is one."""
+    """Returns one callable for all children in order: the child itself where there is one."""
     if not children:
         return _nowhere
     if len(children) == 1:
@@ -64,7 +64,7 @@ def fan_out(children: Sequence[Forward]) -> Forward:
 
 
 def source_decoders(source: SourceNode, topic: str, task: TaskState) -> tuple[Decoder, Decoder]:
-    """Gives the decoders of key and value for one topic of a source."""
+    """Returns the decoders of key and value for one topic of a source."""
     where = f"{source.name} (topic {topic!r})"
     key = _resolved(source.key_deserializer, "key", where, task)
     value = _resolved(source.value_deserializer, "value", where, task)
@@ -147,7 +147,7 @@ def _sink(node: SinkNode, task: TaskState, *, raises: bool) -> Forward:
 
 
 def _resolved(given: Any, part: str, where: str, task: TaskState) -> Any:
-    """Gives a serializer, deserializer or serde: the one of the node, or the default of the configuration."""
+    """Returns a serializer, deserializer or serde: the one of the node, or the default of the configuration."""
     config = task.config
     part = default_part(given, part)
     try:
@@ -157,7 +157,7 @@ def _resolved(given: Any, part: str, where: str, task: TaskState) -> Any:
 
 
 def source_of(plan: SubtopologyPlan, topic: str) -> SourceNode:
-    """Gives the source that reads a topic: by name, or else by pattern."""
+    """Returns the source that reads a topic: by name, or else by pattern."""
     found: SourceNode | None = next((node for node in plan.sources if topic in node.topics), None)
     if found is None:
         found = next(

@@ -1,4 +1,4 @@
-"""What happens when a record cannot be read, processed or serialized: handlers, dead letters, the final error.
+"""Failures of records that cannot be read, processed or serialized: handlers, dead letters, the final error.
 
 Nothing here runs for a record that succeeds. Invariant: an error leaves a task once, as a ``StreamsError`` that says
 where it happened; errors that a node further down has reported pass through unchanged.
@@ -138,11 +138,11 @@ class Failures:
     def wrong_type(
         self, node: str, record: ProducerRecord, error: Exception, origin: SerializationExceptionOrigin
     ) -> StreamsError:
-        """Gives the error for an output record of another type than the serializer takes; nobody is asked."""
+        """Returns the error for an output record of another type than the serializer takes; nobody is asked."""
         return self._unwritable(node, self._context(node, -1, record.headers), record, error, origin)
 
     def unexpected(self, error: Exception) -> StreamsError:
-        """Gives the error for an exception that no node has reported."""
+        """Returns the error for an exception that no node has reported."""
         context = self._current.context
         topic, partition, offset = (None, -1, -1) if context is None else context[:3]
         where = ErrorHandlerContext(topic, partition, offset, (), "", self._task_id, -1)

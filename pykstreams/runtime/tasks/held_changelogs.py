@@ -32,7 +32,7 @@ class ChangelogRecord(NamedTuple):
 
 
 class HeldChangelogs:
-    """What waits, by task. Records come and go on the worker's thread; tasks also on that of the state updater."""
+    """The waiting records, by task. They come and go on the worker's thread; tasks also on the state updater's."""
 
     def __init__(self) -> None:
         self._held: dict[TaskId, list[ChangelogRecord]] = {}
@@ -41,7 +41,7 @@ class HeldChangelogs:
         return sum(map(len, list(self._held.values())))
 
     def writer(self, task_id: TaskId, topic: str, partition: int) -> ChangelogWriter:
-        """Gives the callable by which a store writes to its changelog."""
+        """Returns the callable by which a store writes to its changelog."""
         hold = self._held.setdefault(task_id, []).append
 
         def write(key: bytes, value: bytes | None, timestamp: int | None, headers: Headers) -> None:

@@ -47,7 +47,7 @@ class ProcessorMetadata:
         self.needs_commit = False
 
     def get(self, key: str) -> int | None:
-        """Gives a number, ``None`` if nobody has put it."""
+        """Returns a number, ``None`` if nobody has put it."""
         return self._values.get(key)
 
     def put(self, key: str, value: int) -> None:
@@ -63,12 +63,12 @@ class ProcessorMetadata:
                 self._values[key] = value
 
     def values(self) -> Mapping[str, int]:
-        """What is kept, in the order in which it was first put."""
+        """The entries, in the order in which they were first put."""
         return self._values
 
 
 def encode(partition_time: int, metadata: Mapping[str, int]) -> str:
-    """Gives the text for one partition.
+    """Returns the text for one partition.
 
     >>> encode(5, {})
     'AgAAAAAAAAAF'
@@ -83,7 +83,7 @@ def encode(partition_time: int, metadata: Mapping[str, int]) -> str:
 
 
 def decode(text: str | None) -> tuple[int, dict[str, int]]:
-    """Gives partition time and metadata; ``(-1, {})`` without text and, with a warning, for one not ours.
+    """Returns partition time and metadata; ``(-1, {})`` without text and, with a warning, for one not ours.
 
     >>> decode("AgAAAAAAAAAF")
     (5, {})

@@ -240,7 +240,7 @@ class PartitionGroup:
 
 
 def partition_order(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Gives partitions in the order in which a ``HashMap`` iterates over them, filled in the order given."""
+    """Returns partitions in the order in which a ``HashMap`` iterates over them, filled in the order given."""
     found = list(partitions)
     buckets = 16
     while len(found) > buckets * 3 // 4:

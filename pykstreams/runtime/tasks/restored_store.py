@@ -14,7 +14,7 @@ from pykstreams.state.interfaces.store import ChangelogRow
 
 
 class RestoredStore:
-    """What the restorer gets of a store; its methods are those of ``TaskStore``.
+    """The part of a store that the restorer works on; its methods are those of ``TaskStore``.
 
     :param unreadable: the names of the stores of the task that nobody may read.
     """

@@ -50,7 +50,7 @@ class Sink:
     lets_go: bool
 
     def to_topic(self, topic: str, partitioner: StreamPartitioner[Any, Any] | None) -> Forward:
-        """Gives the callable for a fixed topic."""
+        """Returns the callable for a fixed topic."""
         write = self._writer(topic)
         if partitioner is not None:
             send_to_partition = self._partitioned(topic, partitioner, write)
@@ -60,7 +60,7 @@ class Sink:
         return self._to_partition(topic, write)
 
     def _to_partition(self, topic: str, write: _Write) -> _SendTo:
-        """Gives the callable for a fixed topic and any partition of it; the client chooses where none is given."""
+        """Returns the callable for a fixed topic and any partition of it; the client chooses where none is given."""
         encode_key = bind_serializer(self.key_serializer, topic)
         encode_value = bind_serializer(self.value_serializer, topic)
         (produce, wait), fail = self._ways_out(), self.fail
@@ -138,7 +138,7 @@ class Sink:
     def to_chosen_topic(
         self, extractor: TopicNameExtractor[Any, Any], partitioner: StreamPartitioner[Any, Any] | None
     ) -> Forward:
-        """Gives the callable for a topic that is chosen per record."""
+        """Returns the callable for a topic that is chosen per record."""
         current, fail = self.current, self.fail
         senders: dict[str, Forward] = {}
 

@@ -388,7 +388,7 @@ class Task:
             raise errors[0]
 
     def _find_repetition(self) -> None:
-        """What is in the inputs may have been worked on before, where changelogs may tell of it."""
+        """Notes that records in the inputs may have been processed before, where changelogs may tell of it."""
         if self._end_offsets is None:
             return
         changelogs = {self._changelog_partition(name) for name in self._plan.changelogs}
@@ -585,7 +585,7 @@ class Task:
 
 
 def _cause(error: BaseException) -> BaseException | None:
-    """What stands behind the error that is raised in place of this one: itself, unless it is raised unchanged."""
+    """The cause of the error that is raised in place of this one: itself, unless it is raised unchanged."""
     return error if isinstance(error, Exception) and not isinstance(error, StreamsError) else error.__cause__
 
 

@@ -15,7 +15,7 @@ from pykstreams.topology.plan import ProcessorNode, SubtopologyPlan
 
 
 def enforce_copartitioning(part: SubtopologyPlan, counts: dict[str, int]) -> None:
-    """Gives repartition topics of a group without a number of their own the number of the group.
+    """Sets the partition count of the group on its repartition topics that have none of their own.
 
     That is the number of the topics that have one, else of the topics that decide, else the largest.
 

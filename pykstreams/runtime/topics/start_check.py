@@ -1,4 +1,4 @@
-"""What a start needs of the cluster: brokers that answer, and the topics that users make.
+"""Checks before a start: brokers that answer, and the topics that users make.
 
 Nothing is created or changed, so that whoever starts several workers may look once for all of them.
 """

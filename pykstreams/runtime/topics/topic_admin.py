@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class TopicClient(Protocol):
-    """What this module needs of an administrative client."""
+    """The methods of an administrative client that this module calls."""
 
     @property
     def bootstrap(self) -> str: ...
@@ -51,7 +51,7 @@ class TopicClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TopicLayout:
-    """What the cluster made of a plan."""
+    """The result of checking a plan against the cluster."""
 
     partitions: Mapping[str, int]
     """Partition counts of all topics that the topology reads or owns."""
@@ -274,7 +274,7 @@ def _inputs(
 
 
 def _fault(topic: InternalTopic, found: Mapping[str, str]) -> str | None:
-    """What is wrong with the settings of an existing topic (``InternalTopicManager``, 4.3.1), if anything."""
+    """The fault in the settings of an existing topic (``InternalTopicManager``, 4.3.1), if there is one."""
     wanted, policy = topic.config, found.get("cleanup.policy", "")
     if topic.kind == "repartition" and "compact" in policy:
         return f"is compacted (cleanup.policy={policy!r}), so records would vanish before they are processed"

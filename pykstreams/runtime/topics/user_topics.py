@@ -25,7 +25,7 @@ _DEAD_LETTERS = "which errors.dead.letter.queue.topic.name gives for dead letter
 
 
 class TopicClient(Protocol):
-    """What is needed of an administrative client."""
+    """The used methods of an administrative client."""
 
     @property
     def bootstrap(self) -> str: ...
@@ -118,7 +118,7 @@ class UserTopics:
 
 
 def _missing(wanted: Iterable[tuple[str, str]], existing: Mapping[str, int]) -> dict[str, str]:
-    """What is said of each topic that does not exist: of its first reader or writer."""
+    """The message for each topic that does not exist, with its first reader or writer."""
     missing: dict[str, str] = {}
     for topic, what in wanted:
         if topic not in existing:

@@ -35,7 +35,7 @@ _START_S = 5.0
 
 
 class CommittableTask(Protocol):
-    """What a commit needs of a task."""
+    """The methods of a task that a commit calls."""
 
     @property
     def commit_needed(self) -> bool: ...
@@ -49,7 +49,7 @@ class CommittableTask(Protocol):
 
 
 class Deliveries(Protocol):
-    """What a commit needs of the collector."""
+    """The methods of the collector that a commit calls."""
 
     @property
     def broken(self) -> bool:
@@ -62,7 +62,7 @@ class Deliveries(Protocol):
 
 
 class Transactions(Protocol):
-    """What exactly-once needs of the producer."""
+    """The methods of the producer that exactly-once calls."""
 
     def start_transactions(self, timeout_s: float) -> None: ...
 
@@ -109,12 +109,12 @@ class Commits(Protocol):
         ...
 
     def abort(self) -> bool:
-        """Gives up what was not committed; false when the producer cannot be used any more."""
+        """Aborts what was not committed; false when the producer cannot be used any more."""
         ...
 
 
 class CommitSteps:
-    """What both ways have in common."""
+    """The steps that both guarantees have in common."""
 
     def __init__(
         self,

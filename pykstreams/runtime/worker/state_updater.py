@@ -42,7 +42,7 @@ _SHADOW_S = 0.02
 
 
 class Copies(Protocol):
-    """What this thread needs of the standby tasks, which may be in the folder of a task that comes here."""
+    """The methods of the standby tasks that this thread calls; they may be in the folder of a task that comes here."""
 
     def give_up(self, task_id: TaskId) -> bool:
         """Asks for the folder of a task; true while there is a copy in it, which is about to be closed."""
@@ -54,7 +54,7 @@ class Copies(Protocol):
 
 
 class OpenableTask(Protocol):
-    """What this thread needs of a task."""
+    """The methods of a task that this thread calls."""
 
     @property
     def id(self) -> TaskId: ...
@@ -144,15 +144,15 @@ class StateUpdater:
         self._thread.start()
 
     def open(self, task: OpenableTask, limits: Mapping[TopicPartition, int]) -> None:
-        """Gives a task to this thread: to open its stores, restore them, and hand it back."""
+        """Hands a task to this thread: to open its stores, restore them, and hand it back."""
         self._orders.put(_Open(task, limits, self._clock.monotonic() + self._task_timeout_s))
 
     def follow(self, shadow: Shadow) -> None:
-        """Gives the shadow of a task to this thread, until that task is closed; there is one at a time."""
+        """Hands the shadow of a task to this thread, until that task is closed; there is one at a time."""
         self._orders.put(shadow)
 
     def close(self, task: OpenableTask, *, wipe: bool = False, swapped: Shadow | None = None) -> None:
-        """Gives a task to this thread: to close it, wherever it is, and to delete its state if asked to.
+        """Hands a task to this thread: to close it, wherever it is, and to delete its state if asked to.
 
         :param swapped: its shadow, if that is to take the place of its state; else nothing is left of one.
         """
@@ -163,7 +163,7 @@ class StateUpdater:
             self._close(task, wipe=wipe, swapped=swapped)
 
     def reports(self) -> list[Report]:
-        """What has happened since the last call; not to tasks that were given back to be closed meanwhile.
+        """The events since the last call, without those of tasks that were handed over to be closed meanwhile.
 
         The same tasks may have been opened anew since, and would be taken for the ones that are told of.
         """

@@ -36,7 +36,7 @@ _ATTEMPTS = 5
 
 
 class ShadowKeeper(Protocol):
-    """What this module needs of the state updater."""
+    """The methods of the state updater that this module calls."""
 
     def follow(self, shadow: Shadow) -> None: ...
 

@@ -36,7 +36,7 @@ RETRY_S: Final = 30.0
 
 
 class PartitionReader(Protocol):
-    """What this module needs of the data consumer."""
+    """The methods of the data consumer that this module calls."""
 
     def assign(self, positions: Mapping[TopicPartition, int]) -> None: ...
 
@@ -44,7 +44,7 @@ class PartitionReader(Protocol):
 
 
 class TaskKeeper(Protocol):
-    """What this module needs of the state updater."""
+    """The methods of the state updater that this module calls."""
 
     def open(self, task: Task, limits: Mapping[TopicPartition, int]) -> None: ...
 

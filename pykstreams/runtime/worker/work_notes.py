@@ -20,12 +20,12 @@ _OFFSET: Final = 0
 
 
 def at_work(notes: Iterable[TopicPartition]) -> Offsets:
-    """What to commit before tasks are worked on."""
+    """The notes to commit before records of tasks are processed."""
     return dict.fromkeys(notes, (_OFFSET, _AT_WORK))
 
 
 def at_rest(notes: Iterable[TopicPartition]) -> Offsets:
-    """What to commit together with everything that was done for tasks."""
+    """The notes to commit together with all that tasks have done."""
     return dict.fromkeys(notes, (_OFFSET, ""))
 
 

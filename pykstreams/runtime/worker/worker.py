@@ -58,7 +58,7 @@ _COMPLAIN_S = 60.0
 
 
 class Reader(Protocol):
-    """What the loop needs of the data consumer."""
+    """The methods of the data consumer that the loop calls."""
 
     def fetch(self, timeout: float) -> Fetched: ...
 
@@ -72,7 +72,7 @@ class Reader(Protocol):
 
 
 class Updater(Protocol):
-    """What the loop needs of the state updater."""
+    """The methods of the state updater that the loop calls."""
 
     def start(self) -> None: ...
 
@@ -111,7 +111,7 @@ class Output(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WorkerParts:
-    """What a worker is put together from."""
+    """The parts that a worker is put together from."""
 
     membership: Membership
     reader: Reader
@@ -196,7 +196,7 @@ class Worker:
         return self._parts.updater.remaining()
 
     def committed(self) -> dict[Task, Offsets]:
-        """What was committed last for each of its tasks that run; may be called from any thread."""
+        """The last committed offsets of each of its running tasks; may be called from any thread."""
         return {one.task: one.committed.copy() for one in self._tasks.running.copy().values()}
 
     def load(self, generation: Generation) -> None:
@@ -375,7 +375,7 @@ class Worker:
                 self._parts.reader.seek(partition, start)
 
     def _process(self) -> None:
-        """Gives each task its turn; turns get shorter when records are slow, so that polling is not forgotten."""
+        """Processes records of each task in turn; turns get shorter when records are slow, so that polls stay frequent."""
         for one in self._tasks.running.values():
             began = self._clock.monotonic()
             left = self._batch
@@ -461,7 +461,7 @@ class Worker:
         return settled
 
     def _start_over(self, tasks: Collection[TaskId] | None) -> None:
-        """Gives up what was not committed; the tasks that are still wanted begin again at their last commit.
+        """Aborts what was not committed; the tasks that are still wanted begin again at their last commit.
 
         When all begin again, nothing of theirs may still be sent: it could come behind what their next owners send.
         """
