@@ -1,4 +1,4 @@
-"""What the DSL takes where nobody chose a store: what it asks for, and who answers."""
+"""The DSL's default stores: the parameters it asks with, and the suppliers that answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pykstreams.state.windows.suppliers import (
 
 
 class DslStoreFormat(StrEnum):
-    """What a store of the DSL keeps beside its values; looked up in upper or lower case."""
+    """The format of the DSL's stores: whether headers are kept; looked up in upper or lower case."""
 
     PLAIN = "PLAIN"
     TIMESTAMPED = "TIMESTAMPED"

@@ -43,7 +43,7 @@ class SharedStore:
 
     @property
     def get_row(self) -> Callable[[Any], Any]:
-        """What reads a row of a key-value store, for joins: called for every record."""
+        """The callable that reads a row of a key-value store, for joins: called for every record."""
         lock, get_row = self._lock, self._store.get_row
 
         def read(key: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is known of a store before it is made: its builder, and the supplier of its lowest layer."""
+"""The description of a store before it is made: its builder, and the supplier of its lowest layer."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class StoreBuilder(Generic[S]):
 
 
 def checked_name(name: Any) -> str:
-    """Gives what can be the name of a store; ``TypeError`` for anything but text."""
+    """Returns a valid name of a store; ``TypeError`` for anything but text."""
     if not isinstance(name, str):
         raise TypeError(f"name of a store is {name!r}; expected text")
     return name

@@ -31,7 +31,7 @@ R = TypeVar("R")
 
 
 class StateStoreContext(Protocol):
-    """What a store is opened with."""
+    """The context that a user's store is opened with."""
 
     @property
     def application_id(self) -> str:
@@ -308,7 +308,7 @@ def check_name(store: StateStore, name: str) -> None:
 
 
 class _Context:
-    """What a user's store sees of the task."""
+    """The task as a user's store sees it."""
 
     __slots__ = ("_context", "_register")
 

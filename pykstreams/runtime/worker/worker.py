@@ -375,7 +375,7 @@ class Worker:
                 self._parts.reader.seek(partition, start)
 
     def _process(self) -> None:
-        """Processes records of each task in turn; turns get shorter when records are slow, so that polls stay frequent."""
+        """Processes records of each task in turn; slow records make the turns shorter, so that polls stay frequent."""
         for one in self._tasks.running.values():
             began = self._clock.monotonic()
             left = self._batch

@@ -1,4 +1,4 @@
-"""What buffers of records share: a row for each record that waits, in RocksDB and in a changelog.
+"""The base of buffers of records: a row for each record that waits, in RocksDB and in a changelog.
 
 A key begins with the time of the record, so that rows lie in the order in which they leave; what follows is a matter of
 each buffer. The value, here and in the changelog, is the v3 of ``values`` with the record as new value, and with a time

@@ -69,7 +69,7 @@ class ReorderBuffer(RecordBuffer):
         return True
 
     def take(self) -> Waited | None:
-        """Gives the next record that is due, in the order of time, then of arrival; ``None`` where none is."""
+        """Returns the next record that is due, in the order of time, then of arrival; ``None`` where none is."""
         row = self._rows.first(self._due)
         if row is not None:
             self._rows.pop()

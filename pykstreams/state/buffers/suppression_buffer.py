@@ -124,7 +124,7 @@ class SuppressionBuffer(TaskStore):
         self.min_time = heap[0][0] if heap else NEVER
 
     def prior_value(self, key: Any) -> Any:
-        """What the table had for a key before it began to wait; ``NOT_BUFFERED`` where it does not wait."""
+        """The row of a key from before it began to wait; ``NOT_BUFFERED`` where it does not wait."""
         headers = _headers_of(self._current)
         known = self._index.get(self._packed_key(key, headers))
         if known is None:

@@ -1,4 +1,4 @@
-"""What a suppression buffer keeps for a key, and its bytes in the changelog in each format there has been.
+"""The values of a suppression buffer, and their bytes in the changelog in each format there has been.
 
 A value is the change last put (``old``, ``new``), what the table had before the key was buffered (``prior``), and the
 record that brought the change. In the changelog, with ``time`` the place of the key in the buffer, numbers big-endian::
@@ -35,7 +35,7 @@ _pack_long = struct.Struct(">q").pack
 
 
 class BufferValue:
-    """What is kept for one key; never changed in place.
+    """The value kept for one key; never changed in place.
 
     ``size`` is what it counts for (``BufferValue.residentMemorySizeEstimate``, 4.3.1): an old value equal to the prior
     one is counted once.
@@ -59,14 +59,14 @@ class BufferValue:
 
 
 def pack(time: int, value: BufferValue) -> bytes:
-    """Gives the bytes of a changelog row."""
+    """Returns the bytes of a changelog row."""
     prior, old = value.prior, value.old
     packed_old = _SAME_AS_PRIOR if old is not None and old == prior else sized(old)
     return pack_context(value.raw) + sized(prior) + packed_old + sized(value.new) + _pack_long(time)
 
 
 def pack_record(value: bytes | None, raw: RawContext) -> bytes:
-    """Gives the bytes of a row for a record instead of a change: ``value`` is the new one, and its time is 0."""
+    """Returns the bytes of a row for a record instead of a change: ``value`` is the new one, and its time is 0."""
     return pack_context(raw) + _NO_PRIOR_NO_OLD + sized(value) + _NO_TIME
 
 

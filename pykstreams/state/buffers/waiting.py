@@ -1,4 +1,4 @@
-"""What waits for a partner in a left or outer join of streams: records of both sides, in the order of their times.
+"""Records that wait for a partner in a left or outer join of streams: both sides', in the order of their times.
 
 The layout of ``TimestampedKeyAndJoinSide``, ``LeftOrRightValue`` and ``ListValueStore``, 4.3.1, here and in the
 changelog, big-endian::

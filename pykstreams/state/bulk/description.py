@@ -1,4 +1,4 @@
-"""What must be equal for state written by one process to be read by another: described in words, and as a fingerprint.
+"""The description of an application's state, in words and as a fingerprint: equal ones can read each other's files.
 
 Two topologies that describe a store alike read the same files. Names of modules and addresses are no part of it: a
 script is called differently by the job that writes and the worker that reads.
@@ -55,7 +55,7 @@ _OBJECT: Final = re.compile(r"<(?:[^ .]*\.)*([^ .]+) object>")
 
 
 class PlannedPart(Protocol):
-    """What is needed of a sub-topology."""
+    """The used part of a sub-topology."""
 
     @property
     def id(self) -> int: ...
@@ -68,7 +68,7 @@ class PlannedPart(Protocol):
 
 
 class Plan(Protocol):
-    """What is needed of the plan of a topology."""
+    """The used part of the plan of a topology."""
 
     @property
     def subtopologies(self) -> Sequence[PlannedPart]: ...
@@ -133,7 +133,7 @@ def fingerprint(descriptions: Collection[StoreDescription]) -> str:
 
 
 def differences(written: StoreDescription, planned: StoreDescription) -> list[str]:
-    """What is not alike, in words."""
+    """The differences, in words."""
     old, new = asdict(written), asdict(planned)
     return [f"{name} was {old[name]!r} and is {new[name]!r}" for name in old if old[name] != new[name]]
 

@@ -1,4 +1,4 @@
-"""What has to be written to a changelog so that it says what another store says: found by two scans in step.
+"""The rows to write to a changelog so that it equals another store: found by two scans in step.
 
 Invariant: a changelog that says what the old store holds, and then is given these rows, says what the new one holds.
 """
@@ -23,7 +23,7 @@ Turn: TypeAlias = Callable[[Callable[[], list[Row]]], list[Row]]
 def differences(
     old: EngineStore, new: EngineStore, turn: Turn, *, time: int, everything: bool = False
 ) -> Iterator[list[ChangelogRow]]:
-    """Gives rows for the changelog in batches, which may be empty: one for each chunk of rows that was read.
+    """Yields rows for the changelog in batches, which may be empty: one for each chunk of rows that was read.
 
     Both are stores of one builder, whose caches are empty, and which are not written to meanwhile.
 
@@ -55,7 +55,7 @@ class _Rows:
         self._next()
 
     def before(self, key: bytes) -> Iterator[bytes]:
-        """Gives the keys that come before one, and leaves them behind."""
+        """Yields the keys that come before one, and leaves them behind."""
         while (head := self._head) is not None and head[0] < key:
             yield head[0]
             self._next()

@@ -49,7 +49,7 @@ ByPartition: TypeAlias = Mapping[str, Mapping[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class TaskFiles:
-    """What one task of a store consists of.
+    """The files of one task of a store.
 
     :param files: none for an empty task, and for a store whose rows are in the changelog alone.
     :param rows: how many rows they have; those in the changelog where there are no files.
@@ -104,7 +104,7 @@ class Manifest:
         return int(self.id, 16) >> 66
 
     def task_files(self, task_id: TaskId) -> dict[str, TaskFiles]:
-        """What a task consists of, by store."""
+        """The files of a task, by store."""
         return {
             name: store.tasks[task_id.partition]
             for name, store in self.stores.items()
@@ -198,7 +198,7 @@ def read(where: AnyFolder) -> Manifest:
 
 
 def verify(where: AnyFolder, manifest: Manifest, *, hashes: bool = True) -> list[str]:
-    """What is wrong with the files of a bootstrap, in words; nothing when all is well.
+    """The fault in the files of a bootstrap, in words; nothing when all is well.
 
     :param hashes: whether the files are read, too, or only looked for.
     """
@@ -206,7 +206,7 @@ def verify(where: AnyFolder, manifest: Manifest, *, hashes: bool = True) -> list
 
 
 def check_file(path: Path, file: SstFile) -> str | None:
-    """What is wrong with what was made of a file, after reading all of it."""
+    """The fault in what was made of a file, after reading all of it."""
     return _read_through(LocalFolder(path.parent), replace(file, path=path.name), told=file.path)
 
 
@@ -226,7 +226,7 @@ def garbage(where: AnyFolder) -> list[str]:
 
 
 def _incomplete(manifest: Manifest) -> Iterator[str]:
-    """What a manifest lacks."""
+    """The keys that a manifest lacks."""
     if manifest.changelog not in ("write", "base-only"):
         yield f"its changelog is {manifest.changelog!r}, and can be 'write' or 'base-only'"
     if len(manifest.id) != 32:
@@ -263,7 +263,7 @@ def _file_problems(folder: Folder, manifest: Manifest, *, hashes: bool) -> Itera
 
 
 def _look_at(folder: Folder, file: SstFile, told: str) -> str | None:
-    """What is wrong with a file at first sight; ``told`` is what it is called."""
+    """The fault in a file at first sight; ``told`` is what it is called."""
     try:
         size = folder.size(file.path)
     except FileNotFoundError:

@@ -110,7 +110,7 @@ class OfflineStore:
         getattr(self.store, "restore_keys", self.store.restore)(rows)
 
     def drain(self) -> list[Row]:
-        """Gives the rows of the database that were written since the last call, and forgets them.
+        """Returns the rows of the database that were written since the last call, and forgets them.
 
         Call it between two keys: of each key only what was written last counts, and a deletion leaves nothing.
         """
@@ -181,7 +181,7 @@ class KeptRows:
         self.drain()
 
     def drain(self) -> list[Row]:
-        """Gives the rows, and forgets them."""
+        """Returns the rows, and forgets them."""
         rows = list(self._rows.items())
         self._rows.clear()
         self._keys.clear()

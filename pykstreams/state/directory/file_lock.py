@@ -54,7 +54,7 @@ class FileLock:
         return True
 
     def content(self) -> str:
-        """What the file says, whoever holds the lock."""
+        """The content of the file, whoever holds the lock."""
         return self._path.read_text(encoding="utf-8").strip()
 
     def write(self, content: str) -> None:

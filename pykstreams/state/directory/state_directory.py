@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 
 def application_folder(state_dir: Path | str, application_id: str) -> Path:
-    """Gives the folder of an application below ``state.dir``: its own, or that which an earlier release has left."""
+    """Returns the folder of an application below ``state.dir``: its own, or that which an earlier release has left."""
     own = Path(state_dir) / OWN_FOLDER / application_id
     former = Path(state_dir) / application_id
     if not own.is_dir() and _has(former, _OURS) and not _has(former, _JAVAS):

@@ -14,7 +14,7 @@ from pykstreams.state.interfaces.store import ChangelogRow
 
 
 class ChangelogRecord(Protocol):
-    """What a record tells besides its key, as a client's message does."""
+    """The fields of a record besides its key, as a client's message has them."""
 
     def value(self) -> bytes | None:
         """The value; ``None`` deletes the row."""

@@ -32,7 +32,7 @@ ComposeWindow: TypeAlias = Callable[[bytes, int], bytes]
 
 
 class KeySchema(Protocol):
-    """What an engine has to know of composed keys."""
+    """The facts about composed keys that an engine needs."""
 
     @property
     def prefix_ms(self) -> int:

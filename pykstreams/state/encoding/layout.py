@@ -39,7 +39,7 @@ class Layout(ABC):
 
     @abstractmethod
     def pack(self, value: bytes, timestamp: int, headers: Headers) -> bytes:
-        """Gives the bytes of a row."""
+        """Returns the bytes of a row."""
 
     @abstractmethod
     def unpack(self, packed: bytes) -> Parts:

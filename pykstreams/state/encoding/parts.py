@@ -25,7 +25,7 @@ TAKEN_IN_PARTS: Final = (TIMESTAMPED, WITH_HEADERS)
 
 
 def parts_taker(store: BytesStore, layout: Layout) -> PutParts:
-    """Gives what puts a row of a layout in its parts into a layer; packs them for one that takes packed rows only."""
+    """Returns the callable that puts a row into a layer in parts; packed, for a layer that takes packed rows only."""
     taker: PutParts | None = getattr(store, "put_parts", None)
     if taker is not None:
         return taker
@@ -41,7 +41,7 @@ def parts_taker(store: BytesStore, layout: Layout) -> PutParts:
 
 
 def values_scanner(store: BytesStore, layout: Layout) -> ScanValues:
-    """Gives what scans a layer of a layout for values; unpacks the rows of one that gives packed rows only."""
+    """Returns the callable that scans a layer for values; unpacks the rows of one that has packed rows only."""
     scanner: ScanValues | None = getattr(store, "scan_values", None)
     if scanner is not None:
         return scanner

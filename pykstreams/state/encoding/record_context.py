@@ -56,7 +56,7 @@ class Origin:
 
 
 def without_message(raw: RawContext) -> RawContext:
-    """What is left of a context that was packed and read again."""
+    """The fields of a context that was packed and read again."""
     message, timestamp, headers = raw
     origin = Origin("", -1, -1) if message is None else Origin(message.topic(), message.partition(), message.offset())
     return origin, timestamp, tuple(headers)
@@ -74,7 +74,7 @@ def context_bytes(raw: RawContext | None) -> int:
 
 
 def pack_context(raw: RawContext) -> bytes:
-    """Gives the bytes of a context."""
+    """Encodes a context."""
     message, timestamp, headers = raw
     if message is None:
         packed = _pack_start(timestamp, -1, 0) + _pack_ints(-1, len(headers))
@@ -88,7 +88,7 @@ def pack_context(raw: RawContext) -> bytes:
 
 
 def sized(value: bytes | None) -> bytes:
-    """Gives a value after its length, -1 for ``None``."""
+    """Encodes a value after its length, -1 for ``None``."""
     return _NULL if value is None else _pack_int(len(value)) + value
 
 

@@ -15,7 +15,7 @@ from pykstreams.state.interfaces.store import StoreContext
 
 
 class _Memory:
-    """What both engines in memory have in common."""
+    """The base of both engines in memory."""
 
     persistent: bool = False
     uncommitted_bytes = 0

@@ -207,7 +207,7 @@ class RocksDbEngine:
             raise self._failed("read", error) from error
 
     def _bounds(self, lower: bytes | None, upper: bytes | None) -> ReadOptions:
-        """What ends a scan upwards; its lower bound is where it starts (rocksdict sets the upper one in its place)."""
+        """The end of a scan upwards; its lower bound is where it starts (rocksdict sets the upper one in its place)."""
         if upper is None:
             return self._all_keys
         width = self._prefix_bytes
@@ -238,7 +238,7 @@ class RocksDbEngine:
         self._write(rows, offset, dropped)
 
     def _write(self, rows: Iterable[Write], offset: int | None, dropped: Iterable[Range] = ()) -> tuple[int, bytes]:
-        """Gives how many writes it were, and the last key."""
+        """Returns the number of writes, and the last key."""
         db = self._opened_db()
         batch = WriteBatch(raw_mode=True)
         put, delete = batch.put, batch.delete
@@ -330,7 +330,7 @@ class RocksDbEngine:
 
 @dataclass(slots=True)
 class _Loaded:
-    """What was loaded since the store was opened, and whether it was in order, as far as ends of batches tell."""
+    """The rows loaded since the store was opened, and whether it was in order, as far as ends of batches tell."""
 
     rows: int = 0
     batches: int = 0

@@ -18,7 +18,7 @@ UNCOMMITTED_LIMIT_BYTES: Final = 64 << 20
 """How many bytes of keys and values wait at most in one store before they are written early."""
 
 _ROW_BYTES: Final = 64
-"""What a waiting row costs besides its key and value, about."""
+"""About how many bytes a waiting row takes besides its key and value."""
 
 
 Range: TypeAlias = tuple[bytes, bytes]

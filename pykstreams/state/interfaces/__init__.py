@@ -1,1 +1,1 @@
-"""What stores look like to operators, users and tasks, and what engines look like to stores; no implementation."""
+"""Interfaces of stores, as operators, users and tasks see them, and of engines, as stores see them."""

@@ -1,4 +1,4 @@
-"""What lies below every store: a sorted map of bytes that remembers up to which changelog offset it is committed.
+"""The engine below every store: a sorted map of bytes that remembers up to which changelog offset it is committed.
 
 Invariants: a scan shows the state of the moment it was made, writes that came later apart; bounds are
 ``lower <= key < upper``; keys are ordered as unsigned bytes.
@@ -20,7 +20,7 @@ Write: TypeAlias = tuple[bytes, bytes | None]
 
 
 class BytesStore(Protocol):
-    """What the layers of a stack have in common; a layer takes over, unchanged, what it does not alter."""
+    """The interface of the layers of a stack; a layer passes on, unchanged, what it does not alter."""
 
     def get(self, key: bytes, /) -> bytes | None:
         """The packed value of a key."""

@@ -1,4 +1,4 @@
-"""What a store answers: a result, or the reason why there is none."""
+"""Results of interactive queries: an answer, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class QueryResult(Generic[R]):
 
     @property
     def execution_info(self) -> list[str]:
-        """What was done for the answer, if that was asked for."""
+        """The steps taken for the answer, if execution info was asked for."""
         return list(self._info)
 
     @property
@@ -120,7 +120,7 @@ class QueryResult(Generic[R]):
 
     @property
     def failure_message(self) -> str:
-        """What happened, in words; ``ValueError`` on a success."""
+        """The failure in words; ``ValueError`` on a success."""
         if self._reason is None:
             raise ValueError("this query did not fail, so there is no message; look at is_failure first")
         return self._message

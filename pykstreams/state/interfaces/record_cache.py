@@ -1,4 +1,4 @@
-"""What the caches of all stores of a worker share: how many bytes they hold, and how many they may."""
+"""The budget that the caches of all stores of a worker share: the bytes they hold, and the bytes they may hold."""
 
 from __future__ import annotations
 

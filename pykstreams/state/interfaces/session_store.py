@@ -1,4 +1,4 @@
-"""What session stores look like: aggregates by key and session, found by key and time.
+"""Interfaces of session stores: aggregates by key and session, found by key and time.
 
 A session is a ``Windowed`` key; both ends of its window are inclusive, and the end decides how long it is kept. Which
 sessions a key has is asked by time: ``find_sessions(key, earliest_session_end, latest_session_start)`` gives those that
@@ -42,7 +42,7 @@ class RawSession(NamedTuple):
 
 
 class ReadOnlySessionStore(Protocol[K, AGG]):
-    """What may be read from a session store."""
+    """The read-only interface of session stores."""
 
     def find_sessions(
         self, key: K, earliest_session_end: Timestamp, latest_session_start: Timestamp, *, reverse: bool = False

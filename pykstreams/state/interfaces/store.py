@@ -1,4 +1,4 @@
-"""What stores look like: to operators, to user code and to the runtime that opens and commits them."""
+"""Interfaces of stores: for operators, for user code and for the runtime that opens and commits them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ RawRow: TypeAlias = tuple[bytes, bytes, int | None, Headers]
 
 
 class StoreContext(Protocol):
-    """What a store gets when it is opened; one per task."""
+    """The context that a store is opened with; one per task."""
 
     @property
     def task_id(self) -> TaskId:
@@ -123,7 +123,7 @@ class TaskStore(ABC):
 
     @property
     def face(self) -> Any:
-        """What processors get when they ask for it."""
+        """The object that processors get when they ask for the store."""
         return self
 
     @abstractmethod
@@ -231,7 +231,7 @@ class KeyValueIterator(Iterator[KeyValue[K, V]]):
 
 
 class ReadOnlyKeyValueStore(Protocol[K, V]):
-    """What may be read from a key-value store."""
+    """The read-only interface of key-value stores."""
 
     @overload
     def get(self, key: K) -> V | None: ...
@@ -281,7 +281,7 @@ class KeyValueStore(TaskStore, Generic[K, V]):
         """Tells whether the store has a cache; then the listener is called for what leaves it."""
 
     def before_put(self) -> Callable[[Any], None] | None:
-        """Gives what a table source calls with each key before it puts; ``None`` where nobody wants to know."""
+        """Returns the callable that a table source calls with each key before a put; ``None`` where nobody listens."""
         return None
 
     @overload

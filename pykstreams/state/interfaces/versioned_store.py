@@ -18,10 +18,10 @@ K_contra = TypeVar("K_contra", contravariant=True)
 V = TypeVar("V")
 
 PUT_RETURN_CODE_VALID_TO_UNDEFINED: Final = -1
-"""What ``put`` gives for a version that is the newest of its key: it is valid until another one comes."""
+"""Returned by ``put`` for a version that is the newest of its key: it is valid until another one comes."""
 
 PUT_RETURN_CODE_NOT_PUT: Final = -(2**63)
-"""What ``put`` gives for a record that is older than the history retention: nothing was put."""
+"""Returned by ``put`` for a record that is older than the history retention: nothing was put."""
 
 GetRowAsOf: TypeAlias = Callable[[Any, int], tuple[Any, int] | None]
 """(key, time) -> (value, timestamp) as of that time."""
@@ -82,7 +82,7 @@ _set_value, _set_timestamp, _set_valid_to = (
 
 @dataclass(frozen=True, slots=True)
 class PutResult:
-    """What became of a version that was put with a time, in ms.
+    """The outcome of putting a version with a time, in ms.
 
     >>> PutResult(50)
     PutResult(timestamp=50, valid_to=None, is_put=True)
@@ -131,7 +131,7 @@ class VersionedRecordIterator(Iterator[VersionedRecord[V]]):
 
 
 class ReadOnlyVersionedKeyValueStore(Protocol[K_contra, V]):
-    """What may be read from a versioned store."""
+    """The read-only interface of versioned stores."""
 
     @overload
     def get(self, key: K_contra, as_of: Timestamp | None = None) -> VersionedRecord[V] | None:

@@ -51,7 +51,7 @@ class WindowStoreIterator(KeyValueIterator[int, V]):
 
 
 class ReadOnlyWindowStore(Protocol[K, V]):
-    """What may be read from a window store. Times are window starts; both bounds of a span of time are inclusive."""
+    """The read-only interface of window stores. Times are window starts; both bounds of a time span are inclusive."""
 
     def fetch_one(self, key: K, window_start: Timestamp) -> V | None:
         """The value of a key in the window that starts at that time."""

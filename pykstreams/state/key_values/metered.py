@@ -55,7 +55,7 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
         return hear
 
     def reader_below_cache(self) -> GetRow:
-        """Gives what reads a row as it was last flushed, which is as it was last handed on to other operators."""
+        """Returns the reader of rows as they were last flushed, which is as they were last forwarded."""
         if self._cache is None:
             return self.get_row
         encode_key, decode_row, get = self._codec.encode_key, self._codec.decoder(), self._cache.below.get
@@ -73,7 +73,7 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
         return get_flushed
 
     def rows_by_prefix(self, prefix_serializer: Any) -> Callable[[Any], Iterator[tuple[K, Any, int]]]:
-        """Gives what scans for a prefix: (key, value, timestamp in ms) of each row whose key starts with its bytes.
+        """Returns the callable that scans for a prefix: (key, value, timestamp in ms) of each row with it.
 
         ``prefix_serializer`` is bound once, to the topic that the key serde is told; it may be over the default serde.
         """

@@ -57,7 +57,7 @@ def timestamped_key_value_store_with_headers(
 def key_value_parts(
     builder: StoreBuilder[Any], layout: Layout
 ) -> tuple[str, Any, Any, Engine, Callable[[StoreContext, RowCodec], Layers]]:
-    """What a metered key-value store of that layout is made of."""
+    """The layers of a metered key-value store of that layout."""
     known = builder.key_serde is not None and not isinstance(builder.key_serde, OverDefault)
     if known:
         _check_prefixes(builder, builder.key_serde)

@@ -172,7 +172,7 @@ class CachingStore:
             self.entry(key)
 
     def read(self, key: bytes) -> bytes | None:
-        """What ``get`` gives, without keeping what had to be read from below."""
+        """Reads as ``get`` does, without keeping what had to be read from below."""
         found = self._entries.get(key)
         if found is None:
             return self.get_below(key)
@@ -222,7 +222,7 @@ class CachingStore:
 
     @property
     def cached(self) -> Callable[[bytes], CacheEntry | None]:
-        """Gives the entry of a key that the cache has, without using it."""
+        """Returns the entry of a key that the cache has, without using it."""
         return self._entries.get
 
     def keeper(self) -> Callable[[CacheEntry, Any, int], None]:
@@ -307,11 +307,11 @@ class CachingStore:
         return merged(self._used(above), below, reverse) if above else below
 
     def above(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Write]:
-        """What the cache itself has of a scan, deletes too, as it is when it is read."""
+        """The cached part of a scan, deletes too, as it is when it is read."""
         return self._read(self._keys.between(lower, upper, reverse))
 
     def above_of_key(self, key: bytes, lower: bytes, upper: bytes, reverse: bool) -> Iterator[Write]:
-        """What the cache itself has of a user's key in a range, deletes too.
+        """The cached rows of a user's key in a range, deletes too.
 
         While there are few entries, all in the range count as used, as in Kafka Streams; later those of the key only.
         """

@@ -1,4 +1,4 @@
-"""What stores over an engine have in common: their name and life cycle, without what is put and read."""
+"""The base of stores over an engine: their name and life cycle, without puts and reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the outermost layers of all kinds of stores have in common: serdes, the stack below, commits, flushes."""
+"""The base of the outermost layers of all kinds of stores: serdes, the stack below, commits, flushes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ R = TypeVar("R")
 
 
 class Layers(NamedTuple):
-    """What opening a stack gives: its highest layer below the metered one, and the cache, which is that layer."""
+    """An opened stack: its highest layer below the metered one, and the cache, which is that layer."""
 
     top: BytesStore
     cache: CachingStore | None

@@ -18,7 +18,7 @@ class PublicValues(NamedTuple):
     """Two closures made for one open store."""
 
     shown: Callable[[bytes], Any]
-    """What a user gets for a packed value."""
+    """Returns the user's value of a packed one."""
 
     packed: Callable[[Any], bytes | None]
     """The packed value for what a user puts; ``None`` where that, or the value in it, is ``None``."""

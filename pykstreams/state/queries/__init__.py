@@ -1,4 +1,4 @@
-"""What interactive queries ask of a store and what it answers.
+"""Interactive queries as stores see them.
 
 ``queries`` are the questions, ``results`` the answers, ``position`` says up to which records a store has come, and
 ``answers`` is how the stores of the package answer.

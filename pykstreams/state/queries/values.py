@@ -1,4 +1,4 @@
-"""What a store keeps beside its values, and how a reader gets a value with less than that."""
+"""Values with timestamps and headers, and views for readers that want less than the store keeps."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def keeps_time(store: object) -> bool:
 
 
 def alone(store: object) -> Shown:
-    """Gives the values of a store without timestamps and headers."""
+    """Returns the values of a store without timestamps and headers."""
     if isinstance(store, SessionStoreWithHeaders):
         return _aggregation
     return _value if keeps_time(store) else as_it_is
 
 
 def with_time(store: object) -> Shown:
-    """Gives the values of a store with timestamps, where it keeps them, and without headers."""
+    """Returns the values of a store with timestamps, where it keeps them, and without headers."""
     if isinstance(store, SessionStoreWithHeaders):
         return _aggregation
     return _value_and_time if keeps_headers(store) else as_it_is
 
 
 def as_it_is(value: Any) -> Any:
-    """Gives a value as the store does."""
+    """Returns a value as the store does."""
     return value
 
 

@@ -27,10 +27,10 @@ _SIZE_BYTES: Final = _SIZE.size
 _THERE: Final = b"\0"
 
 last_time = _TIME.unpack_from
-"""Gives (last time,) of a block."""
+"""Unpacks (last time,) of a block."""
 
 bounds = _HEAD.unpack_from
-"""Gives (last time, first time, count) of a block."""
+"""Unpacks (last time, first time, count) of a block."""
 
 
 class Version(NamedTuple):

@@ -1,4 +1,4 @@
-"""What lies below a versioned store: the newest value of each key, and in segments the versions that were replaced.
+"""The engine below a versioned store: the newest value of each key, and in segments the versions that were replaced.
 
 Keys of the engine below::
 
@@ -83,7 +83,7 @@ class VersionHistory:
         self._engine = engine
         self._newest_rows = NewestRows(engine)
         self.newest: Callable[[bytes], Newest | None] = self._newest_rows.get
-        """Gives the newest value of a key, and since when."""
+        """Returns the newest value of a key, and since when."""
         self._retention = retention_ms
         self._interval = interval_ms
         self._name = name
@@ -185,7 +185,7 @@ class VersionHistory:
         return found
 
     def timeline(self, key: bytes, time_from: int, time_to: int) -> list[tuple[int, bytes | None]]:
-        """What a key was between two times, both inclusive: (since, value, ``None`` where deleted), in order of time.
+        """The versions of a key between two times, both inclusive: (since, value or ``None``), in order of time.
 
         Each is valid until the next one. The first was valid at ``time_from``, or is the first that is known: empty
         where the history of all that time has expired.

@@ -142,7 +142,7 @@ class MeteredVersionedStore(MeteredStore, VersionedKeyValueStore[K, V]):
         self.put_row = self.keep_row = put_row
 
     def reader_below_cache(self) -> Callable[[Any], tuple[Any, int] | None]:
-        """Gives what reads a row; there is no cache."""
+        """Returns the reader of rows; there is no cache."""
         return self.get_row
 
     def _close_closures(self) -> None:

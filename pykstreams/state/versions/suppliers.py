@@ -81,7 +81,7 @@ _INTERVALS: Final = (
 
 
 def versioned_lengths(name: str, history_retention: Duration, segment_interval: Duration | None) -> tuple[int, int]:
-    """Gives history retention and segment interval in ms."""
+    """Returns history retention and segment interval in ms."""
     retention_ms = duration_ms(history_retention, f"history retention of store {name!r}")
     if segment_interval is None:
         return retention_ms, _default_interval(retention_ms)
@@ -92,7 +92,7 @@ def versioned_lengths(name: str, history_retention: Duration, segment_interval: 
 
 
 def checked_versioned_supplier(supplier: Any) -> VersionedBytesStoreSupplier:
-    """Gives what can make a versioned store; ``TypeError`` for anything else."""
+    """Returns a supplier of versioned stores; ``TypeError`` for anything else."""
     if not isinstance(supplier, VersionedBytesStoreSupplier):
         raise TypeError(
             f"supplier of a versioned store is {supplier!r}; expected one such as "
