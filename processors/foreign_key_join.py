@@ -2,8 +2,8 @@
 
 The left side sends a subscription through a topic that is partitioned by the foreign key; the right side keeps it and
 answers with its row. Answers go back through a second topic, to the partition that asked; who resolves them is
-``foreign_key_resolver``, and what changes of right rows do is ``foreign_table_join``. docs/foreign-key-joins.md shows
-the whole.
+``foreign_key_resolver``, and what changes of right rows do is ``foreign_table_join``. The whole is in
+docs/guides/foreign-key-joins.md.
 
 Invariant: for each left row with a foreign key the store of that key's partition has exactly one subscription, once all
 messages have arrived.

@@ -1,4 +1,4 @@
-"""Makes docs/configuration.md from the table of settings: ``python scripts/configuration_page.py``.
+"""Makes docs/reference/configuration.md from the table of settings: ``python scripts/configuration_page.py``.
 
 A test compares the page with what this script gives, so run it after every change of the table.
 """
@@ -14,7 +14,7 @@ from pykstreams.core.config_keys import REMOVED_KEYS
 from pykstreams.core.config_types import REQUIRED
 from pykstreams.core.librdkafka_keys import JAVA_CLIENT_KEYS
 
-PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "configuration.md"
 
 _INTRODUCTION = """\
 <!-- made by scripts/configuration_page.py; do not edit -->
@@ -79,7 +79,7 @@ Clients start from these values; those of Java are kept unless the last column g
 
 
 def page() -> str:
-    """The text of docs/configuration.md."""
+    """The text of docs/reference/configuration.md."""
     return "\n".join(_lines()) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The pictures of ``docs/tables-and-time.md``: what they show is what topologies did in the test driver.
+"""The pictures of ``docs/guides/tables-and-time.md``: what they show is what topologies did in the test driver.
 
 ``python -m docs.pictures.tables_and_time`` writes them; look at them before they are committed.
 """

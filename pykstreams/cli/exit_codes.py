@@ -25,7 +25,7 @@ from pykstreams.dsl.script import ScriptError
 
 
 class ExitCode(IntEnum):
-    """The exit codes of the program; documented in ``--help`` and in docs/cli.md."""
+    """The exit codes of the program; documented in ``--help`` and in docs/reference/cli.md."""
 
     STOPPED = 0
     UNEXPECTED = 1

@@ -49,7 +49,7 @@ TimestampExtractor: TypeAlias = "Callable[[ConsumerRecord, int], int]"
 TopicNameExtractor: TypeAlias = "Callable[[K, V, RecordContext], str]"
 
 Forward: TypeAlias = Callable[[Any, Any, int, Headers], None]
-"""The compiled path: (key, value, timestamp in ms, headers), positional. See docs/architecture.md."""
+"""The compiled path: (key, value, timestamp in ms, headers), positional. See docs/internals/architecture.md."""
 
 Change: TypeAlias = tuple[V | None, V | None, bool]
 """The value of records below a table: (new value, old value, is the newest version of its key)."""

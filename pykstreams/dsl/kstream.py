@@ -126,7 +126,7 @@ class KStream(Generic[K, V]):
         """Maps each value by ``await fn(value)``, or ``fn(key, value)``, many at a time; keys stay.
 
         Records of one key leave in the order in which they came, and offsets are committed only when nothing is in
-        flight. Beyond Kafka Streams; see docs/asynchronous-enrichment.md.
+        flight. Beyond Kafka Streams; see docs/guides/asynchronous-enrichment.md.
 
         :param max_in_flight: how many calls run at a time in each task; the task takes no more records meanwhile.
         :param timeout: of one call; ``None`` waits for ever, and commits wait with it.

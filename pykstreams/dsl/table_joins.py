@@ -189,7 +189,7 @@ class TableJoins(Generic[K, V]):
         partition of their selected key. Where several rows select one key, the one written last stays, and when it goes
         the one before comes back; such collisions are counted (``selected-key-collisions-total``). The serdes of the
         result are those of ``materialized``, or the defaults. Rows whose mapped or selected key is ``None`` are dropped
-        and counted. See docs/non-key-joins.md.
+        and counted. See docs/guides/non-key-joins.md.
         """
         options = _JoinOptions(
             materialized,

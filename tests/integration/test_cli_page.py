@@ -1,4 +1,4 @@
-"""The commands of ``docs/cli.md``, in the order of the page, as a user types them: on a real broker."""
+"""The commands of ``docs/reference/cli.md``, in the order of the page, as a user types them: on a real broker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.kafka.brokers import Brokers, create_topic
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
 PATIENCE_S = 90.0
 
 SHOP = """

@@ -92,7 +92,7 @@ def _record(turns: Turns, topic: str, message: Any) -> Shown:
         if any(part in topic for part in _BUFFERS) and at > _OWN_TIMES_MS:
             at = "the producer's"
         if key is not None and "-store-changelog" in topic and any(part in topic for part in _JOIN_STORES):
-            key = key[:-4] + b"...."  # Java counts anew after a restart, Python goes on (docs/differences.md)
+            key = key[:-4] + b"...."  # Java counts anew after a restart, Python goes on (docs/reference/differences.md)
     return message.partition(), key, value, at, kind, message.headers() or []
 
 

@@ -98,7 +98,7 @@ def rows_of(name: str) -> list[list[Row]]:
             now += chance.choice((1, 3, 7, 11, 19, 31))
             late = chance.choice((0, 0, 0, 0, 20, 60, 140, 330)) if program.late else 0
             # No two records have one time: inputs can be put in order, and so can rows of a join's window, where
-            # Java goes by a number that it counts anew after a restart (docs/differences.md).
+            # Java goes by a number that it counts anew after a restart (docs/reference/differences.md).
             at = now - late
             while at in taken:
                 at += 1

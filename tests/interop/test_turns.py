@@ -18,7 +18,9 @@ QUICK = [
 ]
 AT_ONCE = 3
 
-KNOWN = {"versioned_table_with_grace": "Java forgets buffered records whose history has expired (docs/differences.md)"}
+KNOWN = {
+    "versioned_table_with_grace": "Java forgets buffered records of expired history (docs/reference/differences.md)"
+}
 
 
 @pytest.mark.parametrize(("program", "mode", "pattern"), QUICK)

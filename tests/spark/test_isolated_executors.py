@@ -1,5 +1,5 @@
 """Jobs on a cluster whose machines have no file of the driver's machine, and are given the code of the application;
-the programs of ``docs/spark-clusters.md`` are among them.
+the programs of ``docs/guides/spark-clusters.md`` are among them.
 
 The executors see an empty folder where the driver has its scripts and its temporary files. What is shared is the lake,
 as it must be: snapshots, histories and what is made of them.
@@ -23,7 +23,7 @@ from tests.spark.standalone_cluster import ROOT, environment_of_driver, standalo
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
-PAGE = (ROOT / "docs" / "spark-clusters.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "spark-clusters.md").read_text(encoding="utf-8")
 PATIENCE_S = 240.0
 SHOP = """
 from pykstreams import Consumed, Grouped, Materialized, Serdes, StreamsBuilder

@@ -1,4 +1,4 @@
-"""The commands and scripts of ``docs/state-as-data-frames.md`` run as they stand there, but for the folders."""
+"""The commands and scripts of ``docs/guides/state-as-data-frames.md`` run as they stand there, but for the folders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pykstreams.cli.app import cli
 from pykstreams.spark import export_state
 from tests.unit.spark.state_of_tests import state_in
 
-PAGE = (Path(__file__).parents[2] / "docs" / "state-as-data-frames.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "state-as-data-frames.md").read_text(encoding="utf-8")
 PRICES = """
 from pykstreams import Consumed, Materialized, Serdes, Stores, StreamsBuilder
 
@@ -70,7 +70,7 @@ def moved(text: str, folder: Path) -> str:
 def test_scripts_of_the_page_show_what_it_says(spark: Any, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {"__name__": "page"}
     for script in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
-        exec(compile(moved(script, folder), "docs/state-as-data-frames.md", "exec"), names)
+        exec(compile(moved(script, folder), "docs/guides/state-as-data-frames.md", "exec"), names)
 
     assert "partition|count" in capfd.readouterr().out
     assert 3 == names["prices"].count()

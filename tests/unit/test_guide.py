@@ -1,4 +1,4 @@
-"""The code of ``docs/guide.md`` runs, top to bottom, and describes a topology that does what the page says."""
+"""The code of ``docs/guides/guide.md`` runs, top to bottom, and describes a topology that does what the page says."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from pykstreams import Serdes
 from pykstreams.testing import TopologyTestDriver
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "guide.md"
 MINUTE = 60_000
 
 

@@ -1,4 +1,4 @@
-"""The code of ``docs/own-stores.md`` runs, and does what the page says."""
+"""The code of ``docs/guides/own-stores.md`` runs, and does what the page says."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from pykstreams import Serdes
 from pykstreams.testing import TopologyTestDriver
 
-PAGE = Path(__file__).parents[2] / "docs" / "own-stores.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "own-stores.md"
 
 
 def test_store_of_the_page_lets_each_word_pass_once() -> None:

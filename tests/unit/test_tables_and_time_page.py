@@ -1,4 +1,4 @@
-"""The examples of ``docs/tables-and-time.md`` print what the page says, and its pictures are up to date."""
+"""The examples of ``docs/guides/tables-and-time.md`` print what the page says, and its pictures are up to date."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from docs.pictures.tables_and_time import FOLDER, PICTURES
 
-PAGE = Path(__file__).parents[2] / "docs" / "tables-and-time.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "tables-and-time.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 WARNING = re.compile(r"^```log\n(.*?)\n```$", re.DOTALL | re.MULTILINE)
 
@@ -42,4 +42,4 @@ def test_pictures_of_the_page_are_up_to_date(name: str) -> None:
 
 
 def test_page_shows_every_picture() -> None:
-    assert sorted(PICTURES) == sorted(re.findall(r"\(pictures/([^)]+)\)", PAGE.read_text(encoding="utf-8")))
+    assert sorted(PICTURES) == sorted(re.findall(r"\(../pictures/([^)]+)\)", PAGE.read_text(encoding="utf-8")))

@@ -88,7 +88,7 @@ class SessionStore(TaskStore, Generic[K, AGG]):
     before the latest end that was put cannot be read any more.
 
     Operators use ``sessions``, ``get_row``, ``put_row``, ``sessions_ended`` and ``on_flush``; see
-    docs/windows-and-joins.md.
+    docs/internals/windows-and-joins.md.
     """
 
     sessions: Callable[[Any, int, int], list[Session]]

@@ -267,8 +267,9 @@ class KeyValueStore(TaskStore, Generic[K, V]):
     ``None`` is no key (``TypeError``); a ``None`` value deletes. There is no ``len``: the count is an estimate.
 
     Operators use ``get_row``, ``put_row`` and ``on_flush``, for which a store may take objects instead of bytes; see
-    docs/architecture.md. ``take_row`` and ``keep_row`` are for one who owns the values: what ``take_row`` gives may be
-    changed, what ``keep_row`` is given must not be changed afterwards by anybody but the next who takes it.
+    docs/internals/architecture.md. ``take_row`` and ``keep_row`` are for one who owns the values: what ``take_row``
+    returns may be changed, what ``keep_row`` is given must not be changed afterwards by anybody but the next who takes
+    it.
     """
 
     get_row: Callable[[Any], tuple[Any, int] | None]

@@ -84,7 +84,7 @@ class _Draw:
             case "kv_put":
                 made["forward"] = rng.choice(["new", "old", "old", "none"])
             case "kv_scan":
-                # backwards over a cache Java gives rows that were deleted, with null (docs/differences.md)
+                # backwards over a cache Java gives rows that were deleted, with null (docs/reference/differences.md)
                 made["scan"] = rng.choice(["all", "range"] if used[0].get("caching") else _SCANS)
                 if made["scan"].endswith("range"):
                     made |= {"from": "a", "to": "b"}

@@ -1,7 +1,7 @@
 """Templates for aggregations in time windows: every kind of window, store and result, on update and on close.
 
 Left out are long sliding windows with a full cache: Kafka Streams loses updates of rows that leave the cache while it
-reads them (docs/differences.md), of which it has several there.
+reads them (docs/reference/differences.md), of which it has several there.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import pytest
 from pykstreams.cli.app import cli
 from pykstreams.cli.exit_codes import ExitCode
 
-PAGE = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", cli.list_commands(click.Context(cli)))

@@ -16,5 +16,5 @@ def test_the_configuration_page_is_current() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
 
-    assert module.PAGE == ROOT / "docs" / "configuration.md"
+    assert module.PAGE == ROOT / "docs" / "reference" / "configuration.md"
     assert module.PAGE.read_text(encoding="utf-8") == module.page()

@@ -1,4 +1,4 @@
-"""The examples of docs/serdes.md and of the docstrings run."""
+"""The examples of docs/reference/serdes.md and of the docstrings run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MODULES = [f"pykstreams.serdes.{module.name}" for module in pkgutil.iter_modules
 
 
 def test_the_examples_of_the_page_run() -> None:
-    page = Path(__file__).parents[3] / "docs" / "serdes.md"
+    page = Path(__file__).parents[3] / "docs" / "reference" / "serdes.md"
 
     failed, attempted = doctest.testfile(str(page), module_relative=False)
 
