@@ -1,7 +1,7 @@
 """The loop of a worker: poll, hand records to tasks, process, punctuate, commit when it is time.
 
-It only loops. What happens to records is in ``task``, to tasks in ``task_manager``, to stores in ``state_updater``, to
-offsets in ``commit``.
+It only loops. ``feed`` takes records from the consumer to the tasks, ``turns`` has the tasks process them, and
+``commit`` keeps the offsets; ``task_manager`` opens and closes tasks, ``state_updater`` their stores.
 
 Invariant: neither opening nor restoring nor closing a store ever happens between two polls.
 """
@@ -23,9 +23,7 @@ from pykstreams.core.errors import (
     TaskCorruptedError,
     TaskMigratedError,
 )
-from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.core.repeated_warnings import RepeatedWarnings
-from pykstreams.runtime.clients.messages import Fetched
+from pykstreams.core.ids import TaskId
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.membership import Lost, Membership
 from pykstreams.runtime.swap.generation import Generation
@@ -33,42 +31,19 @@ from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
 from pykstreams.runtime.worker.commit import Commits
+from pykstreams.runtime.worker.commit_schedule import CommitSchedule
+from pykstreams.runtime.worker.feed import SOON_S, Feed, Reader
 from pykstreams.runtime.worker.outage import Outage
 from pykstreams.runtime.worker.purge import RepartitionPurge
+from pykstreams.runtime.worker.standing import GroupStanding
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.swaps import Swaps
 from pykstreams.runtime.worker.task_manager import Running, TaskManager
+from pykstreams.runtime.worker.turns import Turns
 
 log = logging.getLogger(__name__)
 
-BATCH = 1000
-"""Records that a task processes at most before the others get their turn."""
-
-PAUSE_FACTOR = 10
-"""A partition is paused when it has so many times ``buffered.records.per.partition`` waiting: pausing is dear."""
-
-LOOK_EVERY = 200
-"""Records after which the clock is looked at: a worker that was stopped meanwhile may have lost its tasks."""
-
-_TOO_SLOW_S = 0.5
-_QUICK_S = 0.1
-_SOON_S = 0.01
 _LAST_COMMIT_S = 10.0
-_COMPLAIN_S = 60.0
-
-
-class Reader(Protocol):
-    """The methods of the data consumer that the loop calls."""
-
-    def fetch(self, timeout: float) -> Fetched: ...
-
-    def seek(self, partition: TopicPartition, offset: int) -> None: ...
-
-    def pause(self, partitions: Collection[TopicPartition]) -> None: ...
-
-    def resume(self, partitions: Collection[TopicPartition]) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class Updater(Protocol):
@@ -155,27 +130,27 @@ class Worker:
         self._on_running = on_running
         self._exactly_once = config.exactly_once
         self._poll_s = config.poll_ms / 1000
-        self._commit_s = config.commit_interval_ms / 1000
+        self._schedule = CommitSchedule(clock, config.commit_interval_ms / 1000, self._poll_s)
+        self._standing = GroupStanding(parts.membership, clock, session_timeout_ms)
+        self._turns = Turns(clock, self._standing)
+        self._feed = Feed(
+            parts.reader,
+            parts.tasks,
+            parts.start_offsets,
+            parts.woken,
+            clock,
+            most=config.buffered_records_per_partition,
+            poll_s=self._poll_s,
+        )
         self._check_topics_s = config.metadata_max_age_ms / 1000
-        self._resume_at = config.buffered_records_per_partition
-        self._pause_above = config.buffered_records_per_partition * PAUSE_FACTOR
-        self._silence_s = session_timeout_ms / 2000
-        self._in_touch_at = clock.monotonic()
-        self._in_doubt = False
         self._transaction_waits = False
         """Whether a commit waits for deliveries: until they are there nothing is added to it."""
         self._outage = Outage(f"requests of {name}", clock, config.task_timeout_ms / 1000)
-        self._warnings = RepeatedWarnings(log, clock)
         self._stopping = threading.Event()
         self._leave = True
         self._assigned = False
         self._was_running = False
-        self._batch = BATCH
-        self._paused: set[TopicPartition] = set()
-        now = clock.monotonic()
-        self._commit_at = now + self._commit_s
-        self._complain_at = self._commit_at + _COMPLAIN_S
-        self._check_topics_at = now + self._check_topics_s
+        self._check_topics_at = clock.monotonic() + self._check_topics_s
 
     @property
     def running_tasks(self) -> frozenset[TaskId]:
@@ -270,49 +245,30 @@ class Worker:
             self._assigned = True
             tasks.want(change.active)
             parts.membership.ack(change)
-        if not self._is_member() or not self._output_is_ready():
+        if not self._standing.is_member() or not self._output_is_ready():
             return
         tasks.poll()
         if parts.swaps is not None and self._assigned:
             parts.swaps.poll()
         self._tell()
-        self._add(self._fetch())
+        self._feed.poll(self._patience())
         requested = self._transaction_waits
         if not self._transaction_waits:
             parts.output.commits.before_processing()
-            self._process()
+            self._turns.process(tasks.running.values())
             now_ms = self._clock.now_ms()
             for one in tasks.running.values():
                 one.task.punctuate(now_ms)
                 requested |= one.task.commit_requested
         requested |= parts.swaps is not None and parts.swaps.commit_requested
         parts.output.poll()
-        self._resume()
-        if (requested or self._clock.monotonic() >= self._commit_at) and self._all_settled():
+        self._feed.resume()
+        if (requested or self._schedule.left_s <= 0) and self._all_settled():
             self._commit()
         if parts.purge is not None:
             parts.purge.poll()
         if self._clock.monotonic() >= self._check_topics_at:
             self._check_topics()
-
-    def _is_member(self) -> bool:
-        """Whether this worker still counts in the group, as far as it can know; false: not known, ask again.
-
-        A worker that was stopped for longer than its session (by SIGSTOP, by its machine) wakes up in the middle of its
-        work, and others may have its tasks: it asks before it does anything else. ``TaskMigratedError`` when they have.
-        """
-        if not self._in_touch():
-            self._in_doubt = not self._parts.membership.confirm()
-            self._in_touch_at = self._clock.monotonic()
-        return not self._in_doubt
-
-    def _in_touch(self) -> bool:
-        """Looks at the clock; false when so much time has gone by that the group may have put this worker out."""
-        now = self._clock.monotonic()
-        if now - self._in_touch_at > self._silence_s:
-            self._in_doubt = True
-        self._in_touch_at = now
-        return not self._in_doubt
 
     def _output_is_ready(self) -> bool:
         try:
@@ -322,24 +278,12 @@ class Worker:
             return False
         return True
 
-    def _fetch(self) -> Fetched:
-        """Reads on; waits for records while there is nothing else to do, and not past a result that is awaited."""
-        reader, tasks = self._parts.reader, [one.task for one in self._tasks.running.values()]
-        self._parts.woken.clear()
-        if any(task.is_ready() for task in tasks):
-            return reader.fetch(0)
-        if any(task.unfinished for task in tasks):
-            # results come from another thread, which cannot wake the consumer
-            self._parts.woken.wait(min(_SOON_S, self._poll_s))
-            return reader.fetch(0)
-        return reader.fetch(self._patience())
-
     def _patience(self) -> float:
         """How long to wait for records: not long while something else is about to happen."""
         swaps = self._parts.swaps
         if not self._was_running or (swaps is not None and swaps.holds_a_task):
-            return min(_SOON_S, self._poll_s)
-        return max(0.0, min(self._poll_s, self._commit_at - self._clock.monotonic()))
+            return min(SOON_S, self._poll_s)
+        return max(0.0, min(self._poll_s, self._schedule.left_s))
 
     def _tell(self) -> None:
         running = self._assigned and self._tasks.all_running
@@ -349,61 +293,10 @@ class Worker:
             self._was_running = running
             self._on_running(running)
 
-    def _add(self, fetched: Fetched) -> None:
-        full: list[TopicPartition] = []
-        for place, messages in fetched.runs.items():
-            one = self._tasks.by_partition.get(place)
-            if one is None:  # its task left while the records were on their way
-                continue
-            partition = TopicPartition(*place)
-            one.task.add(partition, messages)
-            if one.task.buffered_of(partition) > self._pause_above and partition not in self._paused:
-                full.append(partition)
-        if full:
-            self._paused.update(full)
-            self._parts.reader.pause(full)
-        for partition, end in fetched.ends.items():
-            if (one := self._tasks.by_partition.get(partition)) is not None:
-                one.task.reached_end(partition, end)
-        for what, reason in fetched.held_up.items():
-            self._warnings.warn(what, "reading %s is held up: %s; the client tries again by itself", what, reason)
-        for partition in fetched.lost_position:
-            if partition in self._tasks.by_partition:
-                start = self._parts.start_offsets.start(
-                    partition, because="lost its position, for its records are gone"
-                )
-                self._parts.reader.seek(partition, start)
-
-    def _process(self) -> None:
-        """Processes records of each task in turn; slow records make the turns shorter, so that polls stay frequent."""
-        for one in self._tasks.running.values():
-            began = self._clock.monotonic()
-            left = self._batch
-            while left > 0 and self._in_touch():
-                wanted = min(left, LOOK_EVERY)
-                left = left - wanted if one.task.process(wanted) == wanted else 0
-            took = self._clock.monotonic() - began
-            if took > _TOO_SLOW_S:
-                self._batch = max(1, self._batch // 2)
-            elif took < _QUICK_S and self._batch < BATCH:
-                self._batch = min(BATCH, self._batch * 2)
-
-    def _resume(self) -> None:
-        if not self._paused:
-            return
-        room = [
-            place
-            for place in self._paused
-            if (one := self._tasks.by_partition.get(place)) is None or one.task.buffered_of(place) <= self._resume_at
-        ]
-        self._paused.difference_update(room)
-        self._parts.reader.resume([place for place in room if place in self._tasks.by_partition])
-
     def _all_settled(self) -> bool:
         """Whether nothing is in flight any more, so that the commit that is due can be made."""
         late = [one.task for one in self._tasks.running.values() if not one.task.settle()]
-        if late and self._clock.monotonic() >= self._complain_at:
-            self._complain_at = self._clock.monotonic() + _COMPLAIN_S
+        if late and self._schedule.is_late():
             log.warning(
                 "the commit waits for %d records in flight in tasks %s; if a function of map_values_async may hang, "
                 "give it a timeout",
@@ -413,15 +306,14 @@ class Worker:
         return not late
 
     def _commit(self) -> None:
-        if self._is_member() and self._parts.output.commits.commit_all(self._tasks.running.values()):
+        if self._standing.is_member() and self._parts.output.commits.commit_all(self._tasks.running.values()):
             self._transaction_waits = False
-            self._commit_at = self._clock.monotonic() + self._commit_s
+            self._schedule.done()
             if self._parts.swaps is not None and (held := self._parts.swaps.after_commit()) is not None:
                 self._forget([held])
         else:
             self._transaction_waits = self._exactly_once
-            self._commit_at = self._clock.monotonic() + min(self._poll_s, self._commit_s)
-        self._complain_at = self._commit_at + _COMPLAIN_S
+            self._schedule.waits()
 
     def _check_topics(self) -> None:
         """Looks for new topics that match patterns, and for partitions that were added."""
@@ -453,7 +345,7 @@ class Worker:
                 return settled
             if self._clock.monotonic() > deadline:
                 break
-            self._parts.woken.wait(_SOON_S)
+            self._parts.woken.wait(SOON_S)
         text = f"records of {late} tasks were still in flight after {_LAST_COMMIT_S:g} s"
         if self._exactly_once:
             raise TaskMigratedError(f"{text}, so nothing was committed")
@@ -489,7 +381,7 @@ class Worker:
 
     def _forget(self, going: Collection[Running]) -> None:
         for one in going:
-            self._paused.difference_update(one.inputs)
+            self._feed.forget(one.inputs)
             if self._parts.purge is not None:
                 self._parts.purge.forget(one.inputs)
 
@@ -500,7 +392,7 @@ class Worker:
             while not self._parts.output.commits.commit_last(self._settled(self._tasks.running.values())):
                 if self._clock.monotonic() > deadline:
                     raise ClusterUnavailableError("the brokers do not answer")
-                self._parts.membership.poll(_SOON_S)
+                self._parts.membership.poll(SOON_S)
         except (TaskMigratedError, TaskCorruptedError, ClusterUnavailableError, StoreEngineError) as error:
             log.warning("the last commit did not succeed, so some records will be processed again: %s", error)
             self._parts.output.commits.abort()

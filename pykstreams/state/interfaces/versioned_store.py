@@ -175,8 +175,8 @@ class VersionedKeyValueStore(TaskStore, Generic[K, V]):
     than stream time by more than the retention is not put. The newest version of a key never expires.
 
     Operators use the closures; see docs/internals/windows-and-joins.md. ``take_row`` and ``keep_row`` are ``get_row``
-    and ``put_row`` for one who owns the values, as in key-value stores. ``oldest_time()`` is the time, in ms, before which
-    nothing is put, and nothing is read but what is still valid.
+    and ``put_row`` for one who owns the values, as in key-value stores. ``oldest_time()`` is the time, in ms, before
+    which nothing is put, and nothing is read but what is still valid.
     """
 
     PUT_RETURN_CODE_VALID_TO_UNDEFINED: ClassVar[int] = PUT_RETURN_CODE_VALID_TO_UNDEFINED

@@ -96,8 +96,8 @@ class WindowStore(TaskStore, Generic[K, V]):
     keys come by segment, and in each by key, from a persistent store, and by time and then by key from one in memory.
     Stores that retain duplicates keep each value that is put; there ``None`` is ignored, and elsewhere it deletes.
 
-    Operators use the closures; see docs/internals/windows-and-joins.md. ``take_row`` and ``keep_row`` are to ``get_row``
-    and ``put_row`` what they are in key-value stores.
+    Operators use the closures; see docs/internals/windows-and-joins.md. ``take_row`` and ``keep_row`` are to
+    ``get_row`` and ``put_row`` what they are in key-value stores.
     """
 
     get_row: GetWindowRow

@@ -1,7 +1,8 @@
 """Templates for window stores that processors write: every kind of store, all reads, times that lie segments apart.
 
-Left out is what Kafka Streams gets wrong (docs/reference/differences.md): deleted rows in backward reads of a store with
-a cache, ranges that end in a key with zero bytes, such keys in memory below a cache, reads from a segment before time began.
+Left out is what Kafka Streams gets wrong (docs/reference/differences.md): deleted rows in backward reads of a store
+with a cache, ranges that end in a key with zero bytes, such keys in memory below a cache, reads from a segment before
+time began.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ from pykstreams.runtime.worker.outage import Outage
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Report, Restored
 from pykstreams.runtime.worker.task_manager import RETRY_S, TaskManager
-from pykstreams.runtime.worker.worker import LOOK_EVERY, Worker, WorkerParts
+from pykstreams.runtime.worker.turns import LOOK_EVERY
+from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from tests.unit.runtime.cluster_fakes import (
     FakeClock,
     FakeDeliveries,

@@ -1,0 +1,47 @@
+"""When a worker commits: at ``commit.interval.ms``, on request, and again soon after a commit that had to wait."""
+
+from __future__ import annotations
+
+from pykstreams.core.clock import Clock
+
+_COMPLAIN_S = 60.0
+
+
+class CommitSchedule:
+    """The times of one worker's commits.
+
+    :param interval_s: ``commit.interval.ms``.
+    :param again_s: after what time a commit that had to wait is tried again.
+    """
+
+    def __init__(self, clock: Clock, interval_s: float, again_s: float) -> None:
+        self._clock = clock
+        self._interval_s = interval_s
+        self._again_s = min(again_s, interval_s)
+        self._at = clock.monotonic() + interval_s
+        self._complain_at = self._at + _COMPLAIN_S
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the next commit; negative when it is overdue."""
+        return self._at - self._clock.monotonic()
+
+    def done(self) -> None:
+        """Notes a commit: the next one comes after the interval."""
+        self._next_in(self._interval_s)
+
+    def waits(self) -> None:
+        """Notes that a commit has to be tried again."""
+        self._next_in(self._again_s)
+
+    def is_late(self) -> bool:
+        """Whether a commit has been overdue for so long that it is worth a line; true once per minute."""
+        now = self._clock.monotonic()
+        if now < self._complain_at:
+            return False
+        self._complain_at = now + _COMPLAIN_S
+        return True
+
+    def _next_in(self, seconds: float) -> None:
+        self._at = self._clock.monotonic() + seconds
+        self._complain_at = self._at + _COMPLAIN_S

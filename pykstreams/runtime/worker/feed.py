@@ -1,0 +1,121 @@
+"""Feeds the tasks of a worker with the records of their inputs, and pauses the inputs that are far ahead."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Collection
+from typing import Protocol
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.ids import TopicPartition
+from pykstreams.core.repeated_warnings import RepeatedWarnings
+from pykstreams.runtime.clients.messages import Fetched
+from pykstreams.runtime.worker.start_offsets import StartOffsets
+from pykstreams.runtime.worker.task_manager import TaskManager
+
+log = logging.getLogger(__name__)
+
+PAUSE_FACTOR = 10
+"""A partition is paused when it has so many times ``buffered.records.per.partition`` waiting: pausing is dear."""
+
+SOON_S = 0.01
+"""How long one waits while something else is about to happen."""
+
+
+class Reader(Protocol):
+    """The methods of the data consumer that the feed calls."""
+
+    def fetch(self, timeout: float) -> Fetched: ...
+
+    def seek(self, partition: TopicPartition, offset: int) -> None: ...
+
+    def pause(self, partitions: Collection[TopicPartition]) -> None: ...
+
+    def resume(self, partitions: Collection[TopicPartition]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Feed:
+    """The records between the consumer of a worker and the queues of its tasks.
+
+    :param woken: set, from any thread, when something that was in flight has finished.
+    :param most: ``buffered.records.per.partition``.
+    :param poll_s: the longest wait for records.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        tasks: TaskManager,
+        start_offsets: StartOffsets,
+        woken: threading.Event,
+        clock: Clock,
+        *,
+        most: int,
+        poll_s: float,
+    ) -> None:
+        self._reader = reader
+        self._tasks = tasks
+        self._start_offsets = start_offsets
+        self._woken = woken
+        self._warnings = RepeatedWarnings(log, clock)
+        self._resume_at = most
+        self._pause_above = most * PAUSE_FACTOR
+        self._poll_s = poll_s
+        self._paused: set[TopicPartition] = set()
+
+    def poll(self, patience_s: float) -> None:
+        """Reads on; waits up to ``patience_s`` while there is nothing else to do, and not past an awaited result."""
+        self._add(self._fetch(patience_s))
+
+    def resume(self) -> None:
+        """Reads paused partitions again that have room."""
+        if not self._paused:
+            return
+        room = [
+            place
+            for place in self._paused
+            if (one := self._tasks.by_partition.get(place)) is None or one.task.buffered_of(place) <= self._resume_at
+        ]
+        self._paused.difference_update(room)
+        self._reader.resume([place for place in room if place in self._tasks.by_partition])
+
+    def forget(self, partitions: Collection[TopicPartition]) -> None:
+        """Forgets that partitions are paused, whose task leaves."""
+        self._paused.difference_update(partitions)
+
+    def _fetch(self, patience_s: float) -> Fetched:
+        tasks = [one.task for one in self._tasks.running.values()]
+        self._woken.clear()
+        if any(task.is_ready() for task in tasks):
+            return self._reader.fetch(0)
+        if any(task.unfinished for task in tasks):
+            # results come from another thread, which cannot wake the consumer
+            self._woken.wait(min(SOON_S, self._poll_s))
+            return self._reader.fetch(0)
+        return self._reader.fetch(patience_s)
+
+    def _add(self, fetched: Fetched) -> None:
+        full: list[TopicPartition] = []
+        for place, messages in fetched.runs.items():
+            one = self._tasks.by_partition.get(place)
+            if one is None:  # its task left while the records were on their way
+                continue
+            partition = TopicPartition(*place)
+            one.task.add(partition, messages)
+            if one.task.buffered_of(partition) > self._pause_above and partition not in self._paused:
+                full.append(partition)
+        if full:
+            self._paused.update(full)
+            self._reader.pause(full)
+        for partition, end in fetched.ends.items():
+            if (one := self._tasks.by_partition.get(partition)) is not None:
+                one.task.reached_end(partition, end)
+        for what, reason in fetched.held_up.items():
+            self._warnings.warn(what, "reading %s is held up: %s; the client tries again by itself", what, reason)
+        for partition in fetched.lost_position:
+            if partition in self._tasks.by_partition:
+                start = self._start_offsets.start(partition, because="lost its position, for its records are gone")
+                self._reader.seek(partition, start)

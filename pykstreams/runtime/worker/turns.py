@@ -1,0 +1,41 @@
+"""Processes the tasks of a worker in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pykstreams.core.clock import Clock
+from pykstreams.runtime.worker.standing import GroupStanding
+from pykstreams.runtime.worker.task_manager import Running
+
+BATCH = 1000
+"""Records that a task processes at most before the others get their turn."""
+
+LOOK_EVERY = 200
+"""Records after which the clock is looked at: a worker that was stopped meanwhile may have lost its tasks."""
+
+_TOO_SLOW_S = 0.5
+_QUICK_S = 0.1
+
+
+class Turns:
+    """The turns of tasks; slow records make them shorter, so that polls stay frequent."""
+
+    def __init__(self, clock: Clock, standing: GroupStanding) -> None:
+        self._clock = clock
+        self._standing = standing
+        self._batch = BATCH
+
+    def process(self, tasks: Iterable[Running]) -> None:
+        """Processes records of each task; stops when the worker may no longer be in the group."""
+        for one in tasks:
+            began = self._clock.monotonic()
+            left = self._batch
+            while left > 0 and self._standing.in_touch():
+                wanted = min(left, LOOK_EVERY)
+                left = left - wanted if one.task.process(wanted) == wanted else 0
+            took = self._clock.monotonic() - began
+            if took > _TOO_SLOW_S:
+                self._batch = max(1, self._batch // 2)
+            elif took < _QUICK_S and self._batch < BATCH:
+                self._batch = min(BATCH, self._batch * 2)
