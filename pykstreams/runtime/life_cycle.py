@@ -18,7 +18,13 @@ PENDING_SHUTDOWN --> NOT_RUNNING           PENDING_ERROR --> ERROR
 
 from __future__ import annotations
 
+import logging
+import threading
+from collections.abc import Callable
 from enum import Enum
+from typing import TypeAlias
+
+log = logging.getLogger(__name__)
 
 
 class State(Enum):
@@ -75,3 +81,43 @@ _NEXT: dict[State, frozenset[State]] = {
     State.PENDING_ERROR: frozenset({State.ERROR}),
     State.ERROR: frozenset(),
 }
+
+
+StateListener: TypeAlias = Callable[[State, State], None]
+"""(new state, old state)"""
+
+
+class LifeCycle:
+    """The state of one application, for those who change it and those who wait for it; any thread may call.
+
+    :param name: the application, as messages call it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.listener: StateListener | None = None
+        self._name = name
+        self._changed = threading.Condition()
+        self._state = State.CREATED
+
+    @property
+    def state(self) -> State:
+        """Where the application is in its life."""
+        return self._state
+
+    def move(self, new: State) -> bool:
+        """Changes the state if it may, and calls the listener; false otherwise."""
+        with self._changed:
+            old = self._state
+            if not old.is_valid_transition(new):
+                return False
+            self._state = new
+            self._changed.notify_all()
+        log.info("application %s: %s -> %s", self._name, old.value, new.value)
+        if self.listener is not None:
+            self.listener(new, old)
+        return True
+
+    def wait_for(self, reached: Callable[[State], bool], timeout_s: float | None) -> bool:
+        """Waits for a state; false when it was not there in time. ``None`` waits without end."""
+        with self._changed:
+            return self._changed.wait_for(lambda: reached(self._state), timeout_s)

@@ -13,7 +13,6 @@ import gc
 import logging
 import os
 import signal
-import sys
 import threading
 import uuid
 from collections.abc import Callable, Collection, Mapping
@@ -33,7 +32,7 @@ from pykstreams.runtime.assembly import Application, build_global_thread, build_
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
-from pykstreams.runtime.life_cycle import State
+from pykstreams.runtime.life_cycle import LifeCycle, State, StateListener
 from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.metadata import KeyQueryMetadata, StreamsMetadata
 from pykstreams.runtime.queries.store_types import QueryableStoreType
@@ -45,6 +44,7 @@ from pykstreams.runtime.topics.start_check import check_start
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.runtime.worker.commit import RECOMMIT_INTERVAL_MS
 from pykstreams.runtime.worker.worker import Worker
+from pykstreams.runtime.worker_threads import WorkerThreads
 from pykstreams.state.bulk.folder import Folder, folder_at
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.interfaces.position import PositionBound
@@ -57,9 +57,6 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-StateListener = Callable[[State, State], None]
-"""(new state, old state)"""
 
 _LOOK_FOR_SIGNALS_S = 0.2
 _COLLECT_AFTER = 50_000
@@ -97,6 +94,24 @@ class _StoppedWhileStartingError(Exception):
     """Ends ``start`` early; nobody else sees it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _StartOptions:
+    """The arguments of ``KafkaStreams`` that only its start uses."""
+
+    supplier: KafkaClientSupplier
+    recommit_interval_ms: int
+    bootstrap: Folder | None
+    reset_offsets: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """An application whose topics are there."""
+
+    app: Application
+    layout: TopicLayout
+
+
 class KafkaStreams:
     """Runs a topology; a context manager that starts and closes it.
 
@@ -131,41 +146,41 @@ class KafkaStreams:
     ) -> None:
         self._config = config if isinstance(config, StreamsConfig) else StreamsConfig(config)
         self._config.require()
-        self.state_listener = state_listener
+        self._life = LifeCycle(self._config.application_id)
+        self._life.listener = state_listener
         self.uncaught_exception_handler = uncaught_exception_handler
         self.state_restore_listener = state_restore_listener
         self.error: BaseException | None = None
         """Why the application is in state ``ERROR``."""
         self._plan = topology.plan(self._config)
-        self._supplier = client_supplier or self._config.client_supplier
         self._clock = time or SystemClock()
-        self._recommit_interval_ms = duration_ms(recommit_interval, "recommit_interval")
-        self._bootstrap_folder = None if bootstrap is None else folder_at(os.fspath(bootstrap))
-        self._reset_offsets = reset_offsets
+        self._options = _StartOptions(
+            client_supplier or self._config.client_supplier,
+            duration_ms(recommit_interval, "recommit_interval"),
+            None if bootstrap is None else folder_at(os.fspath(bootstrap)),
+            reset_offsets,
+        )
         if reset_offsets and bootstrap is None:
             raise ConfigError("reset_offsets gives up offsets for those of a bootstrap; name it with bootstrap=folder")
         self._metrics = StreamsMetrics()
-        self._changed = threading.Condition()
-        self._state = State.CREATED
         self._stop_requested = False
         self._leave = False
-        self._app: Application | None = None
-        self._layout: TopicLayout | None = None
+        self._started: _Started | None = None
         self._directory: StateDirectory | None = None
         self._global: GlobalThread | None = None
         self._standbys: StandbyTasks | None = None
         self._generation: Generation | None = None
         self._to_load: Folder | None = None
-        self._workers: dict[int, Worker] = {}
-        self._threads: dict[int, threading.Thread] = {}
-        self._running: dict[int, bool] = {}
+        self._workers = WorkerThreads(
+            self._build, replaces=self._replaces, on_running=self._running_changed, on_end=self._finish
+        )
         self._queries = LocalQueries(
             self._plan,
             self._config,
             self._clock,
-            workers=lambda: list(self._workers.copy().values()),
+            workers=lambda: self._workers.workers,
             globals_=lambda: self._global,
-            layout=lambda: self._layout,
+            layout=lambda: None if (started := self._started) is None else started.layout,
             check=self._check_queryable,
             standbys=lambda: [] if (standbys := self._standbys) is None else standbys.tasks(),
         )
@@ -173,7 +188,16 @@ class KafkaStreams:
     @property
     def state(self) -> State:
         """Where the application is in its life."""
-        return self._state
+        return self._life.state
+
+    @property
+    def state_listener(self) -> StateListener | None:
+        """Called with (new state, old state), from the threads in which states change."""
+        return self._life.listener
+
+    @state_listener.setter
+    def state_listener(self, listener: StateListener | None) -> None:
+        self._life.listener = listener
 
     def start(self) -> None:
         """Prepares the topics, reads the global stores and starts the workers.
@@ -181,33 +205,31 @@ class KafkaStreams:
         Errors that need no record to be seen are raised here.
         Waits for a cluster that does not answer up to ``task.timeout.ms``, then raises ``ClusterError``.
         """
-        if not self._move(State.REBALANCING):
+        if not self._life.move(State.REBALANCING):
             raise StreamsError(
-                f"the application is {self._state.value} and cannot be started; an application starts once, make a new "
+                f"the application is {self.state.value} and cannot be started; an application starts once, make a new "
                 "KafkaStreams"
             )
         try:
-            app, layout = self._prepare()
-            self._app, self._layout = app, layout
-            self._start_global(app, layout)
+            self._started = started = self._prepare()
+            self._start_global(started)
             if self._to_load is not None:
-                self._load(self._to_load, app, layout)
+                self._load(self._to_load, started)
             if self._plan.global_stores and not self._plan.subtopologies:  # there is no task, and no worker needed
-                self._move(State.RUNNING)
+                self._life.move(State.RUNNING)
                 return
-            self._standbys = build_standbys(app, layout, directory=self._open_directory())
+            self._standbys = build_standbys(started.app, started.layout, directory=self._open_directory())
             if self._standbys is not None:
                 self._standbys.start()
             for number in range(1, self._config.num_stream_threads + 1):
-                self._launch(number)
+                self._workers.launch(number, self._before_start)
         except _StoppedWhileStartingError:
             self._finish()
         except BaseException as error:
             self.error = error
-            self._move(State.PENDING_ERROR)
-            for worker in list(self._workers.values()):
-                worker.stop(leave=True)
-            if not self._threads:
+            self._life.move(State.PENDING_ERROR)
+            self._workers.stop(leave=True)
+            if self._workers.has_ended:
                 self._finish()
             raise
 
@@ -225,16 +247,13 @@ class KafkaStreams:
         leave = group_membership is GroupMembershipOperation.LEAVE_GROUP
         self._stop_requested = True
         self._leave = leave
-        if self._move(State.PENDING_SHUTDOWN) and not self._threads:
+        if self._life.move(State.PENDING_SHUTDOWN) and self._workers.has_ended:
             self._finish()
-        for worker in list(self._workers.values()):
-            worker.stop(leave=leave)
-        own = threading.current_thread() in self._threads.values()
-        if own or (self._global is not None and self._global.is_current):  # from a listener: it cannot wait for itself
+        self._workers.stop(leave=leave)
+        if self._is_own_thread:  # of a listener, which cannot wait for itself
             return False
         seconds = None if timeout is None else duration_ms(timeout, "timeout") / 1000
-        with self._changed:
-            return self._changed.wait_for(lambda: self._state.has_completed_shutdown, seconds)
+        return self._life.wait_for(_has_ended, seconds)
 
     def run(self) -> None:
         """Starts, works until SIGINT or SIGTERM comes, then commits, closes and leaves the group.
@@ -246,9 +265,8 @@ class KafkaStreams:
         try:
             gc.set_threshold(_COLLECT_AFTER, *gc.get_threshold()[1:])
             self.start()
-            with self._changed:
-                while not self._stop_requested and not self._state.has_completed_shutdown:
-                    self._changed.wait(_LOOK_FOR_SIGNALS_S)
+            while not self._stop_requested and not self._life.wait_for(_has_ended, _LOOK_FOR_SIGNALS_S):
+                pass
             self.close(group_membership=GroupMembershipOperation.LEAVE_GROUP)
         finally:
             restore()
@@ -258,22 +276,20 @@ class KafkaStreams:
     def wait(self, timeout: Duration | None = None) -> State:
         """Waits until the application has stopped, for whatever reason; gives the state it is in then."""
         seconds = None if timeout is None else duration_ms(timeout, "timeout") / 1000
-        with self._changed:
-            self._changed.wait_for(lambda: self._state.has_completed_shutdown, seconds)
-        return self._state
+        self._life.wait_for(_has_ended, seconds)
+        return self.state
 
     def wait_for_state(self, state: State, timeout: Duration) -> bool:
         """Waits until the application is in a state; false when it was not in time."""
-        with self._changed:
-            return self._changed.wait_for(lambda: self._state is state, duration_ms(timeout, "timeout") / 1000)
+        return self._life.wait_for(lambda reached: reached is state, duration_ms(timeout, "timeout") / 1000)
 
     def health(self) -> Health:
         """How the application is, with the progress of each task."""
         tasks: dict[TaskId, TaskHealth] = {}
-        for worker in list(self._workers.values()):
+        for worker in self._workers.workers:
             tasks.update(dict.fromkeys(worker.running_tasks, TaskHealth(True, 0)))
             tasks.update({task_id: TaskHealth(False, left) for task_id, left in worker.remaining().items()})
-        state = self._state
+        state = self.state
         return Health(state not in (State.PENDING_ERROR, State.ERROR), state is State.RUNNING, state, tasks)
 
     def store(
@@ -340,14 +356,14 @@ class KafkaStreams:
         :param folder: a bootstrap with all stores of each task that it has stores of, and source offsets that the tasks
             have passed and the topics still have; made with ``changelog="base-only"``.
         """
-        state = self._state
+        state = self.state
         if state.has_not_started:
             self._to_load = folder_at(os.fspath(folder))
-        elif state.is_running_or_rebalancing and self._app is not None and self._layout is not None:
-            self._load(folder_at(os.fspath(folder)), self._app, self._layout)
+        elif state.is_running_or_rebalancing and self._started is not None:
+            self._load(folder_at(os.fspath(folder)), self._started)
         else:
             raise StreamsError(f"the application is {state.value}, and has no tasks to load a bootstrap into")
-        return BootstrapLoad(lambda: self._generation, lambda: [one.name for one in self._workers.copy().values()])
+        return BootstrapLoad(lambda: self._generation, lambda: [one.name for one in self._workers.workers])
 
     def metadata_for_all_streams_clients(self) -> list[StreamsMetadata]:
         """The tasks and stores of each instance of the application, as far as known here: of this one."""
@@ -381,8 +397,8 @@ class KafkaStreams:
 
     def clean_up(self) -> None:
         """Deletes the local state of tasks that no worker uses; before the start or after the end only."""
-        if self._state.is_running_or_rebalancing or self._state.is_shutting_down:
-            raise StreamsError(f"the application is {self._state.value}; clean up before it starts, or after its end")
+        if self.state.is_running_or_rebalancing or self.state.is_shutting_down:
+            raise StreamsError(f"the application is {self.state.value}; clean up before it starts, or after its end")
         directory = self._open_directory()
         directory.clean_up(0)
         directory.clean_up_global()
@@ -397,7 +413,7 @@ class KafkaStreams:
         self.close()
 
     def _check_queryable(self) -> None:
-        state = self._state
+        state = self.state
         if state.has_not_started:
             raise StreamsNotStartedError(
                 "the application has not been started; call start() before its stores are read"
@@ -407,15 +423,19 @@ class KafkaStreams:
                 f"the application is {state.value} and cannot be asked any more; ask another instance"
             )
 
-    def _prepare(self) -> tuple[Application, TopicLayout]:
+    @property
+    def _is_own_thread(self) -> bool:
+        return self._workers.is_current or (self._global is not None and self._global.is_current)
+
+    def _prepare(self) -> _Started:
         config = self._config
         check_serdes(self._plan, config)
-        folder = self._bootstrap_folder
+        folder = self._options.bootstrap
         bootstrap = None if folder is None else Bootstrap(folder, self._plan, config)
         self._directory = directory = self._open_directory()
         process_id = directory.process_id(_new_process_id)
         client_id = config.client_id or f"{config.application_id}-{process_id}"
-        admin = ClusterAdmin.open(self._supplier, config, f"{client_id}-admin", self._clock)
+        admin = ClusterAdmin.open(self._options.supplier, config, f"{client_id}-admin", self._clock)
         admin.wait_until_reachable(lambda: self._stop_requested)
         if self._stop_requested:
             raise _StoppedWhileStartingError
@@ -425,7 +445,7 @@ class KafkaStreams:
             self._plan,
             config,
             self._clock,
-            self._supplier,
+            self._options.supplier,
             admin,
             topics,
             self._metrics,
@@ -434,37 +454,41 @@ class KafkaStreams:
             directory.instance_id(),
             admin.embedded,
             TaskBase(self._plan, config, admin, bootstrap),
-            self._recommit_interval_ms,
+            self._options.recommit_interval_ms,
         )
         layout = topics.prepare()
         if bootstrap is not None:
-            start_group(app, layout, bootstrap, reset=self._reset_offsets)
-        return app, layout
+            start_group(app, layout, bootstrap, reset=self._options.reset_offsets)
+        return _Started(app, layout)
 
-    def _load(self, folder: Folder, app: Application, layout: TopicLayout) -> None:
+    def _load(self, folder: Folder, started: _Started) -> None:
         """Checks a bootstrap as far as possible, and tells the workers of it."""
-        if app.embedded:
+        if started.app.embedded:
             raise ConfigError(
                 "a bootstrap is loaded into a running application in a transaction, and an embedded cluster has none; "
                 "use a real cluster, or start with bootstrap=folder"
             )
         bootstrap = Bootstrap(folder, self._plan, self._config)
-        bootstrap.check_tasks(layout)
-        generation = Generation(bootstrap, self._plan, self._config, app.admin)
-        for worker in list(self._workers.copy().values()):
+        bootstrap.check_tasks(started.layout)
+        generation = Generation(bootstrap, self._plan, self._config, started.app.admin)
+        for worker in self._workers.workers:
             for task, committed in worker.committed().items():
                 generation.check(task.id, task.input_partitions, committed)
         self._generation = generation
-        for worker in list(self._workers.copy().values()):
+        for worker in self._workers.workers:
             worker.load(generation)
 
-    def _start_global(self, app: Application, layout: TopicLayout) -> None:
+    def _start_global(self, started: _Started) -> None:
         """Reads the global stores, if there are any, to the ends of their topics."""
         directory = self._directory
         if not self._plan.global_stores or directory is None:
             return
         self._global = build_global_thread(
-            app, layout, directory=directory, listener=self.state_restore_listener, on_failure=self._global_failed
+            started.app,
+            started.layout,
+            directory=directory,
+            listener=self.state_restore_listener,
+            on_failure=self._global_failed,
         )
         if not self._global.start(lambda: self._stop_requested):
             raise _StoppedWhileStartingError
@@ -479,54 +503,30 @@ class KafkaStreams:
         if self.error is None:
             self.error = failure
         self._stop_requested = True
-        self._move(State.PENDING_ERROR)
-        for worker in list(self._workers.values()):
-            worker.stop(leave=True)
-        if not self._threads:
+        self._life.move(State.PENDING_ERROR)
+        self._workers.stop(leave=True)
+        if self._workers.has_ended:
             threading.Thread(target=self._finish, name="finish", daemon=True).start()
 
-    def _launch(self, number: int) -> None:
-        if self._app is None or self._layout is None:
+    def _build(self, number: int, on_running: Callable[[bool], None]) -> Worker:
+        if self._started is None:
             raise StreamsError("the application has not started")
-        worker = build_worker(
-            self._app,
+        return build_worker(
+            self._started.app,
             number,
-            self._layout,
+            self._started.layout,
             directory=self._open_directory(),
             listener=self.state_restore_listener,
-            on_running=lambda running: self._worker_running(number, running),
+            on_running=on_running,
             global_stores={} if self._global is None else self._global.views,
             standbys=self._standbys,
         )
-        thread = threading.Thread(target=self._work, args=(number, worker), name=worker.name, daemon=True)
-        with self._changed:
-            self._workers[number] = worker
-            self._threads[number] = thread
-            self._running[number] = False
+
+    def _before_start(self, worker: Worker) -> None:
         if self._generation is not None:
             worker.load(self._generation)
         if self._stop_requested:
             worker.stop(leave=self._leave)
-        thread.start()
-
-    def _work(self, number: int, worker: Worker) -> None:
-        failure: BaseException | None = None
-        try:
-            worker.run()
-        except BaseException as error:
-            failure = error
-        except:  # noqa: E722  # a foreign extension may raise what is no exception; the worker has ended all the same
-            failure = StreamsError(f"{worker.name} was ended by {sys.exc_info()[1]!r}")
-        with self._changed:
-            del self._workers[number], self._running[number]
-        if failure is not None and self._replaces(worker, failure):
-            self._launch(number)
-            return
-        with self._changed:
-            del self._threads[number]
-            last = not self._threads
-        if last:
-            self._finish()
 
     def _replaces(self, worker: Worker, failure: BaseException) -> bool:
         """Asks what to do about a failure, and does it; true when another worker is to take over."""
@@ -534,28 +534,24 @@ class KafkaStreams:
         response = StreamThreadExceptionResponse.SHUTDOWN_CLIENT
         if self.uncaught_exception_handler is not None:
             response = self.uncaught_exception_handler(failure)
-        if response is StreamThreadExceptionResponse.REPLACE_THREAD and self._state.is_running_or_rebalancing:
+        if response is StreamThreadExceptionResponse.REPLACE_THREAD and self.state.is_running_or_rebalancing:
             log.warning("%s is replaced by a new worker", worker.name)
             return True
         if response is StreamThreadExceptionResponse.SHUTDOWN_APPLICATION:
             log.error("other workers of the application cannot be told to stop; stop them by hand")
         if self.error is None:
             self.error = failure
-        self._move(State.PENDING_ERROR)
-        for other in list(self._workers.values()):
-            other.stop(leave=True)
+        self._life.move(State.PENDING_ERROR)
+        self._workers.stop(leave=True)
         return False
 
-    def _worker_running(self, number: int, running: bool) -> None:
-        with self._changed:
-            self._running[number] = running
-            everything = all(self._running.values())
+    def _running_changed(self, running: bool, everything: bool) -> None:
         standbys = self._standbys
         if running and standbys is not None:
             standbys.look()
         target = State.RUNNING if everything else State.REBALANCING
-        if self._state is not target and self._state.is_running_or_rebalancing:
-            self._move(target)
+        if self.state is not target and self.state.is_running_or_rebalancing:
+            self._life.move(target)
 
     def _finish(self) -> None:
         keeper, self._global = self._global, None
@@ -567,22 +563,9 @@ class KafkaStreams:
         directory, self._directory = self._directory, None
         if directory is not None:
             directory.close()
-        if self._state is not State.PENDING_ERROR:
-            self._move(State.PENDING_SHUTDOWN)
-        self._move(State.ERROR if self._state is State.PENDING_ERROR else State.NOT_RUNNING)
-
-    def _move(self, new: State) -> bool:
-        """Changes the state if it may; false otherwise."""
-        with self._changed:
-            old = self._state
-            if not old.is_valid_transition(new):
-                return False
-            self._state = new
-            self._changed.notify_all()
-        log.info("application %s: %s -> %s", self._config.application_id, old.value, new.value)
-        if self.state_listener is not None:
-            self.state_listener(new, old)
-        return True
+        if self.state is not State.PENDING_ERROR:
+            self._life.move(State.PENDING_SHUTDOWN)
+        self._life.move(State.ERROR if self.state is State.PENDING_ERROR else State.NOT_RUNNING)
 
     def _open_directory(self) -> StateDirectory:
         return StateDirectory.of(self._config, clock=self._clock)
@@ -604,6 +587,10 @@ class KafkaStreams:
         for number in (signal.SIGINT, signal.SIGTERM):
             before[number] = signal.signal(number, stop)
         return restore
+
+
+def _has_ended(state: State) -> bool:
+    return state.has_completed_shutdown
 
 
 def _new_process_id() -> str:

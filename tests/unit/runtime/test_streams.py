@@ -140,7 +140,7 @@ def test_embedded_cluster_refuses_exactly_once(make: Callable[..., KafkaStreams]
 
 def test_state_is_not_cleaned_up_under_a_running_application(make: Callable[..., KafkaStreams]) -> None:
     streams = make()
-    streams._move(State.REBALANCING)
+    streams._life.move(State.REBALANCING)
 
     with pytest.raises(StreamsError, match=r"^the application is rebalancing; clean up before it starts"):
         streams.clean_up()
