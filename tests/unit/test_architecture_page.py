@@ -1,0 +1,32 @@
+"""``docs/internals/architecture.md`` names files and functions that are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "internals" / "architecture.md").read_text(encoding="utf-8")
+ROWS = [line for line in PAGE.splitlines() if line.startswith("|") and ".py`" in line]
+
+
+def test_every_path_of_the_page_exists() -> None:
+    named = set(re.findall(r"`?\b((?:core|serdes|state|topology|processors|dsl|runtime|bulk|cli)/[\w/]+\.py)", PAGE))
+
+    assert len(named) > 40
+    assert not [path for path in sorted(named) if not (ROOT / "pykstreams" / path).is_file()]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_names_beside_a_path_are_defined_there(row: str) -> None:
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    names = re.findall(r"`([\w.]+)`", cells[-1])
+    text = "".join(
+        (ROOT / "pykstreams" / path).read_text(encoding="utf-8") for path in re.findall(r"`([\w/]+\.py)`", row)
+    )
+
+    for name in names:
+        for part in name.split("."):
+            assert re.search(rf"^\s*(?:class|def) {part}\b", text, re.MULTILINE), f"{part} is not in {row}"
