@@ -67,7 +67,7 @@ _WHILE_COMMITTING_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Application:
+class ApplicationParts:
     """The plan, clients and caches that all workers of one ``KafkaStreams`` share."""
 
     plan: TopologyPlan
@@ -86,7 +86,7 @@ class Application:
     recommit_interval_ms: int = RECOMMIT_INTERVAL_MS
 
 
-def start_group(app: Application, layout: TopicLayout, bootstrap: Bootstrap, *, reset: bool) -> None:
+def start_group(app: ApplicationParts, layout: TopicLayout, bootstrap: Bootstrap, *, reset: bool) -> None:
     """Lets the group begin at the offsets of a bootstrap, unless it has begun there before."""
     bootstrap.check_tasks(layout)
     policy = StartOffsets(app.plan, _reset_policy(app.config), app.admin.offsets_at, app.clock)
@@ -106,7 +106,7 @@ def start_group(app: Application, layout: TopicLayout, bootstrap: Bootstrap, *, 
 
 
 def build_global_thread(
-    app: Application,
+    app: ApplicationParts,
     layout: TopicLayout,
     *,
     directory: StateDirectory,
@@ -135,7 +135,7 @@ def build_global_thread(
     )
 
 
-def build_standbys(app: Application, layout: TopicLayout, *, directory: StateDirectory) -> StandbyTasks | None:
+def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: StateDirectory) -> StandbyTasks | None:
     """Makes what keeps copies of tasks of other instances, if that is wanted and there is anything to keep."""
     config, clock = app.config, app.clock
     parts = {part.id: part for part in app.plan.subtopologies}
@@ -186,7 +186,7 @@ def build_standbys(app: Application, layout: TopicLayout, *, directory: StateDir
 
 
 def build_worker(
-    app: Application,
+    app: ApplicationParts,
     number: int,
     layout: TopicLayout,
     *,
@@ -289,7 +289,7 @@ def build_worker(
 
 
 def _swaps(
-    app: Application,
+    app: ApplicationParts,
     name: str,
     number: int,
     tasks: TaskManager,
@@ -354,7 +354,7 @@ def _swaps(
     )
 
 
-def _uncounted(app: Application, producer: Any, partition_count: Callable[[str], int]) -> RecordCollector:
+def _uncounted(app: ApplicationParts, producer: Any, partition_count: Callable[[str], int]) -> RecordCollector:
     """A way out beside that of a worker; what goes there is in no metric."""
     return RecordCollector(
         producer,
@@ -366,13 +366,13 @@ def _uncounted(app: Application, producer: Any, partition_count: Callable[[str],
     )
 
 
-def _cache(app: Application) -> RecordCache:
+def _cache(app: ApplicationParts) -> RecordCache:
     """The record cache of one thread: workers and the thread of global stores share the bytes equally."""
     threads = app.config.num_stream_threads + (1 if app.plan.global_stores else 0)
     return RecordCache(app.config.statestore_cache_max_bytes // max(1, threads))
 
 
-def _purge(app: Application) -> RepartitionPurge | None:
+def _purge(app: ApplicationParts) -> RepartitionPurge | None:
     topics = {name for part in app.plan.subtopologies for name in part.repartition_topics}
     if not topics or app.embedded:  # embedded clusters drop old records by themselves, and only so
         return None
@@ -385,7 +385,7 @@ def _purge(app: Application) -> RepartitionPurge | None:
 
 
 def _steps(
-    app: Application,
+    app: ApplicationParts,
     name: str,
     deliveries: Deliveries,
     membership: TaskTopicMembership,
@@ -409,13 +409,13 @@ def _steps(
 
 
 def _restorer(
-    app: Application, name: str, listener: StateRestoreListener | None
+    app: ApplicationParts, name: str, listener: StateRestoreListener | None
 ) -> tuple[Restorer, Callable[[], None]]:
     consumer = _changelog_consumer(app, f"{name}-restore-consumer")
     return Restorer(consumer, app.admin, _with_progress(app.clock, listener), clock=app.clock), consumer.close
 
 
-def _changelog_consumer(app: Application, client_id: str) -> RestoreConsumer:
+def _changelog_consumer(app: ApplicationParts, client_id: str) -> RestoreConsumer:
     # swaps of state write transactions to changelogs, whatever the guarantee is; input topics, where they serve as
     # changelogs, are read as the tasks read them
     reused = any(part.reused_changelogs for part in app.plan.subtopologies)

@@ -28,7 +28,7 @@ from pykstreams.core.handlers import StreamsUncaughtExceptionHandler, StreamThre
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.types import Duration, StreamPartitioner, duration_ms
-from pykstreams.runtime.assembly import Application, build_global_thread, build_standbys, build_worker, start_group
+from pykstreams.runtime.assembly import ApplicationParts, build_global_thread, build_standbys, build_worker, start_group
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
@@ -108,7 +108,7 @@ class _StartOptions:
 class _Started:
     """An application whose topics are there."""
 
-    app: Application
+    app: ApplicationParts
     layout: TopicLayout
 
 
@@ -441,7 +441,7 @@ class KafkaStreams:
             raise _StoppedWhileStartingError
         check_start(self._plan, config, admin)
         topics = TopicAdmin(admin, self._plan, replication=config.replication_factor, embedded=admin.embedded)
-        app = Application(
+        app = ApplicationParts(
             self._plan,
             config,
             self._clock,

@@ -24,7 +24,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.clients.producer import Failures
+from pykstreams.runtime.clients.producer import DeliveryFailures
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.restore.restore import Restorer, StateRestoreListener
@@ -128,7 +128,7 @@ class Producer:
 
     def __init__(self, brokers: Brokers, worker: SimulatedWorker) -> None:
         self.raw = _Queue(self)
-        self.failures = Failures()
+        self.failures = DeliveryFailures()
         self.transaction: Transaction | None = None
         self._brokers = brokers
         self._worker = worker

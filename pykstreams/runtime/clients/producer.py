@@ -31,7 +31,7 @@ _CALL_S = 10.0
 _ONE_TRANSACTION_MS = 60_000
 
 
-class Failures:
+class DeliveryFailures:
     """Takes reports of failed deliveries, inside ``poll`` and ``flush``, and hands them to ``handler``.
 
     The producer must be made with it, and who handles them needs the producer first: so the handler comes later.
@@ -51,7 +51,7 @@ class WorkerProducer:
     Once a call has left it in doubt it is *broken*: nothing is aborted with it, and another must be made.
     """
 
-    def __init__(self, producer: Producer, failures: Failures, clock: Clock) -> None:
+    def __init__(self, producer: Producer, failures: DeliveryFailures, clock: Clock) -> None:
         self.raw = producer
         self.produce = producer.produce
         """The client's own method: records are sent without a call in between."""
@@ -70,7 +70,7 @@ class WorkerProducer:
         transactional_id: str | None,
     ) -> WorkerProducer:
         """Makes the producer."""
-        failures = Failures()
+        failures = DeliveryFailures()
         settings: dict[str, object] = {
             "queue.buffering.max.messages": 500_000,
             "queue.buffering.max.kbytes": 262_144,
@@ -90,7 +90,7 @@ class WorkerProducer:
 
         Its transactions may take a minute, or what the user has set (``producer.transaction.timeout.ms``).
         """
-        failures = Failures()
+        failures = DeliveryFailures()
         settings = config.get_producer_configs(client_id)
         timeout = int(str(config.originals.get("producer.transaction.timeout.ms", _ONE_TRANSACTION_MS)))
         settings |= {

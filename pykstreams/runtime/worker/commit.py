@@ -74,7 +74,7 @@ class Transactions(Protocol):
 
 
 @dataclass(slots=True)
-class Commitable:
+class Committable:
     """A started task with what it reads, the changelogs of its stores and what was committed for it last."""
 
     task: CommittableTask
@@ -96,15 +96,15 @@ class Commits(Protocol):
         """Call it before anything is processed."""
         ...
 
-    def commit(self, tasks: Collection[Commitable]) -> bool:
+    def commit(self, tasks: Collection[Committable]) -> bool:
         """Commits tasks; false: nothing was committed, try again soon."""
         ...
 
-    def commit_all(self, tasks: Collection[Commitable]) -> bool:
+    def commit_all(self, tasks: Collection[Committable]) -> bool:
         """Commits all tasks of the worker, now and then also offsets that have not moved."""
         ...
 
-    def commit_last(self, tasks: Collection[Commitable]) -> bool:
+    def commit_last(self, tasks: Collection[Committable]) -> bool:
         """Commits tasks that end, and that they have ended in good order."""
         ...
 
@@ -137,7 +137,7 @@ class CommitSteps:
         self._recommit_interval_s = recommit_interval_ms / 1000
         self._recommit_at = clock.monotonic() + self._recommit_interval_s
 
-    def prepare(self, tasks: Collection[Commitable]) -> dict[TopicPartition, tuple[int, str]] | None:
+    def prepare(self, tasks: Collection[Committable]) -> dict[TopicPartition, tuple[int, str]] | None:
         """Flush caches, wait for deliveries, and return the offsets; ``None`` when not all was delivered: try later."""
         offsets: dict[TopicPartition, tuple[int, str]] = {}
         for one in tasks:
@@ -149,13 +149,13 @@ class CommitSteps:
             return None
         return offsets
 
-    def unmoved(self, tasks: Collection[Commitable]) -> dict[TopicPartition, tuple[int, str]]:
+    def unmoved(self, tasks: Collection[Committable]) -> dict[TopicPartition, tuple[int, str]]:
         """The offsets to commit once more, which is nothing most of the time."""
         if self._clock.monotonic() < self._recommit_at:
             return {}
         return {partition: found for one in tasks for partition, found in one.committed.items()}
 
-    def committed(self, tasks: Collection[Commitable], offsets: Offsets) -> None:
+    def committed(self, tasks: Collection[Committable], offsets: Offsets) -> None:
         """Makes state durable once the offsets are."""
         self._outage.over()
         self._on_committed(offsets)
@@ -197,17 +197,17 @@ class AtLeastOnce:
     def before_processing(self) -> None:
         """Nothing needs to be begun."""
 
-    def commit(self, tasks: Collection[Commitable]) -> bool:
+    def commit(self, tasks: Collection[Committable]) -> bool:
         return self._commit(tasks, {})
 
-    def commit_all(self, tasks: Collection[Commitable]) -> bool:
+    def commit_all(self, tasks: Collection[Committable]) -> bool:
         unmoved = self._steps.unmoved(tasks)
         done = self._commit(tasks, unmoved)
         if done and unmoved:
             self._steps.recommitted()
         return done
 
-    def commit_last(self, tasks: Collection[Commitable]) -> bool:
+    def commit_last(self, tasks: Collection[Committable]) -> bool:
         # one that repeats what a dead worker did has not come to its end: the next worker goes on repeating
         return self._commit(
             tasks, at_rest([one.note for one in tasks if one.note is not None and not one.task.repeats])
@@ -218,7 +218,7 @@ class AtLeastOnce:
         self._steps.deliveries.clear()
         return usable
 
-    def _commit(self, tasks: Collection[Commitable], more: Offsets) -> bool:
+    def _commit(self, tasks: Collection[Committable], more: Offsets) -> bool:
         due = [one for one in tasks if one.task.commit_needed]
         if not due and not more:
             return True
@@ -261,17 +261,17 @@ class ExactlyOnce:
             self._producer.begin()
             self._open = True
 
-    def commit(self, tasks: Collection[Commitable]) -> bool:
+    def commit(self, tasks: Collection[Committable]) -> bool:
         return self._commit(tasks, {})
 
-    def commit_all(self, tasks: Collection[Commitable]) -> bool:
+    def commit_all(self, tasks: Collection[Committable]) -> bool:
         unmoved = self._steps.unmoved(tasks)
         done = self._commit(tasks, unmoved)
         if done and unmoved:
             self._steps.recommitted()
         return done
 
-    def commit_last(self, tasks: Collection[Commitable]) -> bool:
+    def commit_last(self, tasks: Collection[Committable]) -> bool:
         return self._commit(tasks, {})
 
     def abort(self) -> bool:
@@ -281,7 +281,7 @@ class ExactlyOnce:
         self._steps.deliveries.clear()
         return usable
 
-    def _commit(self, tasks: Collection[Commitable], unmoved: Offsets) -> bool:
+    def _commit(self, tasks: Collection[Committable], unmoved: Offsets) -> bool:
         due = [one for one in tasks if one.task.commit_needed]
         if not due and not unmoved:
             return True

@@ -24,7 +24,7 @@ from pykstreams.runtime.membership.membership import Membership
 from pykstreams.runtime.restore.restore import Damaged
 from pykstreams.runtime.swap.shadow import Shadow
 from pykstreams.runtime.tasks.task import Task
-from pykstreams.runtime.worker.commit import Commitable
+from pykstreams.runtime.worker.commit import Committable
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Report, Restored
 from pykstreams.runtime.worker.work_notes import at_work, was_left_at_work
@@ -54,7 +54,7 @@ class TaskKeeper(Protocol):
 
 
 @dataclass(slots=True)
-class Running(Commitable):
+class Running(Committable):
     """A task that is being fed, or is about to be."""
 
     task: Task

@@ -11,7 +11,7 @@ import pytest
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.worker.commit import AtLeastOnce, Commitable, CommitSteps, ExactlyOnce
+from pykstreams.runtime.worker.commit import AtLeastOnce, CommitSteps, Committable, ExactlyOnce
 from pykstreams.runtime.worker.outage import Outage
 from tests.unit.runtime.cluster_fakes import FakeClock, FakeDeliveries, FakeMembership, FakeTask, Message
 
@@ -29,7 +29,7 @@ class World:
         self.told: list[Offsets] = []
         self.ends: dict[TopicPartition, int] | None = {LOG: 77}
         self.task = FakeTask(TaskId(0, 0), [ORDERS], {})
-        self.one = Commitable(self.task, frozenset({ORDERS}), frozenset(changelogs))
+        self.one = Committable(self.task, frozenset({ORDERS}), frozenset(changelogs))
         self.steps = CommitSteps(
             deliveries=self.deliveries,
             membership=self.membership,

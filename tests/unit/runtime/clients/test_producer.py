@@ -13,7 +13,7 @@ from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskMi
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients import bounded, committed_offsets
 from pykstreams.runtime.clients import producer as module
-from pykstreams.runtime.clients.producer import Failures, WorkerProducer
+from pykstreams.runtime.clients.producer import DeliveryFailures, WorkerProducer
 from tests.unit.runtime.cluster_fakes import FakeClock
 
 OFFSETS = {TopicPartition("orders", 0): (5, "")}
@@ -73,7 +73,7 @@ class World:
     def __init__(self) -> None:
         self.client = Client()
         self.clock = FakeClock()
-        self.producer = WorkerProducer(self.client, Failures(), self.clock)  # type: ignore[arg-type]
+        self.producer = WorkerProducer(self.client, DeliveryFailures(), self.clock)  # type: ignore[arg-type]
 
 
 @pytest.fixture
