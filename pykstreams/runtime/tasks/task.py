@@ -30,9 +30,11 @@ from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.failures import Failures
 from pykstreams.runtime.tasks.gate import Gate
 from pykstreams.runtime.tasks.in_flight import InFlight
+from pykstreams.runtime.tasks.input_offsets import InputOffsets
 from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata, decode, encode
 from pykstreams.runtime.tasks.partition_group import LagProvider, PartitionGroup, RecordQueue
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue
+from pykstreams.runtime.tasks.replay import Replay
 from pykstreams.runtime.tasks.restored_store import RestoredStore
 from pykstreams.state.interfaces.position import Position
 from pykstreams.state.interfaces.record_cache import RecordCache
@@ -82,7 +84,6 @@ class Task:
         self._clock = clock
         self._cache = cache
         self._lag = lag
-        self._end_offsets = end_offsets
         self._make_ready = make_ready
         current = CurrentRecord(describe_record)
         tags = {"task_id": str(task_id)}
@@ -113,14 +114,9 @@ class Task:
         self._group: PartitionGroup | None = None
         self._only: RecordQueue | None = None
         self._waiting: list[Any] = []
-        self._consumed: dict[TopicPartition, int] = {}
-        self._ends: dict[TopicPartition, int] = {}
-        """Up to where there is nothing behind what was added but markers and aborted records."""
-        self._known: dict[TopicPartition, int] = {}
-        self._repeated: dict[TopicPartition, int] = {}
-        """Where what may have been worked on before ends, by partition; those that were read beyond it are gone."""
+        self._offsets = InputOffsets()
+        self._replay = Replay(end_offsets)
         self._commit_needed = False
-        self._settled_at: dict[TopicPartition, int] = {}
         self.gate = Gate(f"task {task_id}")
         """Between whoever works on the stores and those who read them."""
         self._unreadable: set[str] = set()
@@ -152,8 +148,8 @@ class Task:
 
     @property
     def repeats(self) -> bool:
-        """Whether records that a worker which died may have worked on are not all committed yet."""
-        return bool(self._repeated)
+        """Whether records that a worker which died may have processed are not all committed yet."""
+        return self._replay.lasts
 
     @property
     def commit_requested(self) -> bool:
@@ -182,7 +178,7 @@ class Task:
     def open_stores(self) -> dict[TopicPartition, Any]:
         """Builds and opens the stores; gives those that are to be restored, by changelog partition."""
         self._make_ready()
-        self._find_repetition()
+        self._replay.begin(self.input_partitions, {self._changelog_partition(one) for one in self._plan.changelogs})
         context = TaskStoreContext(self._state, self._plan, self._cache)
         with self.gate:
             for name, builder in self._plan.stores.items():
@@ -210,10 +206,10 @@ class Task:
         for partition, (offset, text) in committed.items():
             time, values = decode(text)
             self._queues[partition].partition_time = time
-            self._known[partition] = offset
+            self._offsets.committed[partition] = offset
             self._state.stream_time[0] = max(self._state.stream_time[0], time)
             self._state.metadata.update(values)
-        self._end_of_repetition()
+        self._advance_replay()
         if len(self._queues) == 1 and self.input_partitions[0].topic not in self._pattern_texts():
             self._only = self._queues[self.input_partitions[0]]
         else:
@@ -233,9 +229,7 @@ class Task:
         Transaction markers and aborted records are committed behind the last record that was processed
         (``StreamTask.commitNeeded``, 4.3.1), so that a group which has read everything shows no lag.
         """
-        known = max(self._ends.get(partition, 0), self._consumed.get(partition, end) + 1)
-        self._ends[partition] = end
-        self._commit_needed |= end > known
+        self._commit_needed |= self._offsets.reached_end(partition, end)
 
     def is_ready(self) -> bool:
         """Whether ``process`` would do anything: there is a record, and no other input must be waited for.
@@ -314,7 +308,7 @@ class Task:
                 task_id=self.id,
             )
         everywhere = self._state.metadata.needs_commit
-        partitions = self.input_partitions if everywhere else tuple(self._consumed)
+        partitions = self.input_partitions if everywhere else tuple(self._offsets.processed)
         return {
             partition: committed for partition in partitions if (committed := self._committable(partition)) is not None
         }
@@ -334,12 +328,12 @@ class Task:
             if name in self._plan.changelogs:
                 partition = self._changelog_partition(name)
                 offset = changelog_offsets.get(partition)
-                if partition in self._consumed:
-                    offset = self._consumed[partition] + 1
+                if partition in self._offsets.processed:
+                    offset = self._offsets.processed[partition] + 1
             store.commit(offset)
-        self._known.update((partition, offset + 1) for partition, offset in self._consumed.items())
-        if self._repeated:
-            self._end_of_repetition()
+        self._offsets.note_commit()
+        if self._replay.lasts:
+            self._advance_replay()
         self._commit_needed = False
         self._state.in_flight.held = False
         self._state.commit_requested = False
@@ -356,13 +350,8 @@ class Task:
         While records are in flight, up to which they had when there were none the last time that somebody asked.
         """
         if not self.unfinished:
-            self._settled_at = dict(self._consumed)
-        offsets = {place: offset - 1 for place, offset in self._known.items() if offset}
-        position = Position()
-        for places in (offsets, {} if below_cache else self._settled_at):
-            for place, offset in places.items():
-                position.with_component(*place, offset)
-        return position
+            self._offsets.settle()
+        return self._offsets.position(below_cache=below_cache)
 
     def _close(self) -> None:
         errors: list[Exception] = []
@@ -387,20 +376,9 @@ class Task:
         if errors:
             raise errors[0]
 
-    def _find_repetition(self) -> None:
-        """Notes that records in the inputs may have been processed before, where changelogs may tell of it."""
-        if self._end_offsets is None:
-            return
-        changelogs = {self._changelog_partition(name) for name in self._plan.changelogs}
-        if changelogs.difference(self.input_partitions):
-            ends = self._end_offsets(self.input_partitions)
-            self._repeated = {place: ends[place] for place in self.input_partitions}
-
-    def _end_of_repetition(self) -> None:
-        """Forgets the partitions of which all that was there at the start is committed."""
-        known = self._known
-        self._repeated = {place: end for place, end in self._repeated.items() if known.get(place, 0) < end}
-        self._state.current.repeated = bool(self._repeated)
+    def _advance_replay(self) -> None:
+        self._replay.advance(self._offsets.committed)
+        self._state.current.repeated = self._replay.lasts
 
     def _hand_on(self) -> None:
         """Hands on what was in flight and has finished; counts as work to commit even if no record is taken."""
@@ -457,18 +435,18 @@ class Task:
             done = next(i for i, other in enumerate(batch) if other is message)
             self._waiting[:0] = batch[done + 1 :]
             if done:
-                self._consumed[queue.partition] = batch[done - 1].offset()
+                self._offsets.processed[queue.partition] = batch[done - 1].offset()
             raise self._as_streams_error(error) from _cause(error)
         finally:
             queue.partition_time = partition_time
-        self._consumed[queue.partition] = batch[-1].offset()
+        self._offsets.processed[queue.partition] = batch[-1].offset()
         return len(batch)
 
     def _process_group(self, max_records: int) -> int:
         group = self._group
         if group is None:
             return 0
-        state, consumed = self._state, self._consumed
+        state, processed = self._state, self._offsets.processed
         current, times, due = state.current, state.stream_time, state.stream_schedules.next_due
         now = self._clock.now_ms()
         count = 0
@@ -492,7 +470,7 @@ class Task:
                 raise self._as_streams_error(error) from _cause(error)
             finally:
                 if done is not None:
-                    consumed[queue.partition] = done.offset()
+                    processed[queue.partition] = done.offset()
                 group.come_back(queue)
         return count
 
@@ -529,10 +507,7 @@ class Task:
             offset = self._waiting[0].offset() if self._waiting else None
         else:
             offset = queue.next_offset
-        if offset is None and partition in self._consumed:
-            offset = max(self._consumed[partition] + 1, self._ends.get(partition, 0))
-        elif offset is None:
-            offset = self._known.get(partition)
+        offset = self._offsets.next_of(partition, offset)
         if offset is None:
             return None
         return offset, encode(queue.partition_time, self._state.metadata.values())

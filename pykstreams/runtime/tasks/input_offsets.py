@@ -1,0 +1,55 @@
+"""How far a task has come in its inputs: what was processed, what is committed, and what lies behind."""
+
+from __future__ import annotations
+
+from pykstreams.core.ids import TopicPartition
+from pykstreams.state.interfaces.position import Position
+
+
+class InputOffsets:
+    """The offsets of one task, by input partition.
+
+    ``processed`` has the last record that was processed, ``committed`` the offset that a commit stands for.
+    """
+
+    __slots__ = ("_ends", "_settled", "committed", "processed")
+
+    def __init__(self) -> None:
+        self.processed: dict[TopicPartition, int] = {}
+        self.committed: dict[TopicPartition, int] = {}
+        self._ends: dict[TopicPartition, int] = {}
+        self._settled: dict[TopicPartition, int] = {}
+
+    def reached_end(self, partition: TopicPartition, end: int) -> bool:
+        """Notes that there is no record between the last one that was added and an offset; true if that is news."""
+        known = max(self._ends.get(partition, 0), self.processed.get(partition, end) + 1)
+        self._ends[partition] = end
+        return end > known
+
+    def next_of(self, partition: TopicPartition, waiting: int | None) -> int | None:
+        """The offset to commit for a partition; ``None`` where nothing of it was ever processed or committed.
+
+        :param waiting: the offset of the first record that waits to be processed, if one does.
+        """
+        if waiting is not None:
+            return waiting
+        if partition in self.processed:
+            return max(self.processed[partition] + 1, self._ends.get(partition, 0))
+        return self.committed.get(partition)
+
+    def note_commit(self) -> None:
+        """Notes that all that was processed is committed."""
+        self.committed.update((partition, offset + 1) for partition, offset in self.processed.items())
+
+    def settle(self) -> None:
+        """Notes that no record is in flight: stores, with their caches, stand for all that was processed."""
+        self._settled = dict(self.processed)
+
+    def position(self, *, below_cache: bool) -> Position:
+        """Up to which records stores have come, with or without what their caches hold."""
+        committed = {place: offset - 1 for place, offset in self.committed.items() if offset}
+        position = Position()
+        for offsets in (committed, {} if below_cache else self._settled):
+            for place, offset in offsets.items():
+                position.with_component(*place, offset)
+        return position
