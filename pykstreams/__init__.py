@@ -73,7 +73,7 @@ from pykstreams.core.windows import (
     Windowed,
     Windows,
 )
-from pykstreams.dsl.branching import BranchedKStream
+from pykstreams.dsl.branching import Branched, BranchedKStream
 from pykstreams.dsl.builder import StreamsBuilder
 from pykstreams.dsl.cogrouped import CogroupedKStream, SessionWindowedCogroupedKStream, TimeWindowedCogroupedKStream
 from pykstreams.dsl.global_table import GlobalKTable
@@ -82,7 +82,6 @@ from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.kstream import KStream
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import (
-    Branched,
     Consumed,
     Grouped,
     Joined,

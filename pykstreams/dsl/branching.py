@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from pykstreams.core.names import valid_name
 from pykstreams.core.types import Predicate
-from pykstreams.dsl.options import Branched
+from pykstreams.dsl.options import Options
 from pykstreams.dsl.stream import Place
 from pykstreams.processors import Branch, PassThrough
 from pykstreams.topology.graph import OperatorNode
@@ -16,6 +18,25 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class Branched(Options, Generic[K, V]):
+    """A branch: its name, and what is done with its stream.
+
+    With ``function`` the stream that it returns is the one in the result of the split (``None``: the branch is not in
+    it); with ``consumer`` the branch is not in it either. The two exclude each other.
+    """
+
+    name: str | None = None
+    function: Callable[[KStream[K, V]], KStream[Any, Any] | None] | None = field(default=None, kw_only=True)
+    consumer: Callable[[KStream[K, V]], None] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.name is not None:
+            valid_name(self.name)
+        if self.function is not None and self.consumer is not None:
+            raise ValueError(f"branch {self.name!r} has a function and a consumer; give one of them")
 
 
 class BranchedKStream(Generic[K, V]):
