@@ -55,8 +55,9 @@ class GroupedRecords:
         """
         graph, sources = self.place.graph, self.place.sources
         parent: GraphNode = self.place.node
-        node = OperatorNode(name, logic.operator, stores=logic.stores, grace_ms=grace_ms)
-        node.versioned = store.history_ms is not None
+        node = OperatorNode(
+            name, logic.operator, stores=logic.stores, grace_ms=grace_ms, versioned=store.history_ms is not None
+        )
         if self.place.rekeyed:
             parent = self.repartitioned(store)
             sources = frozenset({parent.name})

@@ -107,8 +107,16 @@ class StreamsBuilder:
         reordering = reordering_of(
             graph, name, reorder_grace, options.key_serde, options.value_serde, named=options.name is not None
         )
-        node = TableSourceNode(name, source, topic, _settings(options), logic.operator, logic.stores, reordering)
-        node.versioned = store.history_ms is not None
+        node = TableSourceNode(
+            name,
+            source,
+            topic,
+            _settings(options),
+            logic.operator,
+            logic.stores,
+            reordering,
+            versioned=store.history_ms is not None,
+        )
         graph.add(node, graph.root)
         place = Place(graph, node, name, options.key_serde, options.value_serde, frozenset({source}))
         return KTable(place, logic, store.name if store.queryable else None)

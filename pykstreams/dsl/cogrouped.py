@@ -89,8 +89,8 @@ class CogroupedRecords:
                 _asking(logic, operator, aggregator),
                 stores=logic.stores,
                 grace_ms=grace_ms,
+                versioned=store.history_ms is not None,
             )
-            node.versioned = store.history_ms is not None
             graph.add(node, parent)
             aggregations.append(node)
         merge = OperatorNode(graph.namer.suffixed(name, "-cogroup-merge", _MERGE), logic.operator)

@@ -216,7 +216,7 @@ def join_on_foreign_key(
         stores=lambda: (store,),
     )
     graph.add(receive, asked)
-    right_view = right_logic.view()
+    right_view = right_logic.materialize_view()
     answer = OperatorNode(
         namer.suffixed(name, "-subscription-join-foreign", _PROCESSOR),
         lambda: SubscriptionJoin(right_view),
@@ -246,7 +246,7 @@ def join_on_foreign_key(
     graph.add(answered, answer, fan_out)
     sources = left_place.sources | {answered.name}
     graph.copartitioned.append(set(sources))
-    left_view = left_logic.view()
+    left_view = left_logic.materialize_view()
     resolve_name = namer.suffixed(name, "-subscription-response-resolver", f"{_RESPONSE}RESOLVER-PROCESSOR-")
     result_name = namer.suffixed(name, "-result", _OUTPUT)
     kept = table_store(graph, options_of(materialized), _OUTPUT, left_place.key_serde, None)
@@ -257,8 +257,7 @@ def join_on_foreign_key(
         connect=left_view.stores,
     )
     graph.add(resolve, answered)
-    result = OperatorNode(result_name, logic.operator, stores=logic.stores)
-    result.versioned = kept.history_ms is not None
+    result = OperatorNode(result_name, logic.operator, stores=logic.stores, versioned=kept.history_ms is not None)
     graph.add(result, resolve)
     place = Place(graph, result, result_name, left_place.key_serde, kept.value_serde, sources)
     return place, logic, kept.name if kept.queryable else None

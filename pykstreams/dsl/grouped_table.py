@@ -105,8 +105,7 @@ class KGroupedTable(Generic[K, V]):
             self._repartition = PlainRepartitionNode(RepartitionSettings(topic, sink, source, place.key_serde, changes))
         place.graph.add(self._repartition, place.node)
         logic = AggregatedTable(store, make)
-        node = OperatorNode(node_name, logic.operator, stores=logic.stores)
-        node.versioned = store.history_ms is not None
+        node = OperatorNode(node_name, logic.operator, stores=logic.stores, versioned=store.history_ms is not None)
         place.graph.add(node, self._repartition)
         table = Place(
             place.graph,

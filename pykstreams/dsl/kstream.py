@@ -271,8 +271,7 @@ class KStream(Generic[K, V]):
             above, parent = parent, OperatorNode(reordering.name, lambda: reorder, stores=lambda: stores)
             place.graph.add(parent, above)
         logic = SourceTable(store)
-        node = OperatorNode(node_name, logic.operator, stores=logic.stores)
-        node.versioned = store.history_ms is not None
+        node = OperatorNode(node_name, logic.operator, stores=logic.stores, versioned=store.history_ms is not None)
         place.graph.add(node, parent)
         table = Place(place.graph, node, node_name, key_serde, value_serde, sources)
         return KTable(table, logic, store.name if store.queryable else None)

@@ -224,9 +224,8 @@ class KTable(TableJoins[K, V]):
             logic.operator,
             stores=lambda: (*logic.stores(), *brought),
             connect=connect,
+            versioned=None if materialized is None else store is not None and store.history_ms is not None,
         )
-        if materialized is not None:
-            node.versioned = store is not None and store.history_ms is not None
         place.graph.add(node, place.node)
         derived = Place(
             place.graph,

@@ -151,8 +151,12 @@ def _by_selected_key(
     graph.add(selected, between)
     store = named_table_store(options)
     logic = SelectedTable(SelectedView(kept.name, prefix_serializer), store)
-    result = OperatorNode(namer.suffixed(name, "-result", f"{_PREFIX}RESULT-"), logic.operator, stores=logic.stores)
-    result.versioned = logic.history_ms is not None
+    result = OperatorNode(
+        namer.suffixed(name, "-result", f"{_PREFIX}RESULT-"),
+        logic.operator,
+        stores=logic.stores,
+        versioned=logic.history_ms is not None,
+    )
     graph.add(result, selected)
     place = Place(graph, result, result.name, options.key_serde, options.value_serde, frozenset({topic.source_name}))
     return place, logic, None if store is None else store.name

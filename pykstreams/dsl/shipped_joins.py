@@ -101,7 +101,7 @@ class ShippedJoinNode(GraphNode):
         shipped: TableStore,
         logic: ShippedJoinTable,
     ) -> None:
-        super().__init__(names.merge)
+        super().__init__(names.merge, versioned=logic.history_ms is not None)
         self._names = names
         self._parents = parents
         self._join = join
@@ -178,11 +178,15 @@ def add_shipped_join(
     referring_logic.send_old_values(force=True)
     referred_logic.send_old_values(force=True)
     reference_join = ReferenceJoin(
-        shipped.name, referred_logic.view(), join.joiner, join.keys, join.keeps_unmatched, join.keeps_unreferred
+        shipped.name,
+        referred_logic.materialize_view(),
+        join.joiner,
+        join.keys,
+        join.keeps_unmatched,
+        join.keeps_unreferred,
     )
     logic = ShippedJoinTable(reference_join, store, ReferredRowCheck(topic.topic, of_referred))
     node = ShippedJoinNode(names, (referring_place.name, referred_place.name), join, topic, shipped, logic)
-    node.versioned = logic.history_ms is not None
     graph.add(node, referring_place.node, referred_place.node)
     shipped_key = join.keys.shipped
     place = Place(

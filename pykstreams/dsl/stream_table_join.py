@@ -54,7 +54,7 @@ def join_stream_with_table(
         )
         if options.name is None:
             graph.implicit_names.add_store(buffer.name, logging=buffer.logging)
-    view = table_logic.view()
+    view = table_logic.materialize_view()
     operator = StreamTableJoin(
         view,
         joiner,

@@ -117,8 +117,8 @@ class SuppressedTable(TableLogic):
     def stores(self) -> tuple[StoreFactory, ...]:
         return (self._store,)
 
-    def view(self) -> TableView:
-        return SuppressedView(self._parent.view(), self._suppress.store)
+    def materialize_view(self) -> TableView:
+        return SuppressedView(self._parent.materialize_view(), self._suppress.store)
 
 
 def suppress(place: Place, parent: TableLogic, suppressed: Suppressed) -> tuple[Place, SuppressedTable]:
@@ -154,8 +154,7 @@ def suppress(place: Place, parent: TableLogic, suppressed: Suppressed) -> tuple[
         buffer.when_full is BufferFullStrategy.SHUT_DOWN,
     )
     logic = SuppressedTable(parent, operator, GivenStore(store))
-    node = OperatorNode(name, logic.operator, stores=logic.stores)
-    node.versioned = False
+    node = OperatorNode(name, logic.operator, stores=logic.stores, versioned=False)
     graph.add(node, place.node)
     return Place(
         graph, node, name, place.key_serde, place.value_serde, place.sources, partitioner=place.partitioner

@@ -46,6 +46,11 @@ class JoinLogic(Protocol):
         ...
 
     @property
+    def history_ms(self) -> int | None:
+        """For how long others can read the result as it was; ``None`` where it is not versioned."""
+        ...
+
+    @property
     def read_by_left(self) -> tuple[str, ...]:
         """The stores that the left operator reads."""
         ...
@@ -75,7 +80,7 @@ class KeyJoinedTable(JoinedTable):
         self._nodes = nodes
         self._joiner = joiner
         self._optional = left_is_optional, right_is_optional
-        self._left_view, self._right_view = left.view(), right.view()
+        self._left_view, self._right_view = left.materialize_view(), right.materialize_view()
 
     def send_old_values(self, *, force: bool) -> bool:
         for parent in self._parents:
@@ -136,7 +141,7 @@ class CompletelyJoinedTable(TableLogic):
         self._store = store
         self._joiner = joiner
         self._optional = left_is_optional, right_is_optional
-        self._left_view, self._right_view = left.view(), right.view()
+        self._left_view, self._right_view = left.materialize_view(), right.materialize_view()
 
     def send_old_values(self, *, force: bool) -> bool:
         self.sends_old_values = True
@@ -170,7 +175,7 @@ class CompletelyJoinedTable(TableLogic):
     def stores(self) -> tuple[StoreFactory, ...]:
         return (self._store,)
 
-    def view(self) -> TableView:
+    def materialize_view(self) -> TableView:
         return StoredView(self._store.name)
 
     @property
@@ -182,7 +187,7 @@ class TableTableJoinNode(GraphNode):
     """A join as three processors: one for the changes of each table, and the merger, whose name the node has."""
 
     def __init__(self, name: str, names: tuple[str, str], parents: tuple[str, str], logic: JoinLogic) -> None:
-        super().__init__(name)
+        super().__init__(name, versioned=logic.history_ms is not None)
         self._names = names
         self._parents = parents
         self._logic = logic
@@ -252,7 +257,6 @@ def join_tables(
         graph.namer.suffixed(name, "-join-other", "KTABLE-JOINOTHER-"),
     )
     node = TableTableJoinNode(merge_name, names, (left_place.name, right_place.name), logic)
-    node.versioned = logic.history_ms is not None
     graph.add(node, left_place.node, right_place.node)
     value_serde = None if store is None else store.value_serde
     place = Place(graph, node, merge_name, key_serde, value_serde, sources, partitioner=left_place.partitioner)

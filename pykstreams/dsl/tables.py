@@ -2,7 +2,7 @@
 
 Two things about a table are decided by what comes after it: whether it sends old values beside new ones, and whether
 a table read from a topic keeps a store at all. ``send_old_values`` asks for the first and may bring the second about;
-``view`` does so always, since somebody wants to read the table.
+``materialize_view`` does so always, since somebody wants to read the table.
 """
 
 from __future__ import annotations
@@ -38,8 +38,11 @@ class TableLogic(ABC):
         """The stores that the operator brings."""
 
     @abstractmethod
-    def view(self) -> TableView:
-        """How others read the table; what they need is stored from now on (``KTableImpl.valueGetterSupplier``)."""
+    def materialize_view(self) -> TableView:
+        """Stores from now on what others need to read the table, and returns how they read it.
+
+        Source: ``KTableImpl.valueGetterSupplier``, 4.3.1.
+        """
 
     @property
     def history_ms(self) -> int | None:
@@ -65,7 +68,7 @@ class SourceTable(TableLogic):
     def stores(self) -> tuple[StoreFactory, ...]:
         return (self._store,) if self._stored else ()
 
-    def view(self) -> TableView:
+    def materialize_view(self) -> TableView:
         self._stored = True
         return StoredView(self._store.name)
 
@@ -86,7 +89,7 @@ class JoinedTable(TableLogic):
     def stores(self) -> tuple[StoreFactory, ...]:
         return () if self._store is None else (self._store,)
 
-    def view(self) -> TableView:
+    def materialize_view(self) -> TableView:
         return self._view_without_store() if self._store is None else StoredView(self._store.name)
 
     @property
@@ -133,7 +136,7 @@ class AggregatedTable(TableLogic):
     def stores(self) -> tuple[StoreFactory, ...]:
         return (self._store,)
 
-    def view(self) -> TableView:
+    def materialize_view(self) -> TableView:
         return self._view(self._store.name)
 
     @property
@@ -180,10 +183,10 @@ class DerivedTable(TableLogic):
     def stores(self) -> tuple[StoreFactory, ...]:
         return () if self._store is None else (self._store,)
 
-    def view(self) -> TableView:
+    def materialize_view(self) -> TableView:
         if self._store is not None:
             return StoredView(self._store.name)
-        return self._make(None, False).view(self._parent.view())
+        return self._make(None, False).view(self._parent.materialize_view())
 
     @property
     def history_ms(self) -> int | None:

@@ -31,7 +31,13 @@ class GraphNode:
     """
 
     def __init__(
-        self, name: str, *, changes_key: bool = False, changes_value: bool = False, merges: bool = False
+        self,
+        name: str,
+        *,
+        changes_key: bool = False,
+        changes_value: bool = False,
+        merges: bool = False,
+        versioned: bool | None = None,
     ) -> None:
         self.name = name
         self.changes_key = changes_key
@@ -39,7 +45,7 @@ class GraphNode:
         self.merges = merges
         self.grace_ms: int | None = None
         self.joins_null_keys = False
-        self.versioned: bool | None = None
+        self.versioned = versioned
         self.priority = 0
         self.parents: list[GraphNode] = []
         self.children: list[GraphNode] = []
@@ -116,8 +122,10 @@ class TableSourceNode(GraphNode):
         operator: Callable[[], Supplier],
         stores: Callable[[], tuple[StoreFactory, ...]],
         reordering: Step | None = None,
+        *,
+        versioned: bool,
     ) -> None:
-        super().__init__(name)
+        super().__init__(name, versioned=versioned)
         self.source_name = source_name
         self.topic = topic
         self.settings = settings
@@ -189,8 +197,9 @@ class OperatorNode(GraphNode):
         merges: bool = False,
         grace_ms: int | None = None,
         joins_null_keys: bool = False,
+        versioned: bool | None = None,
     ) -> None:
-        super().__init__(name, changes_key=changes_key, changes_value=changes_value, merges=merges)
+        super().__init__(name, changes_key=changes_key, changes_value=changes_value, merges=merges, versioned=versioned)
         self.grace_ms = grace_ms
         self.joins_null_keys = joins_null_keys
         self.operator = operator
