@@ -6,49 +6,39 @@ serves that store's aggregation only (``GroupedStreamAggregateBuilder``, 4.3.1).
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
-from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.late_records import LateRecordsTo, add_late_child, late_child_of
+from pykstreams.dsl.materialization import DslStore
 from pykstreams.dsl.options import Grouped
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stream import Place
+from pykstreams.dsl.table import Table
 from pykstreams.dsl.tables import TableLogic
 from pykstreams.serdes.base import Serde
 from pykstreams.topology.graph import GraphNode, OperatorNode, RepartitionNode
 
 
-class AggregateStore(Protocol):
-    """What is asked of the store of an aggregation here; ``queryable`` says that the user named it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def queryable(self) -> bool: ...
-    @property
-    def value_serde(self) -> Serde[Any] | None: ...
-    @property
-    def history_ms(self) -> int | None: ...
-
-
 class GroupedRecords:
-    """The records of a grouped stream, before any aggregation."""
+    """The records of a grouped stream, before any aggregation; ``make_stream`` makes the streams of late records."""
 
-    def __init__(self, place: Place, options: Grouped[Any, Any]) -> None:
+    def __init__(self, place: Place, options: Grouped[Any, Any], make_stream: Callable[[Place], object]) -> None:
         self.place = place
         self.options = options
+        self._make_stream = make_stream
         self._repartition: RepartitionNode | None = None
 
     def aggregated(
         self,
         name: str,
-        store: AggregateStore,
+        store: DslStore,
         logic: TableLogic,
         key_serde: Serde[Any] | None,
         *,
         grace_ms: int | None = None,
-        late_records_to: LateRecordsTo[Any, Any] | None = None,
-    ) -> KTable[Any, Any]:
+        late_records_to: LateRecordsTo[Any] | None = None,
+    ) -> Table:
         """Adds an aggregation of that name over that store, behind a repartition topic where one is needed.
 
         An operator that is to give ``late_records_to`` something knows its child by ``late_child_of``.
@@ -66,12 +56,14 @@ class GroupedRecords:
         if late_records_to is not None and late_child is not None:
             given = self.options
             add_late_child(
-                Place(graph, node, name, given.key_serde, given.value_serde, sources), late_child, late_records_to
+                Place(graph, node, name, given.key_serde, given.value_serde, sources),
+                late_child,
+                late_records_to,
+                self._make_stream,
             )
-        table = Place(graph, node, name, key_serde, store.value_serde, sources)
-        return KTable(table, logic, store.name if store.queryable else None)
+        return Table(Place(graph, node, name, key_serde, store.value_serde, sources), logic, store)
 
-    def repartitioned(self, store: AggregateStore) -> RepartitionNode:
+    def repartitioned(self, store: DslStore) -> RepartitionNode:
         """The repartition node before an aggregation over that store, added to the graph."""
         made = self.new_repartition(store)
         if self._repartition is None or self.options.name is None:
@@ -79,7 +71,7 @@ class GroupedRecords:
         self.place.graph.add(self._repartition, self.place.node)
         return self._repartition
 
-    def new_repartition(self, store: AggregateStore) -> RepartitionNode:
+    def new_repartition(self, store: DslStore) -> RepartitionNode:
         """A repartition node named after the grouping or else after that store; not yet in the graph."""
         options = self.options
         return repartition_node(

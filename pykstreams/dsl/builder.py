@@ -19,6 +19,7 @@ from pykstreams.dsl.options import Consumed, Materialized
 from pykstreams.dsl.reordering import reordering_of
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stream import Place
+from pykstreams.dsl.table import Table
 from pykstreams.dsl.tables import SourceTable
 from pykstreams.processors import StoredView, TableSource
 from pykstreams.state.spec import StoreBuilder
@@ -119,7 +120,7 @@ class StreamsBuilder:
         )
         graph.add(node, graph.root)
         place = Place(graph, node, name, options.key_serde, options.value_serde, frozenset({source}))
-        return KTable(place, logic, store.name if store.queryable else None)
+        return KTable(Table(place, logic, store))
 
     def global_table(
         self,
@@ -157,7 +158,7 @@ class StreamsBuilder:
                 "store, or read the topic as a table"
             )
         self._add_global(topic, options, TableSource(store.name), store)
-        return GlobalKTable(StoredView(store.name), store.name if store.queryable else None)
+        return GlobalKTable(StoredView(store.name), store.queryable_name)
 
     def add_global_store(
         self,

@@ -21,6 +21,7 @@ from pykstreams.dsl.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.session_materialization import SessionTableStore, session_table_store
 from pykstreams.dsl.stream import Place
+from pykstreams.dsl.table import Table
 from pykstreams.dsl.tables import AggregatedTable
 from pykstreams.dsl.window_materialization import WindowTableStore, window_table_store
 from pykstreams.dsl.windowed import checked_windows, window_operator, windowed_key_serde
@@ -71,7 +72,7 @@ class CogroupedRecords:
         view: Callable[[str], TableView],
         key_serde: Serde[Any] | None,
         grace_ms: int | None = None,
-    ) -> KTable[Any, Any]:
+    ) -> Table:
         """Adds an aggregation of all these streams over that store.
 
         ``operator(aggregator, sends old values)`` gives the operator of one of them, ``view(store name)`` how the store
@@ -95,8 +96,7 @@ class CogroupedRecords:
             aggregations.append(node)
         merge = OperatorNode(graph.namer.suffixed(name, "-cogroup-merge", _MERGE), logic.operator)
         graph.add(merge, *aggregations)
-        table = Place(graph, merge, merge.name, key_serde, store.value_serde, sources)
-        return KTable(table, logic, store.name if store.queryable else None)
+        return Table(Place(graph, merge, merge.name, key_serde, store.value_serde, sources), logic, store)
 
     def _parent(self, records: GroupedRecords, store: _Store) -> tuple[GraphNode, frozenset[str]]:
         """Where a stream is aggregated, and the sources above.
@@ -162,7 +162,7 @@ class CogroupedKStream(Generic[K, VR]):
         def operator(aggregator: Aggregator[K, Any, VR], old: bool) -> OperatorSupplier:
             return StreamAggregate(store.name, initializer, aggregator, old)
 
-        return records.aggregated(name, store, operator, StoredView, store.key_serde)
+        return KTable(records.aggregated(name, store, operator, StoredView, store.key_serde))
 
     @overload
     def windowed_by(self, windows: SessionWindows) -> SessionWindowedCogroupedKStream[K, VR]: ...
@@ -207,7 +207,7 @@ class TimeWindowedCogroupedKStream(Generic[K, VR]):
             return window_operator(windows, store.name, Aggregation(initializer, aggregator), old)
 
         key_serde = windowed_key_serde(store)
-        return records.aggregated(name, store, operator, WindowedView, key_serde, windows.grace_period_ms)
+        return KTable(records.aggregated(name, store, operator, WindowedView, key_serde, windows.grace_period_ms))
 
 
 class SessionWindowedCogroupedKStream(Generic[K, VR]):
@@ -246,7 +246,7 @@ class SessionWindowedCogroupedKStream(Generic[K, VR]):
 
         key_serde = None if store.key_serde is None else SessionWindowedSerde(store.key_serde)
         grace_ms = windows.grace_period_ms + windows.inactivity_gap_ms
-        return records.aggregated(name, store, operator, StoredView, key_serde, grace_ms)
+        return KTable(records.aggregated(name, store, operator, StoredView, key_serde, grace_ms))
 
 
 def _asking(

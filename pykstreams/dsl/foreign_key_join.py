@@ -17,7 +17,8 @@ from pykstreams.core.types import StreamPartitioner, ValueJoiner
 from pykstreams.dsl.materialization import options_of, table_params, table_store
 from pykstreams.dsl.options import Materialized, TableJoined
 from pykstreams.dsl.stream import Place
-from pykstreams.dsl.tables import SourceTable, TableLogic
+from pykstreams.dsl.table import Table
+from pykstreams.dsl.tables import SourceTable
 from pykstreams.processors import (
     ForeignKeyResolver,
     ForeignKeySerdes,
@@ -169,21 +170,21 @@ class ForeignKey:
 
 
 def join_on_foreign_key(
-    left: tuple[Place, TableLogic],
-    right: tuple[Place, TableLogic],
+    left: Table,
+    right: Table,
     foreign: ForeignKey,
     joiner: ValueJoiner[Any, Any, Any],
     materialized: Materialized[Any, Any] | str | None,
     *,
     right_is_optional: bool,
-) -> tuple[Place, TableLogic, str | None]:
-    """Adds the join and gives what the joined ``KTable`` consists of."""
-    (left_place, left_logic), (right_place, right_logic) = left, right
+) -> Table:
+    """Adds the join and returns the joined table."""
+    left_place, right_place = left.place, right.place
     graph, namer = left_place.graph, left_place.graph.namer
     extractor, joined, name = foreign.extractor, foreign.joined, foreign.joined.name
     _check_serdes(right_place)
-    right_logic.send_old_values(force=True)
-    left_logic.send_old_values(force=True)
+    right.logic.send_old_values(force=True)
+    left.logic.send_old_values(force=True)
 
     topic = namer.suffixed(name, "-subscription-registration", _REGISTRATION) + "-topic"
     serdes = ForeignKeySerdes(topic, right_place.key_serde, left_place.key_serde, left_place.value_serde)
@@ -216,7 +217,7 @@ def join_on_foreign_key(
         stores=lambda: (store,),
     )
     graph.add(receive, asked)
-    right_view = right_logic.materialize_view()
+    right_view = right.logic.materialize_view()
     answer = OperatorNode(
         namer.suffixed(name, "-subscription-join-foreign", _PROCESSOR),
         lambda: SubscriptionJoin(right_view),
@@ -246,7 +247,7 @@ def join_on_foreign_key(
     graph.add(answered, answer, fan_out)
     sources = left_place.sources | {answered.name}
     graph.copartitioned.append(set(sources))
-    left_view = left_logic.materialize_view()
+    left_view = left.logic.materialize_view()
     resolve_name = namer.suffixed(name, "-subscription-response-resolver", f"{_RESPONSE}RESOLVER-PROCESSOR-")
     result_name = namer.suffixed(name, "-result", _OUTPUT)
     kept = table_store(graph, options_of(materialized), _OUTPUT, left_place.key_serde, None)
@@ -260,7 +261,7 @@ def join_on_foreign_key(
     result = OperatorNode(result_name, logic.operator, stores=logic.stores, versioned=kept.history_ms is not None)
     graph.add(result, resolve)
     place = Place(graph, result, result_name, left_place.key_serde, kept.value_serde, sources)
-    return place, logic, kept.name if kept.queryable else None
+    return Table(place, logic, kept)
 
 
 def _by_value(extractor: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:

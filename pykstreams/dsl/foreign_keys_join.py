@@ -9,8 +9,7 @@ from typing import Any
 from pykstreams.core.types import ValueJoiner
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.shipped_joins import ShippedJoin, add_shipped_join, combined_serde, over_default
-from pykstreams.dsl.stream import Place
-from pykstreams.dsl.tables import TableLogic
+from pykstreams.dsl.table import Table
 from pykstreams.processors.shipped_rows import ReferenceKeys, ShipRows
 from pykstreams.processors.user_functions import describe_function, not_iterable
 
@@ -18,17 +17,17 @@ _PREFIX = "KTABLE-FOREIGNKEYS-"
 
 
 def join_by_foreign_keys(
-    left: tuple[Place, TableLogic],
-    right: tuple[Place, TableLogic],
+    left: Table,
+    right: Table,
     joiner: ValueJoiner[Any, Any, Any],
     extractor: Callable[[Any], Iterable[Any]],
     materialized: Materialized[Any, Any] | str | None,
     name: str | None,
     *,
     right_is_optional: bool,
-) -> tuple[Place, TableLogic, str | None]:
-    """Adds the join and gives what the joined ``KTable`` consists of."""
-    serde = combined_serde(right[0].key_serde, left[0].key_serde)
+) -> Table:
+    """Adds the join and returns the joined table."""
+    serde = combined_serde(right.place.key_serde, left.place.key_serde)
     join = ShippedJoin(
         _PREFIX,
         ShipRows(_references(extractor)),

@@ -36,10 +36,10 @@ class KGroupedStream(Generic[K, V]):
     ``KGroupedStream``, 4.3.1.
     """
 
-    def __init__(self, place: Place, options: Grouped[K, V]) -> None:
+    def __init__(self, place: Place, options: Grouped[K, V], make_stream: Callable[[Place], object]) -> None:
         self._place = place
         self._options = options
-        self._records = GroupedRecords(place, options)
+        self._records = GroupedRecords(place, options, make_stream)
 
     def count(
         self, *, materialized: Materialized[K, int] | str | None = None, name: str | None = None
@@ -110,4 +110,4 @@ class KGroupedStream(Generic[K, V]):
         make: Callable[[str, bool], OperatorSupplier],
     ) -> KTable[K, Any]:
         node = self._place.graph.namer.named(name, prefix)
-        return self._records.aggregated(node, store, AggregatedTable(store, make), store.key_serde)
+        return KTable(self._records.aggregated(node, store, AggregatedTable(store, make), store.key_serde))

@@ -10,6 +10,7 @@ from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.dsl.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stream import Place
+from pykstreams.dsl.table import Table
 from pykstreams.dsl.tables import AggregatedTable
 from pykstreams.processors import TableAggregate, TableReduce
 from pykstreams.serdes.base import Serde
@@ -107,7 +108,7 @@ class KGroupedTable(Generic[K, V]):
         logic = AggregatedTable(store, make)
         node = OperatorNode(node_name, logic.operator, stores=logic.stores, versioned=store.history_ms is not None)
         place.graph.add(node, self._repartition)
-        table = Place(
+        place = Place(
             place.graph,
             node,
             node_name,
@@ -115,7 +116,7 @@ class KGroupedTable(Generic[K, V]):
             store.value_serde,
             frozenset({self._repartition.settings.source_name}),
         )
-        return KTable(table, logic, store.name if store.queryable else None)
+        return KTable(Table(place, logic, store))
 
 
 def _zero() -> int:

@@ -21,6 +21,7 @@ from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stream import Place
 from pykstreams.dsl.stream_stream_join import join_streams
 from pykstreams.dsl.stream_table_join import OnExpiredHistory, join_stream_with_global_table, join_stream_with_table
+from pykstreams.dsl.table import Table
 from pykstreams.dsl.tables import SourceTable
 from pykstreams.dsl.user_suppliers import provided_stores
 from pykstreams.processors import (
@@ -273,13 +274,13 @@ class KStream(Generic[K, V]):
         logic = SourceTable(store)
         node = OperatorNode(node_name, logic.operator, stores=logic.stores, versioned=store.history_ms is not None)
         place.graph.add(node, parent)
-        table = Place(place.graph, node, node_name, key_serde, value_serde, sources)
-        return KTable(table, logic, store.name if store.queryable else None)
+        table = Table(Place(place.graph, node, node_name, key_serde, value_serde, sources), logic, store)
+        return KTable(table)
 
     def group_by_key(self, grouped: Grouped[K, V] | None = None) -> KGroupedStream[K, V]:
         """Groups the records by their key; repartitions if the key may have changed."""
         options = grouped or Grouped(key_serde=self._place.key_serde, value_serde=self._place.value_serde)
-        return KGroupedStream(self._place, options)
+        return KGroupedStream(self._place, options, KStream)
 
     def group_by(
         self, key_selector: KeyValueMapper[K, V, KR], grouped: Grouped[KR, V] | None = None
@@ -289,7 +290,7 @@ class KStream(Generic[K, V]):
         selected: KStream[KR, V] = self._rekeyed(
             "KSTREAM-KEY-SELECT-", options.name, SelectKey(key_selector), self._place.value_serde
         )
-        return KGroupedStream(selected._place, options)
+        return KGroupedStream(selected._place, options, KStream)
 
     @overload
     def join(
@@ -561,11 +562,10 @@ class KStream(Generic[K, V]):
         if isinstance(other, KTable):
             options.refuse("a table", windows=options.windows, stream_joined=options.stream_joined)
             options.refuse("a table", key_selector=options.key_selector, name=options.name)
-            table = (other._place, other._logic)
             return KStream(
                 join_stream_with_table(
                     self._place,
-                    table,
+                    other._table,
                     joiner,
                     options.joined,
                     left=left_outer,

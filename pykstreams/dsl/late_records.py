@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pykstreams.dsl.stream import Place
 from pykstreams.processors import PassThrough
 from pykstreams.topology.graph import OperatorNode, SinkNode
 
-if TYPE_CHECKING:
-    from pykstreams.dsl.kstream import KStream
+S = TypeVar("S")
 
-K = TypeVar("K")
-V = TypeVar("V")
-
-LateRecordsTo: TypeAlias = "str | Callable[[KStream[K, V]], object]"
-"""A topic, or a function that is called once, while the topology is built, with the stream of late records."""
+LateRecordsTo: TypeAlias = str | Callable[[S], object]
+"""A topic, or a function that is called once, while the topology is built, with the stream of late records (``S``)."""
 
 
-def late_child_of(aggregation: str, late_records_to: LateRecordsTo[Any, Any] | None) -> str | None:
+def late_child_of(aggregation: str, late_records_to: LateRecordsTo[Any] | None) -> str | None:
     """The name of the child of an aggregation that takes its late records, ``None`` where nobody wants them."""
     if late_records_to is None:
         return None
@@ -31,7 +27,9 @@ def late_child_of(aggregation: str, late_records_to: LateRecordsTo[Any, Any] | N
     return f"{aggregation}-late"
 
 
-def add_late_child(place: Place, name: str, late_records_to: LateRecordsTo[Any, Any]) -> None:
+def add_late_child(
+    place: Place, name: str, late_records_to: LateRecordsTo[S], make_stream: Callable[[Place], S]
+) -> None:
     """Adds that child below an aggregation; ``place`` is the aggregation with the serdes of its input.
 
     Its name takes no number from the counter, so that asking for late records renames nothing.
@@ -47,8 +45,6 @@ def add_late_child(place: Place, name: str, late_records_to: LateRecordsTo[Any, 
         )
         place.graph.add(sink, place.node)
         return
-    from pykstreams.dsl.kstream import KStream
-
     node = OperatorNode(name, PassThrough)
     place.graph.add(node, place.node)
-    late_records_to(KStream(Place(place.graph, node, name, place.key_serde, place.value_serde, place.sources)))
+    late_records_to(make_stream(Place(place.graph, node, name, place.key_serde, place.value_serde, place.sources)))

@@ -37,6 +37,11 @@ class DslStore:
     topic_config: Mapping[str, str]
 
     @property
+    def queryable_name(self) -> str | None:
+        """The name if the store can be queried by it, ``None`` for one that exists only because something needs it."""
+        return self.name if self.queryable else None
+
+    @property
     def history_ms(self) -> int | None:
         """How long old versions are kept; ``None`` for a store that is not versioned."""
         return None if self.supplier is None else self.supplier.history_retention_ms

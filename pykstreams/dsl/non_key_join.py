@@ -17,7 +17,8 @@ from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.outer_foreign_key_join import optional
 from pykstreams.dsl.shipped_joins import ShippedJoin, add_shipped_join, combined_serde, over_default
 from pykstreams.dsl.stream import Place
-from pykstreams.dsl.tables import JoinedTable, TableLogic
+from pykstreams.dsl.table import Table
+from pykstreams.dsl.tables import JoinedTable
 from pykstreams.processors import TableView
 from pykstreams.processors.mapped_rows import KeepMapped, MappedKeySerde, ShipMapped
 from pykstreams.processors.selected_keys import Matched, NumberedSerde, SelectedKeys, SelectedView, SelectKeys
@@ -74,8 +75,8 @@ class SelectedTable(JoinedTable):
 
 
 def join_on_mapped_key(
-    this: tuple[Place, TableLogic],
-    other: tuple[Place, TableLogic],
+    this: Table,
+    other: Table,
     joiner: ValueJoiner[Any, Any, Any],
     functions: MapperAndSelector,
     materialized: Materialized[Any, Any] | str | None,
@@ -83,9 +84,9 @@ def join_on_mapped_key(
     *,
     left_is_optional: bool,
     right_is_optional: bool,
-) -> tuple[Place, TableLogic, str | None]:
-    """Adds the join and gives what the joined ``KTable`` consists of."""
-    graph, key_serde, mapped_serde = this[0].graph, this[0].key_serde, other[0].key_serde
+) -> Table:
+    """Adds the join and returns the joined table."""
+    graph, key_serde, mapped_serde = this.place.graph, this.place.key_serde, other.place.key_serde
 
     def join_both(other_value: Any, value: Any) -> Matched | None:
         result = joiner(value, other_value)
@@ -106,9 +107,9 @@ def join_on_mapped_key(
         keeps_unmatched=right_is_optional,
         keeps_unreferred=left_is_optional,
     )
-    joined, logic, _ = add_shipped_join(this, other, join, None, name)
-    logic.send_old_values(force=True)
-    return _by_selected_key(graph, joined, both_keys, functions, options_of(materialized), name)
+    joined = add_shipped_join(this, other, join, None, name)
+    joined.logic.send_old_values(force=True)
+    return _by_selected_key(graph, joined.place, both_keys, functions, options_of(materialized), name)
 
 
 def _by_selected_key(
@@ -118,7 +119,7 @@ def _by_selected_key(
     functions: MapperAndSelector,
     options: Materialized[Any, Any],
     name: str | None,
-) -> tuple[Place, TableLogic, str | None]:
+) -> Table:
     namer, selector = graph.namer, functions.selector
     keys = combined_serde(options.key_serde, both_keys)
     prefix_serializer = over_default(keys, methodcaller("partial_key_serializer"))
@@ -159,4 +160,4 @@ def _by_selected_key(
     )
     graph.add(result, selected)
     place = Place(graph, result, result.name, options.key_serde, options.value_serde, frozenset({topic.source_name}))
-    return place, logic, None if store is None else store.name
+    return Table(place, logic, store)

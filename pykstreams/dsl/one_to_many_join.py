@@ -21,8 +21,7 @@ from pykstreams.core.types import ValueJoiner
 from pykstreams.dsl.materialization import options_of
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.shipped_joins import ShippedJoin, add_shipped_join, combined_serde, over_default
-from pykstreams.dsl.stream import Place
-from pykstreams.dsl.tables import TableLogic
+from pykstreams.dsl.table import Table
 from pykstreams.processors.shipped_rows import ReferenceKeys, ShipRows
 from pykstreams.processors.user_functions import describe_function
 from pykstreams.serdes.base import Serde, Serializer
@@ -62,15 +61,15 @@ class ResultKeys:
 
 
 def join_one_to_many(
-    one: tuple[Place, TableLogic],
-    many: tuple[Place, TableLogic],
+    one: Table,
+    many: Table,
     joiner: ValueJoiner[Any, Any, Any],
     key_extractor: Callable[[Any], Any],
     result: ResultKeys,
     materialized: Materialized[Any, Any] | str | None,
     name: str | None,
-) -> tuple[Place, TableLogic, str | None]:
-    """Adds the join and gives what the joined ``KTable`` consists of."""
+) -> Table:
+    """Adds the join and returns the joined table."""
 
     def references(key: Any, value: Any) -> tuple[Any]:
         return (key_extractor(value),)
@@ -78,7 +77,7 @@ def join_one_to_many(
     if result.join_prefix_faker is not None and result.left_key_extractor is not None:
         serde = result.combined_key_serde or options_of(materialized).key_serde
         if serde is None and result.output_key_combiner is None:
-            serde = many[0].key_serde
+            serde = many.place.key_serde
         partial_of = _faking(result.join_prefix_faker)
         keys = ReferenceKeys(
             over_default(serde, partial_of),
@@ -87,7 +86,7 @@ def join_one_to_many(
             checked=True,
         )
     else:
-        serde = result.combined_key_serde or combined_serde(one[0].key_serde, many[0].key_serde)
+        serde = result.combined_key_serde or combined_serde(one.place.key_serde, many.place.key_serde)
         partial_of = methodcaller("partial_key_serializer")
         keys = ReferenceKeys(
             over_default(serde, partial_of),

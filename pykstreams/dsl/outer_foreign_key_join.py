@@ -14,8 +14,7 @@ from typing import Any
 from pykstreams.core.types import ValueJoiner
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.shipped_joins import ShippedJoin, add_shipped_join, combined_serde, over_default
-from pykstreams.dsl.stream import Place
-from pykstreams.dsl.tables import TableLogic
+from pykstreams.dsl.table import Table
 from pykstreams.processors.shipped_rows import ReferenceKeys, ShipRows
 from pykstreams.serdes.optional import OptionalSerde
 
@@ -23,16 +22,16 @@ _PREFIX = "KTABLE-FOREIGNKEY-OUTER-"
 
 
 def join_on_foreign_key_outer(
-    left: tuple[Place, TableLogic],
-    right: tuple[Place, TableLogic],
+    left: Table,
+    right: Table,
     joiner: ValueJoiner[Any, Any, Any],
     extractor: Callable[[Any, Any], Any],
     materialized: Materialized[Any, Any] | str | None,
     name: str | None,
     *,
     keeps_left: bool,
-) -> tuple[Place, TableLogic, str | None]:
-    """Adds the join and gives what the joined ``KTable`` consists of.
+) -> Table:
+    """Adds the join and returns the joined table.
 
     :param extractor: ``(key, value)`` of a left row -> foreign key.
     :param keeps_left: whether left rows without a right row are kept, too, which makes it a full outer join.
@@ -41,8 +40,8 @@ def join_on_foreign_key_outer(
     def references(key: Any, value: Any) -> tuple[Any]:
         return (extractor(key, value),)
 
-    foreign_key = optional(right[0].key_serde) if keeps_left else right[0].key_serde
-    serde = combined_serde(foreign_key, optional(left[0].key_serde))
+    foreign_key = optional(right.place.key_serde) if keeps_left else right.place.key_serde
+    serde = combined_serde(foreign_key, optional(left.place.key_serde))
     join = ShippedJoin(
         _PREFIX,
         ShipRows(references, keeps_null=keeps_left),

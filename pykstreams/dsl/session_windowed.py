@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
@@ -19,6 +19,9 @@ from pykstreams.processors import COUNT_OF_SESSION, SessionAggregate, SessionAgg
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.primitives import LongSerde
 from pykstreams.serdes.windowed import SessionWindowedSerde
+
+if TYPE_CHECKING:
+    from pykstreams.dsl.kstream import KStream
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -57,7 +60,7 @@ class SessionWindowedKStream(Generic[K, V]):
         *,
         materialized: Materialized[K, int] | str | None = None,
         name: str | None = None,
-        late_records_to: LateRecordsTo[K, V] | None = None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None = None,
     ) -> KTable[Windowed[K], int]:
         """Counts the records of each key and session, as 8-byte longs unless a value serde is given."""
         options = options_of(materialized)
@@ -71,7 +74,7 @@ class SessionWindowedKStream(Generic[K, V]):
         *,
         materialized: Materialized[K, V] | str | None = None,
         name: str | None = None,
-        late_records_to: LateRecordsTo[K, V] | None = None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None = None,
     ) -> KTable[Windowed[K], V]:
         """Combines the values of each key and session by ``reducer(aggregate, new)``; the first value starts it.
 
@@ -88,7 +91,7 @@ class SessionWindowedKStream(Generic[K, V]):
         *,
         materialized: Materialized[K, VR] | str | None = None,
         name: str | None = None,
-        late_records_to: LateRecordsTo[K, V] | None = None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None = None,
     ) -> KTable[Windowed[K], VR]:
         """Aggregates each key and session from ``initializer()`` by ``aggregator(key, value, aggregate)``.
 
@@ -105,7 +108,7 @@ class SessionWindowedKStream(Generic[K, V]):
         options: Materialized[Any, Any],
         value_serde: Serde[Any] | None,
         aggregation: SessionAggregation,
-        late_records_to: LateRecordsTo[K, V] | None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None,
     ) -> KTable[Windowed[K], Any]:
         records, windows, strategy = self._records, self._windows, self._emit_strategy
         graph, key_serde = records.place.graph, records.options.key_serde
@@ -116,7 +119,7 @@ class SessionWindowedKStream(Generic[K, V]):
         def operator(kept: str, old: bool) -> OperatorSupplier:
             return SessionAggregate(kept, windows, aggregation, old, strategy, late_child)
 
-        return records.aggregated(
+        table = records.aggregated(
             node,
             store,
             AggregatedTable(store, operator),
@@ -124,3 +127,4 @@ class SessionWindowedKStream(Generic[K, V]):
             grace_ms=windows.grace_period_ms + windows.inactivity_gap_ms,
             late_records_to=late_records_to,
         )
+        return KTable(table)

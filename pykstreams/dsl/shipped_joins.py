@@ -15,7 +15,8 @@ from pykstreams.core.types import StreamPartitioner, ValueJoiner
 from pykstreams.dsl.materialization import TableStore, join_store, options_of, table_store
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stream import Place
-from pykstreams.dsl.tables import JoinedTable, TableLogic
+from pykstreams.dsl.table import Table
+from pykstreams.dsl.tables import JoinedTable
 from pykstreams.processors import TableView
 from pykstreams.processors.reference_join import JoinReferred, JoinShipped, ReferenceJoin, ReferenceJoinView
 from pykstreams.processors.referred_row_check import ReferredRowCheck
@@ -127,18 +128,18 @@ class ShippedJoinNode(GraphNode):
 
 
 def add_shipped_join(
-    referring: tuple[Place, TableLogic],
-    referred: tuple[Place, TableLogic],
+    referring: Table,
+    referred: Table,
     join: ShippedJoin,
     materialized: Materialized[Any, Any] | str | None,
     name: str | None,
-) -> tuple[Place, TableLogic, str | None]:
-    """Adds the join and gives what the joined ``KTable`` consists of.
+) -> Table:
+    """Adds the join and returns the joined table.
 
     The repartition topic has as many partitions as the topics of the referred table. Where these are the application's
     own, and nobody gave them a number, all have as many as the topics of the referring table.
     """
-    (referring_place, referring_logic), (referred_place, referred_logic) = referring, referred
+    referring_place, referred_place = referring.place, referred.place
     graph, namer, prefix = referring_place.graph, referring_place.graph.namer, join.prefix
     store = None
     result_serde, value_serde = join.result_serde, None
@@ -175,11 +176,11 @@ def add_shipped_join(
         graph.implicit_names.add_store(shipped.name, logging=shipped.logging)
     sources = referred_place.sources | {source}
     graph.copartitioned.append(set(sources))
-    referring_logic.send_old_values(force=True)
-    referred_logic.send_old_values(force=True)
+    referring.logic.send_old_values(force=True)
+    referred.logic.send_old_values(force=True)
     reference_join = ReferenceJoin(
         shipped.name,
-        referred_logic.materialize_view(),
+        referred.logic.materialize_view(),
         join.joiner,
         join.keys,
         join.keeps_unmatched,
@@ -198,7 +199,7 @@ def add_shipped_join(
         sources,
         partitioner=by_reference if shipped_key is None else by_reference.of_keys(shipped_key),
     )
-    return place, logic, None if store is None or not store.queryable else store.name
+    return Table(place, logic, store)
 
 
 def combined_serde(prefix: Any, suffix: Any) -> Any:

@@ -10,10 +10,10 @@ from pykstreams.core.types import Duration, KeyValueMapper, duration_ms
 from pykstreams.dsl.options import Joined
 from pykstreams.dsl.repartitioning import repartitioned_for_join
 from pykstreams.dsl.stream import Place
-from pykstreams.dsl.tables import TableLogic
+from pykstreams.dsl.table import Table
 from pykstreams.processors import StreamTableJoin, TableView
 from pykstreams.state.buffers.join_buffer import join_buffer
-from pykstreams.topology.graph import OperatorNode, is_versioned
+from pykstreams.topology.graph import OperatorNode
 from pykstreams.topology.stores import GivenStore, StoreFactory
 
 OnExpiredHistory: TypeAlias = Literal["null", "drop"]
@@ -22,7 +22,7 @@ OnExpiredHistory: TypeAlias = Literal["null", "drop"]
 
 def join_stream_with_table(
     stream: Place,
-    table: tuple[Place, TableLogic],
+    table: Table,
     joiner: Callable[..., Any],
     joined: Joined[Any, Any, Any] | None,
     *,
@@ -35,16 +35,15 @@ def join_stream_with_table(
     The topics of both must have equal partition counts (``KStreamImpl.doStreamTableJoin``, 4.3.1).
     """
     options = joined or Joined()
-    table_place, table_logic = table
     stream = repartitioned_for_join(stream, options.name, options.key_serde, options.value_serde)
     graph = stream.graph
-    sources = stream.sources | table_place.sources
+    sources = stream.sources | table.place.sources
     graph.copartitioned.append(set(sources))
     name = graph.namer.named(options.name, "KSTREAM-LEFTJOIN-" if left else "KSTREAM-JOIN-")
-    drops_expired = _drops_expired(on_expired_history, name, table_place, table_logic)
+    drops_expired = _drops_expired(on_expired_history, name, table)
     buffer = None
     if options.grace_period is not None:
-        grace_ms = _grace(options.grace_period, name, table_place, table_logic)
+        grace_ms = _grace(options.grace_period, name, table)
         buffer = join_buffer(
             f"{name}-Buffer",
             options.key_serde or stream.key_serde,
@@ -54,7 +53,7 @@ def join_stream_with_table(
         )
         if options.name is None:
             graph.implicit_names.add_store(buffer.name, logging=buffer.logging)
-    view = table_logic.materialize_view()
+    view = table.logic.materialize_view()
     operator = StreamTableJoin(
         view,
         joiner,
@@ -67,34 +66,34 @@ def join_stream_with_table(
     return Place(graph, node, name, options.key_serde or stream.key_serde, None, sources)
 
 
-def _grace(grace: Duration, name: str, table: Place, logic: TableLogic) -> int:
+def _grace(grace: Duration, name: str, table: Table) -> int:
     """The grace in ms; ``ValueError`` where the table has no history of that length."""
-    grace_ms, history_ms = duration_ms(grace, f"grace period of {name}"), logic.history_ms
-    if history_ms is None or not is_versioned(table.node):
+    grace_ms, history_ms = duration_ms(grace, f"grace period of {name}"), table.history_ms
+    if history_ms is None:
         raise ValueError(
-            f"{name} has a grace period of {grace!r} and joins {table.name}, which is not versioned; leave "
+            f"{name} has a grace period of {grace!r} and joins {table.place.name}, which is not versioned; leave "
             "grace_period away, or keep the table in a versioned store"
         )
     if grace_ms > history_ms:
         raise ValueError(
-            f"{name} has a grace period of {grace_ms} ms and joins {table.name}, whose store keeps its history for "
-            f"{history_ms} ms only; records would find nothing any more when they have waited. Give the store a "
+            f"{name} has a grace period of {grace_ms} ms and joins {table.place.name}, whose store keeps its history "
+            f"for {history_ms} ms only; records would find nothing any more when they have waited. Give the store a "
             "history retention that is at least the grace period"
         )
     return grace_ms
 
 
-def _drops_expired(on_expired_history: OnExpiredHistory, name: str, table: Place, logic: TableLogic) -> bool:
+def _drops_expired(on_expired_history: OnExpiredHistory, name: str, table: Table) -> bool:
     """Whether records from before the history are dropped; ``TopologyError`` where the table has none."""
     if on_expired_history not in get_args(OnExpiredHistory):
         raise ValueError(f"on_expired_history of {name} is {on_expired_history!r}; expected 'null' or 'drop'")
     if on_expired_history == "null":
         return False
-    if logic.history_ms is None or not is_versioned(table.node):
+    if table.history_ms is None:
         raise TopologyError(
-            f"{name} has on_expired_history='drop' and joins {table.name}, which is not versioned: it is asked for the "
-            "row of the moment, and no history can expire. Leave on_expired_history away, or keep the table in a "
-            "versioned store"
+            f"{name} has on_expired_history='drop' and joins {table.place.name}, which is not versioned: it is asked "
+            "for the row of the moment, and no history can expire. Leave on_expired_history away, or keep the table in "
+            "a versioned store"
         )
     return True
 

@@ -18,6 +18,7 @@ from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Duration, duration_ms
 from pykstreams.dsl.options import Options
 from pykstreams.dsl.stream import Place
+from pykstreams.dsl.table import Table
 from pykstreams.dsl.tables import TableLogic
 from pykstreams.processors import SuppressedView, TableSuppress, TableView
 from pykstreams.state.buffers.suppression_buffer import suppression_buffer
@@ -121,8 +122,9 @@ class SuppressedTable(TableLogic):
         return SuppressedView(self._parent.materialize_view(), self._suppress.store)
 
 
-def suppress(place: Place, parent: TableLogic, suppressed: Suppressed) -> tuple[Place, SuppressedTable]:
+def suppress(table: Table, suppressed: Suppressed) -> Table:
     """Adds a suppression behind a table."""
+    place = table.place
     if is_versioned(place.node):
         raise TopologyError(
             f"{place.name} is a versioned table and cannot be suppressed: its changes may be older than the newest one "
@@ -153,12 +155,13 @@ def suppress(place: Place, parent: TableLogic, suppressed: Suppressed) -> tuple[
         buffer.max_bytes,
         buffer.when_full is BufferFullStrategy.SHUT_DOWN,
     )
-    logic = SuppressedTable(parent, operator, GivenStore(store))
+    logic = SuppressedTable(table.logic, operator, GivenStore(store))
     node = OperatorNode(name, logic.operator, stores=logic.stores, versioned=False)
     graph.add(node, place.node)
-    return Place(
+    suppressed_place = Place(
         graph, node, name, place.key_serde, place.value_serde, place.sources, partitioner=place.partitioner
-    ), logic
+    )
+    return Table(suppressed_place, logic)
 
 
 def grace_above(node: GraphNode) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 from pykstreams.core.errors import TopologyError
@@ -10,6 +11,7 @@ from pykstreams.core.types import ValueJoiner
 from pykstreams.dsl.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stream import Place
+from pykstreams.dsl.table import Table
 from pykstreams.dsl.tables import JoinedTable, TableLogic
 from pykstreams.processors import (
     CompleteJoin,
@@ -204,8 +206,8 @@ class TableTableJoinNode(GraphNode):
 
 
 def join_tables(
-    left: tuple[Place, TableLogic],
-    right: tuple[Place, TableLogic],
+    left: Table,
+    right: Table,
     joiner: ValueJoiner[Any, Any, Any],
     materialized: Materialized[Any, Any] | str | None,
     name: str | None,
@@ -213,17 +215,18 @@ def join_tables(
     left_is_optional: bool,
     right_is_optional: bool,
     complete_history: bool = False,
-) -> tuple[Place, TableLogic, str | None]:
-    """Adds the join and gives what the joined ``KTable`` consists of (``KTableImpl.doJoin``, 4.3.1).
+) -> Table:
+    """Adds the join and returns the joined table (``KTableImpl.doJoin``, 4.3.1).
 
     The topics of both tables must have equal partition counts. With ``complete_history`` both must be versioned, and
     the result be kept in a versioned store.
     """
-    (left_place, left_logic), (right_place, right_logic) = left, right
+    left_place, right_place = left.place, right.place
     graph, key_serde = left_place.graph, left_place.key_serde
     store = None
     if materialized is not None:
         store = table_store(graph, options_of(materialized), _MERGE, key_serde, None)
+        store = replace(store, queryable=True)  # by a generated name, too: KTableImpl.doJoin, 4.3.1
         key_serde = store.key_serde
     merge_name = graph.namer.named(name, _MERGE)
     sources = left_place.sources | right_place.sources
@@ -231,8 +234,8 @@ def join_tables(
     logic: KeyJoinedTable | CompletelyJoinedTable
     if complete_history:
         logic = CompletelyJoinedTable(
-            left_logic,
-            right_logic,
+            left.logic,
+            right.logic,
             _versioned_result(store, left, right),
             joiner,
             left_is_optional=left_is_optional,
@@ -240,12 +243,12 @@ def join_tables(
         )
     else:
         if right_is_optional:
-            left_logic.send_old_values(force=True)
+            left.logic.send_old_values(force=True)
         if left_is_optional:
-            right_logic.send_old_values(force=True)
+            right.logic.send_old_values(force=True)
         logic = KeyJoinedTable(
-            left_logic,
-            right_logic,
+            left.logic,
+            right.logic,
             store,
             joiner,
             (left_place.node, right_place.node),
@@ -260,20 +263,18 @@ def join_tables(
     graph.add(node, left_place.node, right_place.node)
     value_serde = None if store is None else store.value_serde
     place = Place(graph, node, merge_name, key_serde, value_serde, sources, partitioner=left_place.partitioner)
-    return place, logic, None if store is None else store.name
+    return Table(place, logic, store)
 
 
-def _versioned_result(
-    store: TableStore | None, left: tuple[Place, TableLogic], right: tuple[Place, TableLogic]
-) -> TableStore:
+def _versioned_result(store: TableStore | None, left: Table, right: Table) -> TableStore:
     """The store of a join with complete history; ``TopologyError`` where it, or a table, keeps no history."""
-    join = f"join of {left[0].name} with {right[0].name} has complete_history=True"
+    join = f"join of {left.place.name} with {right.place.name} has complete_history=True"
     supplier = "Stores.persistent_versioned_key_value_store(name, history_retention)"
-    for place, logic in (left, right):
-        if logic.history_ms is None or not is_versioned(place.node):
+    for table in (left, right):
+        if table.history_ms is None:
             raise TopologyError(
-                f"{join}, but {place.name} is not versioned: nobody could tell with what to join a late row of the "
-                f"other table. Keep {place.name} in a versioned store, Materialized({supplier}), or leave "
+                f"{join}, but {table.place.name} is not versioned: nobody could tell with what to join a late row of "
+                f"the other table. Keep {table.place.name} in a versioned store, Materialized({supplier}), or leave "
                 "complete_history away"
             )
     if store is None or store.history_ms is None:

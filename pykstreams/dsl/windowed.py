@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
@@ -18,6 +18,9 @@ from pykstreams.processors import COUNT, Aggregation, SlidingAggregate, WindowAg
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.primitives import LongSerde
 from pykstreams.serdes.windowed import TimeWindowedSerde
+
+if TYPE_CHECKING:
+    from pykstreams.dsl.kstream import KStream
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -61,7 +64,7 @@ class TimeWindowedKStream(Generic[K, V]):
         *,
         materialized: Materialized[K, int] | str | None = None,
         name: str | None = None,
-        late_records_to: LateRecordsTo[K, V] | None = None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None = None,
     ) -> KTable[Windowed[K], int]:
         """Counts the records of each key and window, as 8-byte longs unless a value serde is given."""
         options = options_of(materialized)
@@ -75,7 +78,7 @@ class TimeWindowedKStream(Generic[K, V]):
         *,
         materialized: Materialized[K, V] | str | None = None,
         name: str | None = None,
-        late_records_to: LateRecordsTo[K, V] | None = None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None = None,
     ) -> KTable[Windowed[K], V]:
         """Combines the values of each key and window by ``reducer(aggregate, new)``; the first value starts it."""
         value_serde, options = self._records.options.value_serde, options_of(materialized)
@@ -88,7 +91,7 @@ class TimeWindowedKStream(Generic[K, V]):
         *,
         materialized: Materialized[K, VR] | str | None = None,
         name: str | None = None,
-        late_records_to: LateRecordsTo[K, V] | None = None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None = None,
     ) -> KTable[Windowed[K], VR]:
         """Aggregates each key and window from ``initializer()`` by ``aggregator(key, value, aggregate)``.
 
@@ -104,7 +107,7 @@ class TimeWindowedKStream(Generic[K, V]):
         options: Materialized[Any, Any],
         value_serde: Serde[Any] | None,
         aggregation: Aggregation,
-        late_records_to: LateRecordsTo[K, V] | None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None,
     ) -> KTable[Windowed[K], Any]:
         records, windows, strategy = self._records, self._windows, self._emit_strategy
         graph, key_serde = records.place.graph, records.options.key_serde
@@ -123,7 +126,7 @@ class TimeWindowedKStream(Generic[K, V]):
         def operator(kept: str, old: bool) -> OperatorSupplier:
             return window_operator(windows, kept, aggregation, old, strategy, late_child)
 
-        return records.aggregated(
+        table = records.aggregated(
             node,
             store,
             AggregatedTable(store, operator, WindowedView),
@@ -131,6 +134,7 @@ class TimeWindowedKStream(Generic[K, V]):
             grace_ms=windows.grace_period_ms,
             late_records_to=late_records_to,
         )
+        return KTable(table)
 
 
 def window_operator(

@@ -111,9 +111,9 @@ SHIPPED_AFTER = [
 def test_each_row_of_the_table_of_the_proposal(step: int, partitions: int, materialized: str | None) -> None:
     builder, seen = StreamsBuilder(), []
     table = joined(builder, name="join", materialized=materialized)
-    table._logic.send_old_values(force=True)
+    table._table.logic.send_old_values(force=True)
     node = OperatorNode("NOTES", lambda: _Notes(seen))
-    table._place.graph.add(node, table._place.node)
+    table._table.place.graph.add(node, table._table.place.node)
 
     def use(run: Run) -> None:
         for (topic, key, value), _, _ in STEPS[:step]:

@@ -196,7 +196,7 @@ def test_a_filter_of_a_versioned_table_keeps_duplicate_deletions(send_old: bool)
     builder = StreamsBuilder()
     table = builder.table("A", materialized=versioned("a")).filter(lambda k, v: True)
     if send_old:
-        table._logic.send_old_values(force=True)
+        table._table.logic.send_old_values(force=True)
     table.to_stream().to("out")
     records = [("A", "v1", 1), ("A", None, 2), ("A", None, 4), ("A", "v2", 3)]
 
@@ -206,7 +206,7 @@ def test_a_filter_of_a_versioned_table_keeps_duplicate_deletions(send_old: bool)
 def test_a_filter_of_another_table_leaves_duplicate_deletions_out() -> None:
     builder = StreamsBuilder()
     table = builder.table("A", materialized="a").filter(lambda k, v: True)
-    table._logic.send_old_values(force=True)
+    table._table.logic.send_old_values(force=True)
     table.to_stream().to("out")
 
     assert run(builder, ("A", "v1", 1), ("A", None, 2), ("A", None, 4)) == [("v1", 1), (None, 2)]
