@@ -73,6 +73,7 @@ from pykstreams.core.windows import (
     Windowed,
     Windows,
 )
+from pykstreams.dsl.aggregations.suppression import BufferConfig, BufferFullStrategy, Suppressed
 from pykstreams.dsl.branching import Branched, BranchedKStream
 from pykstreams.dsl.builder import StreamsBuilder
 from pykstreams.dsl.cogrouped import CogroupedKStream, SessionWindowedCogroupedKStream, TimeWindowedCogroupedKStream
@@ -92,7 +93,6 @@ from pykstreams.dsl.options import (
     TableJoined,
 )
 from pykstreams.dsl.session_windowed import SessionWindowedKStream
-from pykstreams.dsl.suppression import BufferConfig, BufferFullStrategy, Suppressed
 from pykstreams.dsl.windowed import TimeWindowedKStream
 from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.queries.metadata import HostInfo, KeyQueryMetadata, StreamsMetadata

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from pykstreams.core.names import valid_name
 from pykstreams.core.types import Predicate
 from pykstreams.dsl.options import Options
-from pykstreams.dsl.stream import Place
+from pykstreams.dsl.place import Place
 from pykstreams.processors import Branch, PassThrough
 from pykstreams.topology.graph import OperatorNode
 

@@ -14,13 +14,13 @@ from pykstreams.core.types import Duration
 from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.kstream import KStream
 from pykstreams.dsl.ktable import KTable
-from pykstreams.dsl.materialization import options_of, table_store
 from pykstreams.dsl.options import Consumed, Materialized
-from pykstreams.dsl.reordering import reordering_of
+from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
-from pykstreams.dsl.stream import Place
+from pykstreams.dsl.stores.materialization import options_of, table_store
+from pykstreams.dsl.stores.reordering import reordering_of
+from pykstreams.dsl.stores.tables import SourceTable
 from pykstreams.dsl.table import Table
-from pykstreams.dsl.tables import SourceTable
 from pykstreams.processors import StoredView, TableSource
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.compiler import compile_graph

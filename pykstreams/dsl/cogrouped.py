@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Merger
 from pykstreams.core.windows import EmitStrategy, SessionWindows, SlidingWindows, Windowed, Windows
-from pykstreams.dsl.aggregation import GroupedRecords
+from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.ktable import KTable
-from pykstreams.dsl.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.options import Materialized
-from pykstreams.dsl.session_materialization import SessionTableStore, session_table_store
-from pykstreams.dsl.stream import Place
+from pykstreams.dsl.place import Place
+from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
+from pykstreams.dsl.stores.session_materialization import SessionTableStore, session_table_store
+from pykstreams.dsl.stores.tables import AggregatedTable
+from pykstreams.dsl.stores.window_materialization import WindowTableStore, window_table_store
 from pykstreams.dsl.table import Table
-from pykstreams.dsl.tables import AggregatedTable
-from pykstreams.dsl.window_materialization import WindowTableStore, window_table_store
 from pykstreams.dsl.windowed import checked_windows, window_operator, windowed_key_serde
 from pykstreams.processors import (
     Aggregation,

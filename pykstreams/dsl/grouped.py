@@ -8,14 +8,14 @@ from typing import Any, Generic, TypeVar, overload
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import SessionWindows, SlidingWindows, Windows
-from pykstreams.dsl.aggregation import GroupedRecords
+from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.cogrouped import CogroupedKStream
 from pykstreams.dsl.ktable import KTable
-from pykstreams.dsl.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.options import Grouped, Materialized
+from pykstreams.dsl.place import Place
 from pykstreams.dsl.session_windowed import SessionWindowedKStream
-from pykstreams.dsl.stream import Place
-from pykstreams.dsl.tables import AggregatedTable
+from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
+from pykstreams.dsl.stores.tables import AggregatedTable
 from pykstreams.dsl.windowed import TimeWindowedKStream
 from pykstreams.processors import StreamAggregate, StreamCount, StreamReduce
 from pykstreams.serdes.primitives import LongSerde

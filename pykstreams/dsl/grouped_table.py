@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
-from pykstreams.dsl.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.options import Materialized
-from pykstreams.dsl.stream import Place
+from pykstreams.dsl.place import Place
+from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
+from pykstreams.dsl.stores.tables import AggregatedTable
 from pykstreams.dsl.table import Table
-from pykstreams.dsl.tables import AggregatedTable
 from pykstreams.processors import TableAggregate, TableReduce
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.change import ChangeSerde

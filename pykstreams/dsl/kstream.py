@@ -13,17 +13,21 @@ from pykstreams.core.windows import JoinWindows
 from pykstreams.dsl.branching import BranchedKStream
 from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.grouped import KGroupedStream
+from pykstreams.dsl.joins.stream_stream_join import join_streams
+from pykstreams.dsl.joins.stream_table_join import (
+    OnExpiredHistory,
+    join_stream_with_global_table,
+    join_stream_with_table,
+)
 from pykstreams.dsl.ktable import KTable
-from pykstreams.dsl.materialization import options_of, table_store
 from pykstreams.dsl.options import Grouped, Joined, Materialized, Produced, Repartitioned, StreamJoined
-from pykstreams.dsl.reordering import reordering_of
+from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
-from pykstreams.dsl.stream import Place
-from pykstreams.dsl.stream_stream_join import join_streams
-from pykstreams.dsl.stream_table_join import OnExpiredHistory, join_stream_with_global_table, join_stream_with_table
+from pykstreams.dsl.stores.materialization import options_of, table_store
+from pykstreams.dsl.stores.reordering import reordering_of
+from pykstreams.dsl.stores.tables import SourceTable
+from pykstreams.dsl.stores.user_suppliers import provided_stores
 from pykstreams.dsl.table import Table
-from pykstreams.dsl.tables import SourceTable
-from pykstreams.dsl.user_suppliers import provided_stores
 from pykstreams.processors import (
     Filter,
     FlatMap,

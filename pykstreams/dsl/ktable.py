@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KeyValueMapper, Predicate, ValueJoiner
 from pykstreams.core.value_transformer import ValueTransformerWithKey, ValueTransformerWithKeySupplier
+from pykstreams.dsl.aggregations.suppression import Suppressed, suppress
 from pykstreams.dsl.grouped_table import KGroupedTable
-from pykstreams.dsl.materialization import TableStore, named_table_store, options_of
-from pykstreams.dsl.one_to_many_join import ResultKeys, join_one_to_many
+from pykstreams.dsl.joins.one_to_many_join import ResultKeys, join_one_to_many
+from pykstreams.dsl.joins.table_joins import TableJoinOptions, add_table_join
 from pykstreams.dsl.options import Grouped, Materialized, TableJoined
-from pykstreams.dsl.stream import Place
-from pykstreams.dsl.suppression import Suppressed, suppress
+from pykstreams.dsl.place import Place
+from pykstreams.dsl.stores.materialization import TableStore, named_table_store, options_of
+from pykstreams.dsl.stores.tables import DerivedTable
+from pykstreams.dsl.stores.user_suppliers import provided_stores
 from pykstreams.dsl.table import Table
-from pykstreams.dsl.table_joins import TableJoinOptions, add_table_join
-from pykstreams.dsl.tables import DerivedTable
-from pykstreams.dsl.user_suppliers import provided_stores
 from pykstreams.processors import (
     TableFilter,
     TableMapValues,

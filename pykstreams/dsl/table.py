@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pykstreams.dsl.materialization import DslStore
-from pykstreams.dsl.stream import Place
-from pykstreams.dsl.tables import TableLogic
+from pykstreams.dsl.place import Place
+from pykstreams.dsl.stores.materialization import DslStore
+from pykstreams.dsl.stores.tables import TableLogic
 from pykstreams.topology.graph import is_versioned
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import EmitStrategy, SlidingWindows, TimeWindows, UnlimitedWindows, Windowed, Windows
-from pykstreams.dsl.aggregation import GroupedRecords
+from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
+from pykstreams.dsl.aggregations.late_records import LateRecordsTo, late_child_of
 from pykstreams.dsl.ktable import KTable
-from pykstreams.dsl.late_records import LateRecordsTo, late_child_of
-from pykstreams.dsl.materialization import options_of
 from pykstreams.dsl.options import Materialized
-from pykstreams.dsl.tables import AggregatedTable
-from pykstreams.dsl.window_materialization import WindowTableStore, window_table_store
+from pykstreams.dsl.stores.materialization import options_of
+from pykstreams.dsl.stores.tables import AggregatedTable
+from pykstreams.dsl.stores.window_materialization import WindowTableStore, window_table_store
 from pykstreams.processors import COUNT, Aggregation, SlidingAggregate, WindowAggregate, WindowedView, reducing
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.primitives import LongSerde

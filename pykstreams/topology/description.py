@@ -13,13 +13,13 @@ from typing import Any, Literal, TypeAlias
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.types import TopicNameExtractor
-from pykstreams.topology import drawing, picture
 from pykstreams.topology.definition import (
     NodeDefinition,
     ProcessorDefinition,
     SourceDefinition,
     TopologyDefinition,
 )
+from pykstreams.topology.drawings import drawing, picture
 from pykstreams.topology.java_order import hash_set_order
 from pykstreams.topology.java_tree import TreeSet
 from pykstreams.topology.plan import InternalTopic

@@ -17,7 +17,7 @@ from pykstreams import (
     Suppressed,
     TimeWindows,
 )
-from pykstreams.dsl.suppression import grace_above
+from pykstreams.dsl.aggregations.suppression import grace_above
 from pykstreams.errors import (
     LogAndContinueProcessingExceptionHandler,
     ProcessorStateError,

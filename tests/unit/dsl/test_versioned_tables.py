@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pykstreams import Joined, KTable, Materialized, Serdes, Stores, StreamsBuilder, StreamsConfig, Suppressed
-from pykstreams.dsl.suppression import BufferConfig
+from pykstreams.dsl.aggregations.suppression import BufferConfig
 from pykstreams.errors import TopologyError
 from pykstreams.testing import TopologyTestDriver
 

@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pykstreams.topology.layered import Layout, Link, Size, arrange
+from pykstreams.topology.drawings.layered import Layout, Link, Size, arrange
 
 GAP = Size(20, 30)
 

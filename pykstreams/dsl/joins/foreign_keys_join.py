@@ -7,8 +7,8 @@ from operator import methodcaller
 from typing import Any
 
 from pykstreams.core.types import ValueJoiner
+from pykstreams.dsl.joins.repartitioned_join import ShippedJoin, add_shipped_join, combined_serde, over_default
 from pykstreams.dsl.options import Materialized
-from pykstreams.dsl.shipped_joins import ShippedJoin, add_shipped_join, combined_serde, over_default
 from pykstreams.dsl.table import Table
 from pykstreams.processors.shipped_rows import ReferenceKeys, ShipRows
 from pykstreams.processors.user_functions import describe_function, not_iterable

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import ValueJoiner
-from pykstreams.dsl.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.options import Materialized
-from pykstreams.dsl.stream import Place
+from pykstreams.dsl.place import Place
+from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
+from pykstreams.dsl.stores.tables import JoinedTable, TableLogic
 from pykstreams.dsl.table import Table
-from pykstreams.dsl.tables import JoinedTable, TableLogic
 from pykstreams.processors import (
     CompleteJoin,
     CompleteJoinMerger,

@@ -12,11 +12,11 @@ from typing import Any
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import StreamPartitioner, ValueJoiner
-from pykstreams.dsl.materialization import TableStore, join_store, options_of, table_store
 from pykstreams.dsl.options import Materialized
-from pykstreams.dsl.stream import Place
+from pykstreams.dsl.place import Place
+from pykstreams.dsl.stores.materialization import TableStore, join_store, options_of, table_store
+from pykstreams.dsl.stores.tables import JoinedTable
 from pykstreams.dsl.table import Table
-from pykstreams.dsl.tables import JoinedTable
 from pykstreams.processors import TableView
 from pykstreams.processors.reference_join import JoinReferred, JoinShipped, ReferenceJoin, ReferenceJoinView
 from pykstreams.processors.referred_row_check import ReferredRowCheck

@@ -14,11 +14,11 @@ from typing import Any
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.types import StreamPartitioner, ValueJoiner
-from pykstreams.dsl.materialization import options_of, table_params, table_store
 from pykstreams.dsl.options import Materialized, TableJoined
-from pykstreams.dsl.stream import Place
+from pykstreams.dsl.place import Place
+from pykstreams.dsl.stores.materialization import options_of, table_params, table_store
+from pykstreams.dsl.stores.tables import SourceTable
 from pykstreams.dsl.table import Table
-from pykstreams.dsl.tables import SourceTable
 from pykstreams.processors import (
     ForeignKeyResolver,
     ForeignKeySerdes,

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pykstreams.dsl.late_records import LateRecordsTo, add_late_child, late_child_of
-from pykstreams.dsl.materialization import DslStore
+from pykstreams.dsl.aggregations.late_records import LateRecordsTo, add_late_child, late_child_of
 from pykstreams.dsl.options import Grouped
+from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
-from pykstreams.dsl.stream import Place
+from pykstreams.dsl.stores.materialization import DslStore
+from pykstreams.dsl.stores.tables import TableLogic
 from pykstreams.dsl.table import Table
-from pykstreams.dsl.tables import TableLogic
 from pykstreams.serdes.base import Serde
 from pykstreams.topology.graph import GraphNode, OperatorNode, RepartitionNode
 

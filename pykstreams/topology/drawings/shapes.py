@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from xml.sax.saxutils import escape, quoteattr
 
-from pykstreams.topology.drawing import Item, Shape
-from pykstreams.topology.layered import Point, Size
+from pykstreams.topology.drawings.drawing import Item, Shape
+from pykstreams.topology.drawings.layered import Point, Size
 
 _CHARACTER = 7.3
 _LINE = 16.0

@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias, get_args
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.types import Duration, KeyValueMapper, duration_ms
 from pykstreams.dsl.options import Joined
+from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartitioned_for_join
-from pykstreams.dsl.stream import Place
 from pykstreams.dsl.table import Table
 from pykstreams.processors import StreamTableJoin, TableView
 from pykstreams.state.buffers.join_buffer import join_buffer

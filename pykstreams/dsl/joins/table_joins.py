@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pykstreams.core.types import KeyValueMapper, ValueJoiner
-from pykstreams.dsl.foreign_key_join import ForeignKey, join_on_foreign_key
-from pykstreams.dsl.foreign_keys_join import join_by_foreign_keys
-from pykstreams.dsl.non_key_join import MapperAndSelector, join_on_mapped_key
+from pykstreams.dsl.joins.foreign_key_join import ForeignKey, join_on_foreign_key
+from pykstreams.dsl.joins.foreign_keys_join import join_by_foreign_keys
+from pykstreams.dsl.joins.non_key_join import MapperAndSelector, join_on_mapped_key
+from pykstreams.dsl.joins.outer_foreign_key_join import join_on_foreign_key_outer
+from pykstreams.dsl.joins.table_table_join import join_tables
 from pykstreams.dsl.options import Materialized, TableJoined
-from pykstreams.dsl.outer_foreign_key_join import join_on_foreign_key_outer
 from pykstreams.dsl.table import Table
-from pykstreams.dsl.table_table_join import join_tables
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Any
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.types import duration_ms, total_ms
 from pykstreams.core.windows import EmitStrategy, SessionWindows
-from pykstreams.dsl.materialization import DslStore, named_or_generated, store_format
 from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.stores.materialization import DslStore, named_or_generated, store_format
 from pykstreams.serdes.base import Serde
 from pykstreams.state.dsl_suppliers import DslSessionParams, DslStoreFormat
 from pykstreams.state.sessions.suppliers import SessionBytesStoreSupplier

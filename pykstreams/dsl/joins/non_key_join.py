@@ -12,13 +12,13 @@ from operator import itemgetter, methodcaller
 from typing import Any
 
 from pykstreams.core.types import KeyValueMapper, ValueJoiner
-from pykstreams.dsl.materialization import TableStore, join_store, named_table_store, options_of
+from pykstreams.dsl.joins.outer_foreign_key_join import optional
+from pykstreams.dsl.joins.repartitioned_join import ShippedJoin, add_shipped_join, combined_serde, over_default
 from pykstreams.dsl.options import Materialized
-from pykstreams.dsl.outer_foreign_key_join import optional
-from pykstreams.dsl.shipped_joins import ShippedJoin, add_shipped_join, combined_serde, over_default
-from pykstreams.dsl.stream import Place
+from pykstreams.dsl.place import Place
+from pykstreams.dsl.stores.materialization import TableStore, join_store, named_table_store, options_of
+from pykstreams.dsl.stores.tables import JoinedTable
 from pykstreams.dsl.table import Table
-from pykstreams.dsl.tables import JoinedTable
 from pykstreams.processors import TableView
 from pykstreams.processors.mapped_rows import KeepMapped, MappedKeySerde, ShipMapped
 from pykstreams.processors.selected_keys import Matched, NumberedSerde, SelectedKeys, SelectedView, SelectKeys

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from pykstreams.core.processor import OperatorSupplier
-from pykstreams.dsl.materialization import TableStore
+from pykstreams.dsl.stores.materialization import TableStore
 from pykstreams.processors import StoredView, TableSource, TableTableJoinMerger, TableView
 from pykstreams.topology.stores import StoreFactory
 

@@ -16,8 +16,8 @@ from pykstreams.core.names import valid_name
 from pykstreams.core.types import total_ms
 from pykstreams.core.windows import EmitStrategy, JoinWindows
 from pykstreams.dsl.options import StreamJoined
+from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartitioned_for_join
-from pykstreams.dsl.stream import Place
 from pykstreams.processors import KeepForJoin, PassThrough, StreamSelfJoin, StreamStreamJoin
 from pykstreams.state.buffers.waiting import waiting_records
 from pykstreams.state.dsl_suppliers import DslKeyValueParams, DslStoreFormat, DslStoreSuppliers, DslWindowParams

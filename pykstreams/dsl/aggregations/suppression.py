@@ -17,9 +17,9 @@ from pykstreams.core.names import valid_name
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Duration, duration_ms
 from pykstreams.dsl.options import Options
-from pykstreams.dsl.stream import Place
+from pykstreams.dsl.place import Place
+from pykstreams.dsl.stores.tables import TableLogic
 from pykstreams.dsl.table import Table
-from pykstreams.dsl.tables import TableLogic
 from pykstreams.processors import SuppressedView, TableSuppress, TableView
 from pykstreams.state.buffers.suppression_buffer import suppression_buffer
 from pykstreams.topology.graph import GraphNode, OperatorNode, is_versioned

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from xml.sax.saxutils import escape
 
-from pykstreams.topology.drawing import Edge, parts_of, titles_of
-from pykstreams.topology.layered import Layout, Link, Point, Size, arrange
-from pykstreams.topology.shapes import PADDING, STYLE, Drawn, drawn_item, item_text, legend, path_of, px, tip
+from pykstreams.topology.drawings.drawing import Edge, parts_of, titles_of
+from pykstreams.topology.drawings.layered import Layout, Link, Point, Size, arrange
+from pykstreams.topology.drawings.shapes import PADDING, STYLE, Drawn, drawn_item, item_text, legend, path_of, px, tip
 
 _INNER_GAP, _OUTER_GAP = Size(34, 44), Size(46, 62)
 _BESIDE = 30.0

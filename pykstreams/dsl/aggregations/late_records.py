@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
-from pykstreams.dsl.stream import Place
+from pykstreams.dsl.place import Place
 from pykstreams.processors import PassThrough
 from pykstreams.topology.graph import OperatorNode, SinkNode
 
