@@ -7,7 +7,12 @@ from operator import methodcaller
 from typing import Any
 
 from pykstreams.core.types import ValueJoiner
-from pykstreams.dsl.joins.repartitioned_join import ShippedJoin, add_shipped_join, combined_serde, over_default
+from pykstreams.dsl.joins.repartitioned_join import (
+    RepartitionedJoin,
+    add_repartitioned_join,
+    combined_serde,
+    over_default,
+)
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.table import Table
 from pykstreams.processors.shipped_rows import ReferenceKeys, ShipRows
@@ -28,16 +33,16 @@ def join_by_foreign_keys(
 ) -> Table:
     """Adds the join and returns the joined table."""
     serde = combined_serde(right.place.key_serde, left.place.key_serde)
-    join = ShippedJoin(
+    join = RepartitionedJoin(
         _PREFIX,
         ShipRows(_references(extractor)),
         lambda right_value, left_value: joiner(left_value, right_value),
         ReferenceKeys(over_default(serde, methodcaller("partial_key_serializer"))),
-        shipped_serde=serde,
+        kept_serde=serde,
         result_serde=serde,
         keeps_unmatched=right_is_optional,
     )
-    return add_shipped_join(left, right, join, materialized, name)
+    return add_repartitioned_join(left, right, join, materialized, name)
 
 
 def _references(extractor: Callable[[Any], Iterable[Any]]) -> Callable[[Any, Any], Iterable[Any]]:

@@ -1,8 +1,8 @@
 """Non-key joins: each row is joined with the row whose key a mapper gives, under the key that a selector gives.
 
-Rows are shipped to the partition of their mapped key as in other joins by shipped rows, but as they are: key and value
-of the table, with the mapped key in a header. Results are shipped on to the partition of their selected key, where all
-results of one selected key are kept.
+Rows are repartitioned by their mapped key as in other joins by repartitioned rows, but as they are: key and value of
+the table, with the mapped key in a header. Results are repartitioned by their selected key, so that all results of one
+selected key are kept in one place.
 """
 
 from __future__ import annotations
@@ -13,7 +13,12 @@ from typing import Any
 
 from pykstreams.core.types import KeyValueMapper, ValueJoiner
 from pykstreams.dsl.joins.outer_foreign_key_join import optional
-from pykstreams.dsl.joins.repartitioned_join import ShippedJoin, add_shipped_join, combined_serde, over_default
+from pykstreams.dsl.joins.repartitioned_join import (
+    RepartitionedJoin,
+    add_repartitioned_join,
+    combined_serde,
+    over_default,
+)
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, join_store, named_table_store, options_of
@@ -32,7 +37,7 @@ _PREFIX = "KTABLE-NONKEY-"
 
 @dataclass(frozen=True, slots=True)
 class MapperAndSelector:
-    """The two functions that make a join a non-key join; ``None`` for a join that is none.
+    """The two functions that make a join a non-key join.
 
     :param mapper: ``(key, value)`` of this table -> key of the other.
     :param selector: ``(key, key of the other)`` -> key of the result; for a missing row it gets ``None``.
@@ -93,12 +98,12 @@ def join_on_mapped_key(
         return None if result is None else Matched(value is not None and other_value is not None, result)
 
     both_keys = combined_serde(optional(mapped_serde), optional(key_serde))
-    join = ShippedJoin(
+    join = RepartitionedJoin(
         _PREFIX,
         ShipMapped(functions.mapper, mapped_serde, f"{name or _PREFIX}mapped-key", keeps_null=right_is_optional),
         join_both,
         ReferenceKeys(over_default(both_keys, methodcaller("partial_key_serializer"))),
-        shipped_serde=both_keys,
+        kept_serde=both_keys,
         result_serde=both_keys,
         topic_serde=over_default(
             mapped_serde, lambda mapped: over_default(key_serde, lambda own: MappedKeySerde(mapped, own))
@@ -107,7 +112,7 @@ def join_on_mapped_key(
         keeps_unmatched=right_is_optional,
         keeps_unreferred=left_is_optional,
     )
-    joined = add_shipped_join(this, other, join, None, name)
+    joined = add_repartitioned_join(this, other, join, None, name)
     joined.logic.send_old_values(force=True)
     return _by_selected_key(graph, joined.place, both_keys, functions, options_of(materialized), name)
 

@@ -1,7 +1,7 @@
 """The one-to-many join of the first KIP-213: one row for each row of the many that refers to a row of the one.
 
-The four styles of result keys differ in what the keys of shipped rows are, how they are written, and what becomes of
-them where results leave the join:
+The four styles of result keys differ in the keys of repartitioned rows, how these are written, and what becomes of them
+where results leave the join:
 
 - combined keys, length-encoded;
 - combined keys, written by a user's serde with ``partial_key_serializer()``;
@@ -18,7 +18,12 @@ from typing import Any
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.types import ValueJoiner
-from pykstreams.dsl.joins.repartitioned_join import ShippedJoin, add_shipped_join, combined_serde, over_default
+from pykstreams.dsl.joins.repartitioned_join import (
+    RepartitionedJoin,
+    add_repartitioned_join,
+    combined_serde,
+    over_default,
+)
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import options_of
 from pykstreams.dsl.table import Table
@@ -34,7 +39,7 @@ _TRUSTED = CombinedKeySerde, JsonCombinedKeySerde, AvroCombinedKeySerde
 
 @dataclass(frozen=True, slots=True)
 class ResultKeys:
-    """What a user said about the keys of the result."""
+    """The keys of the result as the user wants them."""
 
     combined_key_serde: Any = None
     output_key_combiner: Callable[[Any], Any] | None = None
@@ -97,16 +102,16 @@ def join_one_to_many(
     written = serde
     if keys.checked:
         written = over_default(serde, lambda given: PrefixChecked(given, partial_of(given), keys.reference))
-    join = ShippedJoin(
+    join = RepartitionedJoin(
         _PREFIX,
         ShipRows(references, keys.make),
         joiner,
         keys,
-        shipped_serde=serde,
+        kept_serde=serde,
         topic_serde=written,
         result_serde=serde if keys.result is None else None,
     )
-    return add_shipped_join(many, one, join, materialized, name)
+    return add_repartitioned_join(many, one, join, materialized, name)
 
 
 def _faking(faker: Callable[[Any], Any]) -> Callable[[Serde[Any]], Serializer[Any]]:

@@ -12,7 +12,12 @@ from operator import methodcaller
 from typing import Any
 
 from pykstreams.core.types import ValueJoiner
-from pykstreams.dsl.joins.repartitioned_join import ShippedJoin, add_shipped_join, combined_serde, over_default
+from pykstreams.dsl.joins.repartitioned_join import (
+    RepartitionedJoin,
+    add_repartitioned_join,
+    combined_serde,
+    over_default,
+)
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.table import Table
 from pykstreams.processors.shipped_rows import ReferenceKeys, ShipRows
@@ -42,17 +47,17 @@ def join_on_foreign_key_outer(
 
     foreign_key = optional(right.place.key_serde) if keeps_left else right.place.key_serde
     serde = combined_serde(foreign_key, optional(left.place.key_serde))
-    join = ShippedJoin(
+    join = RepartitionedJoin(
         _PREFIX,
         ShipRows(references, keeps_null=keeps_left),
         lambda right_value, left_value: joiner(left_value, right_value),
         ReferenceKeys(over_default(serde, methodcaller("partial_key_serializer"))),
-        shipped_serde=serde,
+        kept_serde=serde,
         result_serde=serde,
         keeps_unmatched=keeps_left,
         keeps_unreferred=True,
     )
-    return add_shipped_join(left, right, join, materialized, name)
+    return add_repartitioned_join(left, right, join, materialized, name)
 
 
 def optional(serde: Any) -> Any:
