@@ -9,15 +9,15 @@ from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import EmitStrategy, SlidingWindows, TimeWindows, UnlimitedWindows, Windowed, Windows
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.aggregations.late_records import LateRecordsTo, late_child_of
+from pykstreams.dsl.aggregations.windowed_aggregation import checked_windows, window_operator, windowed_key_serde
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import options_of
 from pykstreams.dsl.stores.tables import AggregatedTable
-from pykstreams.dsl.stores.window_materialization import WindowTableStore, window_table_store
-from pykstreams.processors import COUNT, Aggregation, SlidingAggregate, WindowAggregate, WindowedView, reducing
+from pykstreams.dsl.stores.window_materialization import window_table_store
+from pykstreams.processors import COUNT, Aggregation, WindowedView, reducing
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.primitives import LongSerde
-from pykstreams.serdes.windowed import TimeWindowedSerde
 
 if TYPE_CHECKING:
     from pykstreams.dsl.kstream import KStream
@@ -135,34 +135,3 @@ class TimeWindowedKStream(Generic[K, V]):
             late_records_to=late_records_to,
         )
         return KTable(table)
-
-
-def window_operator(
-    windows: Windows[Any] | SlidingWindows,
-    store: str,
-    aggregation: Aggregation,
-    send_old_values: bool,
-    strategy: EmitStrategy = EmitStrategy.ON_WINDOW_UPDATE,
-    late_child: str | None = None,
-) -> OperatorSupplier:
-    """The operator that aggregates in windows of this kind."""
-    if isinstance(windows, SlidingWindows):
-        return SlidingAggregate(store, windows, aggregation, send_old_values, strategy, late_child)
-    return WindowAggregate(store, windows, aggregation, send_old_values, strategy, late_child)
-
-
-def windowed_key_serde(store: WindowTableStore) -> Serde[Any] | None:
-    """The serde of the keys of a table with that store, ``None`` where that of its plain keys is the default."""
-    return None if store.key_serde is None else TimeWindowedSerde(store.key_serde, store.window_size_ms)
-
-
-def checked_windows(windows: Windows[Any] | SlidingWindows) -> Windows[Any] | SlidingWindows:
-    """Gives windows of time back if streams can be aggregated in them."""
-    if isinstance(windows, SlidingWindows) and windows.time_difference_ms == 0:
-        raise ValueError(f"sliding windows are {windows!r}; give them a time difference of at least 1 ms")
-    if isinstance(windows, Windows | SlidingWindows):
-        return windows
-    raise TypeError(
-        f"windows are {windows!r}; expected TimeWindows, SlidingWindows, SessionWindows, UnlimitedWindows or a "
-        "Windows of your own"
-    )
