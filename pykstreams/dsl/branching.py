@@ -62,12 +62,12 @@ class BranchedKStream(Generic[K, V]):
         return self
 
     def default_branch(self, branched: Branched[K, V] | str | None = None) -> dict[str, KStream[K, V]]:
-        """Adds a branch for all other records, and gives the branches by name."""
+        """Adds a branch for all other records, and returns the branches by name."""
         self._add(None, branched, 0)
         return self._branches
 
     def no_default_branch(self) -> dict[str, KStream[K, V]]:
-        """Drops all other records, and gives the branches by name."""
+        """Drops all other records, and returns the branches by name."""
         return self._branches
 
     def _operator(self) -> Branch:

@@ -191,7 +191,7 @@ class StreamsBuilder:
         return self
 
     def build(self, config: StreamsConfig | Mapping[str, object] | None = None) -> Topology:
-        """Gives the topology; ``topology.optimization`` of the configuration given here is applied.
+        """Returns the topology; ``topology.optimization`` of the configuration given here is applied.
 
         What is added to the builder afterwards is not part of it.
         """

@@ -100,7 +100,7 @@ class TimeWindowedCogroupedKStream(Generic[K, VR]):
 
     Records with null key are dropped, with sliding windows also those with null value. Late is a record by the time
     that has been seen in its own stream: a window that is closed to the records of one stream may be open to those of
-    another, until the store drops it. Late records count as dropped. Results are handed on as they change. Source:
+    another, until the store drops it. Late records count as dropped. Results are forwarded as they change. Source:
     ``TimeWindowedCogroupedKStream``, 4.3.1.
     """
 

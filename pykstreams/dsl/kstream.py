@@ -55,7 +55,7 @@ VO = TypeVar("VO")
 
 
 class KStream(Generic[K, V]):
-    """A stream of records; every operation gives a new stream and leaves this one as it is.
+    """A stream of records; every operation returns a new stream and leaves this one as it is.
 
     Functions must not change the keys and values they are given: other branches see the same objects. Steps that
     may change the key mark the stream, and grouping or joining it goes through a repartition topic. Source:
@@ -74,7 +74,7 @@ class KStream(Generic[K, V]):
         return self._keeping("KSTREAM-FILTER-", name, Filter(predicate, negate=True))
 
     def select_key(self, mapper: KeyValueMapper[K, V, KR], *, name: str | None = None) -> KStream[KR, V]:
-        """Gives each record the key ``mapper(key, value)``; marks the stream for repartitioning."""
+        """Sets the key of each record to ``mapper(key, value)``; marks the stream for repartitioning."""
         return self._rekeyed("KSTREAM-KEY-SELECT-", name, SelectKey(mapper), self._place.value_serde)
 
     def map(self, mapper: KeyValueMapper[K, V, tuple[KR, VR]], *, name: str | None = None) -> KStream[KR, VR]:
@@ -168,7 +168,7 @@ class KStream(Generic[K, V]):
         return self._with_new_values("KSTREAM-FLATMAPVALUES-", name, operator)
 
     def peek(self, action: ForeachAction[K, V], *, name: str | None = None) -> KStream[K, V]:
-        """Calls ``action(key, value)`` for each record and hands the record on."""
+        """Calls ``action(key, value)`` for each record and forwards the record."""
         return self._keeping("KSTREAM-PEEK-", name, Peek(action))
 
     def foreach(self, action: ForeachAction[K, V], *, name: str | None = None) -> None:
@@ -636,7 +636,7 @@ class KStream(Generic[K, V]):
 
 
 class _JoinOptions(NamedTuple):
-    """What was said about a join besides its sides."""
+    """The options of a join, besides its sides."""
 
     joiner: Callable[..., Any]
     with_key: bool

@@ -147,7 +147,7 @@ class KTable(Generic[K, V]):
     def to_stream(
         self, key_mapper: KeyValueMapper[K, V, KR] | None = None, *, name: str | None = None
     ) -> KStream[Any, V]:
-        """Gives the changes of the table as a stream, under new keys if ``key_mapper(key, value)`` is given."""
+        """Returns the changes of the table as a stream, under new keys if ``key_mapper(key, value)`` is given."""
         from pykstreams.dsl.kstream import KStream
 
         place = self._table.place
@@ -267,7 +267,7 @@ class KTable(Generic[K, V]):
         both histories has, as far as all three stores go back (see their history retention in ms). A result has the
         larger timestamp of the two rows, or the time at which one of them was deleted; one that began before the oldest
         time that can be kept or told gets that time instead. Changes that are too late are dropped and counted. What is
-        handed on may be older than the newest of its row, so that a topic of it must be read as a versioned table.
+        forwarded may be older than the newest of its row, so that a topic of it must be read as a versioned table.
 
         With ``foreign_key_extractor(value)``, or ``(key, value)`` if ``extractor_with_key``, each row is joined with
         the other table's row of that key; ``None`` joins with nothing. The result has the keys of this table. The

@@ -1,6 +1,6 @@
 """Option objects: frozen, built with keywords; a changed copy is ``options.replace(name="x")``.
 
-Serdes and names left away follow the rules of Kafka Streams: handed on by steps that keep keys or values, else the
+Serdes and names left away follow the rules of Kafka Streams: passed on by steps that keep keys or values, else the
 default of the configuration; names are generated.
 """
 
@@ -26,10 +26,10 @@ VO = TypeVar("VO")
 
 @dataclass(frozen=True)
 class Options:
-    """What all option objects have in common."""
+    """The base of all option objects."""
 
     def replace(self, **changes: Any) -> Self:
-        """Gives a copy with some fields changed."""
+        """Returns a copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
 

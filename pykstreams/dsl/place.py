@@ -1,4 +1,4 @@
-"""What streams, tables and grouped streams have in common: a place in the graph, serdes, and the sources above."""
+"""``Place``: where a stream, a table or a grouped stream is in the graph, with its serdes and the sources above it."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class SessionWindowedKStream(Generic[K, V]):
         self._emit_strategy = EmitStrategy.ON_WINDOW_UPDATE
 
     def emit_strategy(self, strategy: EmitStrategy) -> SessionWindowedKStream[K, V]:
-        """Says when results are handed on, of the aggregations that follow; gives this stream back."""
+        """Says when the aggregations that follow forward their results; returns this stream."""
         if not isinstance(strategy, EmitStrategy):
             raise TypeError(f"emit strategy is {strategy!r}; expected a member of EmitStrategy")
         self._emit_strategy = strategy

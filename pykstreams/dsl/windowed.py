@@ -48,7 +48,7 @@ class TimeWindowedKStream(Generic[K, V]):
         self._emit_strategy = EmitStrategy.ON_WINDOW_UPDATE
 
     def emit_strategy(self, strategy: EmitStrategy) -> TimeWindowedKStream[K, V]:
-        """Says when results are handed on, of the aggregations that follow; gives this stream back.
+        """Says when the aggregations that follow forward their results; returns this stream.
 
         ``ON_WINDOW_CLOSE`` needs windows that end: ``TimeWindows`` or ``SlidingWindows``.
         """

@@ -46,7 +46,7 @@ class Node:
         return frozenset(self.ordered_successors)
 
     def detail(self) -> str:
-        """What stands in brackets behind the name."""
+        """The text in brackets behind the name."""
         raise TypeError(f"{type(self).__name__} is not a kind of node")
 
     def __str__(self) -> str:
@@ -145,7 +145,7 @@ class GlobalStore:
 
 
 class TopologyDescription:
-    """What ``Topology.describe()`` gives; ``str()`` equals Kafka Streams' text, without the application id."""
+    """The result of ``Topology.describe()``; ``str()`` equals Kafka Streams' text, without the application id."""
 
     Node: TypeAlias = Node
     Source: TypeAlias = Source

@@ -359,7 +359,7 @@ def is_versioned(node: GraphNode) -> bool:
 
 
 class Graph:
-    """All that one ``StreamsBuilder`` has been told."""
+    """Everything that was said to one ``StreamsBuilder``."""
 
     def __init__(self) -> None:
         self.root = GraphNode("root")

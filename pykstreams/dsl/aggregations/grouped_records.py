@@ -1,4 +1,4 @@
-"""What all aggregations of one grouped stream share: the repartition topic before them, and how their tables are made.
+"""The records of a grouped stream, for all its aggregations: the repartition topic before these, and their tables.
 
 A repartition topic that the user named serves every aggregation of the grouped stream; one that is named after a store
 serves that store's aggregation only (``GroupedStreamAggregateBuilder``, 4.3.1).

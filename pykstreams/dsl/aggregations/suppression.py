@@ -29,7 +29,7 @@ _PREFIX = "KTABLE-SUPPRESS-"
 
 
 class BufferFullStrategy(Enum):
-    """What happens when a buffer holds more than it may."""
+    """The cure for a buffer that holds more than it may."""
 
     EMIT_EARLY = "emit_early"
     SHUT_DOWN = "shut_down"
@@ -37,7 +37,7 @@ class BufferFullStrategy(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class BufferConfig(Options):
-    """How much may wait, and what happens when it is more; without limits as much as there is memory for.
+    """Limits of what may wait, and what happens when it is more; without limits as much as there is memory for.
 
     The oldest changes go on early unless ``when_full`` says ``SHUT_DOWN``: then the application fails. ``max_bytes``
     counts keys, values and where they came from, as Kafka Streams does. ``logging`` and ``topic_config`` are those of

@@ -17,7 +17,7 @@ from pykstreams.topology.graph import OperatorNode
 from pykstreams.topology.stores import GivenStore, StoreFactory
 
 OnExpiredHistory: TypeAlias = Literal["null", "drop"]
-"""What becomes of a record whose time is before the history of the table; see ``KStream.join``."""
+"""The fate of a record whose time is before the history of the table; see ``KStream.join``."""
 
 
 def join_stream_with_table(
@@ -30,7 +30,7 @@ def join_stream_with_table(
     with_key: bool,
     on_expired_history: OnExpiredHistory = "null",
 ) -> Place:
-    """Adds the join, behind a repartition topic where keys may have changed, and gives the place of its results.
+    """Adds the join, behind a repartition topic where keys may have changed, and returns the place of its results.
 
     The topics of both must have equal partition counts (``KStreamImpl.doStreamTableJoin``, 4.3.1).
     """
@@ -108,7 +108,7 @@ def join_stream_with_global_table(
     left: bool,
     with_key: bool,
 ) -> Place:
-    """Adds the join, which needs no repartitioning, and gives the place of its results.
+    """Adds the join, which needs no repartitioning, and returns the place of its results.
 
     Without a name both kinds are called LEFTJOIN (``KStreamImpl.doGlobalTableJoin``, 4.3.1).
     """

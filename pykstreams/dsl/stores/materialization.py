@@ -21,7 +21,7 @@ from pykstreams.topology.graph import Graph
 
 @dataclass(frozen=True, slots=True)
 class DslStore:
-    """What the stores of the DSL have in common: each is a ``StoreFactory`` with a name, which may be generated.
+    """The base of the stores of the DSL: each is a ``StoreFactory`` with a name, which may be generated.
 
     ``queryable`` says that the user named it; others exist only where an operator needs them.
     """
@@ -89,7 +89,7 @@ def table_params(name: str, key_serde: Any, config: StreamsConfig) -> DslKeyValu
 
 
 def store_format(config: StreamsConfig) -> DslStoreFormat:
-    """What the stores of tables keep: timestamps, and headers if the configuration says so."""
+    """The format of the stores of tables: with timestamps, and with headers if the configuration says so."""
     headers = config.dsl_store_format.upper() == DslStoreFormat.HEADERS.value.upper()
     return DslStoreFormat.HEADERS if headers else DslStoreFormat.TIMESTAMPED
 
@@ -124,7 +124,7 @@ def table_store(
 
 
 def join_store(name: str, key_serde: Any, value_serde: Any, store_type: DslStoreSuppliers | None = None) -> TableStore:
-    """A store that a join needs for itself, with a changelog; it has no cache, so that what is read was handed on."""
+    """A store that a join needs for itself, with a changelog; it has no cache, so that what is read was forwarded."""
     return TableStore(name, False, key_serde, value_serde, None, store_type, False, True, {})
 
 

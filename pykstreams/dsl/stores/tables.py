@@ -1,4 +1,4 @@
-"""What a ``KTable`` is made of before anything runs: its operator, its store if it has one, and its parent.
+"""The logic of tables before anything runs: the operator of each, its store if it has one, and its parent.
 
 Two things about a table are decided by what comes after it: whether it sends old values beside new ones, and whether
 a table read from a topic keeps a store at all. ``send_old_values`` asks for the first and may bring the second about;
@@ -26,7 +26,7 @@ class TableLogic(ABC):
     def send_old_values(self, *, force: bool) -> bool:
         """Makes the table send old values from now on; without ``force`` only where no store must be added for it.
 
-        Gives false where it does not send them.
+        Returns false where it does not send them.
         """
 
     @abstractmethod
@@ -78,7 +78,7 @@ class SourceTable(TableLogic):
 
 
 class JoinedTable(TableLogic):
-    """What a join of tables gives: kept by its merger if the user named a store, else read from what it is made of."""
+    """The result of a join of tables: kept by its merger if the user named a store, else read from its parents."""
 
     def __init__(self, store: TableStore | None) -> None:
         self._store = store
@@ -113,7 +113,7 @@ class TableStoreFactory(StoreFactory, Protocol):
 class AggregatedTable(TableLogic):
     """The table of an aggregation, which always has a store.
 
-    ``make(store name, sends old values)`` gives the operator, ``view(store name)`` how the store is read.
+    ``make(store name, sends old values)`` returns the operator, ``view(store name)`` how the store is read.
     """
 
     def __init__(

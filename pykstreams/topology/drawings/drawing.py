@@ -85,7 +85,7 @@ def dot(description: dict[str, Any]) -> str:
 
 
 def titles_of(description: dict[str, Any]) -> dict[int, str]:
-    """What is written over each box, by its number."""
+    """The title of each box, by its number."""
     kinds = (("Sub-topology", "subtopologies"), ("Global store", "global_stores"))
     return {part["id"]: f"{title} {part['id']}" for title, kind in kinds for part in description[kind]}
 
@@ -131,7 +131,7 @@ def _topic(topic: dict[str, Any]) -> Item:
 
 
 def _entities(text: str) -> str:
-    """What Mermaid would take for HTML, or for one of its own character codes (``#``), as such codes."""
+    """Writes as character codes (``#``) what Mermaid would take for HTML, or for such codes."""
     return (
         text.replace("#", "#35;").replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
     )

@@ -102,7 +102,7 @@ class _Panel:
 
 @dataclass(slots=True)
 class _Group:
-    """What is laid out as one: a step with the stores beside it, or a store that several steps share."""
+    """A unit of the layout: a step with the stores beside it, or a store that several steps share."""
 
     size: Size
     middles: dict[str, Point] = field(default_factory=dict)

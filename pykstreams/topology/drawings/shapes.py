@@ -1,4 +1,4 @@
-"""What the parts of a picture look like: topics, steps, stores, links, the legend. Each gives its piece of SVG.
+"""The parts of a picture: topics, steps, stores, links, the legend. Each returns its piece of SVG.
 
 Invariant: names are escaped here, and only here.
 """
