@@ -15,6 +15,7 @@ from pykstreams.core.names import NodeNamer
 from pykstreams.core.timestamps import FailOnInvalidTimestamp
 from pykstreams.core.types import StreamPartitioner, TimestampExtractor, TopicNameExtractor
 from pykstreams.topology.definition import Supplier
+from pykstreams.topology.internal_topics import CHANGELOG_SUFFIX
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.stores import StoreFactory
 from pykstreams.topology.topology import Topology
@@ -401,7 +402,11 @@ class ImplicitNames:
         """Notes a store, with its changelog if it has one."""
         self.stores.append(name)
         if logging:
-            self.changelogs.append(f"{name}-changelog")
+            self.add_changelog(name)
+
+    def add_changelog(self, store: str) -> None:
+        """Notes the changelog of a store."""
+        self.changelogs.append(store + CHANGELOG_SUFFIX)
 
     def __str__(self) -> str:
         kinds = (

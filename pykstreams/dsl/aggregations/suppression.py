@@ -141,7 +141,7 @@ def suppress(table: Table, suppressed: Suppressed) -> Table:
     if suppressed.name is None:
         store_name = graph.namer.store(_PREFIX)
         if buffer.logging:
-            graph.implicit_names.changelogs.append(f"{store_name}-changelog")
+            graph.implicit_names.add_changelog(store_name)
     else:
         store_name = f"{suppressed.name}-store"
     store = suppression_buffer(
