@@ -73,7 +73,8 @@ from pykstreams.core.windows import (
     Windowed,
     Windows,
 )
-from pykstreams.dsl.branching import BranchedKStream
+from pykstreams.dsl.aggregations.suppression import BufferConfig, BufferFullStrategy, Suppressed
+from pykstreams.dsl.branching import Branched, BranchedKStream
 from pykstreams.dsl.builder import StreamsBuilder
 from pykstreams.dsl.cogrouped import CogroupedKStream, SessionWindowedCogroupedKStream, TimeWindowedCogroupedKStream
 from pykstreams.dsl.global_table import GlobalKTable
@@ -82,7 +83,6 @@ from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.kstream import KStream
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import (
-    Branched,
     Consumed,
     Grouped,
     Joined,
@@ -93,7 +93,6 @@ from pykstreams.dsl.options import (
     TableJoined,
 )
 from pykstreams.dsl.session_windowed import SessionWindowedKStream
-from pykstreams.dsl.suppression import BufferConfig, BufferFullStrategy, Suppressed
 from pykstreams.dsl.windowed import TimeWindowedKStream
 from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.queries.metadata import HostInfo, KeyQueryMetadata, StreamsMetadata

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 from xml.sax.saxutils import escape, quoteattr
 
-from pykstreams.topology.shapes import px
+from pykstreams.topology.drawings.shapes import px
 
 Look = Literal["row", "joined", "wrong", "expired", "record", "late", "dropped"]
 

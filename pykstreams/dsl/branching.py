@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from pykstreams.core.names import valid_name
 from pykstreams.core.types import Predicate
-from pykstreams.dsl.options import Branched
-from pykstreams.dsl.stream import Place
+from pykstreams.dsl.options import Options
+from pykstreams.dsl.place import Place
 from pykstreams.processors import Branch, PassThrough
 from pykstreams.topology.graph import OperatorNode
 
@@ -16,6 +18,25 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class Branched(Options, Generic[K, V]):
+    """A branch: its name, and what is done with its stream.
+
+    With ``function`` the stream that it returns is the one in the result of the split (``None``: the branch is not in
+    it); with ``consumer`` the branch is not in it either. The two exclude each other.
+    """
+
+    name: str | None = None
+    function: Callable[[KStream[K, V]], KStream[Any, Any] | None] | None = field(default=None, kw_only=True)
+    consumer: Callable[[KStream[K, V]], None] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.name is not None:
+            valid_name(self.name)
+        if self.function is not None and self.consumer is not None:
+            raise ValueError(f"branch {self.name!r} has a function and a consumer; give one of them")
 
 
 class BranchedKStream(Generic[K, V]):
@@ -41,12 +62,12 @@ class BranchedKStream(Generic[K, V]):
         return self
 
     def default_branch(self, branched: Branched[K, V] | str | None = None) -> dict[str, KStream[K, V]]:
-        """Adds a branch for all other records, and gives the branches by name."""
+        """Adds a branch for all other records, and returns the branches by name."""
         self._add(None, branched, 0)
         return self._branches
 
     def no_default_branch(self) -> dict[str, KStream[K, V]]:
-        """Drops all other records, and gives the branches by name."""
+        """Drops all other records, and returns the branches by name."""
         return self._branches
 
     def _operator(self) -> Branch:

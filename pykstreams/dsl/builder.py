@@ -14,12 +14,13 @@ from pykstreams.core.types import Duration
 from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.kstream import KStream
 from pykstreams.dsl.ktable import KTable
-from pykstreams.dsl.materialization import options_of, table_store
 from pykstreams.dsl.options import Consumed, Materialized
-from pykstreams.dsl.reordering import reordering_of
+from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
-from pykstreams.dsl.stream import Place
-from pykstreams.dsl.tables import SourceTable
+from pykstreams.dsl.stores.materialization import options_of, table_store
+from pykstreams.dsl.stores.reordering import reordering_of
+from pykstreams.dsl.stores.tables import SourceTable
+from pykstreams.dsl.table import Table
 from pykstreams.processors import StoredView, TableSource
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.compiler import compile_graph
@@ -107,11 +108,19 @@ class StreamsBuilder:
         reordering = reordering_of(
             graph, name, reorder_grace, options.key_serde, options.value_serde, named=options.name is not None
         )
-        node = TableSourceNode(name, source, topic, _settings(options), logic.operator, logic.stores, reordering)
-        node.versioned = store.history_ms is not None
+        node = TableSourceNode(
+            name,
+            source,
+            topic,
+            _settings(options),
+            logic.operator,
+            logic.stores,
+            reordering,
+            versioned=store.history_ms is not None,
+        )
         graph.add(node, graph.root)
         place = Place(graph, node, name, options.key_serde, options.value_serde, frozenset({source}))
-        return KTable(place, logic, store.name if store.queryable else None)
+        return KTable(Table(place, logic, store))
 
     def global_table(
         self,
@@ -149,7 +158,7 @@ class StreamsBuilder:
                 "store, or read the topic as a table"
             )
         self._add_global(topic, options, TableSource(store.name), store)
-        return GlobalKTable(StoredView(store.name), store.name if store.queryable else None)
+        return GlobalKTable(StoredView(store.name), store.queryable_name)
 
     def add_global_store(
         self,
@@ -182,7 +191,7 @@ class StreamsBuilder:
         return self
 
     def build(self, config: StreamsConfig | Mapping[str, object] | None = None) -> Topology:
-        """Gives the topology; ``topology.optimization`` of the configuration given here is applied.
+        """Returns the topology; ``topology.optimization`` of the configuration given here is applied.
 
         What is added to the builder afterwards is not part of it.
         """

@@ -8,14 +8,14 @@ from typing import Any, Generic, TypeVar, overload
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import SessionWindows, SlidingWindows, Windows
-from pykstreams.dsl.aggregation import GroupedRecords
+from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.cogrouped import CogroupedKStream
 from pykstreams.dsl.ktable import KTable
-from pykstreams.dsl.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.options import Grouped, Materialized
+from pykstreams.dsl.place import Place
 from pykstreams.dsl.session_windowed import SessionWindowedKStream
-from pykstreams.dsl.stream import Place
-from pykstreams.dsl.tables import AggregatedTable
+from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
+from pykstreams.dsl.stores.tables import AggregatedTable
 from pykstreams.dsl.windowed import TimeWindowedKStream
 from pykstreams.processors import StreamAggregate, StreamCount, StreamReduce
 from pykstreams.serdes.primitives import LongSerde
@@ -36,10 +36,10 @@ class KGroupedStream(Generic[K, V]):
     ``KGroupedStream``, 4.3.1.
     """
 
-    def __init__(self, place: Place, options: Grouped[K, V]) -> None:
+    def __init__(self, place: Place, options: Grouped[K, V], make_stream: Callable[[Place], object]) -> None:
         self._place = place
         self._options = options
-        self._records = GroupedRecords(place, options)
+        self._records = GroupedRecords(place, options, make_stream)
 
     def count(
         self, *, materialized: Materialized[K, int] | str | None = None, name: str | None = None
@@ -110,4 +110,4 @@ class KGroupedStream(Generic[K, V]):
         make: Callable[[str, bool], OperatorSupplier],
     ) -> KTable[K, Any]:
         node = self._place.graph.namer.named(name, prefix)
-        return self._records.aggregated(node, store, AggregatedTable(store, make), store.key_serde)
+        return KTable(self._records.aggregated(node, store, AggregatedTable(store, make), store.key_serde))

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
-from pykstreams.dsl.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.options import Materialized
-from pykstreams.dsl.stream import Place
-from pykstreams.dsl.tables import AggregatedTable
+from pykstreams.dsl.place import Place
+from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
+from pykstreams.dsl.stores.tables import AggregatedTable
+from pykstreams.dsl.table import Table
 from pykstreams.processors import TableAggregate, TableReduce
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.change import ChangeSerde
@@ -105,10 +106,9 @@ class KGroupedTable(Generic[K, V]):
             self._repartition = PlainRepartitionNode(RepartitionSettings(topic, sink, source, place.key_serde, changes))
         place.graph.add(self._repartition, place.node)
         logic = AggregatedTable(store, make)
-        node = OperatorNode(node_name, logic.operator, stores=logic.stores)
-        node.versioned = store.history_ms is not None
+        node = OperatorNode(node_name, logic.operator, stores=logic.stores, versioned=store.history_ms is not None)
         place.graph.add(node, self._repartition)
-        table = Place(
+        place = Place(
             place.graph,
             node,
             node_name,
@@ -116,7 +116,7 @@ class KGroupedTable(Generic[K, V]):
             store.value_serde,
             frozenset({self._repartition.settings.source_name}),
         )
-        return KTable(table, logic, store.name if store.queryable else None)
+        return KTable(Table(place, logic, store))
 
 
 def _zero() -> int:

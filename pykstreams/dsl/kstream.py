@@ -13,16 +13,21 @@ from pykstreams.core.windows import JoinWindows
 from pykstreams.dsl.branching import BranchedKStream
 from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.grouped import KGroupedStream
+from pykstreams.dsl.joins.stream_stream_join import join_streams
+from pykstreams.dsl.joins.stream_table_join import (
+    OnExpiredHistory,
+    join_stream_with_global_table,
+    join_stream_with_table,
+)
 from pykstreams.dsl.ktable import KTable
-from pykstreams.dsl.materialization import options_of, table_store
 from pykstreams.dsl.options import Grouped, Joined, Materialized, Produced, Repartitioned, StreamJoined
-from pykstreams.dsl.reordering import reordering_of
+from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
-from pykstreams.dsl.stream import Place
-from pykstreams.dsl.stream_stream_join import join_streams
-from pykstreams.dsl.stream_table_join import OnExpiredHistory, join_stream_with_global_table, join_stream_with_table
-from pykstreams.dsl.tables import SourceTable
-from pykstreams.dsl.user_suppliers import provided_stores
+from pykstreams.dsl.stores.materialization import options_of, table_store
+from pykstreams.dsl.stores.reordering import reordering_of
+from pykstreams.dsl.stores.tables import SourceTable
+from pykstreams.dsl.stores.user_suppliers import provided_stores
+from pykstreams.dsl.table import Table
 from pykstreams.processors import (
     Filter,
     FlatMap,
@@ -50,7 +55,7 @@ VO = TypeVar("VO")
 
 
 class KStream(Generic[K, V]):
-    """A stream of records; every operation gives a new stream and leaves this one as it is.
+    """A stream of records; every operation returns a new stream and leaves this one as it is.
 
     Functions must not change the keys and values they are given: other branches see the same objects. Steps that
     may change the key mark the stream, and grouping or joining it goes through a repartition topic. Source:
@@ -69,7 +74,7 @@ class KStream(Generic[K, V]):
         return self._keeping("KSTREAM-FILTER-", name, Filter(predicate, negate=True))
 
     def select_key(self, mapper: KeyValueMapper[K, V, KR], *, name: str | None = None) -> KStream[KR, V]:
-        """Gives each record the key ``mapper(key, value)``; marks the stream for repartitioning."""
+        """Sets the key of each record to ``mapper(key, value)``; marks the stream for repartitioning."""
         return self._rekeyed("KSTREAM-KEY-SELECT-", name, SelectKey(mapper), self._place.value_serde)
 
     def map(self, mapper: KeyValueMapper[K, V, tuple[KR, VR]], *, name: str | None = None) -> KStream[KR, VR]:
@@ -163,7 +168,7 @@ class KStream(Generic[K, V]):
         return self._with_new_values("KSTREAM-FLATMAPVALUES-", name, operator)
 
     def peek(self, action: ForeachAction[K, V], *, name: str | None = None) -> KStream[K, V]:
-        """Calls ``action(key, value)`` for each record and hands the record on."""
+        """Calls ``action(key, value)`` for each record and forwards the record."""
         return self._keeping("KSTREAM-PEEK-", name, Peek(action))
 
     def foreach(self, action: ForeachAction[K, V], *, name: str | None = None) -> None:
@@ -271,16 +276,15 @@ class KStream(Generic[K, V]):
             above, parent = parent, OperatorNode(reordering.name, lambda: reorder, stores=lambda: stores)
             place.graph.add(parent, above)
         logic = SourceTable(store)
-        node = OperatorNode(node_name, logic.operator, stores=logic.stores)
-        node.versioned = store.history_ms is not None
+        node = OperatorNode(node_name, logic.operator, stores=logic.stores, versioned=store.history_ms is not None)
         place.graph.add(node, parent)
-        table = Place(place.graph, node, node_name, key_serde, value_serde, sources)
-        return KTable(table, logic, store.name if store.queryable else None)
+        table = Table(Place(place.graph, node, node_name, key_serde, value_serde, sources), logic, store)
+        return KTable(table)
 
     def group_by_key(self, grouped: Grouped[K, V] | None = None) -> KGroupedStream[K, V]:
         """Groups the records by their key; repartitions if the key may have changed."""
         options = grouped or Grouped(key_serde=self._place.key_serde, value_serde=self._place.value_serde)
-        return KGroupedStream(self._place, options)
+        return KGroupedStream(self._place, options, KStream)
 
     def group_by(
         self, key_selector: KeyValueMapper[K, V, KR], grouped: Grouped[KR, V] | None = None
@@ -290,7 +294,7 @@ class KStream(Generic[K, V]):
         selected: KStream[KR, V] = self._rekeyed(
             "KSTREAM-KEY-SELECT-", options.name, SelectKey(key_selector), self._place.value_serde
         )
-        return KGroupedStream(selected._place, options)
+        return KGroupedStream(selected._place, options, KStream)
 
     @overload
     def join(
@@ -562,11 +566,10 @@ class KStream(Generic[K, V]):
         if isinstance(other, KTable):
             options.refuse("a table", windows=options.windows, stream_joined=options.stream_joined)
             options.refuse("a table", key_selector=options.key_selector, name=options.name)
-            table = (other._place, other._logic)
             return KStream(
                 join_stream_with_table(
                     self._place,
-                    table,
+                    other._table,
                     joiner,
                     options.joined,
                     left=left_outer,
@@ -633,7 +636,7 @@ class KStream(Generic[K, V]):
 
 
 class _JoinOptions(NamedTuple):
-    """What was said about a join besides its sides."""
+    """The options of a join, besides its sides."""
 
     joiner: Callable[..., Any]
     with_key: bool

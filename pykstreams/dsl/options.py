@@ -1,15 +1,15 @@
 """Option objects: frozen, built with keywords; a changed copy is ``options.replace(name="x")``.
 
-Serdes and names left away follow the rules of Kafka Streams: handed on by steps that keep keys or values, else the
+Serdes and names left away follow the rules of Kafka Streams: passed on by steps that keep keys or values, else the
 default of the configuration; names are generated.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from pykstreams.core.names import valid_name
 from pykstreams.core.types import Duration, StreamPartitioner, TimestampExtractor, duration_ms
@@ -17,9 +17,6 @@ from pykstreams.serdes.base import Serde
 from pykstreams.state.dsl_suppliers import DslStoreSuppliers
 from pykstreams.state.spec import StoreSupplier
 from pykstreams.topology.offset_reset import AutoOffsetReset
-
-if TYPE_CHECKING:
-    from pykstreams.dsl.kstream import KStream
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -29,10 +26,10 @@ VO = TypeVar("VO")
 
 @dataclass(frozen=True)
 class Options:
-    """What all option objects have in common."""
+    """The base of all option objects."""
 
     def replace(self, **changes: Any) -> Self:
-        """Gives a copy with some fields changed."""
+        """Returns a copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
 
@@ -146,25 +143,6 @@ class Repartitioned(_NamedOptions, Generic[K, V]):
         super().__post_init__()
         if self.num_partitions is not None and self.num_partitions < 1:
             raise ValueError(f"num_partitions is {self.num_partitions}; a topic has at least one partition")
-
-
-@dataclass(frozen=True)
-class Branched(Options, Generic[K, V]):
-    """A branch: its name, and what is done with its stream.
-
-    With ``function`` the stream that it returns is the one in the result of the split (``None``: the branch is not in
-    it); with ``consumer`` the branch is not in it either. The two exclude each other.
-    """
-
-    name: str | None = None
-    function: Callable[[KStream[K, V]], KStream[Any, Any] | None] | None = dataclasses.field(default=None, kw_only=True)
-    consumer: Callable[[KStream[K, V]], None] | None = dataclasses.field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        if self.name is not None:
-            valid_name(self.name)
-        if self.function is not None and self.consumer is not None:
-            raise ValueError(f"branch {self.name!r} has a function and a consumer; give one of them")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from pykstreams.core.types import StreamPartitioner
-from pykstreams.dsl.stream import Place
+from pykstreams.dsl.place import Place
 from pykstreams.processors import Filter, FilterNothing
 from pykstreams.serdes.base import Serde
 from pykstreams.topology.graph import Graph, RepartitionNode, RepartitionSettings

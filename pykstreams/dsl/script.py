@@ -46,7 +46,7 @@ class Script:
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """What the script says about itself: the mapping ``config``, and the text ``application_id``."""
+        """The settings of the script itself: the mapping ``config``, and the text ``application_id``."""
         settings: dict[str, object] = {}
         config = getattr(self.module, "config", None)
         if isinstance(config, StreamsConfig):
@@ -59,7 +59,7 @@ class Script:
         return settings
 
     def build(self, config: StreamsConfig) -> Topology:
-        """Gives the topology, built with the configuration."""
+        """Builds the topology with the configuration."""
         name, found = self._found()
         place = f"{self.where}:{name}"
         if callable(found) and not isinstance(found, Topology | StreamsBuilder):

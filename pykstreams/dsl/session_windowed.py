@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import EmitStrategy, SessionWindows, Windowed
-from pykstreams.dsl.aggregation import GroupedRecords
+from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
+from pykstreams.dsl.aggregations.late_records import LateRecordsTo, late_child_of
 from pykstreams.dsl.ktable import KTable
-from pykstreams.dsl.late_records import LateRecordsTo, late_child_of
-from pykstreams.dsl.materialization import options_of
 from pykstreams.dsl.options import Materialized
-from pykstreams.dsl.session_materialization import session_table_store
-from pykstreams.dsl.tables import AggregatedTable
+from pykstreams.dsl.stores.materialization import options_of
+from pykstreams.dsl.stores.session_materialization import session_table_store
+from pykstreams.dsl.stores.tables import AggregatedTable
 from pykstreams.processors import COUNT_OF_SESSION, SessionAggregate, SessionAggregation, reducing_sessions
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.primitives import LongSerde
 from pykstreams.serdes.windowed import SessionWindowedSerde
+
+if TYPE_CHECKING:
+    from pykstreams.dsl.kstream import KStream
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -46,7 +49,7 @@ class SessionWindowedKStream(Generic[K, V]):
         self._emit_strategy = EmitStrategy.ON_WINDOW_UPDATE
 
     def emit_strategy(self, strategy: EmitStrategy) -> SessionWindowedKStream[K, V]:
-        """Says when results are handed on, of the aggregations that follow; gives this stream back."""
+        """Says when the aggregations that follow forward their results; returns this stream."""
         if not isinstance(strategy, EmitStrategy):
             raise TypeError(f"emit strategy is {strategy!r}; expected a member of EmitStrategy")
         self._emit_strategy = strategy
@@ -57,7 +60,7 @@ class SessionWindowedKStream(Generic[K, V]):
         *,
         materialized: Materialized[K, int] | str | None = None,
         name: str | None = None,
-        late_records_to: LateRecordsTo[K, V] | None = None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None = None,
     ) -> KTable[Windowed[K], int]:
         """Counts the records of each key and session, as 8-byte longs unless a value serde is given."""
         options = options_of(materialized)
@@ -71,7 +74,7 @@ class SessionWindowedKStream(Generic[K, V]):
         *,
         materialized: Materialized[K, V] | str | None = None,
         name: str | None = None,
-        late_records_to: LateRecordsTo[K, V] | None = None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None = None,
     ) -> KTable[Windowed[K], V]:
         """Combines the values of each key and session by ``reducer(aggregate, new)``; the first value starts it.
 
@@ -88,7 +91,7 @@ class SessionWindowedKStream(Generic[K, V]):
         *,
         materialized: Materialized[K, VR] | str | None = None,
         name: str | None = None,
-        late_records_to: LateRecordsTo[K, V] | None = None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None = None,
     ) -> KTable[Windowed[K], VR]:
         """Aggregates each key and session from ``initializer()`` by ``aggregator(key, value, aggregate)``.
 
@@ -105,7 +108,7 @@ class SessionWindowedKStream(Generic[K, V]):
         options: Materialized[Any, Any],
         value_serde: Serde[Any] | None,
         aggregation: SessionAggregation,
-        late_records_to: LateRecordsTo[K, V] | None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None,
     ) -> KTable[Windowed[K], Any]:
         records, windows, strategy = self._records, self._windows, self._emit_strategy
         graph, key_serde = records.place.graph, records.options.key_serde
@@ -116,7 +119,7 @@ class SessionWindowedKStream(Generic[K, V]):
         def operator(kept: str, old: bool) -> OperatorSupplier:
             return SessionAggregate(kept, windows, aggregation, old, strategy, late_child)
 
-        return records.aggregated(
+        table = records.aggregated(
             node,
             store,
             AggregatedTable(store, operator),
@@ -124,3 +127,4 @@ class SessionWindowedKStream(Generic[K, V]):
             grace_ms=windows.grace_period_ms + windows.inactivity_gap_ms,
             late_records_to=late_records_to,
         )
+        return KTable(table)

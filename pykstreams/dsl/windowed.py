@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import EmitStrategy, SlidingWindows, TimeWindows, UnlimitedWindows, Windowed, Windows
-from pykstreams.dsl.aggregation import GroupedRecords
+from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
+from pykstreams.dsl.aggregations.late_records import LateRecordsTo, late_child_of
+from pykstreams.dsl.aggregations.windowed_aggregation import checked_windows, window_operator, windowed_key_serde
 from pykstreams.dsl.ktable import KTable
-from pykstreams.dsl.late_records import LateRecordsTo, late_child_of
-from pykstreams.dsl.materialization import options_of
 from pykstreams.dsl.options import Materialized
-from pykstreams.dsl.tables import AggregatedTable
-from pykstreams.dsl.window_materialization import WindowTableStore, window_table_store
-from pykstreams.processors import COUNT, Aggregation, SlidingAggregate, WindowAggregate, WindowedView, reducing
+from pykstreams.dsl.stores.materialization import options_of
+from pykstreams.dsl.stores.tables import AggregatedTable
+from pykstreams.dsl.stores.window_materialization import window_table_store
+from pykstreams.processors import COUNT, Aggregation, WindowedView, reducing
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.primitives import LongSerde
-from pykstreams.serdes.windowed import TimeWindowedSerde
+
+if TYPE_CHECKING:
+    from pykstreams.dsl.kstream import KStream
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -45,7 +48,7 @@ class TimeWindowedKStream(Generic[K, V]):
         self._emit_strategy = EmitStrategy.ON_WINDOW_UPDATE
 
     def emit_strategy(self, strategy: EmitStrategy) -> TimeWindowedKStream[K, V]:
-        """Says when results are handed on, of the aggregations that follow; gives this stream back.
+        """Says when the aggregations that follow forward their results; returns this stream.
 
         ``ON_WINDOW_CLOSE`` needs windows that end: ``TimeWindows`` or ``SlidingWindows``.
         """
@@ -61,7 +64,7 @@ class TimeWindowedKStream(Generic[K, V]):
         *,
         materialized: Materialized[K, int] | str | None = None,
         name: str | None = None,
-        late_records_to: LateRecordsTo[K, V] | None = None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None = None,
     ) -> KTable[Windowed[K], int]:
         """Counts the records of each key and window, as 8-byte longs unless a value serde is given."""
         options = options_of(materialized)
@@ -75,7 +78,7 @@ class TimeWindowedKStream(Generic[K, V]):
         *,
         materialized: Materialized[K, V] | str | None = None,
         name: str | None = None,
-        late_records_to: LateRecordsTo[K, V] | None = None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None = None,
     ) -> KTable[Windowed[K], V]:
         """Combines the values of each key and window by ``reducer(aggregate, new)``; the first value starts it."""
         value_serde, options = self._records.options.value_serde, options_of(materialized)
@@ -88,7 +91,7 @@ class TimeWindowedKStream(Generic[K, V]):
         *,
         materialized: Materialized[K, VR] | str | None = None,
         name: str | None = None,
-        late_records_to: LateRecordsTo[K, V] | None = None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None = None,
     ) -> KTable[Windowed[K], VR]:
         """Aggregates each key and window from ``initializer()`` by ``aggregator(key, value, aggregate)``.
 
@@ -104,7 +107,7 @@ class TimeWindowedKStream(Generic[K, V]):
         options: Materialized[Any, Any],
         value_serde: Serde[Any] | None,
         aggregation: Aggregation,
-        late_records_to: LateRecordsTo[K, V] | None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None,
     ) -> KTable[Windowed[K], Any]:
         records, windows, strategy = self._records, self._windows, self._emit_strategy
         graph, key_serde = records.place.graph, records.options.key_serde
@@ -123,7 +126,7 @@ class TimeWindowedKStream(Generic[K, V]):
         def operator(kept: str, old: bool) -> OperatorSupplier:
             return window_operator(windows, kept, aggregation, old, strategy, late_child)
 
-        return records.aggregated(
+        table = records.aggregated(
             node,
             store,
             AggregatedTable(store, operator, WindowedView),
@@ -131,34 +134,4 @@ class TimeWindowedKStream(Generic[K, V]):
             grace_ms=windows.grace_period_ms,
             late_records_to=late_records_to,
         )
-
-
-def window_operator(
-    windows: Windows[Any] | SlidingWindows,
-    store: str,
-    aggregation: Aggregation,
-    send_old_values: bool,
-    strategy: EmitStrategy = EmitStrategy.ON_WINDOW_UPDATE,
-    late_child: str | None = None,
-) -> OperatorSupplier:
-    """The operator that aggregates in windows of this kind."""
-    if isinstance(windows, SlidingWindows):
-        return SlidingAggregate(store, windows, aggregation, send_old_values, strategy, late_child)
-    return WindowAggregate(store, windows, aggregation, send_old_values, strategy, late_child)
-
-
-def windowed_key_serde(store: WindowTableStore) -> Serde[Any] | None:
-    """The serde of the keys of a table with that store, ``None`` where that of its plain keys is the default."""
-    return None if store.key_serde is None else TimeWindowedSerde(store.key_serde, store.window_size_ms)
-
-
-def checked_windows(windows: Windows[Any] | SlidingWindows) -> Windows[Any] | SlidingWindows:
-    """Gives windows of time back if streams can be aggregated in them."""
-    if isinstance(windows, SlidingWindows) and windows.time_difference_ms == 0:
-        raise ValueError(f"sliding windows are {windows!r}; give them a time difference of at least 1 ms")
-    if isinstance(windows, Windows | SlidingWindows):
-        return windows
-    raise TypeError(
-        f"windows are {windows!r}; expected TimeWindows, SlidingWindows, SessionWindows, UnlimitedWindows or a "
-        "Windows of your own"
-    )
+        return KTable(table)

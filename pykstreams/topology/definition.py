@@ -1,4 +1,4 @@
-"""What has been added to a topology so far: nodes by name, stores, internal topics, and who belongs together."""
+"""The content of a topology so far: nodes by name, stores, internal topics, and who belongs together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pykstreams.topology.stores import StoreFactory
 from pykstreams.topology.subtopologies import NodeGroups
 
 Supplier: TypeAlias = OperatorSupplier | ProcessorSupplier[Any, Any, Any, Any]
-"""What a processor node runs: an operator of the DSL, or a user's ``Processor`` by the callable that makes it."""
+"""The supplier of a processor node: an operator of the DSL, or a user's ``Processor`` by the callable that makes it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from typing import Any, Literal, TypeAlias
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.types import TopicNameExtractor
-from pykstreams.topology import drawing, picture
 from pykstreams.topology.definition import (
     NodeDefinition,
     ProcessorDefinition,
     SourceDefinition,
     TopologyDefinition,
 )
+from pykstreams.topology.drawings import drawing, picture
 from pykstreams.topology.java_order import hash_set_order
 from pykstreams.topology.java_tree import TreeSet
 from pykstreams.topology.plan import InternalTopic
@@ -46,7 +46,7 @@ class Node:
         return frozenset(self.ordered_successors)
 
     def detail(self) -> str:
-        """What stands in brackets behind the name."""
+        """The text in brackets behind the name."""
         raise TypeError(f"{type(self).__name__} is not a kind of node")
 
     def __str__(self) -> str:
@@ -145,7 +145,7 @@ class GlobalStore:
 
 
 class TopologyDescription:
-    """What ``Topology.describe()`` gives; ``str()`` equals Kafka Streams' text, without the application id."""
+    """The result of ``Topology.describe()``; ``str()`` equals Kafka Streams' text, without the application id."""
 
     Node: TypeAlias = Node
     Source: TypeAlias = Source

@@ -15,6 +15,7 @@ from pykstreams.core.names import NodeNamer
 from pykstreams.core.timestamps import FailOnInvalidTimestamp
 from pykstreams.core.types import StreamPartitioner, TimestampExtractor, TopicNameExtractor
 from pykstreams.topology.definition import Supplier
+from pykstreams.topology.internal_topics import CHANGELOG_SUFFIX
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.stores import StoreFactory
 from pykstreams.topology.topology import Topology
@@ -31,7 +32,13 @@ class GraphNode:
     """
 
     def __init__(
-        self, name: str, *, changes_key: bool = False, changes_value: bool = False, merges: bool = False
+        self,
+        name: str,
+        *,
+        changes_key: bool = False,
+        changes_value: bool = False,
+        merges: bool = False,
+        versioned: bool | None = None,
     ) -> None:
         self.name = name
         self.changes_key = changes_key
@@ -39,7 +46,7 @@ class GraphNode:
         self.merges = merges
         self.grace_ms: int | None = None
         self.joins_null_keys = False
-        self.versioned: bool | None = None
+        self.versioned = versioned
         self.priority = 0
         self.parents: list[GraphNode] = []
         self.children: list[GraphNode] = []
@@ -116,8 +123,10 @@ class TableSourceNode(GraphNode):
         operator: Callable[[], Supplier],
         stores: Callable[[], tuple[StoreFactory, ...]],
         reordering: Step | None = None,
+        *,
+        versioned: bool,
     ) -> None:
-        super().__init__(name)
+        super().__init__(name, versioned=versioned)
         self.source_name = source_name
         self.topic = topic
         self.settings = settings
@@ -189,8 +198,9 @@ class OperatorNode(GraphNode):
         merges: bool = False,
         grace_ms: int | None = None,
         joins_null_keys: bool = False,
+        versioned: bool | None = None,
     ) -> None:
-        super().__init__(name, changes_key=changes_key, changes_value=changes_value, merges=merges)
+        super().__init__(name, changes_key=changes_key, changes_value=changes_value, merges=merges, versioned=versioned)
         self.grace_ms = grace_ms
         self.joins_null_keys = joins_null_keys
         self.operator = operator
@@ -350,7 +360,7 @@ def is_versioned(node: GraphNode) -> bool:
 
 
 class Graph:
-    """All that one ``StreamsBuilder`` has been told."""
+    """Everything that was said to one ``StreamsBuilder``."""
 
     def __init__(self) -> None:
         self.root = GraphNode("root")
@@ -392,7 +402,11 @@ class ImplicitNames:
         """Notes a store, with its changelog if it has one."""
         self.stores.append(name)
         if logging:
-            self.changelogs.append(f"{name}-changelog")
+            self.add_changelog(name)
+
+    def add_changelog(self, store: str) -> None:
+        """Notes the changelog of a store."""
+        self.changelogs.append(store + CHANGELOG_SUFFIX)
 
     def __str__(self) -> str:
         kinds = (

@@ -57,7 +57,7 @@ def changelog_topic(name: str, store: StoreBuilder[Any], config: StreamsConfig) 
 
 
 def _checked(name: str, kind: str, cure: str) -> str:
-    """Gives back what can be the name of a topic (``InternalTopicConfig``, 4.3.1)."""
+    """Returns the name if a topic can have it (``InternalTopicConfig``, 4.3.1)."""
     if (fault := fault_of_name(name)) is not None:
         raise TopologyError(f"{kind} topic {name!r} {fault}; {cure}")
     return name

@@ -22,7 +22,7 @@ def hash_code(text: str) -> int:
 
 
 def hash_set_order(names: Iterable[str], *, copied: bool = False) -> tuple[str, ...]:
-    """Gives distinct names in the iteration order of a hash set.
+    """Returns distinct names in the iteration order of a hash set.
 
     ``copied`` is for sets made from another collection, which start with room for all of it; others grow as they fill.
     """

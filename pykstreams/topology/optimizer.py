@@ -182,7 +182,7 @@ def _ancestor(start: GraphNode, matches: Callable[[GraphNode], bool]) -> GraphNo
 
 
 def _simplify_self_joins(graph: Graph) -> None:
-    """Gives one store to a stream that is joined with itself, whatever the kind of the join.
+    """Leaves one store to a stream that is joined with itself, whatever the kind of the join.
 
     That is where both sides come to the join from the same node (``rewriteSingleStoreSelfJoin``, 4.3.1).
     """

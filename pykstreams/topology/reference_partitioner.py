@@ -1,4 +1,4 @@
-"""Partitions shipped rows by what they refer to, so that they come to the partition of the row that they refer to."""
+"""Partitions rows by what they refer to, so that they come to the partition of the row that they refer to."""
 
 from __future__ import annotations
 

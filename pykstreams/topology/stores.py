@@ -10,7 +10,7 @@ from pykstreams.state.spec import StoreBuilder
 
 
 class StoreFactory(Protocol):
-    """Gives the builder of a store once the configuration is known."""
+    """Returns the builder of a store once the configuration is known."""
 
     @property
     def name(self) -> str:

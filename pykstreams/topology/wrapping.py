@@ -1,4 +1,4 @@
-"""Gives the nodes of a topology to a ``ProcessorWrapper``.
+"""Passes the nodes of a topology to a ``ProcessorWrapper``.
 
 An operator of the DSL is a compiled callable; for a wrapper it is made a ``Processor`` that forwards by the context it
 was given, so that a wrapper can stand before it and behind it. An operator that comes back as it went stays compiled.
@@ -29,7 +29,7 @@ class WrapsUserCode(Protocol):
 
     @property
     def supplier(self) -> Callable[[], Any]:
-        """What supplies them."""
+        """The supplier that the user gave."""
         ...
 
     def wrapped(self, wrapper: ProcessorWrapper, name: str) -> OperatorSupplier:
@@ -38,7 +38,7 @@ class WrapsUserCode(Protocol):
 
 
 def wrapped(wrapper: ProcessorWrapper, name: str, supplier: Supplier) -> Supplier:
-    """Gives what the wrapper makes of a node; ``TopologyError`` for what is no supplier."""
+    """Returns what the wrapper makes of a node; ``TopologyError`` for what is no supplier."""
     if isinstance(supplier, WrapsUserCode):
         return supplier.wrapped(wrapper, name)
     given: Any = _OperatorProcessors(supplier) if hasattr(supplier, "build") else supplier

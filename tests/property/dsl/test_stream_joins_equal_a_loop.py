@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pykstreams import BuiltInDslStoreSuppliers, JoinWindows, StreamJoined
-from tests.unit.dsl.test_stream_stream_join import both, results, streams
+from tests.unit.dsl.joins.test_stream_stream_join import both, results, streams
 
 TIMES = st.integers(20, 80)
 RECORDS = st.lists(

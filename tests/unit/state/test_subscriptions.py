@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pykstreams import Serdes, StreamsConfig
-from pykstreams.dsl.foreign_key_join import SubscriptionStoreFactory
+from pykstreams.dsl.joins.foreign_key_join import SubscriptionStoreFactory
 from pykstreams.errors import InvalidStateStoreError
 from pykstreams.processors import ForeignKeySerdes
 from pykstreams.serdes import CombinedKey, Instruction, SubscriptionWrapper, SubscriptionWrapperSerde

@@ -11,7 +11,7 @@ import pytest
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.windows import EmitStrategy
-from pykstreams.dsl.materialization import table_params
+from pykstreams.dsl.stores.materialization import table_params
 from pykstreams.serdes import CombinedKeySerde, JsonCombinedKeySerde, Serdes
 from pykstreams.serdes.defaults import OverDefault
 from pykstreams.serdes.told_topic import ToldTopic

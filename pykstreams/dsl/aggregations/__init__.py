@@ -1,0 +1,1 @@
+"""Aggregations in the graph: grouped records, their late records, and the suppression of results."""

@@ -1,0 +1,103 @@
+"""The records of cogrouped streams, and the aggregation of all of them over one store.
+
+In the graph this is one aggregation a grouped stream, all over the same store, and below them one node that merges what
+they forward. The table is the merging node's; it is read from the store, and asks the aggregations for old values.
+
+Invariant: an aggregate is changed by one record at a time, since all inputs of a key are read by the same task; their
+topics must have equal partition counts (``CogroupedStreamAggregateBuilder``, 4.3.1; KIP-150).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from pykstreams.core.processor import OperatorSupplier
+from pykstreams.core.types import Aggregator
+from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
+from pykstreams.dsl.place import Place
+from pykstreams.dsl.stores.materialization import TableStore
+from pykstreams.dsl.stores.session_materialization import SessionTableStore
+from pykstreams.dsl.stores.tables import AggregatedTable
+from pykstreams.dsl.stores.window_materialization import WindowTableStore
+from pykstreams.dsl.table import Table
+from pykstreams.processors import PassThrough, TableView
+from pykstreams.serdes.base import Serde
+from pykstreams.topology.graph import Graph, GraphNode, OperatorNode
+
+AGGREGATE = "COGROUPKSTREAM-AGGREGATE-"
+_MERGE = "COGROUPKSTREAM-MERGE-"
+
+_Store: TypeAlias = TableStore | WindowTableStore | SessionTableStore
+
+
+class CogroupedRecords:
+    """The grouped streams of a cogrouped one and the aggregator of each, in the order of adding."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._aggregators: dict[GroupedRecords, Aggregator[Any, Any, Any]] = {}
+        self._repartitions: dict[GroupedRecords, GraphNode] = {}
+
+    def add(self, records: GroupedRecords, aggregator: Aggregator[Any, Any, Any]) -> None:
+        """Adds a grouped stream; one that is there already gets another aggregator."""
+        self._aggregators[records] = aggregator
+
+    def aggregated(
+        self,
+        name: str | None,
+        store: _Store,
+        operator: Callable[[Aggregator[Any, Any, Any], bool], OperatorSupplier],
+        view: Callable[[str], TableView],
+        key_serde: Serde[Any] | None,
+        grace_ms: int | None = None,
+    ) -> Table:
+        """Adds an aggregation of all these streams over that store.
+
+        ``operator(aggregator, sends old values)`` gives the operator of one of them, ``view(store name)`` how the store
+        is read.
+        """
+        graph = self.graph
+        parents = [self._parent(records, store) for records in self._aggregators]
+        sources = frozenset().union(*(sources for _, sources in parents))
+        graph.copartitioned.append(set(sources))
+        logic = AggregatedTable(store, lambda kept, old: PassThrough(), view)
+        aggregations: list[GraphNode] = []
+        for number, (aggregator, (parent, _)) in enumerate(zip(self._aggregators.values(), parents, strict=True)):
+            node = OperatorNode(
+                graph.namer.suffixed(name, f"-cogroup-agg-{number}", AGGREGATE),
+                _operator_of(logic, operator, aggregator),
+                stores=logic.stores,
+                grace_ms=grace_ms,
+                versioned=store.history_ms is not None,
+            )
+            graph.add(node, parent)
+            aggregations.append(node)
+        merge = OperatorNode(graph.namer.suffixed(name, "-cogroup-merge", _MERGE), logic.operator)
+        graph.add(merge, *aggregations)
+        return Table(Place(graph, merge, merge.name, key_serde, store.value_serde, sources), logic, store)
+
+    def _parent(self, records: GroupedRecords, store: _Store) -> tuple[GraphNode, frozenset[str]]:
+        """Where a stream is aggregated, and the sources above.
+
+        That may be behind a repartition topic, which then serves all aggregations of the cogrouped stream. Names are
+        used up for each of them (``processRepartitions``, 4.3.1).
+        """
+        place = records.place
+        if not place.rekeyed:
+            return place.node, place.sources
+        made = records.new_repartition(store)
+        if records not in self._repartitions:
+            self._repartitions[records] = made
+            self.graph.add(made, place.node)
+        node = self._repartitions[records]
+        return node, frozenset({node.name})
+
+
+def _operator_of(
+    logic: AggregatedTable,
+    operator: Callable[[Aggregator[Any, Any, Any], bool], OperatorSupplier],
+    aggregator: Aggregator[Any, Any, Any],
+) -> Callable[[], OperatorSupplier]:
+    """Makes the operator when the graph is written, and it is known whether the table sends old values."""
+    return lambda: operator(aggregator, logic.sends_old_values)

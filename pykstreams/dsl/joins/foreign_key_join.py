@@ -1,0 +1,315 @@
+"""Foreign-key joins of tables: what ``KTable.join`` and its like with ``foreign_key_extractor=`` put into the graph.
+
+Source: ``KTableImpl.doJoinOnForeignKey``, ``SubscriptionStoreFactory``, 4.3.1. Names are taken in the order in which
+Kafka Streams takes them, since all count on; and as there, both topics are read with the default timestamp extractor,
+unlike other repartition topics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import TopologyError
+from pykstreams.core.types import StreamPartitioner, ValueJoiner
+from pykstreams.dsl.options import Materialized, TableJoined
+from pykstreams.dsl.place import Place
+from pykstreams.dsl.stores.materialization import options_of, table_params, table_store
+from pykstreams.dsl.stores.tables import SourceTable
+from pykstreams.dsl.table import Table
+from pykstreams.processors import (
+    ForeignKeyResolver,
+    ForeignKeySerdes,
+    ForeignTableJoin,
+    RightRowCheck,
+    SubscriptionJoin,
+    SubscriptionReceive,
+    SubscriptionSend,
+)
+from pykstreams.serdes.base import Serde
+from pykstreams.serdes.combined_key import CombinedKeySerde
+from pykstreams.serdes.defaults import OverDefault
+from pykstreams.serdes.primitives import (
+    BooleanSerde,
+    BytesSerde,
+    DoubleSerde,
+    FloatSerde,
+    IntegerSerde,
+    LongSerde,
+    ShortSerde,
+    StringSerde,
+    UUIDSerde,
+)
+from pykstreams.serdes.subscription import (
+    SubscriptionResponseWrapper,
+    SubscriptionResponseWrapperSerde,
+    SubscriptionWrapperSerde,
+)
+from pykstreams.serdes.told_topic import ToldTopic
+from pykstreams.state.key_values.subscriptions import subscription_store
+from pykstreams.state.spec import StoreBuilder
+from pykstreams.topology.graph import (
+    GraphNode,
+    OperatorNode,
+    PlainRepartitionNode,
+    RepartitionNode,
+    RepartitionSettings,
+    StreamSourceNode,
+    TableSourceNode,
+    is_versioned,
+)
+from pykstreams.topology.windowed_partitioner import windowed_partitioner
+
+_JOIN = "KTABLE-FK-JOIN-"
+_REGISTRATION = f"{_JOIN}SUBSCRIPTION-REGISTRATION-"
+_RESPONSE = f"{_JOIN}SUBSCRIPTION-RESPONSE-"
+_PROCESSOR = f"{_JOIN}SUBSCRIPTION-PROCESSOR-"
+_OUTPUT = f"{_JOIN}OUTPUT-"
+_SINK, _SOURCE = "KTABLE-SINK-", "KTABLE-SOURCE-"
+
+_SIMPLE = (
+    BooleanSerde,
+    BytesSerde,
+    DoubleSerde,
+    FloatSerde,
+    IntegerSerde,
+    LongSerde,
+    ShortSerde,
+    StringSerde,
+    UUIDSerde,
+)
+"""Serdes of which two are equal, or write the same key in different bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionStoreFactory:
+    """The store of the subscriptions, which has a changelog and no cache."""
+
+    name: str
+    serdes: ForeignKeySerdes
+    logging: bool = True
+
+    def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
+        topic = f"{config.application_id}-{self.serdes.topic}"
+        foreign, primary = self.serdes.foreign_key, self.serdes.primary_key
+
+        def keys(default: Any) -> Serde[Any]:
+            return CombinedKeySerde(
+                ToldTopic(foreign or default, f"{topic}-fk"), ToldTopic(primary or default, f"{topic}-pk")
+            )
+
+        serde = OverDefault(keys) if foreign is None or primary is None else keys(None)
+        return StoreBuilder(
+            config.dsl_store_suppliers.key_value_store(table_params(self.name, serde, config)),
+            subscription_store,
+            serde,
+            _subscriptions(primary, f"{topic}-pk"),
+            logging=self.logging,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OnePartition:
+    """A partitioner of ``TableJoined``: it sees keys only, and chooses one partition, or ``None`` for the default."""
+
+    chosen_by: StreamPartitioner[Any, None]
+
+    def __call__(self, topic: str, key: Any, value: Any, partitions: int) -> int | None:
+        chosen = self.chosen_by(topic, key, None, partitions)
+        if chosen is None or isinstance(chosen, int):
+            return chosen
+        if len(chosen) != 1:
+            raise ValueError(
+                f"partitioner {self.chosen_by!r} chose the partitions {sorted(chosen)!r} of topic {topic!r} for key "
+                f"{key!r}; in a foreign-key join it must choose exactly one"
+            )
+        (partition,) = chosen
+        return partition
+
+
+def where_it_was_asked(topic: str, key: Any, answer: SubscriptionResponseWrapper[Any], partitions: int) -> int | None:
+    """Sends an answer to the partition that asked; subscriptions of version 0 do not know it, then the key decides."""
+    return answer.primary_partition
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """How rows refer to those of another table: ``extractor(key, value)``; names and partitioners of the join."""
+
+    extractor: Callable[[Any, Any], Any]
+    joined: TableJoined[Any, Any]
+
+    @classmethod
+    def of(
+        cls,
+        extractor: Callable[..., Any] | None,
+        with_key: bool,
+        joined: TableJoined[Any, Any] | None,
+        name: str | None,
+    ) -> ForeignKey | None:
+        """Reads what a user gave; ``None`` for a join by the keys of both tables."""
+        if extractor is None:
+            if with_key or joined is not None:
+                given = "table_joined" if joined is not None else "extractor_with_key"
+                raise ValueError(
+                    f"{given} is for joins on a foreign key; give foreign_key_extractor, too, or leave it out"
+                )
+            return None
+        if not callable(extractor):
+            raise TypeError(f"foreign_key_extractor is {extractor!r}; expected a callable that gives the foreign key")
+        options: TableJoined[Any, Any] = joined or TableJoined()
+        if name is not None:
+            if options.name not in (None, name):
+                raise ValueError(
+                    f"a foreign-key join is named {name!r} and, by table_joined, {options.name!r}; give one of the two"
+                )
+            options = options.replace(name=name)
+        return cls(extractor if with_key else _by_value(extractor), options)
+
+
+def join_on_foreign_key(
+    left: Table,
+    right: Table,
+    foreign: ForeignKey,
+    joiner: ValueJoiner[Any, Any, Any],
+    materialized: Materialized[Any, Any] | str | None,
+    *,
+    right_is_optional: bool,
+) -> Table:
+    """Adds the join and returns the joined table."""
+    left_place, right_place = left.place, right.place
+    graph, namer = left_place.graph, left_place.graph.namer
+    extractor, joined, name = foreign.extractor, foreign.joined, foreign.joined.name
+    _check_serdes(right_place)
+    right.logic.send_old_values(force=True)
+    left.logic.send_old_values(force=True)
+
+    topic = namer.suffixed(name, "-subscription-registration", _REGISTRATION) + "-topic"
+    serdes = ForeignKeySerdes(topic, right_place.key_serde, left_place.key_serde, left_place.value_serde)
+    send = OperatorNode(
+        namer.suffixed(name, "-subscription-registration-processor", _REGISTRATION),
+        lambda: SubscriptionSend(extractor, serdes, right_is_optional, is_versioned(left_place.node)),
+    )
+    graph.add(send, left_place.node)
+    by_key = None if joined.other_partitioner is None else OnePartition(joined.other_partitioner)
+    asked = PlainRepartitionNode(
+        RepartitionSettings(
+            topic,
+            namer.suffixed(name, "-subscription-registration-sink", _SINK),
+            namer.suffixed(name, "-subscription-registration-source", _SOURCE),
+            right_place.key_serde,
+            _subscriptions(left_place.key_serde),
+            by_key or windowed_partitioner(getattr(right_place.key_serde, "serializer", None)),
+            timestamp_extractor=None,
+        )
+    )
+    graph.add(asked, send)
+    graph.copartitioned.append({*right_place.sources, asked.name})
+
+    store = SubscriptionStoreFactory(
+        namer.suffixed(name, "-subscription-store", f"{_JOIN}SUBSCRIPTION-STATE-STORE-"), serdes
+    )
+    receive = OperatorNode(
+        namer.suffixed(name, "-subscription-receive", _PROCESSOR),
+        lambda: SubscriptionReceive(store.name, serdes),
+        stores=lambda: (store,),
+    )
+    graph.add(receive, asked)
+    right_view = right.logic.materialize_view()
+    answer = OperatorNode(
+        namer.suffixed(name, "-subscription-join-foreign", _PROCESSOR),
+        lambda: SubscriptionJoin(right_view),
+        connect=right_view.stores,
+    )
+    graph.add(answer, receive)
+    check = RightRowCheck(frozenset(topic for topic, _ in _key_sources(right_place.node)), by_key)
+    fan_out = OperatorNode(
+        namer.suffixed(name, "-foreign-join-subscription", _PROCESSOR),
+        lambda: ForeignTableJoin(store.name, serdes, check, is_versioned(right_place.node)),
+        stores=lambda: (store,),
+    )
+    graph.add(fan_out, right_place.node)
+
+    response_topic = namer.suffixed(name, "-subscription-response", _RESPONSE) + "-topic"
+    answered = PlainRepartitionNode(
+        RepartitionSettings(
+            response_topic,
+            namer.suffixed(name, "-subscription-response-sink", _SINK),
+            namer.suffixed(name, "-subscription-response-source", _SOURCE),
+            left_place.key_serde,
+            _answers(right_place.value_serde),
+            where_it_was_asked if joined.partitioner is None else OnePartition(joined.partitioner),
+            timestamp_extractor=None,
+        )
+    )
+    graph.add(answered, answer, fan_out)
+    sources = left_place.sources | {answered.name}
+    graph.copartitioned.append(set(sources))
+    left_view = left.logic.materialize_view()
+    resolve_name = namer.suffixed(name, "-subscription-response-resolver", f"{_RESPONSE}RESOLVER-PROCESSOR-")
+    result_name = namer.suffixed(name, "-result", _OUTPUT)
+    kept = table_store(graph, options_of(materialized), _OUTPUT, left_place.key_serde, None)
+    logic = SourceTable(kept)
+    resolve = OperatorNode(
+        resolve_name,
+        lambda: ForeignKeyResolver(left_view, serdes, joiner, right_is_optional),
+        connect=left_view.stores,
+    )
+    graph.add(resolve, answered)
+    result = OperatorNode(result_name, logic.operator, stores=logic.stores, versioned=kept.history_ms is not None)
+    graph.add(result, resolve)
+    place = Place(graph, result, result_name, left_place.key_serde, kept.value_serde, sources)
+    return Table(place, logic, kept)
+
+
+def _by_value(extractor: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    def extract(key: Any, value: Any) -> Any:
+        return extractor(value)
+
+    return extract
+
+
+def _subscriptions(primary_key: Serde[Any] | None, told: str | None = None) -> Any:
+    """The serde of subscriptions; primary keys are told that topic, or the one of the subscription with ``-pk``."""
+
+    def wrap(serde: Serde[Any]) -> Serde[Any]:
+        return SubscriptionWrapperSerde(ToldTopic(serde, told, "" if told else "-pk"))
+
+    return OverDefault(wrap, of_keys=True) if primary_key is None else wrap(primary_key)
+
+
+def _answers(value: Serde[Any] | None) -> Any:
+    return OverDefault(SubscriptionResponseWrapperSerde) if value is None else SubscriptionResponseWrapperSerde(value)
+
+
+def _key_sources(node: GraphNode) -> Iterator[tuple[str, Any]]:
+    """The topics that the rows of a table are read from under the keys that they have in the table, with the
+    deserializers of these keys.
+    """
+    if isinstance(node, TableSourceNode):
+        yield node.topic, node.settings.key_deserializer
+    elif isinstance(node, StreamSourceNode):
+        for topic in node.topics:
+            yield topic, node.settings.key_deserializer
+    elif isinstance(node, RepartitionNode | PlainRepartitionNode):
+        serde = node.settings.key_serde
+        yield node.settings.topic, None if serde is None else serde.deserializer
+    elif not node.changes_key:
+        for parent in node.parents:
+            yield from _key_sources(parent)
+
+
+def _check_serdes(right: Place) -> None:
+    """Refuses a right table whose rows are not written as foreign keys will be; types tell where both are simple."""
+    serde = right.key_serde
+    if not isinstance(serde, _SIMPLE):
+        return
+    for topic, read_by in _key_sources(right.node):
+        if isinstance(read_by, _SIMPLE) and read_by != serde:
+            raise TopologyError(
+                f"foreign-key join with {right.name}: keys of its topic {topic!r} are read by {read_by!r}, but "
+                f"foreign keys would be written by {serde!r}, the key serde of the table, so the two would not meet; "
+                "give both the same key serde (Consumed, Materialized)"
+            )

@@ -1,0 +1,60 @@
+"""Joins by many-valued foreign keys: one row for each of the rows that a row refers to, under both keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import methodcaller
+from typing import Any
+
+from pykstreams.core.types import ValueJoiner
+from pykstreams.dsl.joins.repartitioned_join import (
+    RepartitionedJoin,
+    add_repartitioned_join,
+    combined_serde,
+    over_default,
+)
+from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.table import Table
+from pykstreams.processors.shipped_rows import ReferenceKeys, ShipRows
+from pykstreams.processors.user_functions import describe_function, not_iterable
+
+_PREFIX = "KTABLE-FOREIGNKEYS-"
+
+
+def join_by_foreign_keys(
+    left: Table,
+    right: Table,
+    joiner: ValueJoiner[Any, Any, Any],
+    extractor: Callable[[Any], Iterable[Any]],
+    materialized: Materialized[Any, Any] | str | None,
+    name: str | None,
+    *,
+    right_is_optional: bool,
+) -> Table:
+    """Adds the join and returns the joined table."""
+    serde = combined_serde(right.place.key_serde, left.place.key_serde)
+    join = RepartitionedJoin(
+        _PREFIX,
+        ShipRows(_references(extractor)),
+        lambda right_value, left_value: joiner(left_value, right_value),
+        ReferenceKeys(over_default(serde, methodcaller("partial_key_serializer"))),
+        kept_serde=serde,
+        result_serde=serde,
+        keeps_unmatched=right_is_optional,
+    )
+    return add_repartitioned_join(left, right, join, materialized, name)
+
+
+def _references(extractor: Callable[[Any], Iterable[Any]]) -> Callable[[Any, Any], Iterable[Any]]:
+    def references(key: Any, value: Any) -> Iterable[Any]:
+        found = extractor(value)
+        if isinstance(found, str | bytes):
+            raise TypeError(
+                f"{describe_function(extractor)} returned {found!r}, one foreign key; expected several: give a list of "
+                "them, or use foreign_key_extractor"
+            )
+        if not isinstance(found, Iterable):
+            raise not_iterable(extractor, found, "foreign keys")
+        return found
+
+    return references

@@ -1,0 +1,135 @@
+"""The one-to-many join of the first KIP-213: one row for each row of the many that refers to a row of the one.
+
+The four styles of result keys differ in the keys of repartitioned rows, how these are written, and what becomes of them
+where results leave the join:
+
+- combined keys, length-encoded;
+- combined keys, written by a user's serde with ``partial_key_serializer()``;
+- combined keys inside, mapped to the user's keys and back at the boundaries;
+- the user's keys throughout: a *faked* key, of which only the first part is written, is the prefix of a scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import methodcaller
+from typing import Any
+
+from pykstreams.core.errors import StreamsError
+from pykstreams.core.types import ValueJoiner
+from pykstreams.dsl.joins.repartitioned_join import (
+    RepartitionedJoin,
+    add_repartitioned_join,
+    combined_serde,
+    over_default,
+)
+from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.stores.materialization import options_of
+from pykstreams.dsl.table import Table
+from pykstreams.processors.shipped_rows import ReferenceKeys, ShipRows
+from pykstreams.processors.user_functions import describe_function
+from pykstreams.serdes.base import Serde, Serializer
+from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
+from pykstreams.serdes.composed_keys import AvroCombinedKeySerde, FakedPrefixes, JsonCombinedKeySerde, PrefixChecked
+
+_PREFIX = "KTABLE-ONETOMANY-"
+_TRUSTED = CombinedKeySerde, JsonCombinedKeySerde, AvroCombinedKeySerde
+
+
+@dataclass(frozen=True, slots=True)
+class ResultKeys:
+    """The keys of the result as the user wants them."""
+
+    combined_key_serde: Any = None
+    output_key_combiner: Callable[[Any], Any] | None = None
+    output_key_splitter: Callable[[Any], Any] | None = None
+    join_prefix_faker: Callable[[Any], Any] | None = None
+    left_key_extractor: Callable[[Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        faked = self.join_prefix_faker is not None or self.left_key_extractor is not None
+        if faked and (self.join_prefix_faker is None or self.left_key_extractor is None):
+            raise TypeError("join_prefix_faker and left_key_extractor belong together; give both or neither")
+        if faked and self.output_key_splitter is not None:
+            raise TypeError(
+                "output_key_splitter was given beside join_prefix_faker; leave it out, left_key_extractor replaces it"
+            )
+        if not faked and (self.output_key_combiner is None) is not (self.output_key_splitter is None):
+            raise TypeError("output_key_combiner and output_key_splitter belong together; give both or neither")
+        serde = self.combined_key_serde
+        if serde is not None and not faked and not callable(getattr(serde, "partial_key_serializer", None)):
+            raise TypeError(
+                f"combined_key_serde is {serde!r}; expected a serde with partial_key_serializer(), such as "
+                "JsonCombinedKeySerde()"
+            )
+
+
+def join_one_to_many(
+    one: Table,
+    many: Table,
+    joiner: ValueJoiner[Any, Any, Any],
+    key_extractor: Callable[[Any], Any],
+    result: ResultKeys,
+    materialized: Materialized[Any, Any] | str | None,
+    name: str | None,
+) -> Table:
+    """Adds the join and returns the joined table."""
+
+    def references(key: Any, value: Any) -> tuple[Any]:
+        return (key_extractor(value),)
+
+    if result.join_prefix_faker is not None and result.left_key_extractor is not None:
+        serde = result.combined_key_serde or options_of(materialized).key_serde
+        if serde is None and result.output_key_combiner is None:
+            serde = many.place.key_serde
+        partial_of = _faking(result.join_prefix_faker)
+        keys = ReferenceKeys(
+            over_default(serde, partial_of),
+            make=_made_by(result.output_key_combiner, result.left_key_extractor),
+            reference=result.left_key_extractor,
+            checked=True,
+        )
+    else:
+        serde = result.combined_key_serde or combined_serde(one.place.key_serde, many.place.key_serde)
+        partial_of = methodcaller("partial_key_serializer")
+        keys = ReferenceKeys(
+            over_default(serde, partial_of),
+            result=result.output_key_combiner,
+            shipped=result.output_key_splitter,
+            checked=result.combined_key_serde is not None and type(serde) not in _TRUSTED,
+        )
+    written = serde
+    if keys.checked:
+        written = over_default(serde, lambda given: PrefixChecked(given, partial_of(given), keys.reference))
+    join = RepartitionedJoin(
+        _PREFIX,
+        ShipRows(references, keys.make),
+        joiner,
+        keys,
+        kept_serde=serde,
+        topic_serde=written,
+        result_serde=serde if keys.result is None else None,
+    )
+    return add_repartitioned_join(many, one, join, materialized, name)
+
+
+def _faking(faker: Callable[[Any], Any]) -> Callable[[Serde[Any]], Serializer[Any]]:
+    return lambda serde: FakedPrefixes(serde, faker)
+
+
+def _made_by(combiner: Callable[[Any], Any] | None, extractor: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """Makes the user's key of a reference and the key of a row; without a combiner the row's key is one already."""
+
+    def make(reference: Any, key: Any) -> Any:
+        made = key if combiner is None else combiner(CombinedKey(reference, key))
+        found = extractor(made)
+        if found != reference:
+            cure = "" if combiner is not None else "; give output_key_combiner to make a key of both"
+            raise StreamsError(
+                f"{describe_function(extractor)} gave {found!r} for the key {made!r} of a row that refers to "
+                f"{reference!r}; the key of a result must have the key of the referred row in it{cure}"
+            )
+        return made
+
+    return make

@@ -1,0 +1,65 @@
+"""Right and full outer foreign-key joins: also the rows of the right table that nobody refers to have a row.
+
+The result is keyed by ``CombinedKey(foreign key, left key)``: a right row that nobody refers to is ``(its key, None)``,
+and in a full outer join a left row without a foreign key is ``(None, its key)``: as in SQL, null equals nothing, and an
+outer join keeps the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import methodcaller
+from typing import Any
+
+from pykstreams.core.types import ValueJoiner
+from pykstreams.dsl.joins.repartitioned_join import (
+    RepartitionedJoin,
+    add_repartitioned_join,
+    combined_serde,
+    over_default,
+)
+from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.table import Table
+from pykstreams.processors.shipped_rows import ReferenceKeys, ShipRows
+from pykstreams.serdes.optional import OptionalSerde
+
+_PREFIX = "KTABLE-FOREIGNKEY-OUTER-"
+
+
+def join_on_foreign_key_outer(
+    left: Table,
+    right: Table,
+    joiner: ValueJoiner[Any, Any, Any],
+    extractor: Callable[[Any, Any], Any],
+    materialized: Materialized[Any, Any] | str | None,
+    name: str | None,
+    *,
+    keeps_left: bool,
+) -> Table:
+    """Adds the join and returns the joined table.
+
+    :param extractor: ``(key, value)`` of a left row -> foreign key.
+    :param keeps_left: whether left rows without a right row are kept, too, which makes it a full outer join.
+    """
+
+    def references(key: Any, value: Any) -> tuple[Any]:
+        return (extractor(key, value),)
+
+    foreign_key = optional(right.place.key_serde) if keeps_left else right.place.key_serde
+    serde = combined_serde(foreign_key, optional(left.place.key_serde))
+    join = RepartitionedJoin(
+        _PREFIX,
+        ShipRows(references, keeps_null=keeps_left),
+        lambda right_value, left_value: joiner(left_value, right_value),
+        ReferenceKeys(over_default(serde, methodcaller("partial_key_serializer"))),
+        kept_serde=serde,
+        result_serde=serde,
+        keeps_unmatched=keeps_left,
+        keeps_unreferred=True,
+    )
+    return add_repartitioned_join(left, right, join, materialized, name)
+
+
+def optional(serde: Any) -> Any:
+    """The serde for keys that may be ``None``; without a serde, over the default one."""
+    return over_default(serde, OptionalSerde)

@@ -1,0 +1,219 @@
+"""Joins by repartitioned rows in the graph: the common part of one-to-many joins and their relatives.
+
+Left is the table whose rows refer to rows of the other, as in foreign-key joins of Kafka Streams, whichever of the two
+the user called the join on. Left rows go through a repartition topic to the right rows that they refer to, are kept
+there, and joined in the task of the right table. A ``RepartitionedJoin`` says what is special about a kind of join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.core.processor import OperatorSupplier
+from pykstreams.core.types import StreamPartitioner, ValueJoiner
+from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.place import Place
+from pykstreams.dsl.stores.materialization import TableStore, join_store, options_of, table_store
+from pykstreams.dsl.stores.tables import JoinedTable
+from pykstreams.dsl.table import Table
+from pykstreams.processors import TableView
+from pykstreams.processors.reference_join import JoinReferred, JoinShipped, ReferenceJoin, ReferenceJoinView
+from pykstreams.processors.referred_row_check import ReferredRowCheck
+from pykstreams.processors.shipped_rows import KeepShipped, ReferenceKeys
+from pykstreams.serdes.base import Serde
+from pykstreams.serdes.combined_key import CombinedKeySerde
+from pykstreams.serdes.defaults import OverDefault, or_default
+from pykstreams.topology.graph import GraphNode, RepartitionSettings, write_topic_between
+from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
+from pykstreams.topology.reference_partitioner import ReferencePartitioner
+from pykstreams.topology.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class RepartitionedJoin:
+    """One kind of join by repartitioned rows.
+
+    :param prefix: what generated names start with, such as ``KTABLE-ONETOMANY-``.
+    :param send: sends the left rows to the repartition topic.
+    :param joiner: ``joiner(right value, left value)``.
+    :param kept_serde: of the keys of repartitioned rows in their store, and in the topic where ``topic_serde`` is none.
+    :param result_serde: of the keys of the result, where ``materialized`` has none.
+    :param keep: store name -> the operator that keeps the rows that come from the topic.
+    :param partitioner: of the topic; without one the reference alone is hashed, written by the key serde of the right
+        table.
+    """
+
+    prefix: str
+    send: OperatorSupplier
+    joiner: ValueJoiner[Any, Any, Any]
+    keys: ReferenceKeys
+    kept_serde: Any
+    result_serde: Any
+    topic_serde: Any = None
+    keep: Callable[[str], OperatorSupplier] = KeepShipped
+    partitioner: StreamPartitioner[Any, Any] | None = None
+    keeps_unmatched: bool = False
+    keeps_unreferred: bool = False
+
+
+class RepartitionedJoinTable(JoinedTable):
+    """The result: kept in a store of its own, or read from the repartitioned rows and the right table."""
+
+    def __init__(self, join: ReferenceJoin, store: TableStore | None, check: ReferredRowCheck) -> None:
+        super().__init__(store)
+        self.join = join
+        self._check = check
+
+    def send_old_values(self, *, force: bool) -> bool:
+        self.sends_old_values = True
+        return True
+
+    def left_operator(self) -> OperatorSupplier:
+        """Joins changes of repartitioned left rows."""
+        return JoinShipped(self.join, self.sends_old_values)
+
+    def right_operator(self) -> OperatorSupplier:
+        """Joins changes of the right table."""
+        return JoinReferred(self.join, self.sends_old_values, self._check)
+
+    def _view_without_store(self) -> TableView:
+        return ReferenceJoinView(self.join)
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    send: str
+    keep: str
+    join_left: str
+    join_right: str
+    merge: str
+
+
+class RepartitionedJoinNode(GraphNode):
+    """Sends left rows on, keeps them, joins from both sides, and merges; the node has the name of the merger."""
+
+    def __init__(
+        self,
+        names: _Names,
+        parents: tuple[str, str],
+        join: RepartitionedJoin,
+        topic: RepartitionSettings,
+        kept: TableStore,
+        logic: RepartitionedJoinTable,
+    ) -> None:
+        super().__init__(names.merge, versioned=logic.history_ms is not None)
+        self._names = names
+        self._parents = parents
+        self._join = join
+        self._topic = topic
+        self._kept = kept
+        self._logic = logic
+
+    def write(self, topology: Topology) -> None:
+        names, join, topic, logic = self._names, self._join, self._topic, self._logic
+        left, right = self._parents
+        topology.add_processor(names.send, join.send, left)
+        topology.add_internal_topic(topic.topic, topic.num_partitions, decides=True)
+        write_topic_between(topology, topic, (names.send,))
+        topology.add_processor(names.keep, join.keep(self._kept.name), topic.source_name)
+        topology.add_state_store(self._kept, names.keep)
+        topology.add_processor(names.join_left, logic.left_operator(), names.keep)
+        topology.add_processor(names.join_right, logic.right_operator(), right)
+        topology.add_processor(names.merge, logic.operator(), names.join_left, names.join_right)
+        for store in logic.stores():
+            topology.add_state_store(store, names.merge)
+        for name in (names.join_left, names.join_right):
+            topology.connect_processor_and_state_stores(name, *logic.join.stores)
+
+
+def add_repartitioned_join(
+    left: Table,
+    right: Table,
+    join: RepartitionedJoin,
+    materialized: Materialized[Any, Any] | str | None,
+    name: str | None,
+) -> Table:
+    """Adds the join and returns the joined table.
+
+    The repartition topic has as many partitions as the topics of the right table. Where these are the application's
+    own, and nobody gave them a number, all have as many as the topics of the left table.
+    """
+    left_place, right_place = left.place, right.place
+    graph, namer, prefix = left_place.graph, left_place.graph.namer, join.prefix
+    store = None
+    result_serde, value_serde = join.result_serde, None
+    if materialized is not None:
+        store = table_store(graph, options_of(materialized), f"{prefix}RESULT-", join.result_serde, None)
+        result_serde, value_serde = store.key_serde, store.value_serde
+    send = namer.suffixed(name, "-ship", f"{prefix}SHIP-")
+    sink = namer.suffixed(name, "-sink", "KTABLE-SINK-")
+    source = namer.suffixed(name, "-source", "KTABLE-SOURCE-")
+    kept = join_store(
+        namer.suffixed(name, "-shipped-store", f"{prefix}SHIPPED-STATE-STORE-"),
+        join.kept_serde,
+        left_place.value_serde,
+    )
+    names = _Names(
+        send,
+        namer.suffixed(name, "-keep", f"{prefix}KEEP-"),
+        namer.suffixed(name, "-join-shipped", f"{prefix}JOINSHIPPED-"),
+        namer.suffixed(name, "-join-referred", f"{prefix}JOINREFERRED-"),
+        namer.named(name, f"{prefix}MERGE-"),
+    )
+    of_right = right_place.partitioner or ReferencePartitioner(_same, right_place.key_serde)
+    by_reference = of_right.of_keys(join.keys.reference)
+    topic = RepartitionSettings(
+        (send if name is None else name) + REPARTITION_SUFFIX,
+        sink,
+        source,
+        join.kept_serde if join.topic_serde is None else join.topic_serde,
+        left_place.value_serde,
+        join.partitioner or by_reference,
+    )
+    if name is None:
+        graph.implicit_names.repartitions.append(topic.topic)
+        graph.implicit_names.add_store(kept.name, logging=kept.logging)
+    sources = right_place.sources | {source}
+    graph.copartitioned.append(set(sources))
+    left.logic.send_old_values(force=True)
+    right.logic.send_old_values(force=True)
+    reference_join = ReferenceJoin(
+        kept.name,
+        right.logic.materialize_view(),
+        join.joiner,
+        join.keys,
+        join.keeps_unmatched,
+        join.keeps_unreferred,
+    )
+    logic = RepartitionedJoinTable(reference_join, store, ReferredRowCheck(topic.topic, of_right))
+    node = RepartitionedJoinNode(names, (left_place.name, right_place.name), join, topic, kept, logic)
+    graph.add(node, left_place.node, right_place.node)
+    to_row_key = join.keys.shipped
+    place = Place(
+        graph,
+        node,
+        names.merge,
+        result_serde,
+        value_serde,
+        sources,
+        partitioner=by_reference if to_row_key is None else by_reference.of_keys(to_row_key),
+    )
+    return Table(place, logic, store)
+
+
+def combined_serde(prefix: Any, suffix: Any) -> Any:
+    """The length-encoded serde of combined keys; halves without a serde have the default one."""
+    return over_default(prefix, lambda first: over_default(suffix, lambda second: CombinedKeySerde(first, second)))
+
+
+def over_default(serde: Any, wrap: Callable[[Serde[Any]], Any]) -> Any:
+    """Wraps a serde: now, or by an ``OverDefault`` where the default serde is needed for it."""
+    if serde is not None and not isinstance(serde, OverDefault):
+        return wrap(serde)
+    return OverDefault(lambda default: or_default(wrap(or_default(serde, lambda: default)), lambda: default))
+
+
+def _same(key: Any) -> Any:
+    return key

@@ -1,0 +1,264 @@
+"""Joins of two streams: what ``KStream.join``, ``left_join`` and ``outer_join`` put into the graph for a stream.
+
+Source: ``KStreamImpl.doJoin``, ``KStreamImplJoin``, ``StreamJoinedStoreFactory`` and ``OuterStreamJoinStoreFactory``,
+4.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import StreamsError
+from pykstreams.core.names import valid_name
+from pykstreams.core.types import total_ms
+from pykstreams.core.windows import EmitStrategy, JoinWindows
+from pykstreams.dsl.options import StreamJoined
+from pykstreams.dsl.place import Place
+from pykstreams.dsl.repartitioning import repartitioned_for_join
+from pykstreams.processors import KeepForJoin, PassThrough, StreamSelfJoin, StreamStreamJoin
+from pykstreams.state.buffers.waiting import waiting_records
+from pykstreams.state.dsl_suppliers import DslKeyValueParams, DslStoreFormat, DslStoreSuppliers, DslWindowParams
+from pykstreams.state.key_values.suppliers import KeyValueBytesStoreSupplier
+from pykstreams.state.spec import StoreBuilder
+from pykstreams.state.suppliers import Stores
+from pykstreams.state.windows.suppliers import (
+    InMemoryWindowSupplier,
+    PersistentWindowSupplier,
+    WindowBytesStoreSupplier,
+)
+from pykstreams.topology.graph import OperatorNode, Step, StreamStreamJoinNode
+
+_THIS, _OTHER = "KSTREAM-JOINTHIS-", "KSTREAM-JOINOTHER-"
+_OUTER_THIS, _OUTER_OTHER = "KSTREAM-OUTERTHIS-", "KSTREAM-OUTEROTHER-"
+_OUTER_SHARED = "KSTREAM-OUTERSHARED-"
+_WINDOWED = "KSTREAM-WINDOWED-"
+
+
+@dataclass(frozen=True, slots=True)
+class _WindowStore:
+    """The store of one side's records; made by the DSL, or by the supplier that the user gave."""
+
+    name: str
+    windows: JoinWindows
+    options: StreamJoined[Any, Any, Any]
+    value_serde: Any
+    supplier: WindowBytesStoreSupplier | None
+
+    @property
+    def logging(self) -> bool:
+        return self.supplier is not None or self.options.logging
+
+    def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
+        options = self.options
+        if self.supplier is not None:
+            return Stores.timestamped_window_store_with_headers_builder(
+                self.supplier, options.key_serde, self.value_serde
+            )
+        size, retention = self.windows.size_ms, _retention_ms(self.windows)
+        headers = config.dsl_store_format.upper() == DslStoreFormat.HEADERS
+        suppliers: DslStoreSuppliers = options.dsl_store_suppliers or config.dsl_store_suppliers
+        params = DslWindowParams(
+            self.name,
+            retention,
+            size,
+            retain_duplicates=True,
+            emit_strategy=EmitStrategy.ON_WINDOW_UPDATE,
+            is_sliding_window=False,
+            store_format=DslStoreFormat.HEADERS if headers else DslStoreFormat.PLAIN,
+        )
+        # Every record is kept apart, so compaction would have nothing to do.
+        topic_config = {**(options.topic_config or {}), "cleanup.policy": "delete"}
+        return Stores.timestamped_window_store_with_headers_builder(
+            suppliers.window_store(params),
+            options.key_serde,
+            self.value_serde,
+            logging=options.logging,
+            topic_config=topic_config if options.logging else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _WaitingStore:
+    """The store of the records that wait for a partner."""
+
+    name: str
+    options: StreamJoined[Any, Any, Any]
+
+    @property
+    def logging(self) -> bool:
+        return self.options.logging
+
+    def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
+        options = self.options
+        return StoreBuilder(
+            self._supplier(config),
+            waiting_records,
+            options.key_serde,
+            (options.value_serde, options.other_value_serde),
+            logging=options.logging,
+            topic_config=dict(options.topic_config or {}) if options.logging else {},
+        )
+
+    def _supplier(self, config: StreamsConfig) -> KeyValueBytesStoreSupplier:
+        """Of the kind that was asked for, else of that of the left window store, else of the configuration."""
+        options, given = self.options, self.options.this_store_supplier
+        params = DslKeyValueParams(self.name, DslStoreFormat.PLAIN)
+        if options.dsl_store_suppliers is None and given is not None:
+            if isinstance(given, InMemoryWindowSupplier):
+                return Stores.in_memory_key_value_store(self.name)
+            if isinstance(given, PersistentWindowSupplier):
+                return Stores.persistent_key_value_store(self.name)
+        suppliers: DslStoreSuppliers = options.dsl_store_suppliers or config.dsl_store_suppliers
+        return suppliers.key_value_store(params)
+
+
+def join_streams(
+    this: Place,
+    other: Place,
+    joiner: Callable[..., Any],
+    windows: JoinWindows,
+    joined: StreamJoined[Any, Any, Any] | None,
+    *,
+    left_outer: bool,
+    right_outer: bool,
+    with_key: bool,
+) -> Place:
+    """Adds the join, each side behind a repartition topic where its keys may have changed; gives its results' place.
+
+    The topics of both sides must have equal partition counts. Records of an outer side have a result also where they
+    find no partner.
+    """
+    options = joined or StreamJoined()
+    graph, name = this.graph, options.name
+    this = repartitioned_for_join(this, _suffixed(name, "-left"), options.key_serde, options.value_serde)
+    other = repartitioned_for_join(other, _suffixed(name, "-right"), options.key_serde, options.other_value_serde)
+    sources = this.sources | other.sources
+    graph.copartitioned.append(set(sources))
+
+    this_suffix = "-outer-this-join" if right_outer else "-this-join"
+    other_suffix = "-outer-other-join" if left_outer else "-other-join"
+    this_windowed = graph.namer.suffixed(name, "-this-windowed", _WINDOWED)
+    other_windowed = graph.namer.suffixed(name, "-other-windowed", _WINDOWED)
+    this_generated = graph.namer.node(_OUTER_THIS if right_outer else _THIS)
+    other_generated = graph.namer.node(_OUTER_OTHER if left_outer else _OTHER)
+    merge = graph.namer.suffixed(name, "-merge", "KSTREAM-MERGE-")
+
+    this_base = _suffixed(options.store_name, this_suffix) or this_generated
+    other_base = _suffixed(options.store_name, other_suffix) or other_generated
+    this_supplier, other_supplier = _suppliers(options, windows)
+    this_store = _window_store(this_base, windows, options, options.value_serde, this_supplier)
+    other_store = _window_store(other_base, windows, options, options.other_value_serde, other_supplier)
+    waiting = _waiting_store(options, this_generated, right_outer) if left_outer else None
+    _add_windowed(this, this_windowed, this_store)
+    _add_windowed(other, other_windowed, other_store)
+    if options.store_name is None:
+        for store in (this_store, other_store, waiting):
+            if store is not None:
+                graph.implicit_names.add_store(store.name, logging=store.logging)
+
+    def side(of: _WindowStore, *, left: bool) -> StreamStreamJoin:
+        return StreamStreamJoin(
+            of.name,
+            None if waiting is None else waiting.name,
+            joiner,
+            left=left,
+            outer=left_outer if left else right_outer,
+            before_ms=windows.before_ms,
+            after_ms=windows.after_ms,
+            grace_ms=windows.grace_period_ms,
+            with_key=with_key,
+        )
+
+    shared = () if waiting is None else (waiting,)
+    self_join = StreamSelfJoin(
+        this_store.name, joiner, windows.before_ms, windows.after_ms, _retention_ms(windows), with_key
+    )
+    node = StreamStreamJoinNode(
+        this_windowed=this_windowed,
+        other_windowed=other_windowed,
+        this_join=Step(_named(name, this_suffix, this_generated), side(other_store, left=True), (other_store, *shared)),
+        other_join=Step(
+            _named(name, other_suffix, other_generated), side(this_store, left=False), (this_store, *shared)
+        ),
+        merge=Step(merge, PassThrough()),
+        self_join=Step(merge, self_join, (this_store,)),
+        joins_null_keys=left_outer,
+    )
+    graph.add(node, this.node, other.node)
+    return Place(graph, node, merge, options.key_serde, None, sources)
+
+
+def _add_windowed(place: Place, name: str, store: _WindowStore) -> None:
+    operator, stores = KeepForJoin(store.name), (store,)
+    place.graph.add(OperatorNode(name, lambda: operator, stores=lambda: stores), place.node)
+
+
+def _window_store(
+    base: str,
+    windows: JoinWindows,
+    options: StreamJoined[Any, Any, Any],
+    value_serde: Any,
+    supplier: WindowBytesStoreSupplier | None,
+) -> _WindowStore:
+    name = f"{base}-store" if supplier is None else supplier.name
+    return _WindowStore(name, windows, options, value_serde, supplier)
+
+
+def _waiting_store(options: StreamJoined[Any, Any, Any], generated: str, outer: bool) -> _WaitingStore:
+    base = options.store_name if options.this_store_supplier is None else options.this_store_supplier.name
+    if base is None:
+        return _WaitingStore(f"{_OUTER_SHARED}{generated[-10:]}-store", options)
+    return _WaitingStore(f"{base}{'-outer' if outer else '-left'}-shared-join-store", options)
+
+
+def _suppliers(
+    options: StreamJoined[Any, Any, Any], windows: JoinWindows
+) -> tuple[WindowBytesStoreSupplier | None, WindowBytesStoreSupplier | None]:
+    """The suppliers that the user gave, checked (``KStreamImplJoin.assertWindowSettings``, 4.3.1)."""
+    this, other = options.this_store_supplier, options.other_store_supplier
+    checked = _checked("this_store_supplier", this, windows), _checked("other_store_supplier", other, windows)
+    if this is not None and other is not None and this.name == other.name:
+        raise StreamsError(
+            f"this_store_supplier and other_store_supplier are both named {this.name!r}; each side of a join keeps its "
+            "own records, so give one of the two another name"
+        )
+    return checked
+
+
+def _checked(what: str, supplier: Any, windows: JoinWindows) -> WindowBytesStoreSupplier | None:
+    if supplier is None:
+        return None
+    if not isinstance(supplier, WindowBytesStoreSupplier):
+        raise TypeError(
+            f"{what} is {supplier!r}; expected a supplier of a window store, such as "
+            "Stores.persistent_window_store(name, retention, window_size, retain_duplicates=True)"
+        )
+    if not supplier.retain_duplicates:
+        raise StreamsError(
+            f"{what} {supplier.name!r} does not retain duplicates, so that records of one key and time would replace "
+            "each other; make it with retain_duplicates=True"
+        )
+    size, retention = windows.size_ms, _retention_ms(windows)
+    if supplier.window_size_ms != size or supplier.retention_ms != retention:
+        raise StreamsError(
+            f"{what} {supplier.name!r} has a window size of {supplier.window_size_ms} ms and a retention of "
+            f"{supplier.retention_ms} ms, and {windows!r} needs {size} ms (before + after) and {retention} ms "
+            "(before + after + grace); make the supplier with these"
+        )
+    return supplier
+
+
+def _retention_ms(windows: JoinWindows) -> int:
+    kept = windows.size_ms + windows.grace_period_ms
+    return total_ms(kept, f"how long the stores of a join keep records ({windows!r}: before + after + grace)")
+
+
+def _suffixed(name: str | None, suffix: str) -> str | None:
+    return None if name is None else name + suffix
+
+
+def _named(name: str | None, suffix: str, generated: str) -> str:
+    return generated if name is None else valid_name(name + suffix)

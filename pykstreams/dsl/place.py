@@ -1,0 +1,30 @@
+"""``Place``: where a stream, a table or a grouped stream is in the graph, with its serdes and the sources above it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.serdes.base import Serde
+from pykstreams.topology.graph import Graph, GraphNode
+from pykstreams.topology.reference_partitioner import ReferencePartitioner
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """A position in the graph and what is known about the records there.
+
+    ``name`` is the processor that records come from (behind a repartition topic its source), ``sources`` the sources
+    of the sub-topology, for co-partitioning; ``rekeyed`` says that the key may have changed, so that grouping and
+    joining need a repartition topic. ``partitioner`` says how the rows of a table are partitioned, where not by their
+    whole keys.
+    """
+
+    graph: Graph
+    node: GraphNode
+    name: str
+    key_serde: Serde[Any] | None
+    value_serde: Serde[Any] | None
+    sources: frozenset[str]
+    rekeyed: bool = False
+    partitioner: ReferencePartitioner | None = None

@@ -1,0 +1,164 @@
+"""From a user's ``Materialized`` to a store that the topology can make once the configuration is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.dsl.options import Materialized
+from pykstreams.serdes.base import Serde
+from pykstreams.serdes.combined_key import prefix_width
+from pykstreams.serdes.defaults import OverDefault
+from pykstreams.state.dsl_suppliers import DslKeyValueParams, DslStoreFormat, DslStoreSuppliers
+from pykstreams.state.key_values.suppliers import KeyValueBytesStoreSupplier
+from pykstreams.state.spec import StoreBuilder, StoreSupplier
+from pykstreams.state.suppliers import Stores
+from pykstreams.state.versions.suppliers import VersionedBytesStoreSupplier
+from pykstreams.topology.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class DslStore:
+    """The base of the stores of the DSL: each is a ``StoreFactory`` with a name, which may be generated.
+
+    ``queryable`` says that the user named it; others exist only where an operator needs them.
+    """
+
+    name: str
+    queryable: bool
+    key_serde: Serde[Any] | None
+    value_serde: Serde[Any] | None
+    supplier: StoreSupplier[Any] | None
+    store_type: DslStoreSuppliers | None
+    caching: bool
+    logging: bool
+    topic_config: Mapping[str, str]
+
+    @property
+    def queryable_name(self) -> str | None:
+        """The name if the store can be queried by it, ``None`` for one that exists only because something needs it."""
+        return self.name if self.queryable else None
+
+    @property
+    def history_ms(self) -> int | None:
+        """How long old versions are kept; ``None`` for a store that is not versioned."""
+        return None if self.supplier is None else self.supplier.history_retention_ms
+
+    def _suppliers(self, config: StreamsConfig) -> DslStoreSuppliers:
+        return self.store_type or config.dsl_store_suppliers
+
+    def _builder(
+        self, make: Callable[..., StoreBuilder[Any]], supplier: StoreSupplier[Any], retention_ms: int | None = None
+    ) -> StoreBuilder[Any]:
+        """The builder over the supplier; the changelog keeps windows and sessions for ``retention_ms``, whatever the
+        supplier says (``StoreFactory.retentionPeriod``, 4.3.1).
+        """
+        made = make(
+            supplier,
+            self.key_serde,
+            self.value_serde,
+            caching=self.caching,
+            logging=self.logging,
+            topic_config=self.topic_config,
+        )
+        return replace(made, changelog_retention_ms=retention_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class TableStore(DslStore):
+    """The store of a table; one that is versioned has no cache (``KeyValueStoreMaterializer``, 4.3.1)."""
+
+    def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
+        supplier: Any = self.supplier
+        if supplier is None:
+            supplier = self._suppliers(config).key_value_store(table_params(self.name, self.key_serde, config))
+        if isinstance(supplier, VersionedBytesStoreSupplier):
+            return replace(self, caching=False)._builder(Stores.versioned_key_value_store_builder, supplier)
+        if supplier.with_headers:
+            return self._builder(Stores.timestamped_key_value_store_with_headers_builder, supplier)
+        return self._builder(Stores.timestamped_key_value_store_builder, supplier)
+
+
+def table_params(name: str, key_serde: Any, config: StreamsConfig) -> DslKeyValueParams:
+    """The store that is asked for where keys have that serde; scans by prefix know it where it has parts."""
+    if isinstance(key_serde, OverDefault):
+        key_serde = None if config["default.key.serde"] is None else key_serde.wrap(config.default_key_serde)
+    return DslKeyValueParams(name, store_format(config), prefix_width(key_serde))
+
+
+def store_format(config: StreamsConfig) -> DslStoreFormat:
+    """The format of the stores of tables: with timestamps, and with headers if the configuration says so."""
+    headers = config.dsl_store_format.upper() == DslStoreFormat.HEADERS.value.upper()
+    return DslStoreFormat.HEADERS if headers else DslStoreFormat.TIMESTAMPED
+
+
+def options_of(materialized: Materialized[Any, Any] | str | None) -> Materialized[Any, Any]:
+    """Reads what a user gave: options, or just the name of the store."""
+    if isinstance(materialized, str):
+        return Materialized(materialized)
+    return Materialized() if materialized is None else materialized
+
+
+def named_table_store(options: Materialized[Any, Any]) -> TableStore | None:
+    """The store that the user named, ``None`` where no name was given.
+
+    Its serdes are those of the options or else the defaults, never those of the table above
+    (``KTableImpl.doFilter``, 4.3.1).
+    """
+    name = options.store_name
+    return None if name is None else _table_store(name, options, True, None, None)
+
+
+def table_store(
+    graph: Graph,
+    options: Materialized[Any, Any],
+    prefix: str,
+    key_serde: Serde[Any] | None,
+    value_serde: Serde[Any] | None,
+) -> TableStore:
+    """The store that the user named, or one with a generated name; the serdes are those to fall back on."""
+    name, queryable = named_or_generated(graph, options, prefix)
+    return _table_store(name, options, queryable, key_serde, value_serde)
+
+
+def join_store(name: str, key_serde: Any, value_serde: Any, store_type: DslStoreSuppliers | None = None) -> TableStore:
+    """A store that a join needs for itself, with a changelog; it has no cache, so that what is read was forwarded."""
+    return TableStore(name, False, key_serde, value_serde, None, store_type, False, True, {})
+
+
+def named_or_generated(graph: Graph, options: Materialized[Any, Any], prefix: str) -> tuple[str, bool]:
+    """The name of a store, and whether the user gave it (``MaterializedInternal``, 4.3.1)."""
+    name = options.store_name
+    if name is not None:
+        return name, True
+    name = graph.namer.store(prefix)
+    graph.implicit_names.add_store(name, logging=options.logging)
+    return name, False
+
+
+def _table_store(
+    name: str,
+    options: Materialized[Any, Any],
+    queryable: bool,
+    key_serde: Serde[Any] | None,
+    value_serde: Serde[Any] | None,
+) -> TableStore:
+    supplier = options.store if not isinstance(options.store, str) else None
+    if supplier is not None and not isinstance(supplier, KeyValueBytesStoreSupplier):
+        raise TypeError(
+            f"store of a table is {supplier!r}; expected a name or a supplier of a key-value store, such as "
+            "Stores.persistent_timestamped_key_value_store(name)"
+        )
+    return TableStore(
+        name,
+        queryable,
+        options.key_serde or key_serde,
+        options.value_serde or value_serde,
+        supplier,
+        options.store_type,
+        options.caching,
+        options.logging,
+        dict(options.topic_config or {}),
+    )

@@ -1,0 +1,1 @@
+"""Drawings of a topology: as Mermaid and Graphviz texts, and as a picture in SVG."""
