@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from pykstreams.core.config_keys import EMIT_INTERVAL_MS, EMIT_INTERVAL_OF_WINDOWS
 from pykstreams.core.processor import OperatorContext
+from pykstreams.core.settings.keys import EMIT_INTERVAL_MS, EMIT_INTERVAL_OF_WINDOWS
 from pykstreams.core.types import Forward, Headers
 
 Closed: TypeAlias = Callable[[int | None, int], tuple[int, int] | None]

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from pykstreams.core.config_keys import EMIT_INTERVAL_OF_JOINS
 from pykstreams.core.processor import OperatorContext
+from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_JOINS
 from pykstreams.core.types import END_OF_TIME, Forward, Headers
 from pykstreams.processors.emit_on_close import emit_interval_ms
 from pykstreams.state.buffers.waiting import JoinProgress

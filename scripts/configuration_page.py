@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pykstreams.core.config import ConfigKey, Importance, StreamsConfig
-from pykstreams.core.config_keys import REMOVED_KEYS
-from pykstreams.core.config_types import REQUIRED
-from pykstreams.core.librdkafka_keys import JAVA_CLIENT_KEYS
+from pykstreams.core.settings.keys import REMOVED_KEYS
+from pykstreams.core.settings.librdkafka_keys import JAVA_CLIENT_KEYS
+from pykstreams.core.settings.types import REQUIRED
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "configuration.md"
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.config_parsing import dotted_name, nearest_keyword, parse_setting
 from pykstreams.core.errors import ConfigError
+from pykstreams.core.settings.parsing import dotted_name, nearest_keyword, parse_setting
 
 ENVIRONMENT_PREFIX = "PYKSTREAMS_"
 

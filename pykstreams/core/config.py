@@ -15,8 +15,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast, overload
 
-from pykstreams.core.client_config import ClientKind, client_settings, ownership_problems
-from pykstreams.core.config_keys import (
+from pykstreams.core.errors import ConfigError
+from pykstreams.core.references import load_reference
+from pykstreams.core.settings.clients import ClientKind, client_settings, ownership_problems
+from pykstreams.core.settings.keys import (
     CLIENT_TAG_PREFIX,
     EOS_COMMIT_INTERVAL_MS,
     KEYS,
@@ -25,8 +27,8 @@ from pykstreams.core.config_keys import (
     TOPIC_KEYS,
     TOPIC_PREFIX,
 )
-from pykstreams.core.config_names import ConfigNames, GroupProtocol
-from pykstreams.core.config_parsing import (
+from pykstreams.core.settings.names import ConfigNames, GroupProtocol
+from pykstreams.core.settings.parsing import (
     dotted_name,
     is_known,
     parse_setting,
@@ -34,9 +36,7 @@ from pykstreams.core.config_parsing import (
     unknown_keyword,
     unknown_setting,
 )
-from pykstreams.core.config_types import REQUIRED, ConfigKey, ConfigType, Importance
-from pykstreams.core.errors import ConfigError
-from pykstreams.core.references import load_reference
+from pykstreams.core.settings.types import REQUIRED, ConfigKey, ConfigType, Importance
 
 __all__ = ["ConfigKey", "ConfigType", "GroupProtocol", "Importance", "StreamsConfig"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from pykstreams.core.types import Headers
+from pykstreams.core.headers import Headers
 
 K = TypeVar("K")
 V = TypeVar("V")

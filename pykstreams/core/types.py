@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
-if TYPE_CHECKING:
-    from pykstreams.core.record import ConsumerRecord, RecordContext
+from pykstreams.core.headers import Headers as Headers
+from pykstreams.core.record import ConsumerRecord, RecordContext
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -15,9 +15,6 @@ V1 = TypeVar("V1")
 V2 = TypeVar("V2")
 KR = TypeVar("KR")
 VR = TypeVar("VR")
-
-Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
-"""Record headers in order; names may repeat, values may be null."""
 
 END_OF_TIME: Final = 2**63 - 1
 """The largest timestamp, which is the end of an unlimited window; nothing lasts longer, either."""

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.config_keys import INTERNAL_KEYS
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.handlers import LogAndContinueExceptionHandler
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
+from pykstreams.core.settings.keys import INTERNAL_KEYS
 from pykstreams.core.types import Decoder, Duration, Encoder, Headers, Timestamp
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.tasks.collector import RecordCollector

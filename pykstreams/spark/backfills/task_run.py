@@ -17,10 +17,10 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pykstreams.core.clock import SystemClock
-from pykstreams.core.config_keys import INTERNAL_KEYS
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.settings.keys import INTERNAL_KEYS
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage

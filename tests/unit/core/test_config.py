@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pykstreams.core.config import GroupProtocol, StreamsConfig
-from pykstreams.core.config_keys import EMIT_INTERVAL_OF_JOINS, KEYS, REMOVED_KEYS
-from pykstreams.core.config_names import ConfigNames
-from pykstreams.core.config_parsing import dotted_name, is_known, parse_setting
-from pykstreams.core.config_types import REQUIRED, ConfigKey
 from pykstreams.core.errors import ConfigError
-from pykstreams.core.librdkafka_keys import LIBRDKAFKA_KEYS
+from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_JOINS, KEYS, REMOVED_KEYS
+from pykstreams.core.settings.librdkafka_keys import LIBRDKAFKA_KEYS
+from pykstreams.core.settings.names import ConfigNames
+from pykstreams.core.settings.parsing import dotted_name, is_known, parse_setting
+from pykstreams.core.settings.types import REQUIRED, ConfigKey
 
 
 def test_a_setting_reads_the_same_by_dotted_name_and_by_attribute() -> None:

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
-from pykstreams.core.librdkafka_keys import JAVA_CLIENT_KEYS, LIBRDKAFKA_KEYS, canonical_name
+from pykstreams.core.settings.librdkafka_keys import JAVA_CLIENT_KEYS, LIBRDKAFKA_KEYS, canonical_name
 
 Settings = dict[str, object]
 

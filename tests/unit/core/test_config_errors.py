@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.config_keys import REMOVED_KEYS
 from pykstreams.core.errors import ConfigError
+from pykstreams.core.settings.keys import REMOVED_KEYS
 
 OWN = "(settings of your own go under 'app.')"
 

@@ -28,9 +28,9 @@ from pykstreams import (
     Windowed,
     Windows,
 )
-from pykstreams.core.config_keys import EMIT_INTERVAL_OF_WINDOWS
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_WINDOWS
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.task import Task

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pykstreams.core.config_keys import EMIT_INTERVAL_OF_WINDOWS
 from pykstreams.core.errors import ProcessingError
+from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_WINDOWS
 from pykstreams.core.windows import EmitStrategy, SessionWindows, Window, Windowed
 from pykstreams.processors import COUNT_OF_SESSION, SessionAggregate, SessionAggregation, reducing_sessions
 from tests.unit.processors.fakes import FakeOperatorContext

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykstreams.core.config_keys import EMIT_INTERVAL_OF_WINDOWS
+from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_WINDOWS
 from pykstreams.core.windows import EmitStrategy, SlidingWindows
 from pykstreams.processors import COUNT, Aggregation, SlidingAggregate, reducing
 from tests.unit.processors.fakes import FakeOperatorContext

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pykstreams.core.config_keys import EMIT_INTERVAL_OF_JOINS
+from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_JOINS
 from pykstreams.processors import KeepForJoin, StreamSelfJoin, StreamStreamJoin
 from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import Stores

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykstreams.core.config_keys import EMIT_INTERVAL_OF_WINDOWS
 from pykstreams.core.errors import ProcessingError
+from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_WINDOWS
 from pykstreams.core.windows import EmitStrategy, TimeWindows, UnlimitedWindows, Window, Windowed, Windows
 from pykstreams.processors import COUNT, Aggregation, WindowAggregate, WindowedView, reducing
 from tests.unit.processors.fakes import FakeOperatorContext

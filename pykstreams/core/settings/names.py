@@ -1,6 +1,6 @@
 """The constants of ``StreamsConfig``: Java's names for keys, prefixes and values.
 
-Invariant: a constant that ends in ``_CONFIG`` is the name of a setting in ``pykstreams.core.config_keys``.
+Invariant: a constant that ends in ``_CONFIG`` is the name of a setting in ``pykstreams.core.settings.keys``.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from pykstreams.core.config_types import REQUIRED, Check, Component, ConfigKey, ConfigType, Importance
+from pykstreams.core.settings.types import REQUIRED, Check, Component, ConfigKey, ConfigType, Importance
 
 _BOOLEAN = ConfigType.BOOLEAN
 _CLASS = ConfigType.CLASS

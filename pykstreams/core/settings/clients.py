@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import Enum
 
-from pykstreams.core.config_keys import (
+from pykstreams.core.references import load_reference
+from pykstreams.core.settings.keys import (
     ADMIN_PREFIX,
     CLIENT_PREFIXES,
     CONSUMER_PREFIX,
@@ -28,9 +29,8 @@ from pykstreams.core.config_keys import (
     RESTORE_CONSUMER_PREFIX,
     TOPIC_PREFIX,
 )
-from pykstreams.core.config_parsing import shown
-from pykstreams.core.librdkafka_keys import LIBRDKAFKA_KEYS, Kind, Scope, canonical_name
-from pykstreams.core.references import load_reference
+from pykstreams.core.settings.librdkafka_keys import LIBRDKAFKA_KEYS, Kind, Scope, canonical_name
+from pykstreams.core.settings.parsing import shown
 
 TRANSACTION_TIMEOUT_MS = 10_000
 """Default under exactly-once: short, so that readers do not wait long for a worker that died."""

@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from pykstreams.core.config_keys import (
+from pykstreams.core.errors import ConfigError
+from pykstreams.core.references import is_reference
+from pykstreams.core.settings.keys import (
     APP_PREFIX,
     CLIENT_PREFIXES,
     CLIENT_TAG_PREFIX,
@@ -25,10 +27,8 @@ from pykstreams.core.config_keys import (
     TOPIC_KEYS,
     TOPIC_PREFIX,
 )
-from pykstreams.core.config_types import as_flag, as_text, as_whole_number
-from pykstreams.core.errors import ConfigError
-from pykstreams.core.librdkafka_keys import JAVA_CLIENT_KEYS, LIBRDKAFKA_KEYS, Kind, Scope
-from pykstreams.core.references import is_reference
+from pykstreams.core.settings.librdkafka_keys import JAVA_CLIENT_KEYS, LIBRDKAFKA_KEYS, Kind, Scope
+from pykstreams.core.settings.types import as_flag, as_text, as_whole_number
 
 MAX_TAG_NAME = 20
 MAX_TAG_VALUE = 30
