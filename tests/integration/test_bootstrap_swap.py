@@ -40,7 +40,7 @@ from pykstreams.topology.topology import Topology
 from tests.integration.test_bootstrap import records
 from tests.kafka.offsets import committed
 from tests.kafka.reaper import Process
-from tests.unit.state.bulk_support import Part, write_task
+from tests.unit.state.bulk.bulk_support import Part, write_task
 
 pytestmark = pytest.mark.slow
 

@@ -26,7 +26,7 @@ from pykstreams.state.interfaces.store import ChangelogRow
 from pykstreams.testing.records import ProducedRecord
 from pykstreams.topology.plan import TopologyPlan
 from tests.simulation.swaps import Brokers, SimulatedWorker, Transaction
-from tests.unit.state.bulk_support import Part, write_task
+from tests.unit.state.bulk.bulk_support import Part, write_task
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ import pytest
 from pykstreams.core.errors import ProcessorStateError
 from pykstreams.state import Stores
 from pykstreams.state.bulk.sst import SstFiles
-from tests.unit.state.bulk_support import CONFIG, counts
+from tests.unit.state.bulk.bulk_support import CONFIG, counts
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.tasks.partition_group import partition_order
 from pykstreams.runtime.tasks.priority_queue import PriorityQueue
-from tests.unit.runtime.fakes import TaskBench, message, sink, source
+from tests.unit.runtime.tasks.fakes import TaskBench, message, sink, source
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 

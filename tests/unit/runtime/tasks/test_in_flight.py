@@ -15,7 +15,7 @@ from pykstreams.core.processor import PunctuationType
 from pykstreams.processors import MapValuesAsync
 from pykstreams.processors.event_loop import EventLoopThread
 from pykstreams.runtime.tasks.offset_metadata import encode
-from tests.unit.runtime.fakes import Gates, Operator, TaskBench, message, node, sink, source
+from tests.unit.runtime.tasks.fakes import Gates, Operator, TaskBench, message, node, sink, source
 
 IN = TopicPartition("in", 0)
 OTHER = TopicPartition("other", 0)

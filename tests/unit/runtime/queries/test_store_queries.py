@@ -32,7 +32,7 @@ from pykstreams.core.errors import (
 )
 from pykstreams.runtime.queries import local_store
 from pykstreams.state import ResultOrder, StateStore, ValueTimestampHeaders, VersionedRecord
-from tests.unit.runtime.queried import TOPIC, Application
+from tests.unit.runtime.queries.queried import TOPIC, Application
 
 TYPES = QueryableStoreTypes
 TEXT = Serdes.string()

@@ -14,7 +14,7 @@ from pykstreams.core.processor import PunctuationType
 from pykstreams.core.record import ProducerRecord
 from pykstreams.processors import Branch, Filter, FilterNothing, MapValues, PassThrough, Peek
 from pykstreams.serdes import Serdes
-from tests.unit.runtime.fakes import Operator, TaskBench, each, message, node, sink, source
+from tests.unit.runtime.tasks.fakes import Operator, TaskBench, each, message, node, sink, source
 
 CONTINUE = {
     "processing.exception.handler": "pykstreams.core.handlers:LogAndContinueProcessingExceptionHandler",

@@ -16,11 +16,11 @@ from pykstreams.state.bulk.manifest import Manifest, publish, verify
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.take_over import StoreToMake, mark_of, put_mark, take_over
 from pykstreams.state.engines.rocksdb import RocksDbEngine
-from tests.unit.state.bulk_support import CONFIG, TASK, Part, bootstrap, counts, rows_of
+from tests.unit.state.bulk.bulk_support import CONFIG, TASK, Part, bootstrap, counts, rows_of
 from tests.unit.state.support import Context
 
 VALUES = {f"{number:03}": f'"{number}"' for number in range(300)}
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_whenever_the_process_dies_there_is_all_or_nothing_and_the_next_attempt_
 import os, pkgutil
 from pathlib import Path
 from unittest import mock
-from tests.unit.state import test_take_over as test
+from tests.unit.state.bulk import test_take_over as test
 from pykstreams.state.bulk.manifest import read
 
 folder, directory = Path({str(folder)!r}), Path({str(directory)!r})

@@ -9,7 +9,7 @@ import pytest
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.membership.membership import Assignment
 from tests.unit.runtime.cluster_fakes import FakeTask, Message
-from tests.unit.runtime.test_worker import ONE, P0, P1, TWO, World, run
+from tests.unit.runtime.worker.test_worker import ONE, P0, P1, TWO, World, run
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from pykstreams.state.bulk.differences import differences
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.interfaces.store import ChangelogRow
 from pykstreams.state.spec import StoreBuilder
-from tests.unit.state.bulk_support import CONFIG
+from tests.unit.state.bulk.bulk_support import CONFIG
 
 TASK = TaskId(0, 0)
 TIME = 99

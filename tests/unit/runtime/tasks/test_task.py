@@ -15,7 +15,7 @@ from pykstreams.core.timestamps import WallclockTimestampExtractor
 from pykstreams.runtime.tasks.offset_metadata import decode, encode
 from pykstreams.state import Stores
 from pykstreams.topology.plan import InternalTopic
-from tests.unit.runtime.fakes import Operator, TaskBench, each, message, node, sink, source
+from tests.unit.runtime.tasks.fakes import Operator, TaskBench, each, message, node, sink, source
 
 IN = TopicPartition("in", 0)
 OTHER = TopicPartition("other", 0)

@@ -23,7 +23,7 @@ from pykstreams.core.processor import PunctuationType
 from pykstreams.core.record import ProducerRecord, Record
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.tasks.raw_message import RawMessage
-from tests.unit.runtime.global_fakes import Upper, global_state, table, user_store
+from tests.unit.runtime.global_stores.global_fakes import Upper, global_state, table, user_store
 
 TABLE = TopicPartition("table", 0)
 

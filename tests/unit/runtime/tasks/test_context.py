@@ -11,7 +11,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import PunctuationType
 from pykstreams.core.record import RecordMetadata
 from pykstreams.state import Stores
-from tests.unit.runtime.fakes import Operator, TaskBench, message, node, source
+from tests.unit.runtime.tasks.fakes import Operator, TaskBench, message, node, source
 
 WALL, STREAM = PunctuationType.WALL_CLOCK_TIME, PunctuationType.STREAM_TIME
 

@@ -31,8 +31,8 @@ from pykstreams.query import (
 )
 from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.state import StateStore, VersionedRecord
-from tests.unit.runtime.queried import TOPIC, Application
-from tests.unit.runtime.test_store_queries import Kept, make, sessions, table, versioned, windowed
+from tests.unit.runtime.queries.queried import TOPIC, Application
+from tests.unit.runtime.queries.test_store_queries import Kept, make, sessions, table, versioned, windowed
 
 __all__ = ["make"]  # a fixture
 

@@ -23,7 +23,7 @@ from pykstreams.state.bulk.take_over import mark_of
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.topology.plan import TopologyPlan
 from tests.unit.runtime.cluster_fakes import FakeClock
-from tests.unit.state.bulk_support import ID, Part, rows_of, write_task
+from tests.unit.state.bulk.bulk_support import ID, Part, rows_of, write_task
 from tests.unit.state.support import Context
 
 TEXT = Serdes.string()

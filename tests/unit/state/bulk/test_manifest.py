@@ -17,7 +17,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.state import Stores
 from pykstreams.state.bulk.description import StoreDescription, differences, fingerprint
 from pykstreams.state.bulk.manifest import Manifest, content_hash, garbage, new_id, publish, read, verify
-from tests.unit.state.bulk_support import ID, Part, bootstrap, counts, rows_of
+from tests.unit.state.bulk.bulk_support import ID, Part, bootstrap, counts, rows_of
 
 TWO_TASKS = {0: Part(rows_of({"a": "1", "b": "2"}), 2), 1: Part([], 0)}
 

@@ -27,8 +27,8 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.query import KeyQuery
-from tests.unit.runtime.queried import TOPIC, Application
-from tests.unit.runtime.test_store_queries import make, table
+from tests.unit.runtime.queries.queried import TOPIC, Application
+from tests.unit.runtime.queries.test_store_queries import make, table
 
 __all__ = ["make"]  # a fixture
 

@@ -14,7 +14,7 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.global_stores import global_thread
 from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.testing.clock import MockClock
-from tests.unit.runtime.global_fakes import PATIENCE_S, Bench, FakeTopics, Upper, table, user_store
+from tests.unit.runtime.global_stores.global_fakes import PATIENCE_S, Bench, FakeTopics, Upper, table, user_store
 
 TABLE = TopicPartition("table", 0)
 FEED = TopicPartition("feed", 0)

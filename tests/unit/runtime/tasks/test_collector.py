@@ -13,7 +13,7 @@ from pykstreams.core.record import ProducerRecord
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.held_changelogs import MOST_HELD
 from pykstreams.testing.capture import CapturingProducer
-from tests.unit.runtime.fakes import FakeKafkaError, message
+from tests.unit.runtime.tasks.fakes import FakeKafkaError, message
 
 TASK = TaskId(0, 1)
 

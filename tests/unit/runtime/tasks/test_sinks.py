@@ -14,7 +14,7 @@ from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.windows import Window, Windowed
 from pykstreams.serdes import JsonSerde, Serdes, SessionWindowedSerde, TimeWindowedSerde
 from pykstreams.topology.windowed_partitioner import windowed_partitioner
-from tests.unit.runtime.fakes import FakeKafkaError, TaskBench, each, message, node, sink, source
+from tests.unit.runtime.tasks.fakes import FakeKafkaError, TaskBench, each, message, node, sink, source
 
 CONTINUE = {"processing.exception.handler": "pykstreams.core.handlers:LogAndContinueProcessingExceptionHandler"}
 

@@ -90,7 +90,7 @@ def test_reopened_store_after_a_kill_has_rows_that_fit_its_offset(tmp_path: Path
         import sys
         from pathlib import Path
         from pykstreams.state.engines import rocksdb
-        from tests.unit.state import test_rocksdb as test
+        from tests.unit.state.engines import test_rocksdb as test
         rocksdb.WRITE_BUFFER_BYTES = rocksdb._OFFSET_BUFFER_BYTES = 64 << 10
         store = test.buffer(Path({str(tmp_path)!r}), {limit})
         for number in range(1 << 40):
@@ -101,7 +101,7 @@ def test_reopened_store_after_a_kill_has_rows_that_fit_its_offset(tmp_path: Path
                 print("far enough", flush=True)
         """
     )
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     with subprocess.Popen([sys.executable, "-c", child], stdout=subprocess.PIPE, env=environment) as process:
         assert process.stdout is not None
@@ -130,7 +130,7 @@ def test_store_that_was_killed_while_it_loaded_has_rows_that_fit_its_offset(tmp_
         f"""
         from pathlib import Path
         from pykstreams.state.engines import rocksdb
-        from tests.unit.state import test_rocksdb as test
+        from tests.unit.state.engines import test_rocksdb as test
         rocksdb.WRITE_BUFFER_BYTES = rocksdb._OFFSET_BUFFER_BYTES = 64 << 10
         rocksdb._LOAD_FROM_ROWS = 100
         store = test.buffer(Path({str(tmp_path)!r}), 1 << 30)
@@ -143,7 +143,7 @@ def test_store_that_was_killed_while_it_loaded_has_rows_that_fit_its_offset(tmp_
                 print("far enough", flush=True)
         """
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])}
     with subprocess.Popen([sys.executable, "-c", child], stdout=subprocess.PIPE, env=environment) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"far enough\n"

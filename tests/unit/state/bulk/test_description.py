@@ -15,7 +15,7 @@ from pykstreams.state.buffers.join_buffer import join_buffer
 from pykstreams.state.buffers.suppression_buffer import suppression_buffer
 from pykstreams.state.bulk.description import describe_store
 from pykstreams.state.spec import StoreBuilder
-from tests.unit.state.bulk_support import CONFIG
+from tests.unit.state.bulk.bulk_support import CONFIG
 
 TEXT = StringSerde()
 
