@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from confluent_kafka import Message
 
+from tests.brokers.records import records_of
 from tests.faults.topics import LINES, NOTES, Output, group_of, window_of
-from tests.kafka.records import records_of
 
 _SHOWN = 5
 _READ_S = 180.0

@@ -14,7 +14,7 @@ from pykstreams import Consumed, KafkaStreams, Produced, Serdes, StreamsBuilder
 from pykstreams.core.clock import SystemClock
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.streams import GroupMembershipOperation
-from tests.kafka.quick_cluster import SHORT_SESSION
+from tests.brokers.quick_cluster import SHORT_SESSION
 
 TEXT = Serdes.string()
 LEAVE = GroupMembershipOperation.LEAVE_GROUP

@@ -30,7 +30,7 @@ from pykstreams.state import (
 from pykstreams.state.encoding.changelog_rows import ChangelogColumns
 from pykstreams.state.user_stores import UserStore
 from pykstreams.testing import MockProcessorContext, TopologyTestDriver
-from tests.kafka.quick_cluster import SHORT_SESSION
+from tests.brokers.quick_cluster import SHORT_SESSION
 from tests.unit.state.support import Context
 
 TEXT = Serdes.string()

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.kafka.choice import Flavour, KafkaChoice, KafkaChoiceError, chosen
+from tests.brokers.choice import Flavour, KafkaChoice, KafkaChoiceError, chosen
 
 CONTROLLING_FIXTURES = frozenset({"start_broker", "three_brokers"})
 """What starts or breaks brokers, and so cannot be had from brokers that somebody else runs."""

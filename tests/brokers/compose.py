@@ -13,14 +13,14 @@ from pathlib import Path
 
 from pytest_docker.plugin import Services, get_docker_services
 
-from tests.kafka.brokers import free_ports, wait_until_ready
-from tests.kafka.choice import KafkaChoiceError, compose_command
-from tests.kafka.reaper import when_killed
-from tests.kafka.settings import KAFKA_IMAGE, environment_name
+from tests.brokers.brokers import free_ports, wait_until_ready
+from tests.brokers.choice import KafkaChoiceError, compose_command
+from tests.brokers.reaper import when_killed
+from tests.brokers.settings import KAFKA_IMAGE, environment_name
 
 ROOT = Path(__file__).parents[2]
 ONE_BROKER_FILE = ROOT / "docker-compose.yml"
-THREE_BROKERS_FILE = ROOT / "tests/kafka/docker-compose.cluster.yml"
+THREE_BROKERS_FILE = ROOT / "tests/brokers/docker-compose.cluster.yml"
 # pytest-docker's default has --wait: docker-compose 1.29 does not know it, and asking Kafka is faster.
 SETUP = ["up -d"]
 # An orderly stop of throw-away brokers is lost time: 10 s for three of them.

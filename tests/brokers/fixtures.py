@@ -1,4 +1,4 @@
-"""Fixtures for tests against Kafka; which Kafka that is, ``tests/kafka/choice.py`` decides once for the run.
+"""Fixtures for tests against Kafka; which Kafka that is, ``tests/brokers/choice.py`` decides once for the run.
 
 The broker starts when the first test asks for it, serves the whole session, and is torn down at its end.
 Every test uses topics and groups of its own, named by ``make_name``.
@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.kafka import compose, local_broker
-from tests.kafka.brokers import Brokers, GivenBrokers, wait_until_ready
-from tests.kafka.choice import Flavour, chosen
+from tests.brokers import compose, local_broker
+from tests.brokers.brokers import Brokers, GivenBrokers, wait_until_ready
+from tests.brokers.choice import Flavour, chosen
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ PATIENCE_S = 30.0
 
 RUN = """
 import os, signal, sys
-from tests.kafka.reaper import Process, when_killed
+from tests.brokers.reaper import Process, when_killed
 
 folder = sys.argv[1]
 for name in ("first", "second"):
@@ -35,7 +35,7 @@ signal.pause()
 
 CONTAINERS = """
 import pathlib, signal, sys
-from tests.kafka import compose
+from tests.brokers import compose
 
 folder = pathlib.Path(sys.argv[1])
 compose.compose_command = lambda: str(folder / "compose")

@@ -1,7 +1,7 @@
 """Brokers as plain local Java processes: for machines without Docker, and where the broker's own speed
 matters.
 
-    python -m tests.kafka.local_broker [PORT]     prints the address and runs one broker until Ctrl-C
+    python -m tests.brokers.local_broker [PORT]     prints the address and runs one broker until Ctrl-C
 
 The jars come from Maven once. A formatted storage directory and the broker's loaded classes (class data
 sharing) are kept beside them, so that a later start takes about a second.
@@ -22,9 +22,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tests.kafka.brokers import free_ports, wait_until_ready
-from tests.kafka.reaper import Process, when_killed
-from tests.kafka.settings import CLUSTER_ID, KAFKA_VERSION, ONE_BROKER, THREE_BROKERS
+from tests.brokers.brokers import free_ports, wait_until_ready
+from tests.brokers.reaper import Process, when_killed
+from tests.brokers.settings import CLUSTER_ID, KAFKA_VERSION, ONE_BROKER, THREE_BROKERS
 
 SCRIPTS = Path(__file__).parents[2] / "scripts/kafka"
 SMALL_JVM = ("-Xms256m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kafka.settings import (
+from tests.brokers.settings import (
     CLUSTER_ID,
     KAFKA_IMAGE,
     KAFKA_VERSION,
@@ -17,12 +17,12 @@ from tests.kafka.settings import (
 
 ROOT = Path(__file__).parents[3]
 ONE = ROOT / "docker-compose.yml"
-THREE = ROOT / "tests/kafka/docker-compose.cluster.yml"
+THREE = ROOT / "tests/brokers/docker-compose.cluster.yml"
 
 
 @pytest.mark.parametrize(("file", "settings"), [(ONE, ONE_BROKER), (THREE, THREE_BROKERS)])
 def test_compose_file_has_the_settings_of_the_local_broker(file: Path, settings: Mapping[str, str]) -> None:
-    _, marked = file.read_text().split("The settings below are those of tests/kafka/settings.py")
+    _, marked = file.read_text().split("The settings below are those of tests/brokers/settings.py")
     found = re.findall(r'^ +(KAFKA_\w+): "?([\w.]+)"?$', marked.split("KAFKA_HEAP_OPTS")[0], re.MULTILINE)
 
     assert dict(found) == {environment_name(name): value for name, value in settings.items()}

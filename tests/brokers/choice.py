@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from tests.kafka.settings import KAFKA_VERSION
+from tests.brokers.settings import KAFKA_VERSION
 
 OLDEST_JAVA = 17
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.kafka import plugin
-from tests.kafka.choice import Flavour, KafkaChoice, KafkaChoiceError, choose
+from tests.brokers import plugin
+from tests.brokers.choice import Flavour, KafkaChoice, KafkaChoiceError, choose
 
 ROOT = Path(__file__).parents[3]
 

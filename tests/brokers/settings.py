@@ -1,6 +1,6 @@
 """The broker's version and settings, the same for containers and for local processes.
 
-The compose files repeat them, because compose reads no Python; ``tests/unit/kafka`` compares the two.
+The compose files repeat them, because compose reads no Python; ``tests/unit/broker_setup`` compares the two.
 """
 
 from __future__ import annotations
