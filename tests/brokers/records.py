@@ -51,9 +51,23 @@ def records_of(
         consumer.close()
 
 
+def key_of(record: Message) -> bytes:
+    """The key of a record that has one."""
+    key = record.key()
+    assert key is not None, f"no key: {record.topic()} [{record.partition()}] at offset {record.offset()}"
+    return key
+
+
+def value_of(record: Message) -> bytes:
+    """The value of a record that has one."""
+    value = record.value()
+    assert value is not None, f"no value: {record.topic()} [{record.partition()}] at offset {record.offset()}"
+    return value
+
+
 def counts_by_key(records: Collection[Message]) -> dict[str, list[int]]:
     """All values of every key, in order, where values are longs."""
     counts: dict[str, list[int]] = defaultdict(list)
     for record in records:
-        counts[record.key().decode()].append(int.from_bytes(record.value() or b"", "big"))
+        counts[key_of(record).decode()].append(int.from_bytes(record.value() or b"", "big"))
     return dict(counts)

@@ -22,7 +22,7 @@ from pykstreams.runtime.restore.restore import (
     StateRestoreListener,
     Truncated,
 )
-from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeStore, Message
+from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeStore, Message, as_messages
 
 _UNTIL_READY = 5  # seconds; it goes on as soon as a store is ready
 TASK, NEIGHBOUR = TaskId(0, 1), TaskId(1, 1)
@@ -65,7 +65,7 @@ def restorer(logs: FakeChangelogs, heard: Heard) -> Restorer:
 def test_store_without_offset_is_restored_from_the_beginning(restorer: Restorer, logs: FakeChangelogs) -> None:
     store = FakeStore()
     logs.begins[LOG], logs.ends[LOG] = 3, 6
-    restorer.add(TASK, {LOG: store}, {})  # type: ignore[dict-item]
+    restorer.add(TASK, {LOG: store}, {})
     assigned = dict(logs.assigned)
     logs.put(LOG, 3, 4, 5)
 
@@ -245,7 +245,7 @@ def test_store_whose_database_fails_is_told_and_others_of_the_same_batch_miss_no
     setbacks = [restorer.add(TASK, {LOG: broken}, {}), restorer.add(NEIGHBOUR, {OTHER: sound}, {})]
     batch = RestoreBatch()
     for place in (LOG, OTHER):
-        batch.runs[place] = [Message(0), Message(1)]  # type: ignore[list-item]
+        batch.runs[place] = as_messages([Message(0), Message(1)])
         batch.positions[place] = 2
     logs.batches.append(batch)
 
@@ -294,7 +294,7 @@ def test_records_without_key_are_left_out(restorer: Restorer, logs: FakeChangelo
     logs.ends[LOG] = 2
     restorer.add(TASK, {LOG: store}, {})
     logs.put(LOG, 0, 1)
-    logs.batches[0].runs[LOG] = [Message(0, None), Message(1, b"a", None)]  # type: ignore[list-item]
+    logs.batches[0].runs[LOG] = as_messages([Message(0, None), Message(1, b"a", None)])
 
     restorer.step(0)
 
@@ -306,7 +306,7 @@ def test_headers_are_handed_to_the_store(restorer: Restorer, logs: FakeChangelog
     logs.ends[LOG] = 2
     restorer.add(TASK, {LOG: store}, {})
     logs.put(LOG, 0, 1)
-    logs.batches[0].runs[LOG] = [Message(0), Message(1, raw_headers=[("h", b"1")])]  # type: ignore[list-item]
+    logs.batches[0].runs[LOG] = as_messages([Message(0), Message(1, raw_headers=[("h", b"1")])])
 
     restorer.step(0)
 

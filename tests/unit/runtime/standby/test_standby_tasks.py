@@ -69,7 +69,7 @@ class Scene:
             replicas=1,
             stateful=TASKS,
             group=self.group,
-            make_task=self._make,  # type: ignore[arg-type]
+            make_task=self._make,
             restorer=self._restorer,
             offsets=self.logs,
             directory=self.directory,
@@ -320,7 +320,7 @@ def test_error_while_following_closes_the_copies_and_tries_again_with_a_new_cons
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
     scene.after(0)
-    fetch, scene.logs.fetch = scene.logs.fetch, lambda _: _raise(ValueError("broken"))  # type: ignore[method-assign]
+    fetch, scene.logs.fetch = scene.logs.fetch, lambda timeout: _raise(ValueError("broken"))  # type: ignore[method-assign]
     scene.logs.ends[LOG] = 2
     scene.after(ROUND_S)
     closed = scene.copies(), scene.made[0].history

@@ -2,10 +2,12 @@
 
 import logging
 
+import pytest
+
 from pykstreams.runtime.tasks.changelog_watch import WARN_AT_BYTES, ChangelogWatch
 
 
-def test_one_warning_comes_when_a_changelog_nears_its_limit(caplog):
+def test_one_warning_comes_when_a_changelog_nears_its_limit(caplog: pytest.LogCaptureFixture) -> None:
     written = []
     watch = ChangelogWatch()
     write = watch.watched("app-counts-changelog", 2, lambda *row: written.append(row))

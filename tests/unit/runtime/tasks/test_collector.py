@@ -21,11 +21,11 @@ TASK = TaskId(0, 1)
 class FullProducer(CapturingProducer):
     """Has no room until it was polled so many times."""
 
-    def __init__(self, polls):
+    def __init__(self, polls) -> None:
         super().__init__()
         self.polls = polls
 
-    def produce(self, *args, **options):
+    def produce(self, *args, **options) -> None:
         if self.polls:
             raise BufferError("queue full")
         super().produce(*args, **options)
@@ -38,7 +38,7 @@ class FullProducer(CapturingProducer):
 class Answer(ProductionExceptionHandler):
     """A handler with a fixed answer, which notes what it was asked."""
 
-    def __init__(self, answer):
+    def __init__(self, answer) -> None:
         self.answer = answer
         self.asked = []
 
@@ -63,11 +63,11 @@ def make(producer=None, handler=None, **options):
     return collector, metrics
 
 
-def failed(collector, name, **options):
+def failed(collector, name, **options) -> None:
     collector.delivery_failed(FakeKafkaError(name, **options), message("out", -1, b"v", 5))
 
 
-def test_a_full_queue_is_waited_for():
+def test_a_full_queue_is_waited_for() -> None:
     producer = FullProducer(3)
     collector, _ = make(producer)
 
@@ -76,7 +76,7 @@ def test_a_full_queue_is_waited_for():
     assert producer.take() == [("out", 2, b"k", b"v", 5, (("h", b"x"),))]
 
 
-def test_waiting_for_room_ends_with_the_error_that_made_the_queue_full():
+def test_waiting_for_room_ends_with_the_error_that_made_the_queue_full() -> None:
     producer = FullProducer(1000)
     collector, _ = make(producer)
     failed(collector, "MSG_SIZE_TOO_LARGE")
@@ -85,7 +85,7 @@ def test_waiting_for_room_ends_with_the_error_that_made_the_queue_full():
         collector.send(ProducerRecord("out", b"k", b"v"))
 
 
-def test_changelog_writes_go_to_their_partition_and_without_a_time_leave_it_to_the_producer():
+def test_changelog_writes_go_to_their_partition_and_without_a_time_leave_it_to_the_producer() -> None:
     producer = CapturingProducer()
     collector, _ = make(producer)
     write = collector.changelog_writer(TASK, "counts", "shop-counts-changelog", 1)
@@ -102,7 +102,7 @@ def test_changelog_writes_go_to_their_partition_and_without_a_time_leave_it_to_t
 class NotingProducer(CapturingProducer):
     """Notes which topics it had records for at each flush."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.flushed = []
 
@@ -118,7 +118,7 @@ def holding():
     return producer, collector, write
 
 
-def test_a_changelog_that_stays_behind_is_sent_when_all_else_has_been_taken():
+def test_a_changelog_that_stays_behind_is_sent_when_all_else_has_been_taken() -> None:
     producer, collector, write = holding()
     write(b"k", b"v", 7, ())
     collector.send(ProducerRecord("out", b"k", b"v"))
@@ -128,7 +128,7 @@ def test_a_changelog_that_stays_behind_is_sent_when_all_else_has_been_taken():
     assert producer.flushed == [["out"], ["log"]]
 
 
-def test_held_records_keep_their_order_and_their_times():
+def test_held_records_keep_their_order_and_their_times() -> None:
     producer, collector, write = holding()
     write(b"k", b"v", 7, [("h", b"x")])
     write(b"k", None, None, ())
@@ -138,7 +138,7 @@ def test_held_records_keep_their_order_and_their_times():
     assert producer.take() == [("log", 1, b"k", b"v", 7, (("h", b"x"),)), ("log", 1, b"k", None, None, ())]
 
 
-def test_much_that_is_held_is_sent_between_two_records_already():
+def test_much_that_is_held_is_sent_between_two_records_already() -> None:
     producer, collector, write = holding()
     for _ in range(MOST_HELD):
         write(b"k", b"v", 7, ())
@@ -149,7 +149,7 @@ def test_much_that_is_held_is_sent_between_two_records_already():
     assert [record.topic for record in producer.take()] == ["log"] * MOST_HELD
 
 
-def test_what_a_task_held_when_it_closed_is_never_sent():
+def test_what_a_task_held_when_it_closed_is_never_sent() -> None:
     producer, collector, write = holding()
     write(b"k", b"v", 7, ())
     collector.forget(TASK)
@@ -158,7 +158,7 @@ def test_what_a_task_held_when_it_closed_is_never_sent():
     assert producer.flushed == [[]]
 
 
-def test_held_records_are_not_sent_after_an_error():
+def test_held_records_are_not_sent_after_an_error() -> None:
     producer, collector, write = holding()
     write(b"k", b"v", 7, ())
     failed(collector, "MSG_SIZE_TOO_LARGE")
@@ -169,7 +169,7 @@ def test_held_records_are_not_sent_after_an_error():
 
 
 @pytest.mark.parametrize(("holds", "stays_behind"), [(True, False), (False, True)])
-def test_changelogs_are_sent_at_once_unless_both_sides_want_otherwise(holds, stays_behind):
+def test_changelogs_are_sent_at_once_unless_both_sides_want_otherwise(holds, stays_behind) -> None:
     producer = CapturingProducer()
     collector, _ = make(producer, holds_changelogs=holds)
     collector.changelog_writer(TASK, "rows", "log", 1, stays_behind=stays_behind)(b"k", b"v", 7, ())
@@ -177,7 +177,7 @@ def test_changelogs_are_sent_at_once_unless_both_sides_want_otherwise(holds, sta
     assert [record.topic for record in producer.take()] == ["log"]
 
 
-def test_a_failed_delivery_is_raised_before_the_next_commit_and_names_the_node():
+def test_a_failed_delivery_is_raised_before_the_next_commit_and_names_the_node() -> None:
     collector, _ = make()
 
     failed(collector, "MSG_SIZE_TOO_LARGE")
@@ -190,7 +190,7 @@ def test_a_failed_delivery_is_raised_before_the_next_commit_and_names_the_node()
     assert found.value.task_id == TASK
 
 
-def test_only_the_first_error_is_kept_until_it_is_cleared():
+def test_only_the_first_error_is_kept_until_it_is_cleared() -> None:
     collector, _ = make()
     failed(collector, "MSG_SIZE_TOO_LARGE")
     failed(collector, "INVALID_RECORD")
@@ -203,7 +203,7 @@ def test_only_the_first_error_is_kept_until_it_is_cleared():
 
 
 @pytest.mark.parametrize("report", [None, FakeKafkaError("_PURGE_QUEUE"), FakeKafkaError("_PURGE_INFLIGHT")])
-def test_delivered_and_purged_records_are_no_failures(report):
+def test_delivered_and_purged_records_are_no_failures(report) -> None:
     collector, _ = make()
 
     collector.delivery_failed(report, message("out", 0, b"v", 5))
@@ -211,7 +211,7 @@ def test_delivered_and_purged_records_are_no_failures(report):
     collector.check()
 
 
-def test_a_fenced_producer_means_that_the_task_has_moved():
+def test_a_fenced_producer_means_that_the_task_has_moved() -> None:
     collector, _ = make()
 
     failed(collector, "_FENCED", fatal=True)
@@ -221,7 +221,7 @@ def test_a_fenced_producer_means_that_the_task_has_moved():
 
 
 @pytest.mark.parametrize("name", ["_MSG_TIMED_OUT", "REQUEST_TIMED_OUT"])
-def test_records_that_timed_out_send_their_tasks_back_to_the_last_commit(name):
+def test_records_that_timed_out_send_their_tasks_back_to_the_last_commit(name) -> None:
     collector, _ = make()
     collector.register(TaskId(0, 3), "SINK", "out")
 
@@ -232,7 +232,7 @@ def test_records_that_timed_out_send_their_tasks_back_to_the_last_commit(name):
     assert found.value.corrupted_tasks == {TASK, TaskId(0, 3)}
 
 
-def test_a_changelog_that_failed_is_blamed_on_the_task_of_its_partition():
+def test_a_changelog_that_failed_is_blamed_on_the_task_of_its_partition() -> None:
     collector, _ = make()
     for partition in range(3):
         collector.changelog_writer(TaskId(0, partition), "counts", "changelog", partition)
@@ -249,7 +249,7 @@ class RefusingProducer(CapturingProducer):
 
     full = 0
 
-    def produce(self, topic, value=None, key=None, *args, **options):
+    def produce(self, topic, value=None, key=None, *args, **options) -> None:
         if self.full:
             self.full -= 1
             raise BufferError("queue full")
@@ -268,7 +268,9 @@ LOST_CHANGELOG = (
 @pytest.mark.parametrize("timestamp", [7, None])
 @pytest.mark.parametrize("full", [0, 1])
 @pytest.mark.parametrize("held", [False, True])
-def test_a_changelog_record_that_the_client_refuses_keeps_the_task_from_its_commit(timestamp, full, held, caplog):
+def test_a_changelog_record_that_the_client_refuses_keeps_the_task_from_its_commit(
+    timestamp, full, held, caplog: pytest.LogCaptureFixture
+) -> None:
     """The handler would go on, and the store would hold what its changelog has not."""
     handler = Answer(ErrorHandlerResponse.resume())
     producer = RefusingProducer()
@@ -287,7 +289,7 @@ def test_a_changelog_record_that_the_client_refuses_keeps_the_task_from_its_comm
     assert metrics.counter("dropped-records-total", "stream-task-metrics", task_id="0_1").total == 0
 
 
-def test_a_changelog_record_that_the_brokers_refuse_keeps_the_task_from_its_commit():
+def test_a_changelog_record_that_the_brokers_refuse_keeps_the_task_from_its_commit() -> None:
     collector, _ = make(handler=Answer(ErrorHandlerResponse.resume()))
     collector.changelog_writer(TASK, "counts", "log", 1)
 
@@ -300,7 +302,7 @@ def test_a_changelog_record_that_the_brokers_refuse_keeps_the_task_from_its_comm
     assert str(found.value) == LOST_CHANGELOG
 
 
-def test_a_record_that_the_client_refuses_after_a_wait_for_room_is_the_handlers():
+def test_a_record_that_the_client_refuses_after_a_wait_for_room_is_the_handlers() -> None:
     handler = Answer(ErrorHandlerResponse.resume())
     collector, _ = make(RefusingProducer(), handler)
 
@@ -310,7 +312,7 @@ def test_a_record_that_the_client_refuses_after_a_wait_for_room_is_the_handlers(
     assert [record.topic for _, record, _ in handler.asked] == ["out"]
 
 
-def test_a_dead_letter_that_the_client_refuses_is_an_error_and_makes_no_other_one():
+def test_a_dead_letter_that_the_client_refuses_is_an_error_and_makes_no_other_one() -> None:
     handler = Answer(ErrorHandlerResponse.resume([ProducerRecord("dlq", b"k", b"large")]))
     collector, _ = make(RefusingProducer(), handler)
 
@@ -321,7 +323,7 @@ def test_a_dead_letter_that_the_client_refuses_is_an_error_and_makes_no_other_on
     assert len(handler.asked) == 1
 
 
-def test_tasks_that_closed_are_not_blamed():
+def test_tasks_that_closed_are_not_blamed() -> None:
     collector, _ = make()
     collector.register(TaskId(0, 3), "SINK", "out")
     collector.forget(TASK)
@@ -333,7 +335,7 @@ def test_tasks_that_closed_are_not_blamed():
     assert found.value.corrupted_tasks == {TaskId(0, 3)}
 
 
-def test_a_handler_may_go_on_without_the_record_and_send_it_elsewhere():
+def test_a_handler_may_go_on_without_the_record_and_send_it_elsewhere() -> None:
     letter = ProducerRecord("dlq", b"k", b"v")
     handler = Answer(ErrorHandlerResponse.resume([letter]))
     producer = CapturingProducer()
@@ -351,7 +353,7 @@ def test_a_handler_may_go_on_without_the_record_and_send_it_elsewhere():
 
 
 @pytest.mark.parametrize("name", ["TOPIC_AUTHORIZATION_FAILED", "UNKNOWN"])
-def test_no_handler_is_asked_about_what_nobody_can_help(name):
+def test_no_handler_is_asked_about_what_nobody_can_help(name) -> None:
     handler = Answer(ErrorHandlerResponse.resume())
     collector, _ = make(handler=handler)
 
@@ -362,7 +364,7 @@ def test_no_handler_is_asked_about_what_nobody_can_help(name):
     assert handler.asked == []
 
 
-def test_retry_for_an_error_that_will_not_go_away_fails():
+def test_retry_for_an_error_that_will_not_go_away_fails() -> None:
     collector, _ = make(handler=Answer(ErrorHandlerResponse.retry()))
 
     failed(collector, "MSG_SIZE_TOO_LARGE")
@@ -371,7 +373,7 @@ def test_retry_for_an_error_that_will_not_go_away_fails():
         collector.check()
 
 
-def test_a_handler_that_fails_itself_is_an_error_that_tells_both():
+def test_a_handler_that_fails_itself_is_an_error_that_tells_both() -> None:
     collector, _ = make(handler=Answer(KeyError("oops")))
 
     failed(collector, "MSG_SIZE_TOO_LARGE")
@@ -380,7 +382,7 @@ def test_a_handler_that_fails_itself_is_an_error_that_tells_both():
         collector.check()
 
 
-def test_partition_counts_of_topics_that_do_not_exist_are_an_error():
+def test_partition_counts_of_topics_that_do_not_exist_are_an_error() -> None:
     collector, _ = make()
 
     assert collector.partitions_of("known", "SINK") == 3

@@ -12,7 +12,7 @@ from pykstreams.testing.capture import CapturingProducer
 
 
 @pytest.mark.parametrize(("takes_time_zero", "sent"), [(True, [0, 7]), (False, [1, 7])])
-def test_timestamp_zero_is_sent_as_what_the_producer_takes(takes_time_zero, sent):
+def test_timestamp_zero_is_sent_as_what_the_producer_takes(takes_time_zero, sent) -> None:
     producer = CapturingProducer()
     collector = RecordCollector(
         producer,
@@ -27,7 +27,7 @@ def test_timestamp_zero_is_sent_as_what_the_producer_takes(takes_time_zero, sent
     assert [record.timestamp for record in producer.take()] == sent
 
 
-def test_a_worker_says_once_that_it_changes_timestamp_zero(caplog):
+def test_a_worker_says_once_that_it_changes_timestamp_zero(caplog: pytest.LogCaptureFixture) -> None:
     collector = RecordCollector(
         CapturingProducer(),
         config=StreamsConfig(),

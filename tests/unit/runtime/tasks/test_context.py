@@ -31,7 +31,7 @@ def bench_with_context(**options):
     return bench, found[0]
 
 
-def test_the_context_tells_names_times_and_settings():
+def test_the_context_tells_names_times_and_settings() -> None:
     bench, context = bench_with_context(config={"app.color": "red"})
 
     bench.feed(message("in", 3, "v", 500))
@@ -47,7 +47,7 @@ def test_the_context_tells_names_times_and_settings():
     assert context.value_serde is bench.config["default.value.serde"]
 
 
-def test_in_punctuators_the_record_comes_from_nowhere():
+def test_in_punctuators_the_record_comes_from_nowhere() -> None:
     bench, context = bench_with_context()
     seen = []
     context.schedule(10, STREAM, lambda now: seen.append(context.record_metadata))
@@ -57,7 +57,7 @@ def test_in_punctuators_the_record_comes_from_nowhere():
     assert seen == [(None, -1, -1)]
 
 
-def test_user_code_may_ask_for_a_commit():
+def test_user_code_may_ask_for_a_commit() -> None:
     bench, context = bench_with_context()
 
     context.commit()
@@ -78,11 +78,11 @@ def fired_at(start_ms, first_due):
 
 
 @pytest.mark.parametrize(("start", "due"), [(None, 1300), (1500, 1500), (1000, 1000), (100, 1300), (50, 1250)])
-def test_a_wall_clock_schedule_is_first_due_at_its_start_or_the_next_step_after_now(start, due):
+def test_a_wall_clock_schedule_is_first_due_at_its_start_or_the_next_step_after_now(start, due) -> None:
     assert fired_at(start, due)
 
 
-def test_a_stream_time_schedule_with_a_start_waits_for_it():
+def test_a_stream_time_schedule_with_a_start_waits_for_it() -> None:
     bench, context = bench_with_context()
     fired = []
     context.schedule(100, STREAM, fired.append, start_time=250)
@@ -93,21 +93,21 @@ def test_a_stream_time_schedule_with_a_start_waits_for_it():
 
 
 @pytest.mark.parametrize("interval", [0, -5])
-def test_an_interval_below_one_is_refused(interval):
+def test_an_interval_below_one_is_refused(interval) -> None:
     _, context = bench_with_context()
 
     with pytest.raises(ValueError, match="interval of a punctuation is"):
         context.schedule(interval, WALL, print)
 
 
-def test_a_start_before_the_epoch_is_refused():
+def test_a_start_before_the_epoch_is_refused() -> None:
     _, context = bench_with_context()
 
     with pytest.raises(ValueError, match="start time of a punctuation is -1"):
         context.schedule(5, WALL, print, start_time=-1)
 
 
-def test_a_connected_store_is_given_and_another_is_refused(tmp_path):
+def test_a_connected_store_is_given_and_another_is_refused(tmp_path: Path) -> None:
     builders = {
         name: Stores.key_value_store_builder(Stores.in_memory_key_value_store(name), logging=False)
         for name in ("mine", "theirs")
@@ -120,7 +120,7 @@ def test_a_connected_store_is_given_and_another_is_refused(tmp_path):
     bench.task.close()
 
 
-def test_operators_of_one_task_share_what_the_first_of_them_made():
+def test_operators_of_one_task_share_what_the_first_of_them_made() -> None:
     found = []
 
     def build(context):
@@ -135,7 +135,7 @@ def test_operators_of_one_task_share_what_the_first_of_them_made():
     assert found[0] is not found[2]
 
 
-def test_operators_may_ask_for_partitions_and_count_what_they_drop_in_silence(caplog):
+def test_operators_may_ask_for_partitions_and_count_what_they_drop_in_silence(caplog: pytest.LogCaptureFixture) -> None:
     found = []
 
     def build(context):

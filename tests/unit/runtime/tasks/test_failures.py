@@ -47,7 +47,7 @@ def longs(config=None):
     )
 
 
-def test_an_exception_of_user_code_says_node_record_function_and_values():
+def test_an_exception_of_user_code_says_node_record_function_and_values() -> None:
     bench = chain()
 
     with pytest.raises(ProcessingError) as found:
@@ -63,7 +63,7 @@ def test_an_exception_of_user_code_says_node_record_function_and_values():
     assert isinstance(error.__cause__, ValueError)
 
 
-def test_an_exception_of_a_library_is_told_with_the_line_of_the_user_that_called_it():
+def test_an_exception_of_a_library_is_told_with_the_line_of_the_user_that_called_it() -> None:
     def parse(value):
         return json.loads(value)
 
@@ -78,9 +78,9 @@ def test_an_exception_of_a_library_is_told_with_the_line_of_the_user_that_called
     assert f"raised in {parse.__module__}.{parse.__qualname__} (line {line}); key='k'" in str(found.value)
 
 
-def test_long_values_are_cut_short_and_values_that_cannot_be_shown_do_not_hide_the_error():
+def test_long_values_are_cut_short_and_values_that_cannot_be_shown_do_not_hide_the_error() -> None:
     class Shy:
-        def __repr__(self):
+        def __repr__(self) -> None:
             raise RuntimeError("no")
 
     bench = TaskBench(
@@ -95,7 +95,7 @@ def test_long_values_are_cut_short_and_values_that_cannot_be_shown_do_not_hide_t
         bench.feed(message("in", 1, "shy", 5))
 
 
-def test_the_innermost_node_is_asked_and_nobody_above_it():
+def test_the_innermost_node_is_asked_and_nobody_above_it() -> None:
     asked = []
 
     def handler(context, record, exception):
@@ -110,7 +110,7 @@ def test_the_innermost_node_is_asked_and_nobody_above_it():
     assert asked == [("NODE", "bad", "boom")]
 
 
-def test_a_handler_that_goes_on_drops_the_record_at_its_node():
+def test_a_handler_that_goes_on_drops_the_record_at_its_node() -> None:
     bench = chain(CONTINUE)
 
     bench.feed(*(message("in", i, value, i) for i, value in enumerate(("a", "bad", "b"))))
@@ -119,7 +119,7 @@ def test_a_handler_that_goes_on_drops_the_record_at_its_node():
     assert bench.dropped == 1
 
 
-def test_a_dead_letter_is_sent_whatever_is_decided():
+def test_a_dead_letter_is_sent_whatever_is_decided() -> None:
     for config, fails in (({**CONTINUE, **DEAD_LETTERS}, False), (DEAD_LETTERS, True)):
         bench = chain(config)
         try:
@@ -151,7 +151,7 @@ def letter_after_a_sink(*between, into=("SINK", "NODE"), config=None, **options)
     return bench.sent()[-1]
 
 
-def test_a_dead_letter_has_no_key_and_value_any_more_once_a_sink_has_sent_the_record():
+def test_a_dead_letter_has_no_key_and_value_any_more_once_a_sink_has_sent_the_record() -> None:
     letter = letter_after_a_sink()
 
     assert (letter.topic, letter.key, letter.value) == ("dlq", None, None)
@@ -159,13 +159,13 @@ def test_a_dead_letter_has_no_key_and_value_any_more_once_a_sink_has_sent_the_re
 
 
 @pytest.mark.parametrize("chosen", [[], {2}])
-def test_a_sink_that_sends_to_no_partition_has_not_sent(chosen):
+def test_a_sink_that_sends_to_no_partition_has_not_sent(chosen) -> None:
     letter = letter_after_a_sink(partitioner=lambda topic, key, value, partitions: chosen)
 
     assert letter.value == (None if chosen else b"bad")
 
 
-def test_what_is_sent_below_a_node_counts_above_it_where_the_node_hands_on_the_very_record():
+def test_what_is_sent_below_a_node_counts_above_it_where_the_node_hands_on_the_very_record() -> None:
     def always(key, value):
         return True
 
@@ -182,13 +182,13 @@ def test_what_is_sent_below_a_node_counts_above_it_where_the_node_hands_on_the_v
         assert letter.value == value
 
 
-def test_what_is_sent_above_a_node_counts_below_it():
+def test_what_is_sent_above_a_node_counts_below_it() -> None:
     letter = letter_after_a_sink(node("FIRST", MapValues(str.lower), "NODE"), into=("SINK", "FIRST"))
 
     assert letter.value is None
 
 
-def test_a_record_that_cannot_be_read_stops_the_task_and_says_where_and_what():
+def test_a_record_that_cannot_be_read_stops_the_task_and_says_where_and_what() -> None:
     bench = longs()
 
     with pytest.raises(StreamsError) as found:
@@ -205,7 +205,7 @@ def test_a_record_that_cannot_be_read_stops_the_task_and_says_where_and_what():
     assert (cause.topic, cause.partition, cause.offset) == ("in", 0, 7)
 
 
-def test_a_record_that_cannot_be_read_may_be_skipped_and_its_offset_is_committed():
+def test_a_record_that_cannot_be_read_may_be_skipped_and_its_offset_is_committed() -> None:
     bench = longs({**CONTINUE, **DEAD_LETTERS})
 
     bench.feed(message("in", 7, "bad", 5))
@@ -217,7 +217,7 @@ def test_a_record_that_cannot_be_read_may_be_skipped_and_its_offset_is_committed
     assert offset == 8
 
 
-def test_a_deserialization_handler_gets_the_raw_record():
+def test_a_deserialization_handler_gets_the_raw_record() -> None:
     asked = []
 
     def handler(context, record, exception):
@@ -235,8 +235,8 @@ def test_a_deserialization_handler_gets_the_raw_record():
 
 
 @pytest.mark.parametrize("answer", [None, KeyError("oops")])
-def test_a_handler_that_fails_itself_is_an_error_that_tells_both(answer):
-    def handler(context, record, exception):
+def test_a_handler_that_fails_itself_is_an_error_that_tells_both(answer) -> None:
+    def handler(context, record, exception) -> None:
         if answer is not None:
             raise answer
 
@@ -251,7 +251,7 @@ def test_a_handler_that_fails_itself_is_an_error_that_tells_both(answer):
 
 def punctuated(config=None):
     def build(context):
-        def tick(now):
+        def tick(now) -> None:
             raise ValueError("tick")
 
         context.on_init(lambda: context.processing.schedule(10, PunctuationType.STREAM_TIME, tick))
@@ -260,7 +260,7 @@ def punctuated(config=None):
     return TaskBench(source("SOURCE", "in", children=("NODE",)), node("NODE", Operator(build)), config=config)
 
 
-def test_a_punctuator_that_raises_stops_the_task_and_names_its_node():
+def test_a_punctuator_that_raises_stops_the_task_and_names_its_node() -> None:
     bench = punctuated()
 
     with pytest.raises(
@@ -269,7 +269,7 @@ def test_a_punctuator_that_raises_stops_the_task_and_names_its_node():
         bench.feed(message("in", 0, "v", 5))
 
 
-def test_a_punctuator_that_raises_may_be_passed_over_and_fires_again():
+def test_a_punctuator_that_raises_may_be_passed_over_and_fires_again() -> None:
     asked = []
 
     def handler(context, record, exception):
@@ -291,10 +291,10 @@ def test_a_punctuator_that_raises_may_be_passed_over_and_fires_again():
         *((ClusterUnavailableError("the queue is full"), where) for where in ("process", "punctuate")),
     ],
 )
-def test_no_handler_is_asked_about_what_is_no_records_fault(broken, where):
+def test_no_handler_is_asked_about_what_is_no_records_fault(broken, where) -> None:
     """With "continue" the records that need the store, or the brokers, would be lost."""
 
-    def fails(*_):
+    def fails(*_) -> None:
         raise broken
 
     def build(context):
@@ -304,7 +304,7 @@ def test_no_handler_is_asked_about_what_is_no_records_fault(broken, where):
             context.on_init(lambda: context.processing.schedule(5, PunctuationType.STREAM_TIME, fails))
         return context.forward
 
-    def run():
+    def run() -> None:
         user = each(lambda key, value: fails() if where == "process" else value)
         bench = TaskBench(
             source("SOURCE", "in", children=("USER",)),
@@ -319,9 +319,9 @@ def test_no_handler_is_asked_about_what_is_no_records_fault(broken, where):
     assert raised.value is broken
 
 
-def test_an_exception_that_no_node_has_reported_still_says_which_record_it_was():
+def test_an_exception_that_no_node_has_reported_still_says_which_record_it_was() -> None:
     def build(context):
-        def run(key, value, timestamp, headers):
+        def run(key, value, timestamp, headers) -> None:
             raise RuntimeError("from nowhere")
 
         return run
@@ -334,7 +334,7 @@ def test_an_exception_that_no_node_has_reported_still_says_which_record_it_was()
         bench.feed(message("in", 3, "v", 5))
 
 
-def test_dropped_records_are_counted_and_warned_of_without_flooding(caplog):
+def test_dropped_records_are_counted_and_warned_of_without_flooding(caplog: pytest.LogCaptureFixture) -> None:
     def build(context):
         return lambda key, value, timestamp, headers: context.drop("its key is null")
 

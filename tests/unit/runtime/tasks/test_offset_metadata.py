@@ -63,40 +63,40 @@ WRITTEN_BY_JAVA = [
 
 
 @pytest.mark.parametrize(("time", "metadata", "text"), WRITTEN_BY_JAVA)
-def test_encoding_gives_the_bytes_of_kafka_streams(time, metadata, text):
+def test_encoding_gives_the_bytes_of_kafka_streams(time, metadata, text) -> None:
     encoded = encode(time, metadata)
 
     assert text == encoded
 
 
 @pytest.mark.parametrize(("time", "metadata", "text"), WRITTEN_BY_JAVA)
-def test_what_kafka_streams_wrote_can_be_read(time, metadata, text):
+def test_what_kafka_streams_wrote_can_be_read(time, metadata, text) -> None:
     assert (time, metadata) == decode(text)
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.dictionaries(st.text(), st.integers(-(2**63), 2**63 - 1)))
-def test_decoding_gives_what_was_encoded(time, metadata):
+def test_decoding_gives_what_was_encoded(time, metadata) -> None:
     assert (time, metadata) == decode(encode(time, metadata))
 
 
-def test_version_1_has_a_partition_time_only():
+def test_version_1_has_a_partition_time_only() -> None:
     assert (7, {}) == decode("AQAAAAAAAAAH")
 
 
 @pytest.mark.parametrize("text", ["", None])
-def test_no_text_means_that_nothing_is_known(text):
+def test_no_text_means_that_nothing_is_known(text) -> None:
     assert (-1, {}) == decode(text)
 
 
 @pytest.mark.parametrize("text", ["no base64!", "AA==", "A///", "CQAAAAAAAAAH", "AgAAAAAAAAAFAAAAAQAAAAFr"])
-def test_unreadable_text_counts_as_none_and_warns(text, caplog):
+def test_unreadable_text_counts_as_none_and_warns(text, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert (-1, {}) == decode(text)
 
     assert "cannot be read" in caplog.text
 
 
-def test_only_a_put_makes_a_commit_necessary():
+def test_only_a_put_makes_a_commit_necessary() -> None:
     metadata = ProcessorMetadata()
     metadata.update({"emit": 5})
     assert not metadata.needs_commit
@@ -106,7 +106,7 @@ def test_only_a_put_makes_a_commit_necessary():
     assert metadata.needs_commit
 
 
-def test_update_keeps_the_larger_of_two_values():
+def test_update_keeps_the_larger_of_two_values() -> None:
     metadata = ProcessorMetadata({"a": 5, "b": 1})
 
     metadata.update({"a": 3, "b": 2, "c": 0})

@@ -55,7 +55,7 @@ def idling(ms, **options):
     return bench(config={"max.task.idle.ms": ms}, **options)
 
 
-def test_partitions_are_gone_through_in_javas_order():
+def test_partitions_are_gone_through_in_javas_order() -> None:
     partitions = [
         TopicPartition(topic, n) for topic in ("orders", "app-r1-repartition", "customers", "zz") for n in range(4)
     ]
@@ -63,7 +63,7 @@ def test_partitions_are_gone_through_in_javas_order():
     assert [str(partition) for partition in partition_order(partitions)] == ORDER_IN_JAVA
 
 
-def test_of_equal_heads_the_queue_that_was_filled_first_comes_first():
+def test_of_equal_heads_the_queue_that_was_filled_first_comes_first() -> None:
     found = bench()
     found.task.add(B, [message("b", 0, "b0", 5), message("b", 1, "b1", 5)])
     found.task.add(A, [message("a", 0, "a0", 5), message("a", 1, "a1", 5)])
@@ -73,7 +73,7 @@ def test_of_equal_heads_the_queue_that_was_filled_first_comes_first():
     assert found.values() == ["b0", "a0", "b1", "a1"]
 
 
-def test_a_queue_is_entered_again_before_its_record_is_processed():
+def test_a_queue_is_entered_again_before_its_record_is_processed() -> None:
     found = bench(("a", "b", "c"))
     found.task.add(A, [message("a", i, f"a{i}", 1) for i in range(3)])
     found.task.add(B, [message("b", 0, "b0", 1)])
@@ -84,7 +84,7 @@ def test_a_queue_is_entered_again_before_its_record_is_processed():
     assert found.values() == ["a0", "c0", "a1", "b0", "a2"]
 
 
-def test_records_that_come_later_take_their_turn_among_those_of_the_only_input_that_had_any():
+def test_records_that_come_later_take_their_turn_among_those_of_the_only_input_that_had_any() -> None:
     found = bench()
     found.task.add(A, [message("a", i, f"a{i}", 10 * i) for i in range(4)])
     assert found.task.process(2) == 2
@@ -95,7 +95,7 @@ def test_records_that_come_later_take_their_turn_among_those_of_the_only_input_t
     assert found.values() == ["a0", "a1", "a2", "b0", "a3"]
 
 
-def test_input_that_ran_dry_is_waited_for_while_others_have_records():
+def test_input_that_ran_dry_is_waited_for_while_others_have_records() -> None:
     lags = {A: 0, B: 0}
     found = idling(0, lag=lags.get)
     found.feed(message("a", 0, "a0", 1), message("b", 0, "b0", 2), message("b", 1, "b1", 3))
@@ -108,7 +108,7 @@ def test_input_that_ran_dry_is_waited_for_while_others_have_records():
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 4), st.integers(0, 6)), max_size=12), st.randoms())
-def test_smallest_head_is_always_next_however_records_arrive(arrivals, chance):
+def test_smallest_head_is_always_next_however_records_arrive(arrivals, chance) -> None:
     """Each arrival is (the input is ``a``, number of records, number of records to process then)."""
     found = bench()
     times = chance.sample(range(1000), sum(count for _, count, _ in arrivals))
@@ -139,7 +139,7 @@ TIMES = st.lists(st.integers(0, 3), min_size=1, max_size=4)
     st.lists(TIMES, min_size=2, max_size=4),
     st.lists(st.tuples(st.sampled_from("abcd"), TIMES, st.integers(0, 7))),
 )
-def test_runs_from_one_queue_give_the_order_of_taking_each_record_from_the_heap(topics, first, later):
+def test_runs_from_one_queue_give_the_order_of_taking_each_record_from_the_heap(topics, first, later) -> None:
     """Each arrival is (input, times of its records, number of records to process then); many times are equal."""
     found = bench(tuple("abcd"), config={"max.task.idle.ms": -1})
     queues, heap, offsets, expected = {topic: [] for topic in "abcd"}, PriorityQueue(), dict.fromkeys("abcd", 0), []
@@ -163,13 +163,13 @@ def test_runs_from_one_queue_give_the_order_of_taking_each_record_from_the_heap(
     assert expected == found.values()
 
 
-def test_by_default_an_empty_input_is_not_waited_for_when_nothing_is_left_on_the_brokers():
+def test_by_default_an_empty_input_is_not_waited_for_when_nothing_is_left_on_the_brokers() -> None:
     found = idling(0)
 
     assert found.feed(message("a", 0, "v", 5)) == 1
 
 
-def test_an_input_with_records_on_the_brokers_is_waited_for():
+def test_an_input_with_records_on_the_brokers_is_waited_for() -> None:
     lags = {B: 3}
     found = idling(0, lag=lags.get)
     found.task.add(A, [message("a", 0, "v", 5)])
@@ -180,20 +180,20 @@ def test_an_input_with_records_on_the_brokers_is_waited_for():
     assert found.task.is_ready()
 
 
-def test_an_input_whose_lag_is_not_known_yet_is_waited_for():
+def test_an_input_whose_lag_is_not_known_yet_is_waited_for() -> None:
     found = idling(0, lag=lambda partition: None)
     found.task.add(A, [message("a", 0, "v", 5)])
 
     assert not found.task.is_ready()
 
 
-def test_idling_can_be_switched_off():
+def test_idling_can_be_switched_off() -> None:
     found = idling(-1, lag=lambda partition: 5)
 
     assert found.feed(message("a", 0, "v", 5)) == 1
 
 
-def test_an_empty_input_is_waited_for_until_its_deadline():
+def test_an_empty_input_is_waited_for_until_its_deadline() -> None:
     found = idling(100)
     assert found.feed(message("a", 0, "v", 5)) == 0
 
@@ -204,7 +204,7 @@ def test_an_empty_input_is_waited_for_until_its_deadline():
     assert found.task.process(1) == 1
 
 
-def test_the_deadline_starts_anew_after_the_input_had_records():
+def test_the_deadline_starts_anew_after_the_input_had_records() -> None:
     found = idling(100)
     found.feed(message("a", 0, "a0", 5))
     found.clock.advance(60)
@@ -218,7 +218,7 @@ def test_the_deadline_starts_anew_after_the_input_had_records():
     assert found.task.process(10) == 2
 
 
-def test_a_record_becomes_the_head_before_the_one_taken_is_processed():
+def test_a_record_becomes_the_head_before_the_one_taken_is_processed() -> None:
     """So a record that cannot be read stops the task before its predecessor is processed, as in Kafka Streams."""
     found = bench(deserializer=not_bad)
     found.task.add(A, [message("a", 0, "good", 5), message("a", 1, "bad", 6)])
@@ -229,7 +229,7 @@ def test_a_record_becomes_the_head_before_the_one_taken_is_processed():
     assert found.values() == []
 
 
-def test_a_run_of_skipped_records_is_committed_by_its_last():
+def test_a_run_of_skipped_records_is_committed_by_its_last() -> None:
     found = bench(
         deserializer=not_bad,
         config={"deserialization.exception.handler": "pykstreams.core.handlers:LogAndContinueExceptionHandler"},

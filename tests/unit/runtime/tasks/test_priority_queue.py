@@ -15,7 +15,7 @@ PRIORITY_QUEUE_IN_JAVA = """
 """``+t`` adds an item with time t, items are counted from 0; ``-n`` takes item n."""
 
 
-def test_priority_queue_breaks_ties_as_in_java():
+def test_priority_queue_breaks_ties_as_in_java() -> None:
     queue: PriorityQueue[int] = PriorityQueue()
     added = 0
     for step in PRIORITY_QUEUE_IN_JAVA:
@@ -27,7 +27,7 @@ def test_priority_queue_breaks_ties_as_in_java():
             assert number == queue.pop()
 
 
-def test_priority_queue_gives_smallest_times_first():
+def test_priority_queue_gives_smallest_times_first() -> None:
     queue: PriorityQueue[str] = PriorityQueue()
     for time in (5, 1, 3):
         queue.add(time, str(time))

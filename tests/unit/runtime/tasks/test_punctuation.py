@@ -4,12 +4,12 @@ from pykstreams.runtime.tasks.punctuation import NEVER, PunctuationQueue, Schedu
 
 
 class Recorder:
-    def __init__(self):
+    def __init__(self) -> None:
         self.fired = []
         self.queue = PunctuationQueue(lambda node, callback, now: callback(now))
 
     def schedule(self, name, due, interval, then=lambda: None):
-        def callback(now):
+        def callback(now) -> None:
             self.fired.append((name, now))
             then()
 
@@ -18,7 +18,7 @@ class Recorder:
         return made
 
 
-def test_a_punctuator_fires_with_the_time_and_not_with_its_due_time():
+def test_a_punctuator_fires_with_the_time_and_not_with_its_due_time() -> None:
     recorder = Recorder()
     recorder.schedule("a", 10, 10)
 
@@ -28,7 +28,7 @@ def test_a_punctuator_fires_with_the_time_and_not_with_its_due_time():
     assert recorder.queue.next_due == [20]
 
 
-def test_what_was_missed_is_not_made_up_for():
+def test_what_was_missed_is_not_made_up_for() -> None:
     recorder = Recorder()
     recorder.schedule("a", 0, 10)
 
@@ -38,7 +38,7 @@ def test_what_was_missed_is_not_made_up_for():
     assert recorder.queue.next_due == [40]
 
 
-def test_the_next_due_time_lies_after_the_one_just_reached():
+def test_the_next_due_time_lies_after_the_one_just_reached() -> None:
     recorder = Recorder()
     recorder.schedule("a", 0, 10)
 
@@ -47,7 +47,7 @@ def test_the_next_due_time_lies_after_the_one_just_reached():
     assert recorder.queue.next_due == [30]
 
 
-def test_schedules_fire_in_the_order_of_their_due_times():
+def test_schedules_fire_in_the_order_of_their_due_times() -> None:
     recorder = Recorder()
     recorder.schedule("late", 30, 100)
     recorder.schedule("early", 10, 100)
@@ -58,7 +58,7 @@ def test_schedules_fire_in_the_order_of_their_due_times():
     assert [name for name, _ in recorder.fired] == ["early", "middle", "late"]
 
 
-def test_a_cancelled_schedule_does_not_fire():
+def test_a_cancelled_schedule_does_not_fire() -> None:
     recorder = Recorder()
     recorder.schedule("a", 10, 10).cancel()
 
@@ -66,7 +66,7 @@ def test_a_cancelled_schedule_does_not_fire():
     assert recorder.queue.next_due == [NEVER]
 
 
-def test_a_punctuator_may_cancel_itself():
+def test_a_punctuator_may_cancel_itself() -> None:
     recorder = Recorder()
     made = recorder.schedule("a", 10, 10, lambda: made.cancel())
 
@@ -76,7 +76,7 @@ def test_a_punctuator_may_cancel_itself():
     assert recorder.fired == [("a", 10)]
 
 
-def test_a_punctuator_may_add_a_schedule_that_is_due_at_once():
+def test_a_punctuator_may_add_a_schedule_that_is_due_at_once() -> None:
     recorder = Recorder()
     recorder.schedule("a", 10, 100, lambda: recorder.schedule("b", 5, 100))
 

@@ -32,7 +32,7 @@ def partitions(bench):
     ("chosen", "expected"),
     [(None, [None]), (2, [2]), (0, [0]), ([3, 1], [3, 1]), ({3, 1}, [1, 3]), ([1, 1], [1]), ([], []), (set(), [])],
 )
-def test_a_partitioner_chooses_one_partition_or_several_or_none_or_leaves_it_open(chosen, expected):
+def test_a_partitioner_chooses_one_partition_or_several_or_none_or_leaves_it_open(chosen, expected) -> None:
     bench = to(partitioner=lambda topic, key, value, count: chosen)
 
     bench.feed(message("in", 0, "v", 5))
@@ -41,7 +41,7 @@ def test_a_partitioner_chooses_one_partition_or_several_or_none_or_leaves_it_ope
     assert bench.dropped == (not expected)
 
 
-def test_a_partitioner_gets_topic_key_value_and_number_of_partitions():
+def test_a_partitioner_gets_topic_key_value_and_number_of_partitions() -> None:
     asked = []
     bench = to(partitioner=lambda *args: asked.append(args))
 
@@ -51,14 +51,14 @@ def test_a_partitioner_gets_topic_key_value_and_number_of_partitions():
 
 
 @pytest.mark.parametrize("chosen", [-1, [-1], ["x"]])
-def test_a_partitioner_that_chooses_nonsense_is_an_error_of_the_sink(chosen):
+def test_a_partitioner_that_chooses_nonsense_is_an_error_of_the_sink(chosen) -> None:
     bench = to(partitioner=lambda *args: chosen)
 
     with pytest.raises(ProcessingError, match=r"SINK failed at record in-0 offset 0 .* chose partition"):
         bench.feed(message("in", 0, "v", 5))
 
 
-def test_the_topic_may_be_chosen_per_record_from_the_context():
+def test_the_topic_may_be_chosen_per_record_from_the_context() -> None:
     seen = []
 
     def choose(key, value, context):
@@ -73,14 +73,14 @@ def test_the_topic_may_be_chosen_per_record_from_the_context():
     assert seen[0] == ("in", 0, 4, 5, [("h", b"x")], None, None)
 
 
-def test_a_topic_that_is_no_text_is_an_error_of_the_sink():
+def test_a_topic_that_is_no_text_is_an_error_of_the_sink() -> None:
     bench = to(lambda key, value, context: 5)
 
     with pytest.raises(ProcessingError, match=r"SINK failed at .* gave 5; expected a topic name"):
         bench.feed(message("in", 0, "v", 5))
 
 
-def test_what_cannot_be_serialized_stops_the_task_and_says_where_and_what():
+def test_what_cannot_be_serialized_stops_the_task_and_says_where_and_what() -> None:
     bench = to(value_serializer=Serdes.long().serializer)
 
     with pytest.raises(
@@ -89,7 +89,7 @@ def test_what_cannot_be_serialized_stops_the_task_and_says_where_and_what():
         bench.feed(message("in", 0, "v", 5))
 
 
-def test_what_a_sink_cannot_write_is_told_once_also_by_the_node_above_it():
+def test_what_a_sink_cannot_write_is_told_once_also_by_the_node_above_it() -> None:
     bench = TaskBench(
         source("SOURCE", "in", children=("NODE",)),
         node("NODE", each(lambda key, value: value), "SINK"),
@@ -114,18 +114,18 @@ PARTITIONERS = pytest.mark.parametrize("partitioner", [None, lambda *_: 2], ids=
 
 @PARTITIONERS
 @pytest.mark.parametrize("origin", list(SerializationExceptionOrigin))
-def test_the_production_handler_may_drop_what_cannot_be_serialized(origin, partitioner):
+def test_the_production_handler_may_drop_what_cannot_be_serialized(origin, partitioner) -> None:
     asked = []
 
     class Handler(ProductionExceptionHandler):
-        def handle_error(self, context, record, exception):
+        def handle_error(self, context, record, exception) -> None:
             raise AssertionError("not asked for")
 
         def handle_serialization_error(self, context, record, exception, origin):
             asked.append((context, record, origin))
             return ErrorHandlerResponse.resume()
 
-    def refuse(data):
+    def refuse(data) -> None:
         raise ValueError(f"{data!r} is refused")
 
     bench = to(
@@ -159,12 +159,12 @@ def test_the_production_handler_may_drop_what_cannot_be_serialized(origin, parti
     ],
     ids=repr,
 )
-def test_the_production_handler_is_not_asked_about_a_value_of_the_wrong_type(serializer):
+def test_the_production_handler_is_not_asked_about_a_value_of_the_wrong_type(serializer) -> None:
     class Handler(ProductionExceptionHandler):
-        def handle_error(self, context, record, exception):
+        def handle_error(self, context, record, exception) -> None:
             raise AssertionError("not asked for")
 
-        def handle_serialization_error(self, context, record, exception, origin):
+        def handle_serialization_error(self, context, record, exception, origin) -> None:
             raise AssertionError("asked")
 
     bench = to(config={"production.exception.handler": Handler()}, value_serializer=serializer)
@@ -175,7 +175,7 @@ def test_the_production_handler_is_not_asked_about_a_value_of_the_wrong_type(ser
     assert isinstance(found.value.__cause__.__cause__, WrongTypeError)
 
 
-def test_with_a_handler_that_goes_on_a_failing_sink_costs_its_parent_the_record():
+def test_with_a_handler_that_goes_on_a_failing_sink_costs_its_parent_the_record() -> None:
     """Kafka Streams' sinks have no handling of their own: later siblings do not get the record either."""
     bench = TaskBench(
         source("SOURCE", "in", children=("NODE",)),
@@ -192,7 +192,7 @@ def test_with_a_handler_that_goes_on_a_failing_sink_costs_its_parent_the_record(
     assert bench.dropped == 1
 
 
-def test_a_failing_sink_right_below_a_source_stops_the_task_whatever_the_handler_says():
+def test_a_failing_sink_right_below_a_source_stops_the_task_whatever_the_handler_says() -> None:
     bench = to(value_serializer=Serdes.long().serializer, config=CONTINUE)
 
     with pytest.raises(StreamsError, match="SINK cannot write the value"):
@@ -200,11 +200,11 @@ def test_a_failing_sink_right_below_a_source_stops_the_task_whatever_the_handler
 
 
 @PARTITIONERS
-def test_a_full_queue_is_waited_for(partitioner):
+def test_a_full_queue_is_waited_for(partitioner) -> None:
     bench = to(partitioner=partitioner)
     produce, left = bench.producer.produce, [2]
 
-    def full(*args, **options):
+    def full(*args, **options) -> None:
         if left[0]:
             left[0] -= 1
             raise BufferError
@@ -220,10 +220,10 @@ def test_a_full_queue_is_waited_for(partitioner):
 
 
 @PARTITIONERS
-def test_a_record_that_the_client_refuses_at_once_is_raised_at_the_next_commit(partitioner):
+def test_a_record_that_the_client_refuses_at_once_is_raised_at_the_next_commit(partitioner) -> None:
     bench = to(partitioner=partitioner)
 
-    def refuse(*args, **options):
+    def refuse(*args, **options) -> None:
         raise RuntimeError(FakeKafkaError("MSG_SIZE_TOO_LARGE"))
 
     bench.collector.produce = refuse
@@ -259,7 +259,7 @@ WINDOWED = pytest.mark.parametrize(
 
 @WINDOWED
 @pytest.mark.parametrize("topic", ["out", lambda key, value, context: "out"], ids=["fixed", "chosen"])
-def test_windowed_keys_are_sent_to_the_partition_of_the_key_alone(serde, topic):
+def test_windowed_keys_are_sent_to_the_partition_of_the_key_alone(serde, topic) -> None:
     bench = to_windowed(serde, topic)
     for start in (0, 10, 20):
         raw = serde.serializer.serialize("in", Windowed("customer-3", Window(start, start + 10)))
@@ -268,7 +268,7 @@ def test_windowed_keys_are_sent_to_the_partition_of_the_key_alone(serde, topic):
     assert {partition_for_key(b"customer-3", 4)} == set(partitions(bench))
 
 
-def test_a_value_that_cannot_be_written_beside_a_windowed_key_says_where_and_what():
+def test_a_value_that_cannot_be_written_beside_a_windowed_key_says_where_and_what() -> None:
     serde = TimeWindowedSerde(Serdes.string(), 10)
     bench = TaskBench(
         source("SOURCE", "in", children=("SINK",), key_deserializer=serde.deserializer),
@@ -286,19 +286,19 @@ def test_a_value_that_cannot_be_written_beside_a_windowed_key_says_where_and_wha
         bench.feed(message("in", 0, "v", 5, key=raw))
 
 
-def test_a_null_key_where_windowed_ones_are_written_is_an_error_of_the_sink():
+def test_a_null_key_where_windowed_ones_are_written_is_an_error_of_the_sink() -> None:
     bench = to_windowed(TimeWindowedSerde(Serdes.string(), 10))
 
     with pytest.raises(ProcessingError, match="SINK failed"):
         bench.feed(message("in", 0, "v", 5, key=None))
 
 
-def test_a_full_queue_is_waited_for_with_windowed_keys_too():
+def test_a_full_queue_is_waited_for_with_windowed_keys_too() -> None:
     serde = TimeWindowedSerde(Serdes.string(), 10)
     bench = to_windowed(serde)
     produce, left = bench.producer.produce, [2]
 
-    def full(*args, **options):
+    def full(*args, **options) -> None:
         if left[0]:
             left[0] -= 1
             raise BufferError

@@ -61,7 +61,7 @@ def repeating(end, committed):
     return bench, told
 
 
-def test_records_that_a_dead_worker_may_have_worked_on_may_be_repeated_until_they_are_committed():
+def test_records_that_a_dead_worker_may_have_worked_on_may_be_repeated_until_they_are_committed() -> None:
     bench, told = repeating(7, {IN: (5, "")})
     bench.feed(message("in", 5, "v", 1))
     bench.commit()
@@ -72,28 +72,28 @@ def test_records_that_a_dead_worker_may_have_worked_on_may_be_repeated_until_the
     assert told == [True, True, True, False]
 
 
-def test_records_may_be_repeated_where_a_worker_has_died_before_its_first_commit():
+def test_records_may_be_repeated_where_a_worker_has_died_before_its_first_commit() -> None:
     bench, told = repeating(7, {})
     bench.feed(message("in", 0, "v", 1))
 
     assert told == [True]
 
 
-def test_no_record_is_repeated_where_the_last_worker_has_ended_in_good_order():
+def test_no_record_is_repeated_where_the_last_worker_has_ended_in_good_order() -> None:
     bench, told = repeating(None, {IN: (5, "")})
     bench.feed(message("in", 5, "v", 1))
 
     assert told == [False]
 
 
-def test_no_record_is_repeated_where_all_is_committed():
+def test_no_record_is_repeated_where_all_is_committed() -> None:
     bench, told = repeating(7, {IN: (7, "")})
     bench.feed(message("in", 7, "v", 1))
 
     assert told == [False]
 
 
-def test_a_record_goes_from_source_to_sink_with_time_and_headers():
+def test_a_record_goes_from_source_to_sink_with_time_and_headers() -> None:
     bench = straight()
 
     bench.feed(message("in", 0, "v", 7, headers=[("h", b"x")]))
@@ -101,7 +101,7 @@ def test_a_record_goes_from_source_to_sink_with_time_and_headers():
     assert bench.sent() == [("out", None, b"k", b"v", 7, (("h", b"x"),))]
 
 
-def test_children_get_a_record_in_their_order_depth_first():
+def test_children_get_a_record_in_their_order_depth_first() -> None:
     calls = []
     note = {name: each(lambda key, value, name=name: calls.append(name)) for name in "abcd"}
     bench = TaskBench(
@@ -117,7 +117,7 @@ def test_children_get_a_record_in_their_order_depth_first():
     assert calls == ["a", "b", "c", "d"]
 
 
-def test_process_takes_no_more_records_than_it_was_asked_for():
+def test_process_takes_no_more_records_than_it_was_asked_for() -> None:
     bench = straight()
 
     taken = bench.feed(*(message("in", offset, str(offset), 0) for offset in range(5)), limit=2)
@@ -129,7 +129,7 @@ def test_process_takes_no_more_records_than_it_was_asked_for():
     assert bench.task.process(10) == 0
 
 
-def test_committed_offset_is_that_of_the_next_record_to_process():
+def test_committed_offset_is_that_of_the_next_record_to_process() -> None:
     bench = straight()
 
     bench.feed(message("in", 3, "a", 5), message("in", 9, "b", 4), limit=1)
@@ -140,7 +140,7 @@ def test_committed_offset_is_that_of_the_next_record_to_process():
 
 
 @pytest.mark.parametrize("make", [straight, two_inputs])
-def test_markers_behind_the_last_record_are_committed_with_it_and_afterwards(make):
+def test_markers_behind_the_last_record_are_committed_with_it_and_afterwards(make) -> None:
     bench = make()
     bench.task.add(IN, [message("in", 5, "a", 5), message("in", 6, "b", 5)])
     bench.task.reached_end(IN, 9)
@@ -157,7 +157,7 @@ def test_markers_behind_the_last_record_are_committed_with_it_and_afterwards(mak
     assert bench.task.prepare_commit()[IN][0] == 12
 
 
-def test_end_of_a_partition_of_which_nothing_was_processed_is_nothing_to_commit():
+def test_end_of_a_partition_of_which_nothing_was_processed_is_nothing_to_commit() -> None:
     bench = straight()
     bench.task.reached_end(IN, 12)
 
@@ -165,7 +165,7 @@ def test_end_of_a_partition_of_which_nothing_was_processed_is_nothing_to_commit(
     assert bench.task.prepare_commit() == {}
 
 
-def test_nothing_is_committed_when_nothing_has_happened():
+def test_nothing_is_committed_when_nothing_has_happened() -> None:
     bench = straight()
     assert bench.task.prepare_commit() == {}
 
@@ -177,7 +177,7 @@ def test_nothing_is_committed_when_nothing_has_happened():
     assert bench.task.prepare_commit() == {}
 
 
-def test_only_partitions_with_processed_records_are_committed():
+def test_only_partitions_with_processed_records_are_committed() -> None:
     bench = two_inputs()
 
     bench.feed(message("other", 4, "a", 5))
@@ -185,7 +185,7 @@ def test_only_partitions_with_processed_records_are_committed():
     assert bench.task.prepare_commit() == {OTHER: (5, encode(5, {}))}
 
 
-def test_processor_metadata_that_was_put_is_committed_with_every_partition():
+def test_processor_metadata_that_was_put_is_committed_with_every_partition() -> None:
     bench = two_inputs(committed={IN: (17, encode(3, {"emit": 1}))})
 
     bench.feed(message("other", 4, "a", 5))
@@ -197,7 +197,7 @@ def test_processor_metadata_that_was_put_is_committed_with_every_partition():
     }
 
 
-def test_a_started_task_goes_on_with_the_times_of_its_last_commit():
+def test_a_started_task_goes_on_with_the_times_of_its_last_commit() -> None:
     bench = two_inputs(committed={IN: (1, encode(50, {"emit": 7})), OTHER: (2, encode(40, {"emit": 9}))})
 
     assert bench.task.stream_time == 50
@@ -208,7 +208,7 @@ def test_a_started_task_goes_on_with_the_times_of_its_last_commit():
     assert decode(text) == (40, {"emit": 9})
 
 
-def test_stream_time_is_seen_by_operators_while_the_record_that_moves_it_is_processed():
+def test_stream_time_is_seen_by_operators_while_the_record_that_moves_it_is_processed() -> None:
     seen = []
     bench = probing(lambda context: seen.append(context.stream_time()))
 
@@ -217,7 +217,7 @@ def test_stream_time_is_seen_by_operators_while_the_record_that_moves_it_is_proc
     assert seen == [5, 5, 9, 9, 9]
 
 
-def test_operators_can_tell_where_the_current_record_came_from():
+def test_operators_can_tell_where_the_current_record_came_from() -> None:
     seen = []
     bench = probing(lambda context: seen.append(context.current.context))
 
@@ -226,7 +226,7 @@ def test_operators_can_tell_where_the_current_record_came_from():
     assert seen == [("in", 0, 6, 5, [("h", b"x")], b"k", b"v")]
 
 
-def test_wall_clock_extractor_follows_the_clock_of_the_task():
+def test_wall_clock_extractor_follows_the_clock_of_the_task() -> None:
     bench = TaskBench(
         source("SOURCE", "in", children=("SINK",), timestamp_extractor=WallclockTimestampExtractor()),
         sink("SINK", "out"),
@@ -237,7 +237,9 @@ def test_wall_clock_extractor_follows_the_clock_of_the_task():
     assert [record.timestamp for record in bench.sent()] == [1000]
 
 
-def test_extractor_gets_the_partition_time_and_drops_records_by_a_negative_result(caplog):
+def test_extractor_gets_the_partition_time_and_drops_records_by_a_negative_result(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     asked = []
 
     def extractor(record, partition_time):
@@ -256,8 +258,8 @@ def test_extractor_gets_the_partition_time_and_drops_records_by_a_negative_resul
     assert bench.task.prepare_commit() == {IN: (4, encode(5, {}))}
 
 
-def test_extractor_that_raises_stops_the_task_and_is_named():
-    def extractor(record, partition_time):
+def test_extractor_that_raises_stops_the_task_and_is_named() -> None:
+    def extractor(record, partition_time) -> None:
         raise KeyError("time")
 
     bench = TaskBench(source("SOURCE", "in", timestamp_extractor=extractor))
@@ -268,7 +270,7 @@ def test_extractor_that_raises_stops_the_task_and_is_named():
         bench.feed(message("in", 4, "v", 0))
 
 
-def test_two_inputs_are_merged_by_timestamp():
+def test_two_inputs_are_merged_by_timestamp() -> None:
     bench = two_inputs()
     bench.task.add(IN, [message("in", 0, "a5", 5), message("in", 1, "a2", 2)])
     bench.task.add(OTHER, [message("other", 0, "b4", 4), message("other", 1, "b6", 6)])
@@ -278,7 +280,7 @@ def test_two_inputs_are_merged_by_timestamp():
     assert bench.values() == ["b4", "a5", "a2", "b6"]
 
 
-def test_stream_time_punctuators_fire_between_records_when_stream_time_reaches_them():
+def test_stream_time_punctuators_fire_between_records_when_stream_time_reaches_them() -> None:
     fired = []
 
     def build(context):
@@ -297,7 +299,7 @@ def test_stream_time_punctuators_fire_between_records_when_stream_time_reaches_t
     assert bench.task.commit_needed
 
 
-def test_wall_clock_punctuators_fire_when_the_worker_says_the_time():
+def test_wall_clock_punctuators_fire_when_the_worker_says_the_time() -> None:
     fired = []
 
     def build(context):
@@ -313,14 +315,14 @@ def test_wall_clock_punctuators_fire_when_the_worker_says_the_time():
     assert fired == [1015]
 
 
-def test_init_runs_from_the_sources_down_and_close_runs_everywhere_even_after_an_error():
+def test_init_runs_from_the_sources_down_and_close_runs_everywhere_even_after_an_error() -> None:
     calls = []
 
     def build(name):
         def make(context):
             context.on_init(lambda: calls.append(f"init {name}"))
 
-            def close():
+            def close() -> None:
                 calls.append(f"close {name}")
                 raise ValueError(name)
 
@@ -337,7 +339,7 @@ def test_init_runs_from_the_sources_down_and_close_runs_everywhere_even_after_an
     assert calls == ["init a", "init b", "close a", "close b"]
 
 
-def test_init_that_raises_names_its_node():
+def test_init_that_raises_names_its_node() -> None:
     def build(context):
         context.on_init(lambda: 1 / 0)
         return context.forward
@@ -346,7 +348,7 @@ def test_init_that_raises_names_its_node():
         TaskBench(source("SOURCE", "in", children=("NODE",)), node("NODE", Operator(build)))
 
 
-def test_a_failing_record_leaves_the_later_ones_queued_and_commits_the_earlier_ones():
+def test_a_failing_record_leaves_the_later_ones_queued_and_commits_the_earlier_ones() -> None:
     def fail_at_b(key, value):
         if value == "b":
             raise ValueError(value)
@@ -363,12 +365,12 @@ def test_a_failing_record_leaves_the_later_ones_queued_and_commits_the_earlier_o
     assert bench.task.buffered == 2
 
 
-def test_topic_that_no_source_reads_is_refused():
+def test_topic_that_no_source_reads_is_refused() -> None:
     with pytest.raises(StreamsError, match="no source of sub-topology 0 reads topic 'elsewhere'"):
         TaskBench(source("SOURCE", "in"), topics=("elsewhere",))
 
 
-def test_missing_default_serde_names_the_node_and_the_setting():
+def test_missing_default_serde_names_the_node_and_the_setting() -> None:
     named = r"^SOURCE \(topic 'in'\): a step needs a value serde .*default\.value\.serde"
     with pytest.raises(StreamsError, match=named):
         TaskBench(source("SOURCE", "in"), config={"default.value.serde": None})
@@ -378,7 +380,7 @@ records = st.lists(st.tuples(st.integers(0, 20), st.sampled_from(["a", "b", "bad
 
 
 @given(records, st.integers(1, 7))
-def test_the_loop_for_one_partition_does_what_the_partition_group_does(found, limit):
+def test_the_loop_for_one_partition_does_what_the_partition_group_does(found, limit) -> None:
     """The fast loop and the general one are two implementations of one thing."""
     messages = [message("in", i, value, time) for i, (time, value) in enumerate(found)]
     outcomes = []
@@ -408,15 +410,15 @@ def test_the_loop_for_one_partition_does_what_the_partition_group_does(found, li
     assert outcomes[0] == outcomes[1]
 
 
-def test_an_error_while_a_cache_is_flushed_names_the_store_and_leaves_no_other_cache_full():
+def test_an_error_while_a_cache_is_flushed_names_the_store_and_leaves_no_other_cache_full() -> None:
     """The record is long gone by then; the store is what tells where it came from."""
     flushed = []
 
     class Cached:
-        def __init__(self, name):
+        def __init__(self, name) -> None:
             self.name = name
 
-        def flush_cache(self):
+        def flush_cache(self) -> None:
             flushed.append(self.name)
             if self.name == "first":
                 raise ProcessingError("NODE failed", node="NODE")

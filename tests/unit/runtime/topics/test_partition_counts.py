@@ -8,7 +8,7 @@ from pykstreams.testing.clock import MockClock
 
 
 class Cluster:
-    def __init__(self):
+    def __init__(self) -> None:
         self.counts = {"out": 3}
         self.asked = 0
 
@@ -17,7 +17,7 @@ class Cluster:
         return dict(self.counts)
 
 
-def test_a_known_topic_is_asked_for_once():
+def test_a_known_topic_is_asked_for_once() -> None:
     cluster = Cluster()
     counts = PartitionCounts(cluster.ask, MockClock(0), 1000)
 
@@ -25,7 +25,7 @@ def test_a_known_topic_is_asked_for_once():
     assert cluster.asked == 1
 
 
-def test_a_topic_that_is_created_later_is_found():
+def test_a_topic_that_is_created_later_is_found() -> None:
     cluster = Cluster()
     counts = PartitionCounts(cluster.ask, MockClock(0), 1000)
     before = counts.of("new")
@@ -34,7 +34,7 @@ def test_a_topic_that_is_created_later_is_found():
     assert (before, counts.of("new")) == (0, 2)
 
 
-def test_a_topic_that_grew_is_noticed_after_the_maximal_age():
+def test_a_topic_that_grew_is_noticed_after_the_maximal_age() -> None:
     cluster, clock = Cluster(), MockClock(0)
     counts = PartitionCounts(cluster.ask, clock, 1000)
     counts.of("out")
@@ -48,7 +48,7 @@ def test_a_topic_that_grew_is_noticed_after_the_maximal_age():
     assert (young, counts.of("out")) == (3, 6)
 
 
-def test_what_was_known_is_believed_while_the_cluster_does_not_answer():
+def test_what_was_known_is_believed_while_the_cluster_does_not_answer() -> None:
     cluster, clock = Cluster(), MockClock(0)
     away = []
 
@@ -71,8 +71,8 @@ def test_what_was_known_is_believed_while_the_cluster_does_not_answer():
     assert (meanwhile, counts.of("out")) == (3, 6)
 
 
-def test_topic_of_which_nothing_is_known_has_no_count_while_the_cluster_does_not_answer():
-    def ask():
+def test_topic_of_which_nothing_is_known_has_no_count_while_the_cluster_does_not_answer() -> None:
+    def ask() -> None:
         raise ClusterUnavailableError("listing the topics failed")
 
     with pytest.raises(ClusterUnavailableError):

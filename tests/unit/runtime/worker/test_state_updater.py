@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -207,7 +208,7 @@ def test_store_that_is_damaged_is_told_and_left_alone_and_others_are_opened(
     error = StoreEngineError("store 'counts' cannot be opened")
 
     class Broken(FakeTask):
-        def open_stores(self) -> dict[TopicPartition, object]:
+        def open_stores(self) -> dict[TopicPartition, Any]:
             raise error
 
     row = directory.task_dir(TASK) / "rocksdb"
@@ -258,7 +259,7 @@ def test_task_that_is_closed_while_it_is_restored_keeps_its_progress(
 
 def test_store_that_cannot_be_opened_ends_the_worker(start: Callable[..., StateUpdater]) -> None:
     class Broken(FakeTask):
-        def open_stores(self) -> dict[TopicPartition, object]:
+        def open_stores(self) -> dict[TopicPartition, Any]:
             raise ProcessorStateError("store 'counts' cannot be opened")
 
     updater = start()
@@ -273,7 +274,7 @@ def test_store_that_cannot_be_opened_ends_the_worker(start: Callable[..., StateU
 
 def test_running_task_is_closed_also_after_the_thread_has_failed(start: Callable[..., StateUpdater]) -> None:
     class Broken(FakeTask):
-        def open_stores(self) -> dict[TopicPartition, object]:
+        def open_stores(self) -> dict[TopicPartition, Any]:
             raise ProcessorStateError("store 'counts' cannot be opened")
 
     updater, running = start(), FakeTask(TaskId(0, 2), [], {})

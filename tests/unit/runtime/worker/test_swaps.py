@@ -2,70 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from pykstreams.core.errors import BootstrapError, ClusterError, StreamsError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.producer import Failures
 from pykstreams.runtime.swap.bootstrap import GENERATION
+from pykstreams.runtime.swap.generation import Generation
+from pykstreams.runtime.swap.shadow import Shadow
 from pykstreams.runtime.swap.swap_output import SwapOutput
+from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata
+from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.worker.swaps import Swaps
-from tests.unit.runtime.cluster_fakes import FakeClock
+from pykstreams.runtime.worker.task_manager import Running, TaskManager
+from pykstreams.state.interfaces.store import ChangelogWriter
+from tests.unit.runtime.cluster_fakes import FakeClock, FakeMembership
 
 NUMBER = 7
 FIRST, SECOND = TaskId(0, 0), TaskId(0, 1)
 
 
-class FakeTask:
+# These are what they stand for by type, so that mypy compares them with it; nothing of that is made, and what is not
+# replaced fails.
+
+
+class FakeTask(Task):
     def __init__(self, task_id: TaskId, generation: int | None = None) -> None:
         self.id = task_id
-        self.metadata = {} if generation is None else {GENERATION: generation}
+        self._numbers = ProcessorMetadata({} if generation is None else {GENERATION: generation})
+
+    @property
+    def metadata(self) -> ProcessorMetadata:
+        return self._numbers
 
 
-@dataclass(eq=False)
-class FakeRunning:
-    task: FakeTask
-    committed: dict[TopicPartition, tuple[int, str]] = field(default_factory=dict)
+def running(task: Task) -> Running:
+    return Running(task, frozenset(), frozenset())
 
 
-class FakeTasks:
-    def __init__(self, *tasks: FakeTask) -> None:
-        self.running = {task.id: FakeRunning(task) for task in tasks}
-        self.held: dict[TaskId, FakeRunning] = {}
+class FakeTasks(TaskManager):
+    all_running = True
+
+    def __init__(self, *tasks: Task) -> None:
+        self.running = {task.id: running(task) for task in tasks}
+        self.held: dict[TaskId, Running] = {}
         self.released: list[tuple[TaskId, bool]] = []
-        self.all_running = True
 
-    def has(self, one: FakeRunning) -> bool:
-        return one in (self.running.get(one.task.id), self.held.get(one.task.id))
+    def has(self, one: Running) -> bool:
+        return self.running.get(one.task.id) is one or self.held.get(one.task.id) is one
 
     def hold(self, task_id: TaskId) -> None:
         self.held[task_id] = self.running.pop(task_id)
 
-    def release(self, task_id: TaskId, swapped: Any) -> None:
+    def release(self, task_id: TaskId, swapped: Shadow | None) -> None:
         if self.held.pop(task_id, None) is not None:
             self.released.append((task_id, swapped is not None))
-            self.running[task_id] = FakeRunning(FakeTask(task_id, NUMBER if swapped is not None else None))
+            self.running[task_id] = running(FakeTask(task_id, NUMBER if swapped is not None else None))
 
 
-class FakeShadow:
-    def __init__(self, task: FakeTask) -> None:
+class FakeShadow(Shadow):
+    near = False
+
+    def __init__(self, task: Task) -> None:
         self.task_id = task.id
-        self.near = False
-        self.written: Mapping[TopicPartition, tuple[int, str]] | None = None
+        self.written: Offsets | None = None
         self.failure: StreamsError | None = None
         self.heard: list[str] = []
 
-    def follow(self, committed: Any) -> None:
+    def follow(self, committed: Offsets) -> None:
         self.heard.append("follow")
 
-    def swap(self, committed: Any) -> None:
+    def swap(self, committed: Offsets) -> None:
         self.heard.append("swap")
 
 
-class FakeGeneration:
+class FakeGeneration(Generation):
     def __init__(self) -> None:
         self.error: StreamsError | None = None
         self.told: list[frozenset[TaskId]] = []
@@ -80,38 +94,42 @@ class FakeGeneration:
         self.error = error
 
 
+class FakeOutput(SwapOutput):
+    def __init__(self) -> None:
+        self.fail: StreamsError | None = None
+        self.committed: list[Offsets] = []
+
+    def commit(self, offsets: Offsets, group_metadata: Any) -> None:
+        assert group_metadata == FakeMembership().transaction_metadata()
+        if self.fail is not None:
+            raise self.fail
+        self.committed.append(offsets)
+
+
 class World:
-    """The swaps of a worker among fakes; it is also their updater, membership and output."""
+    """The swaps of a worker among fakes; it is also their updater."""
 
     def __init__(self, *tasks: FakeTask) -> None:
         self.tasks = FakeTasks(*tasks)
         self.clock = FakeClock()
         self.shadows: list[FakeShadow] = []
         self.generation = FakeGeneration()
-        self.commit_fails: StreamsError | None = None
-        self.committed: list[Any] = []
+        self.output = FakeOutput()
         self.swaps = Swaps(
             "worker",
-            tasks=self.tasks,  # type: ignore[arg-type]
-            updater=self,  # type: ignore[arg-type]
-            membership=self,  # type: ignore[arg-type]
-            output=self,  # type: ignore[arg-type]
-            make_shadow=lambda task, committed, generation: FakeShadow(task),  # type: ignore[arg-type, return-value]
+            tasks=self.tasks,
+            updater=self,
+            membership=FakeMembership(),
+            output=self.output,
+            make_shadow=lambda task, committed, generation: FakeShadow(task),
             clock=self.clock,
         )
-        self.swaps.want(self.generation)  # type: ignore[arg-type]
+        self.swaps.want(self.generation)
         self.swaps.poll()
 
-    def follow(self, shadow: FakeShadow) -> None:
+    def follow(self, shadow: Shadow) -> None:
+        assert isinstance(shadow, FakeShadow)
         self.shadows.append(shadow)
-
-    def transaction_metadata(self) -> Any:
-        return "metadata"
-
-    def commit(self, offsets: Any, metadata: Any) -> None:
-        if self.commit_fails is not None:
-            raise self.commit_fails
-        self.committed.append(offsets)
 
     def write(self) -> None:
         """Brings the shadow to where everything is written."""
@@ -175,7 +193,7 @@ def test_a_shadow_that_is_always_slow_is_waited_for_in_the_end() -> None:
 def test_nothing_begins_while_tasks_are_restored() -> None:
     world = World()
     world.tasks.all_running = False
-    world.tasks.running[FIRST] = FakeRunning(FakeTask(FIRST))
+    world.tasks.running[FIRST] = running(FakeTask(FIRST))
     world.swaps.poll()
 
     assert world.shadows == []
@@ -185,12 +203,12 @@ def test_nothing_begins_while_tasks_are_restored() -> None:
 def test_a_commit_that_the_brokers_refuse_is_tried_again(error: StreamsError) -> None:
     world = World(FakeTask(FIRST))
     world.write()
-    world.commit_fails = error
+    world.output.fail = error
     world.swaps.poll()
 
     assert world.tasks.released == [(FIRST, False)]
 
-    world.commit_fails = None
+    world.output.fail = None
     world.swaps.poll()
     world.write()
     world.swaps.poll()
@@ -201,7 +219,7 @@ def test_a_commit_that_the_brokers_refuse_is_tried_again(error: StreamsError) ->
 
 def test_brokers_that_refuse_again_and_again_end_it(caplog: pytest.LogCaptureFixture) -> None:
     world = World(FakeTask(FIRST))
-    world.commit_fails = ClusterError("timed out")
+    world.output.fail = ClusterError("timed out")
     for _ in range(5):
         world.write()
         world.swaps.poll()
@@ -230,7 +248,7 @@ def test_a_task_that_leaves_takes_its_swap_with_it() -> None:
     world.swaps.poll()
     world.swaps.poll()
 
-    assert world.committed == []
+    assert world.output.committed == []
     assert [shadow.task_id for shadow in world.shadows] == [FIRST, SECOND]
 
 
@@ -240,8 +258,7 @@ def test_a_task_that_leaves_takes_its_swap_with_it() -> None:
 class FakeProducer:
     def __init__(self) -> None:
         self.history: list[str] = []
-        self.failures = self
-        self.handler: Any = None
+        self.failures = Failures()
 
     def start_transactions(self, timeout_s: float) -> None:
         self.history.append("start")
@@ -249,7 +266,7 @@ class FakeProducer:
     def begin(self) -> None:
         self.history.append("begin")
 
-    def commit(self, offsets: Any, metadata: Any) -> None:
+    def commit(self, offsets: Offsets, group_metadata: Any) -> None:
         self.history.append("commit")
 
     def abort(self) -> bool:
@@ -261,15 +278,24 @@ class FakeCollector:
     def delivery_failed(self, error: Any, message: Any) -> None:
         """Nothing fails."""
 
+    def changelog_writer(self, task_id: TaskId, store: str, topic: str, partition: int) -> ChangelogWriter:
+        raise NotImplementedError("nothing is written in these tests")
+
+    def poll(self) -> None:
+        """Nothing is delivered."""
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
 
 def test_a_producer_serves_until_a_transaction_is_given_up() -> None:
     made: list[FakeProducer] = []
 
-    def make() -> Any:
+    def make() -> tuple[FakeProducer, FakeCollector]:
         made.append(FakeProducer())
-        return made[-1]
+        return made[-1], FakeCollector()
 
-    output = SwapOutput(make, lambda producer: FakeCollector())  # type: ignore[arg-type, return-value]
+    output = SwapOutput(make)
     assert made == []
     for _ in range(2):
         output.begin()
@@ -282,11 +308,11 @@ def test_a_producer_serves_until_a_transaction_is_given_up() -> None:
         ["start", "begin", "commit", "begin", "commit", "begin", "abort"],
         ["start", "begin"],
     ]
-    assert made[0].handler is not None
+    assert made[0].failures.handler is not None
 
 
 def test_nothing_is_written_outside_of_a_transaction() -> None:
-    output = SwapOutput(lambda: FakeProducer(), lambda producer: FakeCollector())  # type: ignore[arg-type, return-value]
+    output = SwapOutput(lambda: (FakeProducer(), FakeCollector()))
     output.abort()
 
     with pytest.raises(StreamsError, match="no transaction was begun for a swap of state"):

@@ -24,6 +24,8 @@ from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import BEGINNING, Offsets
 from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.restore.restore import Damaged
+from pykstreams.runtime.swap.shadow import Shadow
+from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
 from pykstreams.runtime.worker.commit import AtLeastOnce, Commits, CommitSteps
@@ -39,6 +41,7 @@ from tests.unit.runtime.cluster_fakes import (
     FakeReader,
     FakeTask,
     Message,
+    fetched,
 )
 from tests.unit.runtime.plans import part, plan, source
 
@@ -53,7 +56,7 @@ class FakeUpdater:
 
     def __init__(self) -> None:
         self.hold = False
-        self.open_tasks: list[FakeTask] = []
+        self.open_tasks: list[Task] = []
         self.closed: list[tuple[TaskId, bool]] = []
         self.limits: dict[TaskId, Mapping[TopicPartition, int]] = {}
         self.changelogs: dict[TaskId, frozenset[TopicPartition]] = {}
@@ -63,13 +66,13 @@ class FakeUpdater:
     def start(self) -> None:
         pass
 
-    def open(self, task: FakeTask, limits: Mapping[TopicPartition, int]) -> None:
+    def open(self, task: Task, limits: Mapping[TopicPartition, int]) -> None:
         self.open_tasks.append(task)
         self.limits[task.id] = limits
         if not self.hold:
             self.pending.append(Restored(task.id, self.changelogs.get(task.id, frozenset())))
 
-    def close(self, task: FakeTask, *, wipe: bool = False) -> None:
+    def close(self, task: Task, *, wipe: bool = False, swapped: Shadow | None = None) -> None:
         self.closed.append((task.id, wipe))
 
     def reports(self) -> list[Report]:
@@ -148,9 +151,9 @@ class World:
             inputs=self.layout.inputs,
             membership=self.membership,
             reader=self.reader,
-            updater=self.updater,  # type: ignore[arg-type]
+            updater=self.updater,
             start_offsets=start,
-            make_task=self._make_task,  # type: ignore[arg-type]
+            make_task=self._make_task,
             before_start=lambda: None,
             clock=self.clock,
             note_of=note_of if self.notes else None,
@@ -193,7 +196,7 @@ class World:
         self.worker.step()
 
     def feed(self, place: TopicPartition, *offsets: int) -> None:
-        self.reader.next = Fetched(runs={tuple(place): [Message(offset) for offset in offsets]})  # type: ignore[dict-item, misc]
+        self.reader.next = fetched(place, *offsets)
         self.worker.step()
 
 
@@ -549,7 +552,7 @@ def run(world: World, then: Callable[[], None]) -> None:
 @pytest.mark.parametrize("leave", [True, False])
 def test_stopped_worker_commits_closes_and_leaves_as_it_was_told(world: World, leave: bool) -> None:
     def stop() -> None:
-        world.reader.next = Fetched(runs={tuple(P0): [Message(0)]})  # type: ignore[dict-item, list-item]
+        world.reader.next = fetched(P0, 0)
         world.membership.busy = 1
         world.worker.stop(leave=leave)
 
@@ -563,7 +566,7 @@ def test_stopped_worker_commits_closes_and_leaves_as_it_was_told(world: World, l
 
 def test_failing_worker_commits_nothing_and_closes_everything(world: World) -> None:
     def break_it() -> None:
-        world.reader.next = Fetched(runs={tuple(P0): [Message(0)]})  # type: ignore[dict-item, list-item]
+        world.reader.next = fetched(P0, 0)
         world.made[0].fail = ProcessingError("map failed at record orders-0 offset 0")
 
     with pytest.raises(ProcessingError, match="orders-0 offset 0"):
@@ -585,7 +588,7 @@ def test_task_that_cannot_start_ends_the_worker_with_its_own_error(world: World)
 
 def test_last_commit_that_is_fenced_is_said_and_does_not_fail(world: World, caplog: pytest.LogCaptureFixture) -> None:
     def stop() -> None:
-        world.reader.next = Fetched(runs={tuple(P0): [Message(0)]})  # type: ignore[dict-item, list-item]
+        world.reader.next = fetched(P0, 0)
         world.membership.fail = TaskMigratedError("not in the group")
         world.worker.stop(leave=True)
 

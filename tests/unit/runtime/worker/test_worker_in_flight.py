@@ -7,8 +7,9 @@ import logging
 import pytest
 
 from pykstreams.core.ids import TaskId
+from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.membership.membership import Assignment
-from tests.unit.runtime.cluster_fakes import FakeTask, Message
+from tests.unit.runtime.cluster_fakes import FakeTask, fetched
 from tests.unit.runtime.worker.test_worker import ONE, P0, P1, TWO, World, run
 
 
@@ -58,7 +59,12 @@ def test_loop_is_woken_by_a_result(world: World) -> None:
     world.made[0].unfinished = 1
     woken = world.worker._parts.woken
     polls: list[bool] = []
-    world.reader.fetch = lambda timeout: (polls.append(woken.is_set()), type(world.reader.next)())[1]  # type: ignore[method-assign]
+
+    def look(timeout: float) -> Fetched:
+        polls.append(woken.is_set())
+        return Fetched()
+
+    world.reader.fetch = look  # type: ignore[method-assign]
     original = world.made[0].is_ready
 
     def ready_after_the_look() -> bool:
@@ -138,7 +144,7 @@ def test_stopping_waits_for_records_in_flight_but_not_for_ever(
     world: World, ends: float | None, offsets: dict[object, object]
 ) -> None:
     def stop() -> None:
-        world.reader.next = type(world.reader.next)(runs={tuple(P0): [Message(0)]})  # type: ignore[arg-type]
+        world.reader.next = fetched(P0, 0)
         world.made[0].unfinished = 1
         clock_runs_while_waiting(world, world.made[0], seconds=1, done_after=ends)
         world.worker.stop(leave=True)
