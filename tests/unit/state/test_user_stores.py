@@ -235,9 +235,10 @@ def test_every_store_of_the_package_is_a_state_store() -> None:
 def test_mock_context_opens_stores_of_both_kinds() -> None:
     context = MockProcessorContext({"default.key.serde": TEXT, "default.value.serde": TEXT})
     mine, theirs = Votes(), Stores.key_value_store_builder(Stores.in_memory_key_value_store("s")).build()
-    for store in (mine, theirs):
-        store.init(context.state_store_context, store)
-        context.add_state_store(store)
+    mine.init(context.state_store_context, mine)
+    theirs.init(context.state_store_context, theirs)
+    context.add_state_store(mine)
+    context.add_state_store(theirs)
 
     assert context.get_state_store("votes").vote("yes") == 1
     theirs["a"] = "b"

@@ -158,7 +158,7 @@ class Bench:
         clock: Clock | None = None,
         listener: StateRestoreListener | None = None,
         partitions: int = 1,
-        **settings: object,
+        **settings: Any,
     ) -> None:
         self.clock = clock or MockClock(0)
         self.failures: list[StreamsError] = []

@@ -85,7 +85,7 @@ class Application:
         for number in self.by_partition:
             self.restored[number] = list(self.by_partition[number].open_stores().values())
             self.started[self.by_partition[number]] = False
-        self.layout = TopicLayout(
+        self.layout: TopicLayout | None = TopicLayout(
             {topic: partitions},
             {task.id: frozenset(task.input_partitions) for task in self.by_partition.values()},
         )

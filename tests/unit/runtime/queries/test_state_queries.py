@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
-from pykstreams import Stores, StreamsBuilder, ValueAndTimestamp, Window, Windowed
+from pykstreams import KStream, Stores, StreamsBuilder, ValueAndTimestamp, Window, Windowed
 from pykstreams.core.errors import SerializationError, StreamsRebalancingError, UnknownStateStoreError
 from pykstreams.query import (
     FailureReason,
@@ -39,12 +39,21 @@ __all__ = ["make"]  # a fixture
 Make = Callable[..., Application]
 
 
+R = TypeVar("R")
+
+
 def rows(result: StateQueryResult[Any]) -> list[Any]:
     """The rows of the only partition."""
     found = result.only_partition_result
     assert found is not None, result
     with found.result as iterator:
         return list(iterator)
+
+
+def only(result: StateQueryResult[R]) -> R:
+    """The result of the only partition that has one."""
+    assert result.only_partition_result is not None
+    return result.only_partition_result.result
 
 
 def reason(result: StateQueryResult[Any], partition: int = 0) -> FailureReason:
@@ -60,8 +69,8 @@ def test_key_and_range_of_a_table_are_answered_with_and_without_timestamps(make:
     app.feed(("b", "2", 6), ("a", "1", 5), ("c", "3", 7))
     values = {"a": ValueAndTimestamp("1", 5), "b": ValueAndTimestamp("2", 6), "c": ValueAndTimestamp("3", 7)}
 
-    assert app.query("prices", KeyQuery("a")).only_partition_result.result == "1"
-    assert app.query("prices", TimestampedKeyQuery("a")).only_partition_result.result == values["a"]
+    assert only(app.query("prices", KeyQuery("a"))) == "1"
+    assert only(app.query("prices", TimestampedKeyQuery("a"))) == values["a"]
     assert app.query("prices", KeyQuery("z")).partition_results[0].result is None
     assert rows(app.query("prices", RangeQuery("a", "b"))) == [("a", "1"), ("b", "2")]
     assert rows(app.query("prices", RangeQuery(order=ResultOrder.DESCENDING))) == [("c", "3"), ("b", "2"), ("a", "1")]
@@ -72,8 +81,8 @@ def test_store_with_headers_answers_without_them(make: Make) -> None:
     app = make(table(Stores.persistent_timestamped_key_value_store_with_headers("prices")))
     app.feed(("a", "1", 5))
 
-    assert app.query("prices", KeyQuery("a")).only_partition_result.result == "1"
-    assert app.query("prices", TimestampedKeyQuery("a")).only_partition_result.result == ValueAndTimestamp("1", 5)
+    assert only(app.query("prices", KeyQuery("a"))) == "1"
+    assert only(app.query("prices", TimestampedKeyQuery("a"))) == ValueAndTimestamp("1", 5)
 
 
 def test_skipping_the_cache_gives_what_was_handed_on_and_the_position_of_that(make: Make) -> None:
@@ -83,7 +92,7 @@ def test_skipping_the_cache_gives_what_was_handed_on_and_the_position_of_that(ma
     app.feed(("a", "2", 6))
     cached, written = (app.query("prices", KeyQuery("a", skip_cache=skip)) for skip in (False, True))
 
-    assert (cached.only_partition_result.result, written.only_partition_result.result) == ("2", "1")
+    assert (only(cached), only(written)) == ("2", "1")
     assert cached.position == Position.from_mapping({TOPIC: {0: 1}})
     assert written.position == Position.from_mapping({TOPIC: {0: 0}})
 
@@ -118,9 +127,8 @@ def test_versions_are_answered_as_of_a_time_and_as_a_history(make: Make) -> None
     first, second = VersionedRecord("1", 100, 200), VersionedRecord("2", 200, 300)
     as_of = datetime(1970, 1, 1, 0, 0, 0, 150_000, tzinfo=UTC)
 
-    assert app.query("prices", VersionedKeyQuery("a")).only_partition_result.result == VersionedRecord("3", 300)
-    found = app.query("prices", VersionedKeyQuery("a", as_of=as_of)).only_partition_result
-    assert found.result == VersionedRecord("1", 100)
+    assert only(app.query("prices", VersionedKeyQuery("a"))) == VersionedRecord("3", 300)
+    assert only(app.query("prices", VersionedKeyQuery("a", as_of=as_of))) == VersionedRecord("1", 100)
     assert app.query("prices", VersionedKeyQuery("a", as_of=99)).partition_results[0].result is None
     between = MultiVersionedKeyQuery[str, str]("a", from_time=150, to_time=250)
     assert rows(app.query("prices", between)) == [second, first]
@@ -159,11 +167,12 @@ def test_plain_store_has_no_timestamps_to_answer_with(make: Make) -> None:
 
     builder = StreamsBuilder()
     builder.add_state_store(Stores.key_value_store_builder(Stores.persistent_key_value_store("plain")))
-    builder.stream(TOPIC).process(Keep, "plain")
+    stream: KStream[str, str] = builder.stream(TOPIC)
+    stream.process(Keep, "plain")
     app = make(builder)
     app.feed(("a", "1", 5))
 
-    assert app.query("plain", KeyQuery("a")).only_partition_result.result == "1"
+    assert only(app.query("plain", KeyQuery("a"))) == "1"
     assert reason(app.query("plain", TimestampedKeyQuery("a"))) is FailureReason.UNKNOWN_QUERY_TYPE
     assert reason(app.query("plain", TimestampedRangeQuery())) is FailureReason.UNKNOWN_QUERY_TYPE
 
@@ -204,7 +213,7 @@ def test_position_says_which_records_are_in_and_bounds_hold_answers_back(make: M
         "partition 1 of the store is at Position({'in': {1: 1}}), not yet up to Position({'in': {1: 2}}); ask again"
     )
     assert early.partition_results[0].result is None
-    assert app.query("prices", KeyQuery("a"), bound=bound).only_partition_result.result == "3"
+    assert only(app.query("prices", KeyQuery("a"), bound=bound)) == "3"
 
 
 def test_position_after_a_restart_is_that_of_the_last_commit(make: Make) -> None:
@@ -220,7 +229,7 @@ def test_store_that_is_restored_answers_without_a_bound_and_has_no_position(make
     app.restored[0][0].restore([(b"a", b"1", 5, ())])
     bound = PositionBound.at(Position().with_component(TOPIC, 0, 0))
 
-    assert app.query("prices", KeyQuery("a")).only_partition_result.result == "1"
+    assert only(app.query("prices", KeyQuery("a"))) == "1"
     assert app.query("prices", KeyQuery("a")).position == Position()
     assert reason(app.query("prices", KeyQuery("a"), bound=bound)) is FailureReason.NOT_UP_TO_BOUND
 
@@ -284,6 +293,7 @@ def test_global_store_answers_as_a_whole(make: Make, tmp_path: Path) -> None:
     app.feed(("a", "1", 5))
     result = app.query("rates", KeyQuery("a"))
 
+    assert result.global_result is not None
     assert result.global_result.result == "1"
     assert result.partition_results == {}
 
@@ -326,7 +336,8 @@ def test_store_of_a_user_knows_no_query_unless_it_says_so() -> None:
 
 
 def test_result_has_either_a_value_or_a_reason() -> None:
-    success, failure = QueryResult.for_result(None), QueryResult.for_failure(FailureReason.NOT_PRESENT, "elsewhere")
+    success = QueryResult.for_result(None)
+    failure: QueryResult[str] = QueryResult.for_failure(FailureReason.NOT_PRESENT, "elsewhere")
 
     assert (success.is_success, success.is_failure, success.result) == (True, False, None)
     assert (failure.is_success, failure.is_failure) == (False, True)
@@ -339,7 +350,7 @@ def test_result_has_either_a_value_or_a_reason() -> None:
         ValueError, match=r"^this query did not fail, so there is no message; look at is_failure first$"
     ):
         _ = success.failure_message
-    not_open = QueryResult.not_up_to_bound(Position(), PositionBound.UNBOUNDED, None)
+    not_open: QueryResult[str] = QueryResult.not_up_to_bound(Position(), PositionBound.UNBOUNDED, None)
     assert not_open.failure_message == "the store is not open yet, and so not up to Position({}); ask again"
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from pykstreams import (
     Consumed,
+    KGroupedStream,
     Materialized,
     QueryableStoreType,
     QueryableStoreTypes,
@@ -64,14 +65,14 @@ def versioned() -> StreamsBuilder:
 
 def windowed() -> StreamsBuilder:
     builder = StreamsBuilder()
-    stream = builder.stream(TOPIC).group_by_key()
+    stream: KGroupedStream[str, str] = builder.stream(TOPIC).group_by_key()
     stream.windowed_by(TimeWindows(10, grace=1000)).count(materialized=Materialized("counts"))
     return builder
 
 
 def sessions() -> StreamsBuilder:
     builder = StreamsBuilder()
-    stream = builder.stream(TOPIC).group_by_key()
+    stream: KGroupedStream[str, str] = builder.stream(TOPIC).group_by_key()
     stream.windowed_by(SessionWindows(5, grace=1000)).count(materialized=Materialized("counts"))
     return builder
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import DeliveryError, StreamsError, TaskCorruptedError, TaskMigratedError
-from pykstreams.core.handlers import ErrorHandlerResponse, ProductionExceptionHandler
+from pykstreams.core.handlers import ErrorHandlerContext, ErrorHandlerResponse, ProductionExceptionHandler
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import ProducerRecord
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.held_changelogs import MOST_HELD
+from pykstreams.state.interfaces.store import ChangelogWriter
 from pykstreams.testing.capture import CapturingProducer
 from tests.unit.runtime.tasks.fakes import FakeKafkaError, message
 
@@ -21,16 +24,16 @@ TASK = TaskId(0, 1)
 class FullProducer(CapturingProducer):
     """Has no room until it was polled so many times."""
 
-    def __init__(self, polls) -> None:
+    def __init__(self, polls: int) -> None:
         super().__init__()
         self.polls = polls
 
-    def produce(self, *args, **options) -> None:
+    def produce(self, *args: Any, **options: Any) -> None:
         if self.polls:
             raise BufferError("queue full")
         super().produce(*args, **options)
 
-    def poll(self, timeout):
+    def poll(self, timeout: float) -> int:
         self.polls -= 1
         return 0
 
@@ -38,18 +41,22 @@ class FullProducer(CapturingProducer):
 class Answer(ProductionExceptionHandler):
     """A handler with a fixed answer, which notes what it was asked."""
 
-    def __init__(self, answer) -> None:
+    def __init__(self, answer: ErrorHandlerResponse | Exception) -> None:
         self.answer = answer
-        self.asked = []
+        self.asked: list[tuple[ErrorHandlerContext, ProducerRecord, Exception]] = []
 
-    def handle_error(self, context, record, exception):
+    def handle_error(
+        self, context: ErrorHandlerContext, record: ProducerRecord, exception: Exception
+    ) -> ErrorHandlerResponse:
         self.asked.append((context, record, exception))
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
 
 
-def make(producer=None, handler=None, **options):
+def make(
+    producer: CapturingProducer | None = None, handler: ProductionExceptionHandler | None = None, **options: Any
+) -> tuple[RecordCollector, StreamsMetrics]:
     config = {} if handler is None else {"production.exception.handler": handler}
     metrics = StreamsMetrics()
     collector = RecordCollector(
@@ -63,7 +70,7 @@ def make(producer=None, handler=None, **options):
     return collector, metrics
 
 
-def failed(collector, name, **options) -> None:
+def failed(collector: RecordCollector, name: str, **options: bool) -> None:
     collector.delivery_failed(FakeKafkaError(name, **options), message("out", -1, b"v", 5))
 
 
@@ -104,14 +111,14 @@ class NotingProducer(CapturingProducer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.flushed = []
+        self.flushed: list[list[str]] = []
 
-    def flush(self, timeout_s):
+    def flush(self, timeout_s: float) -> int:
         self.flushed.append([record.topic for record in self.take()])
         return 0
 
 
-def holding():
+def holding() -> tuple[NotingProducer, RecordCollector, ChangelogWriter]:
     producer = NotingProducer()
     collector, _ = make(producer, holds_changelogs=True)
     write = collector.changelog_writer(TASK, "rows", "log", 1, stays_behind=True)
@@ -128,11 +135,11 @@ def test_a_changelog_that_stays_behind_is_sent_when_all_else_has_been_taken() ->
     assert producer.flushed == [["out"], ["log"]]
 
 
-def test_held_records_keep_their_order_and_their_times() -> None:
+def test_held_records_keep_their_order_and_their_times(monkeypatch: pytest.MonkeyPatch) -> None:
     producer, collector, write = holding()
     write(b"k", b"v", 7, [("h", b"x")])
     write(b"k", None, None, ())
-    producer.flush = lambda timeout_s: 0
+    monkeypatch.setattr(producer, "flush", lambda timeout_s: 0)
     collector.flush()
 
     assert producer.take() == [("log", 1, b"k", b"v", 7, (("h", b"x"),)), ("log", 1, b"k", None, None, ())]
@@ -169,7 +176,7 @@ def test_held_records_are_not_sent_after_an_error() -> None:
 
 
 @pytest.mark.parametrize(("holds", "stays_behind"), [(True, False), (False, True)])
-def test_changelogs_are_sent_at_once_unless_both_sides_want_otherwise(holds, stays_behind) -> None:
+def test_changelogs_are_sent_at_once_unless_both_sides_want_otherwise(holds: bool, stays_behind: bool) -> None:
     producer = CapturingProducer()
     collector, _ = make(producer, holds_changelogs=holds)
     collector.changelog_writer(TASK, "rows", "log", 1, stays_behind=stays_behind)(b"k", b"v", 7, ())
@@ -203,7 +210,7 @@ def test_only_the_first_error_is_kept_until_it_is_cleared() -> None:
 
 
 @pytest.mark.parametrize("report", [None, FakeKafkaError("_PURGE_QUEUE"), FakeKafkaError("_PURGE_INFLIGHT")])
-def test_delivered_and_purged_records_are_no_failures(report) -> None:
+def test_delivered_and_purged_records_are_no_failures(report: FakeKafkaError | None) -> None:
     collector, _ = make()
 
     collector.delivery_failed(report, message("out", 0, b"v", 5))
@@ -221,7 +228,7 @@ def test_a_fenced_producer_means_that_the_task_has_moved() -> None:
 
 
 @pytest.mark.parametrize("name", ["_MSG_TIMED_OUT", "REQUEST_TIMED_OUT"])
-def test_records_that_timed_out_send_their_tasks_back_to_the_last_commit(name) -> None:
+def test_records_that_timed_out_send_their_tasks_back_to_the_last_commit(name: str) -> None:
     collector, _ = make()
     collector.register(TaskId(0, 3), "SINK", "out")
 
@@ -249,7 +256,9 @@ class RefusingProducer(CapturingProducer):
 
     full = 0
 
-    def produce(self, topic, value=None, key=None, *args, **options) -> None:
+    def produce(
+        self, topic: str, value: bytes | None = None, key: bytes | None = None, *args: Any, **options: Any
+    ) -> None:
         if self.full:
             self.full -= 1
             raise BufferError("queue full")
@@ -269,7 +278,7 @@ LOST_CHANGELOG = (
 @pytest.mark.parametrize("full", [0, 1])
 @pytest.mark.parametrize("held", [False, True])
 def test_a_changelog_record_that_the_client_refuses_keeps_the_task_from_its_commit(
-    timestamp, full, held, caplog: pytest.LogCaptureFixture
+    timestamp: int | None, full: int, held: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The handler would go on, and the store would hold what its changelog has not."""
     handler = Answer(ErrorHandlerResponse.resume())
@@ -347,13 +356,14 @@ def test_a_handler_may_go_on_without_the_record_and_send_it_elsewhere() -> None:
     ((context, record, exception),) = handler.asked
     assert (context.topic, context.processor_node_id, context.task_id) == (None, "SINK", TASK)
     assert record == ("out", b"k", b"v", 0, 5, ())
+    assert isinstance(exception, DeliveryError)
     assert exception.name == "MSG_SIZE_TOO_LARGE"
     assert [found.topic for found in producer.take()] == ["dlq"]
     assert metrics.counter("dropped-records-total", "stream-task-metrics", task_id="0_1").total == 1
 
 
 @pytest.mark.parametrize("name", ["TOPIC_AUTHORIZATION_FAILED", "UNKNOWN"])
-def test_no_handler_is_asked_about_what_nobody_can_help(name) -> None:
+def test_no_handler_is_asked_about_what_nobody_can_help(name: str) -> None:
     handler = Answer(ErrorHandlerResponse.resume())
     collector, _ = make(handler=handler)
 

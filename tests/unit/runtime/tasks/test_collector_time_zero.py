@@ -12,7 +12,7 @@ from pykstreams.testing.capture import CapturingProducer
 
 
 @pytest.mark.parametrize(("takes_time_zero", "sent"), [(True, [0, 7]), (False, [1, 7])])
-def test_timestamp_zero_is_sent_as_what_the_producer_takes(takes_time_zero, sent) -> None:
+def test_timestamp_zero_is_sent_as_what_the_producer_takes(takes_time_zero: bool, sent: list[int]) -> None:
     producer = CapturingProducer()
     collector = RecordCollector(
         producer,

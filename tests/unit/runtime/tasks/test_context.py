@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
-from pykstreams.core.processor import PunctuationType
+from pykstreams.core.processor import OperatorContext, ProcessingContext, PunctuationType
 from pykstreams.core.record import RecordMetadata
+from pykstreams.core.types import Forward
 from pykstreams.state import Stores
 from tests.unit.runtime.tasks.fakes import Operator, TaskBench, message, node, source
 
 WALL, STREAM = PunctuationType.WALL_CLOCK_TIME, PunctuationType.STREAM_TIME
 
 
-def bench_with_context(**options):
+def bench_with_context(**options: Any) -> tuple[TaskBench, ProcessingContext]:
     """A bench, and the processing context of its only node."""
-    found = []
+    found: list[ProcessingContext] = []
 
-    def build(context):
+    def build(context: OperatorContext) -> Forward:
         found.append(context.processing)
         return context.forward
 
@@ -67,10 +69,10 @@ def test_user_code_may_ask_for_a_commit() -> None:
     assert not bench.task.commit_requested
 
 
-def fired_at(start_ms, first_due):
+def fired_at(start_ms: int | None, first_due: int) -> bool:
     """Whether a schedule with that start fires first at that wall-clock time; the clock stands at 1000."""
     bench, context = bench_with_context()
-    fired = []
+    fired: list[int] = []
     context.schedule(300, WALL, fired.append, start_time=start_ms)
     bench.task.punctuate(first_due - 1)
     bench.task.punctuate(first_due)
@@ -78,13 +80,15 @@ def fired_at(start_ms, first_due):
 
 
 @pytest.mark.parametrize(("start", "due"), [(None, 1300), (1500, 1500), (1000, 1000), (100, 1300), (50, 1250)])
-def test_a_wall_clock_schedule_is_first_due_at_its_start_or_the_next_step_after_now(start, due) -> None:
+def test_a_wall_clock_schedule_is_first_due_at_its_start_or_the_next_step_after_now(
+    start: int | None, due: int
+) -> None:
     assert fired_at(start, due)
 
 
 def test_a_stream_time_schedule_with_a_start_waits_for_it() -> None:
     bench, context = bench_with_context()
-    fired = []
+    fired: list[int] = []
     context.schedule(100, STREAM, fired.append, start_time=250)
 
     bench.feed(*(message("in", i, "v", time) for i, time in enumerate((10, 249, 260, 349, 350))))
@@ -93,7 +97,7 @@ def test_a_stream_time_schedule_with_a_start_waits_for_it() -> None:
 
 
 @pytest.mark.parametrize("interval", [0, -5])
-def test_an_interval_below_one_is_refused(interval) -> None:
+def test_an_interval_below_one_is_refused(interval: int) -> None:
     _, context = bench_with_context()
 
     with pytest.raises(ValueError, match="interval of a punctuation is"):
@@ -121,9 +125,9 @@ def test_a_connected_store_is_given_and_another_is_refused(tmp_path: Path) -> No
 
 
 def test_operators_of_one_task_share_what_the_first_of_them_made() -> None:
-    found = []
+    found: list[list[object]] = []
 
-    def build(context):
+    def build(context: OperatorContext) -> Forward:
         found.append(context.shared("pair", list))
         return context.forward
 
@@ -136,9 +140,9 @@ def test_operators_of_one_task_share_what_the_first_of_them_made() -> None:
 
 
 def test_operators_may_ask_for_partitions_and_count_what_they_drop_in_silence(caplog: pytest.LogCaptureFixture) -> None:
-    found = []
+    found: list[OperatorContext] = []
 
-    def build(context):
+    def build(context: OperatorContext) -> Forward:
         found.append(context)
         return context.forward
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Collection
+from typing import Any
 
 import pytest
 
 from pykstreams.core.errors import ClusterUnavailableError, ProcessingError, SerdeError, StoreEngineError, StreamsError
-from pykstreams.core.handlers import ErrorHandlerResponse
+from pykstreams.core.handlers import ErrorHandlerContext, ErrorHandlerResponse
 from pykstreams.core.ids import TaskId
-from pykstreams.core.processor import PunctuationType
+from pykstreams.core.processor import OperatorContext, PunctuationType
 from pykstreams.core.record import ProducerRecord
+from pykstreams.core.types import Forward, Headers
 from pykstreams.processors import Branch, Filter, FilterNothing, MapValues, PassThrough, Peek
 from pykstreams.serdes import Serdes
+from pykstreams.testing.records import ProducedRecord
+from pykstreams.topology.plan import Node
 from tests.unit.runtime.tasks.fakes import Operator, TaskBench, each, message, node, sink, source
 
 CONTINUE = {
@@ -23,13 +28,13 @@ CONTINUE = {
 DEAD_LETTERS = {"errors.dead.letter.queue.topic.name": "dlq"}
 
 
-def boom(key, value):
+def boom(key: str, value: str) -> str:
     if value == "bad":
         raise ValueError("boom")
     return value
 
 
-def chain(config=None):
+def chain(config: dict[str, Any] | None = None) -> TaskBench:
     return TaskBench(
         source("SOURCE", "in", children=("UPPER",)),
         node("UPPER", each(lambda key, value: value), "NODE"),
@@ -39,7 +44,7 @@ def chain(config=None):
     )
 
 
-def longs(config=None):
+def longs(config: dict[str, Any] | None = None) -> TaskBench:
     return TaskBench(
         source("SOURCE", "in", children=("SINK",), value_deserializer=Serdes.long().deserializer),
         sink("SINK", "out", value_serializer=Serdes.long().serializer),
@@ -64,8 +69,8 @@ def test_an_exception_of_user_code_says_node_record_function_and_values() -> Non
 
 
 def test_an_exception_of_a_library_is_told_with_the_line_of_the_user_that_called_it() -> None:
-    def parse(value):
-        return json.loads(value)
+    def parse(value: str) -> int:
+        return int(json.loads(value))
 
     line = parse.__code__.co_firstlineno + 1
     bench = TaskBench(
@@ -80,7 +85,7 @@ def test_an_exception_of_a_library_is_told_with_the_line_of_the_user_that_called
 
 def test_long_values_are_cut_short_and_values_that_cannot_be_shown_do_not_hide_the_error() -> None:
     class Shy:
-        def __repr__(self) -> None:
+        def __repr__(self) -> str:
             raise RuntimeError("no")
 
     bench = TaskBench(
@@ -98,7 +103,7 @@ def test_long_values_are_cut_short_and_values_that_cannot_be_shown_do_not_hide_t
 def test_the_innermost_node_is_asked_and_nobody_above_it() -> None:
     asked = []
 
-    def handler(context, record, exception):
+    def handler(context: ErrorHandlerContext, record: Any, exception: Exception) -> ErrorHandlerResponse:
         asked.append((context.processor_node_id, record.value, str(exception)))
         return ErrorHandlerResponse.fail()
 
@@ -138,7 +143,9 @@ def test_a_dead_letter_is_sent_whatever_is_decided() -> None:
         assert dict(letter.headers)["__streams.errors.offset"] == b"7"
 
 
-def letter_after_a_sink(*between, into=("SINK", "NODE"), config=None, **options):
+def letter_after_a_sink(
+    *between: Node, into: tuple[str, ...] = ("SINK", "NODE"), config: dict[str, Any] | None = None, **options: Any
+) -> ProducedRecord:
     """The dead letter of a record that fails at NODE, after it was offered to what leads to a sink."""
     bench = TaskBench(
         source("SOURCE", "in", children=into),
@@ -159,14 +166,14 @@ def test_a_dead_letter_has_no_key_and_value_any_more_once_a_sink_has_sent_the_re
 
 
 @pytest.mark.parametrize("chosen", [[], {2}])
-def test_a_sink_that_sends_to_no_partition_has_not_sent(chosen) -> None:
+def test_a_sink_that_sends_to_no_partition_has_not_sent(chosen: Collection[int]) -> None:
     letter = letter_after_a_sink(partitioner=lambda topic, key, value, partitions: chosen)
 
     assert letter.value == (None if chosen else b"bad")
 
 
 def test_what_is_sent_below_a_node_counts_above_it_where_the_node_hands_on_the_very_record() -> None:
-    def always(key, value):
+    def always(key: str, value: str) -> bool:
         return True
 
     for operator, value in (
@@ -220,7 +227,7 @@ def test_a_record_that_cannot_be_read_may_be_skipped_and_its_offset_is_committed
 def test_a_deserialization_handler_gets_the_raw_record() -> None:
     asked = []
 
-    def handler(context, record, exception):
+    def handler(context: ErrorHandlerContext, record: Any, exception: Exception) -> ErrorHandlerResponse:
         asked.append((context, record))
         return ErrorHandlerResponse.resume([ProducerRecord("elsewhere", record.key, record.value)])
 
@@ -235,8 +242,8 @@ def test_a_deserialization_handler_gets_the_raw_record() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, KeyError("oops")])
-def test_a_handler_that_fails_itself_is_an_error_that_tells_both(answer) -> None:
-    def handler(context, record, exception) -> None:
+def test_a_handler_that_fails_itself_is_an_error_that_tells_both(answer: Exception | None) -> None:
+    def handler(context: ErrorHandlerContext, record: Any, exception: Exception) -> None:
         if answer is not None:
             raise answer
 
@@ -249,12 +256,15 @@ def test_a_handler_that_fails_itself_is_an_error_that_tells_both(answer) -> None
         bench.feed(message("in", 7, "bad", 5))
 
 
-def punctuated(config=None):
-    def build(context):
-        def tick(now) -> None:
+def punctuated(config: dict[str, Any] | None = None) -> TaskBench:
+    def build(context: OperatorContext) -> Forward:
+        def tick(now: int) -> None:
             raise ValueError("tick")
 
-        context.on_init(lambda: context.processing.schedule(10, PunctuationType.STREAM_TIME, tick))
+        def init() -> None:
+            context.processing.schedule(10, PunctuationType.STREAM_TIME, tick)
+
+        context.on_init(init)
         return context.forward
 
     return TaskBench(source("SOURCE", "in", children=("NODE",)), node("NODE", Operator(build)), config=config)
@@ -272,7 +282,7 @@ def test_a_punctuator_that_raises_stops_the_task_and_names_its_node() -> None:
 def test_a_punctuator_that_raises_may_be_passed_over_and_fires_again() -> None:
     asked = []
 
-    def handler(context, record, exception):
+    def handler(context: ErrorHandlerContext, record: Any, exception: Exception) -> ErrorHandlerResponse:
         asked.append((context.topic, context.offset, record, context.timestamp))
         return ErrorHandlerResponse.resume()
 
@@ -291,17 +301,20 @@ def test_a_punctuator_that_raises_may_be_passed_over_and_fires_again() -> None:
         *((ClusterUnavailableError("the queue is full"), where) for where in ("process", "punctuate")),
     ],
 )
-def test_no_handler_is_asked_about_what_is_no_records_fault(broken, where) -> None:
+def test_no_handler_is_asked_about_what_is_no_records_fault(broken: StreamsError, where: str) -> None:
     """With "continue" the records that need the store, or the brokers, would be lost."""
 
-    def fails(*_) -> None:
+    def fails(*_: object) -> None:
         raise broken
 
-    def build(context):
+    def build(context: OperatorContext) -> Forward:
+        def schedule() -> None:
+            context.processing.schedule(5, PunctuationType.STREAM_TIME, fails)
+
         if where == "init":
             context.on_init(fails)
         if where == "punctuate":
-            context.on_init(lambda: context.processing.schedule(5, PunctuationType.STREAM_TIME, fails))
+            context.on_init(schedule)
         return context.forward
 
     def run() -> None:
@@ -320,8 +333,8 @@ def test_no_handler_is_asked_about_what_is_no_records_fault(broken, where) -> No
 
 
 def test_an_exception_that_no_node_has_reported_still_says_which_record_it_was() -> None:
-    def build(context):
-        def run(key, value, timestamp, headers) -> None:
+    def build(context: OperatorContext) -> Forward:
+        def run(key: object, value: object, timestamp: int, headers: Headers) -> None:
             raise RuntimeError("from nowhere")
 
         return run
@@ -335,7 +348,7 @@ def test_an_exception_that_no_node_has_reported_still_says_which_record_it_was()
 
 
 def test_dropped_records_are_counted_and_warned_of_without_flooding(caplog: pytest.LogCaptureFixture) -> None:
-    def build(context):
+    def build(context: OperatorContext) -> Forward:
         return lambda key, value, timestamp, headers: context.drop("its key is null")
 
     bench = TaskBench(source("SOURCE", "in", children=("NODE",)), node("NODE", Operator(build)))

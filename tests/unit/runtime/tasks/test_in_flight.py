@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.core.processor import PunctuationType
+from pykstreams.core.processor import OperatorContext, PunctuationType
+from pykstreams.core.types import Forward
 from pykstreams.processors import MapValuesAsync
 from pykstreams.processors.event_loop import EventLoopThread
 from pykstreams.runtime.tasks.offset_metadata import encode
@@ -92,7 +93,8 @@ def test_handing_on_alone_is_work_that_needs_a_commit() -> None:
 
 
 def test_wall_clock_punctuators_run_while_records_wait() -> None:
-    gates, times = Gates(), []
+    gates = Gates()
+    times: list[int] = []
 
     def build(context: Any) -> Any:
         context.on_init(lambda: context.processing.schedule(10, PunctuationType.WALL_CLOCK_TIME, times.append))
@@ -143,21 +145,21 @@ def test_punctuator_that_sends_records_all_the_time_cannot_keep_a_commit_waiting
 
 def test_records_that_a_cache_sends_at_the_commit_are_waited_for_and_committed_with_it() -> None:
     """A cache above the operator is flushed by ``settle``; what it sends is in flight then."""
-    gates, flushed = Gates(), []
+    gates = Gates()
+    flushed: list[bool] = []
+    accepts: list[Forward] = []
 
     class Cached:
         def flush_cache(self) -> None:
             if not flushed:
                 flushed.append(True)
                 bench.task._state.current.raw = (message("in", 0, "c", 0), 0, ())
-                accept("k", "c", 0, ())
+                accepts[0]("k", "c", 0, ())
 
-    def build(context: Any) -> Any:
-        nonlocal accept
-        accept = context.forward
+    def build(context: OperatorContext) -> Forward:
+        accepts.append(context.forward)
         return lambda *record: None
 
-    accept: Any = None
     bench = TaskBench(
         source("SOURCE", "in", children=("CACHE",)),
         node("CACHE", Operator(build), "ASYNC"),

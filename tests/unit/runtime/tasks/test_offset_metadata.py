@@ -63,19 +63,19 @@ WRITTEN_BY_JAVA = [
 
 
 @pytest.mark.parametrize(("time", "metadata", "text"), WRITTEN_BY_JAVA)
-def test_encoding_gives_the_bytes_of_kafka_streams(time, metadata, text) -> None:
+def test_encoding_gives_the_bytes_of_kafka_streams(time: int, metadata: dict[str, int], text: str) -> None:
     encoded = encode(time, metadata)
 
     assert text == encoded
 
 
 @pytest.mark.parametrize(("time", "metadata", "text"), WRITTEN_BY_JAVA)
-def test_what_kafka_streams_wrote_can_be_read(time, metadata, text) -> None:
+def test_what_kafka_streams_wrote_can_be_read(time: int, metadata: dict[str, int], text: str) -> None:
     assert (time, metadata) == decode(text)
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.dictionaries(st.text(), st.integers(-(2**63), 2**63 - 1)))
-def test_decoding_gives_what_was_encoded(time, metadata) -> None:
+def test_decoding_gives_what_was_encoded(time: int, metadata: dict[str, int]) -> None:
     assert (time, metadata) == decode(encode(time, metadata))
 
 
@@ -84,12 +84,12 @@ def test_version_1_has_a_partition_time_only() -> None:
 
 
 @pytest.mark.parametrize("text", ["", None])
-def test_no_text_means_that_nothing_is_known(text) -> None:
+def test_no_text_means_that_nothing_is_known(text: str | None) -> None:
     assert (-1, {}) == decode(text)
 
 
 @pytest.mark.parametrize("text", ["no base64!", "AA==", "A///", "CQAAAAAAAAAH", "AgAAAAAAAAAFAAAAAQAAAAFr"])
-def test_unreadable_text_counts_as_none_and_warns(text, caplog: pytest.LogCaptureFixture) -> None:
+def test_unreadable_text_counts_as_none_and_warns(text: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert (-1, {}) == decode(text)
 

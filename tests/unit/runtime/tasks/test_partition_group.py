@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,7 +39,9 @@ ORDER_IN_JAVA = [
 """The keys of a HashMap of these partitions, recorded from Java 17."""
 
 
-def bench(topics=("a", "b"), deserializer=None, **options):
+def bench(
+    topics: tuple[str, ...] = ("a", "b"), deserializer: Callable[[bytes], object] | None = None, **options: Any
+) -> TaskBench:
     return TaskBench(
         *(source(f"SOURCE-{topic}", topic, children=("SINK",), value_deserializer=deserializer) for topic in topics),
         sink("SINK", "out"),
@@ -44,14 +50,14 @@ def bench(topics=("a", "b"), deserializer=None, **options):
     )
 
 
-def not_bad(data):
+def not_bad(data: bytes) -> str:
     """A deserializer that fails for one value."""
     if data == b"bad":
         raise ValueError(data)
     return data.decode()
 
 
-def idling(ms, **options):
+def idling(ms: int, **options: Any) -> TaskBench:
     return bench(config={"max.task.idle.ms": ms}, **options)
 
 
@@ -108,11 +114,14 @@ def test_input_that_ran_dry_is_waited_for_while_others_have_records() -> None:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 4), st.integers(0, 6)), max_size=12), st.randoms())
-def test_smallest_head_is_always_next_however_records_arrive(arrivals, chance) -> None:
+def test_smallest_head_is_always_next_however_records_arrive(
+    arrivals: list[tuple[bool, int, int]], chance: Random
+) -> None:
     """Each arrival is (the input is ``a``, number of records, number of records to process then)."""
     found = bench()
     times = chance.sample(range(1000), sum(count for _, count, _ in arrivals))
-    queues, offsets, expected = {A: [], B: []}, {A: 0, B: 0}, []
+    queues: dict[TopicPartition, list[int]] = {A: [], B: []}
+    offsets, expected = {A: 0, B: 0}, []
     for first, count, limit in arrivals:
         partition = A if first else B
         batch = []
@@ -139,10 +148,14 @@ TIMES = st.lists(st.integers(0, 3), min_size=1, max_size=4)
     st.lists(TIMES, min_size=2, max_size=4),
     st.lists(st.tuples(st.sampled_from("abcd"), TIMES, st.integers(0, 7))),
 )
-def test_runs_from_one_queue_give_the_order_of_taking_each_record_from_the_heap(topics, first, later) -> None:
+def test_runs_from_one_queue_give_the_order_of_taking_each_record_from_the_heap(
+    topics: list[str], first: list[list[int]], later: list[tuple[str, list[int], int]]
+) -> None:
     """Each arrival is (input, times of its records, number of records to process then); many times are equal."""
     found = bench(tuple("abcd"), config={"max.task.idle.ms": -1})
-    queues, heap, offsets, expected = {topic: [] for topic in "abcd"}, PriorityQueue(), dict.fromkeys("abcd", 0), []
+    queues: dict[str, list[tuple[int, str]]] = {topic: [] for topic in "abcd"}
+    heap: PriorityQueue[str] = PriorityQueue()
+    offsets, expected = dict.fromkeys("abcd", 0), []
     for topic, times, limit in [(topic, times, 0) for topic, times in zip(topics, first, strict=False)] + later:
         batch = [
             message(topic, offsets[topic] + i, f"{topic}{offsets[topic] + i}", time) for i, time in enumerate(times)
@@ -150,15 +163,15 @@ def test_runs_from_one_queue_give_the_order_of_taking_each_record_from_the_heap(
         offsets[topic] += len(times)
         if not queues[topic]:
             heap.add(times[0], topic)
-        queues[topic] += [(one.timestamp()[1], one.value().decode()) for one in batch]
+        queues[topic] += [(one.timestamp()[1], (one.value() or b"").decode()) for one in batch]
         found.task.add(TopicPartition(topic, 0), batch)
         found.task.process(limit)
         for _ in range(limit):
             if heap:
-                first = heap.pop()
-                expected.append(queues[first].pop(0)[1])
-                if queues[first]:
-                    heap.add(queues[first][0][0], first)
+                next_up = heap.pop()
+                expected.append(queues[next_up].pop(0)[1])
+                if queues[next_up]:
+                    heap.add(queues[next_up][0][0], next_up)
 
     assert expected == found.values()
 

@@ -1,15 +1,17 @@
 """When punctuators fire (FORMAT.md, section 11, rule 7)."""
 
+from collections.abc import Callable
+
 from pykstreams.runtime.tasks.punctuation import NEVER, PunctuationQueue, Schedule
 
 
 class Recorder:
     def __init__(self) -> None:
-        self.fired = []
+        self.fired: list[tuple[str, int]] = []
         self.queue = PunctuationQueue(lambda node, callback, now: callback(now))
 
-    def schedule(self, name, due, interval, then=lambda: None):
-        def callback(now) -> None:
+    def schedule(self, name: str, due: int, interval: int, then: Callable[[], object] = lambda: None) -> Schedule:
+        def callback(now: int) -> None:
             self.fired.append((name, now))
             then()
 

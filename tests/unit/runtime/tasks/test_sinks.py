@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from pykstreams.core.errors import DeliveryError, ProcessingError, SerdeError, StreamsError, WrongTypeError
 from pykstreams.core.handlers import (
+    ErrorHandlerContext,
     ErrorHandlerResponse,
     ProductionExceptionHandler,
     SerializationExceptionOrigin,
 )
 from pykstreams.core.hashing import partition_for_key
+from pykstreams.core.record import ProducerRecord, RecordContext
 from pykstreams.core.windows import Window, Windowed
-from pykstreams.serdes import JsonSerde, Serdes, SessionWindowedSerde, TimeWindowedSerde
+from pykstreams.serdes import JsonSerde, Serde, Serdes, Serializer, SessionWindowedSerde, TimeWindowedSerde
 from pykstreams.topology.windowed_partitioner import windowed_partitioner
 from tests.unit.runtime.tasks.fakes import FakeKafkaError, TaskBench, each, message, node, sink, source
 
 CONTINUE = {"processing.exception.handler": "pykstreams.core.handlers:LogAndContinueProcessingExceptionHandler"}
 
 
-def to(topic="out", **options):
+def to(topic: str | Callable[[str, str, RecordContext], object] = "out", **options: Any) -> TaskBench:
     config = options.pop("config", None)
     return TaskBench(source("SOURCE", "in", children=("SINK",)), sink("SINK", topic, **options), config=config)
 
 
-def partitions(bench):
+def partitions(bench: TaskBench) -> list[int | None]:
     return [record.partition for record in bench.sent()]
 
 
@@ -32,7 +37,9 @@ def partitions(bench):
     ("chosen", "expected"),
     [(None, [None]), (2, [2]), (0, [0]), ([3, 1], [3, 1]), ({3, 1}, [1, 3]), ([1, 1], [1]), ([], []), (set(), [])],
 )
-def test_a_partitioner_chooses_one_partition_or_several_or_none_or_leaves_it_open(chosen, expected) -> None:
+def test_a_partitioner_chooses_one_partition_or_several_or_none_or_leaves_it_open(
+    chosen: object, expected: list[int | None]
+) -> None:
     bench = to(partitioner=lambda topic, key, value, count: chosen)
 
     bench.feed(message("in", 0, "v", 5))
@@ -51,7 +58,7 @@ def test_a_partitioner_gets_topic_key_value_and_number_of_partitions() -> None:
 
 
 @pytest.mark.parametrize("chosen", [-1, [-1], ["x"]])
-def test_a_partitioner_that_chooses_nonsense_is_an_error_of_the_sink(chosen) -> None:
+def test_a_partitioner_that_chooses_nonsense_is_an_error_of_the_sink(chosen: object) -> None:
     bench = to(partitioner=lambda *args: chosen)
 
     with pytest.raises(ProcessingError, match=r"SINK failed at record in-0 offset 0 .* chose partition"):
@@ -61,7 +68,7 @@ def test_a_partitioner_that_chooses_nonsense_is_an_error_of_the_sink(chosen) -> 
 def test_the_topic_may_be_chosen_per_record_from_the_context() -> None:
     seen = []
 
-    def choose(key, value, context):
+    def choose(key: str, value: str, context: RecordContext) -> str:
         seen.append(context)
         return f"to-{value}"
 
@@ -104,8 +111,10 @@ def test_what_a_sink_cannot_write_is_told_once_also_by_the_node_above_it() -> No
         "'out': expected an int from -2**63 to 2**63 - 1; give the sink the right serde "
         "(record in-0 offset 0, task 0_0)"
     )
+    assert found.value.__cause__ is not None
     refused = found.value.__cause__.__cause__
     assert isinstance(refused, SerdeError)
+    assert refused.__cause__ is not None
     assert refused.__cause__.__context__ is None
 
 
@@ -114,21 +123,32 @@ PARTITIONERS = pytest.mark.parametrize("partitioner", [None, lambda *_: 2], ids=
 
 @PARTITIONERS
 @pytest.mark.parametrize("origin", list(SerializationExceptionOrigin))
-def test_the_production_handler_may_drop_what_cannot_be_serialized(origin, partitioner) -> None:
+def test_the_production_handler_may_drop_what_cannot_be_serialized(
+    origin: SerializationExceptionOrigin, partitioner: Callable[..., int] | None
+) -> None:
     asked = []
 
     class Handler(ProductionExceptionHandler):
-        def handle_error(self, context, record, exception) -> None:
+        def handle_error(
+            self, context: ErrorHandlerContext, record: ProducerRecord, exception: Exception
+        ) -> ErrorHandlerResponse:
             raise AssertionError("not asked for")
 
-        def handle_serialization_error(self, context, record, exception, origin):
+        def handle_serialization_error(
+            self,
+            context: ErrorHandlerContext,
+            record: ProducerRecord,
+            exception: Exception,
+            origin: SerializationExceptionOrigin,
+        ) -> ErrorHandlerResponse:
             asked.append((context, record, origin))
             return ErrorHandlerResponse.resume()
 
-    def refuse(data) -> None:
+    def refuse(data: object) -> None:
         raise ValueError(f"{data!r} is refused")
 
     bench = to(
+        "out",
         config={"production.exception.handler": Handler()},
         partitioner=partitioner,
         **{f"{origin.value}_serializer": refuse},
@@ -159,12 +179,20 @@ def test_the_production_handler_may_drop_what_cannot_be_serialized(origin, parti
     ],
     ids=repr,
 )
-def test_the_production_handler_is_not_asked_about_a_value_of_the_wrong_type(serializer) -> None:
+def test_the_production_handler_is_not_asked_about_a_value_of_the_wrong_type(serializer: Serializer[Any]) -> None:
     class Handler(ProductionExceptionHandler):
-        def handle_error(self, context, record, exception) -> None:
+        def handle_error(
+            self, context: ErrorHandlerContext, record: ProducerRecord, exception: Exception
+        ) -> ErrorHandlerResponse:
             raise AssertionError("not asked for")
 
-        def handle_serialization_error(self, context, record, exception, origin) -> None:
+        def handle_serialization_error(
+            self,
+            context: ErrorHandlerContext,
+            record: ProducerRecord,
+            exception: Exception,
+            origin: SerializationExceptionOrigin,
+        ) -> ErrorHandlerResponse:
             raise AssertionError("asked")
 
     bench = to(config={"production.exception.handler": Handler()}, value_serializer=serializer)
@@ -172,6 +200,7 @@ def test_the_production_handler_is_not_asked_about_a_value_of_the_wrong_type(ser
     with pytest.raises(StreamsError, match="SINK cannot write the value of a record to topic 'out'") as found:
         bench.feed(message("in", 3, "v", 5))
 
+    assert found.value.__cause__ is not None
     assert isinstance(found.value.__cause__.__cause__, WrongTypeError)
 
 
@@ -200,17 +229,17 @@ def test_a_failing_sink_right_below_a_source_stops_the_task_whatever_the_handler
 
 
 @PARTITIONERS
-def test_a_full_queue_is_waited_for(partitioner) -> None:
+def test_a_full_queue_is_waited_for(partitioner: Callable[..., int] | None, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = to(partitioner=partitioner)
     produce, left = bench.producer.produce, [2]
 
-    def full(*args, **options) -> None:
+    def full(*args: Any, **options: Any) -> None:
         if left[0]:
             left[0] -= 1
             raise BufferError
         produce(*args, **options)
 
-    bench.producer.produce = full
+    monkeypatch.setattr(bench.producer, "produce", full)
     bench.collector.produce = full
     bench = rewired(bench)
 
@@ -220,10 +249,12 @@ def test_a_full_queue_is_waited_for(partitioner) -> None:
 
 
 @PARTITIONERS
-def test_a_record_that_the_client_refuses_at_once_is_raised_at_the_next_commit(partitioner) -> None:
+def test_a_record_that_the_client_refuses_at_once_is_raised_at_the_next_commit(
+    partitioner: Callable[..., int] | None,
+) -> None:
     bench = to(partitioner=partitioner)
 
-    def refuse(*args, **options) -> None:
+    def refuse(*args: object, **options: object) -> None:
         raise RuntimeError(FakeKafkaError("MSG_SIZE_TOO_LARGE"))
 
     bench.collector.produce = refuse
@@ -235,13 +266,15 @@ def test_a_record_that_the_client_refuses_at_once_is_raised_at_the_next_commit(p
         bench.collector.check()
 
 
-def rewired(bench):
+def rewired(bench: TaskBench) -> TaskBench:
     """Compiles the task once more, over a producer that was changed since."""
     bench.task.start({})
     return bench
 
 
-def to_windowed(key_serde, topic="out"):
+def to_windowed(
+    key_serde: Serde[Windowed[str]], topic: str | Callable[[str, str, RecordContext], object] = "out"
+) -> TaskBench:
     """A sink for windowed keys; the source's keys are windowed, too."""
     nodes = (
         source("SOURCE", "in", children=("SINK",), key_deserializer=key_serde.deserializer),
@@ -259,7 +292,9 @@ WINDOWED = pytest.mark.parametrize(
 
 @WINDOWED
 @pytest.mark.parametrize("topic", ["out", lambda key, value, context: "out"], ids=["fixed", "chosen"])
-def test_windowed_keys_are_sent_to_the_partition_of_the_key_alone(serde, topic) -> None:
+def test_windowed_keys_are_sent_to_the_partition_of_the_key_alone(
+    serde: Serde[Windowed[str]], topic: str | Callable[[str, str, RecordContext], object]
+) -> None:
     bench = to_windowed(serde, topic)
     for start in (0, 10, 20):
         raw = serde.serializer.serialize("in", Windowed("customer-3", Window(start, start + 10)))
@@ -293,18 +328,18 @@ def test_a_null_key_where_windowed_ones_are_written_is_an_error_of_the_sink() ->
         bench.feed(message("in", 0, "v", 5, key=None))
 
 
-def test_a_full_queue_is_waited_for_with_windowed_keys_too() -> None:
+def test_a_full_queue_is_waited_for_with_windowed_keys_too(monkeypatch: pytest.MonkeyPatch) -> None:
     serde = TimeWindowedSerde(Serdes.string(), 10)
     bench = to_windowed(serde)
     produce, left = bench.producer.produce, [2]
 
-    def full(*args, **options) -> None:
+    def full(*args: Any, **options: Any) -> None:
         if left[0]:
             left[0] -= 1
             raise BufferError
         produce(*args, **options)
 
-    bench.producer.produce = full
+    monkeypatch.setattr(bench.producer, "produce", full)
     bench.collector.produce = full
     bench = rewired(bench)
 

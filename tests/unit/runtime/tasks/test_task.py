@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,8 +12,10 @@ from hypothesis import strategies as st
 
 from pykstreams.core.errors import ProcessingError, ProcessorStateError, StreamsError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.core.processor import PunctuationType
+from pykstreams.core.processor import OperatorContext, PunctuationType
+from pykstreams.core.record import ConsumerRecord
 from pykstreams.core.timestamps import WallclockTimestampExtractor
+from pykstreams.core.types import Forward, Headers
 from pykstreams.runtime.tasks.offset_metadata import decode, encode
 from pykstreams.state import Stores
 from pykstreams.topology.plan import InternalTopic
@@ -21,11 +25,11 @@ IN = TopicPartition("in", 0)
 OTHER = TopicPartition("other", 0)
 
 
-def straight(**options):
+def straight(**options: Any) -> TaskBench:
     return TaskBench(source("SOURCE", "in", children=("SINK",)), sink("SINK", "out"), **options)
 
 
-def two_inputs(**options):
+def two_inputs(**options: Any) -> TaskBench:
     return TaskBench(
         source("LEFT", "in", children=("SINK",)),
         source("RIGHT", "other", children=("SINK",)),
@@ -35,16 +39,19 @@ def two_inputs(**options):
     )
 
 
-def probing(probe, **options):
+def probing(probe: Callable[[OperatorContext], object], **options: Any) -> TaskBench:
     """A bench whose only node calls ``probe(context)`` for each record."""
 
-    def build(context):
-        return lambda key, value, timestamp, headers: probe(context)
+    def build(context: OperatorContext) -> Forward:
+        def run(key: object, value: object, timestamp: int, headers: Headers) -> None:
+            probe(context)
+
+        return run
 
     return TaskBench(source("SOURCE", "in", children=("NODE",)), node("NODE", Operator(build)), **options)
 
 
-def repeating(end, committed):
+def repeating(end: int | None, committed: dict[TopicPartition, tuple[int, str]]) -> tuple[TaskBench, list[bool]]:
     """A bench with a store, and what its node is told of each record: whether it may be repeated.
 
     ``end`` is that of the input when the task is opened, and ``None`` if no worker has left it with work.
@@ -103,7 +110,11 @@ def test_a_record_goes_from_source_to_sink_with_time_and_headers() -> None:
 
 def test_children_get_a_record_in_their_order_depth_first() -> None:
     calls = []
-    note = {name: each(lambda key, value, name=name: calls.append(name)) for name in "abcd"}
+
+    def noting(name: str) -> Operator:
+        return each(lambda key, value: calls.append(name))
+
+    note = {name: noting(name) for name in "abcd"}
     bench = TaskBench(
         source("SOURCE", "in", children=("A", "C", "D")),
         node("A", note["a"], "B"),
@@ -140,7 +151,7 @@ def test_committed_offset_is_that_of_the_next_record_to_process() -> None:
 
 
 @pytest.mark.parametrize("make", [straight, two_inputs])
-def test_markers_behind_the_last_record_are_committed_with_it_and_afterwards(make) -> None:
+def test_markers_behind_the_last_record_are_committed_with_it_and_afterwards(make: Callable[[], TaskBench]) -> None:
     bench = make()
     bench.task.add(IN, [message("in", 5, "a", 5), message("in", 6, "b", 5)])
     bench.task.reached_end(IN, 9)
@@ -242,7 +253,7 @@ def test_extractor_gets_the_partition_time_and_drops_records_by_a_negative_resul
 ) -> None:
     asked = []
 
-    def extractor(record, partition_time):
+    def extractor(record: ConsumerRecord, partition_time: int) -> int:
         asked.append((record.value, partition_time))
         return int(record.value)
 
@@ -259,7 +270,7 @@ def test_extractor_gets_the_partition_time_and_drops_records_by_a_negative_resul
 
 
 def test_extractor_that_raises_stops_the_task_and_is_named() -> None:
-    def extractor(record, partition_time) -> None:
+    def extractor(record: ConsumerRecord, partition_time: int) -> None:
         raise KeyError("time")
 
     bench = TaskBench(source("SOURCE", "in", timestamp_extractor=extractor))
@@ -281,12 +292,13 @@ def test_two_inputs_are_merged_by_timestamp() -> None:
 
 
 def test_stream_time_punctuators_fire_between_records_when_stream_time_reaches_them() -> None:
-    fired = []
+    fired: list[int] = []
 
-    def build(context):
-        context.on_init(
-            lambda: context.processing.schedule(10, PunctuationType.STREAM_TIME, lambda now: fired.append(now))
-        )
+    def build(context: OperatorContext) -> Forward:
+        def init() -> None:
+            context.processing.schedule(10, PunctuationType.STREAM_TIME, fired.append)
+
+        context.on_init(init)
         return context.forward
 
     bench = TaskBench(
@@ -300,12 +312,13 @@ def test_stream_time_punctuators_fire_between_records_when_stream_time_reaches_t
 
 
 def test_wall_clock_punctuators_fire_when_the_worker_says_the_time() -> None:
-    fired = []
+    fired: list[int] = []
 
-    def build(context):
-        context.on_init(
-            lambda: context.processing.schedule(10, PunctuationType.WALL_CLOCK_TIME, lambda now: fired.append(now))
-        )
+    def build(context: OperatorContext) -> Forward:
+        def init() -> None:
+            context.processing.schedule(10, PunctuationType.WALL_CLOCK_TIME, fired.append)
+
+        context.on_init(init)
         return context.forward
 
     bench = TaskBench(source("SOURCE", "in", children=("NODE",)), node("NODE", Operator(build)))
@@ -318,8 +331,8 @@ def test_wall_clock_punctuators_fire_when_the_worker_says_the_time() -> None:
 def test_init_runs_from_the_sources_down_and_close_runs_everywhere_even_after_an_error() -> None:
     calls = []
 
-    def build(name):
-        def make(context):
+    def build(name: str) -> Operator:
+        def make(context: OperatorContext) -> Forward:
             context.on_init(lambda: calls.append(f"init {name}"))
 
             def close() -> None:
@@ -340,8 +353,11 @@ def test_init_runs_from_the_sources_down_and_close_runs_everywhere_even_after_an
 
 
 def test_init_that_raises_names_its_node() -> None:
-    def build(context):
-        context.on_init(lambda: 1 / 0)
+    def build(context: OperatorContext) -> Forward:
+        def init() -> None:
+            raise ZeroDivisionError
+
+        context.on_init(init)
         return context.forward
 
     with pytest.raises(StreamsError, match=r"init of NODE failed in task 0_0: ZeroDivisionError"):
@@ -349,7 +365,7 @@ def test_init_that_raises_names_its_node() -> None:
 
 
 def test_a_failing_record_leaves_the_later_ones_queued_and_commits_the_earlier_ones() -> None:
-    def fail_at_b(key, value):
+    def fail_at_b(key: str, value: str) -> str:
         if value == "b":
             raise ValueError(value)
         return value
@@ -380,14 +396,16 @@ records = st.lists(st.tuples(st.integers(0, 20), st.sampled_from(["a", "b", "bad
 
 
 @given(records, st.integers(1, 7))
-def test_the_loop_for_one_partition_does_what_the_partition_group_does(found, limit) -> None:
+def test_the_loop_for_one_partition_does_what_the_partition_group_does(
+    found: list[tuple[int, str]], limit: int
+) -> None:
     """The fast loop and the general one are two implementations of one thing."""
     messages = [message("in", i, value, time) for i, (time, value) in enumerate(found)]
     outcomes = []
     for topics in (("in",), ("in", "other")):
-        seen = []
+        seen: list[str] = []
 
-        def probe(key, value, seen=seen):
+        def probe(key: str, value: str, seen: list[str] = seen) -> str:
             if value == "bad":
                 raise ValueError(value)
             seen.append(value)
@@ -415,7 +433,7 @@ def test_an_error_while_a_cache_is_flushed_names_the_store_and_leaves_no_other_c
     flushed = []
 
     class Cached:
-        def __init__(self, name) -> None:
+        def __init__(self, name: str) -> None:
             self.name = name
 
         def flush_cache(self) -> None:
@@ -424,6 +442,7 @@ def test_an_error_while_a_cache_is_flushed_names_the_store_and_leaves_no_other_c
                 raise ProcessingError("NODE failed", node="NODE")
 
     bench = straight()
+    assert isinstance(bench.task.stores, dict)
     bench.task.stores.update(first=Cached("first"), second=Cached("second"))
     bench.feed(message("in", 0, "v", 5))
 

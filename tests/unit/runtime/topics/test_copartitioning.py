@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pykstreams import Grouped, JoinWindows, Repartitioned, StreamsBuilder, StreamsConfig
+from pykstreams import Grouped, JoinWindows, KStream, Repartitioned, StreamsBuilder, StreamsConfig
 from pykstreams.errors import TopologyError
 from pykstreams.runtime.topics.copartitioning import check_copartitioning, enforce_copartitioning
 from pykstreams.testing import TopologyTestDriver
@@ -104,7 +104,8 @@ def test_shipped_rows_have_as_many_partitions_as_the_topic_of_the_rows_they_refe
 
 def test_shipped_rows_decide_where_the_rows_they_refer_to_come_from_a_repartition_topic() -> None:
     builder = StreamsBuilder()
-    grouped = builder.stream("visits").select_key(lambda k, v: v).group_by_key(Grouped(name="by-page"))
+    visits: KStream[str, str] = builder.stream("visits")
+    grouped = visits.select_key(lambda k, v: v).group_by_key(Grouped(name="by-page"))
     one_to_many(grouped.count(), builder.table("orders"))
     (part,) = (p for p in builder.build().plan(CONFIG).subtopologies if "shop-many-repartition" in p.source_topics)
     counts = {"shop-by-page-repartition": 8, "shop-many-repartition": 3}

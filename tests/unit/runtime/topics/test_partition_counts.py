@@ -12,7 +12,7 @@ class Cluster:
         self.counts = {"out": 3}
         self.asked = 0
 
-    def ask(self):
+    def ask(self) -> dict[str, int]:
         self.asked += 1
         return dict(self.counts)
 
@@ -50,9 +50,9 @@ def test_a_topic_that_grew_is_noticed_after_the_maximal_age() -> None:
 
 def test_what_was_known_is_believed_while_the_cluster_does_not_answer() -> None:
     cluster, clock = Cluster(), MockClock(0)
-    away = []
+    away: list[bool] = []
 
-    def ask():
+    def ask() -> dict[str, int]:
         if away:
             raise ClusterUnavailableError("listing the topics failed")
         return cluster.ask()
@@ -72,7 +72,7 @@ def test_what_was_known_is_believed_while_the_cluster_does_not_answer() -> None:
 
 
 def test_topic_of_which_nothing_is_known_has_no_count_while_the_cluster_does_not_answer() -> None:
-    def ask() -> None:
+    def ask() -> dict[str, int]:
         raise ClusterUnavailableError("listing the topics failed")
 
     with pytest.raises(ClusterUnavailableError):

@@ -147,7 +147,7 @@ def test_what_waits_is_restored_from_the_changelog(context: Context, tmp_path: P
     evicted(buffer)
 
     other = opened(Context(tmp_path / "other"))
-    other.restore(context.logged)
+    other.restore(context.changelog_rows())
     other.end_restore()
 
     assert other.approximate_num_entries() == 2
@@ -229,7 +229,7 @@ def test_a_buffer_equals_a_sorted_list(grace_ms: int, records: list[tuple[int, s
     def made() -> JoinBuffer:
         buffer = JoinBuffer("j-Buffer", Serdes.string(), Serdes.string(), grace_ms, "j", MemoryEngine(), logging=True)
         buffer.init(context)
-        buffer.restore(context.logged)
+        buffer.restore(context.changelog_rows())
         buffer.end_restore()
         return buffer
 

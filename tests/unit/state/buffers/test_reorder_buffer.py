@@ -106,7 +106,7 @@ def test_a_restart_goes_back_to_the_last_commit(context: Context, tmp_path: Path
     for folder in (tmp_path, tmp_path / "other"):
         restarted = Context(folder)
         again = opened(restarted, ProcessorMetadata(at_commit))
-        again.restore(context.logged)
+        again.restore(context.changelog_rows())
         again.end_restore()
         assert not put(again, restarted, 5, "a", "late")
         put(again, restarted, 14, "a", "14")
@@ -128,7 +128,7 @@ def test_nothing_is_lost_where_a_commit_told_no_numbers(context: Context, tmp_pa
     buffer.close()
 
     other = opened(Context(tmp_path / "other"))
-    other.restore(context.logged)
+    other.restore(context.changelog_rows())
     other.end_restore()
     put(other, context, 5, "a", "2")
     put(other, context, 20, "a", "3")

@@ -137,7 +137,7 @@ def test_what_was_logged_is_there_again_after_it_is_restored(tmp_path: Path, eng
     store.close()
 
     restored = made(Context(tmp_path / "after"), engine)
-    restored.restore(before.logged)
+    restored.restore(before.changelog_rows())
     restored.end_restore()
 
     assert waiting(restored) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -41,7 +42,7 @@ def sessions() -> StoreBuilder[Any]:
     return Stores.session_store_builder(Stores.persistent_session_store("rows", 86_400_000), StringSerde(), JsonSerde())
 
 
-KINDS = {
+KINDS: dict[str, tuple[Callable[[], StoreBuilder[Any]], Callable[[bytes, int], bytes]]] = {
     "key-value": (key_value, lambda key, time: key),
     "plain": (plain, lambda key, time: key),
     "window": (windows, lambda key, time: key + time.to_bytes(8) + bytes(4)),

@@ -10,6 +10,7 @@ from pykstreams.state.encoding.layout import (
     PLAIN,
     TIMESTAMPED,
     WITH_HEADERS,
+    Layout,
     pack_headers,
     unpack_headers,
 )
@@ -56,9 +57,8 @@ def test_sizes_of_any_width_are_read_back(size: int) -> None:
 
 
 @pytest.mark.parametrize("layout", [PLAIN, TIMESTAMPED, WITH_HEADERS])
-def test_restored_rows_are_packed_and_deletes_stay(layout: object) -> None:
-    assert layout in (PLAIN, TIMESTAMPED, WITH_HEADERS)
+def test_restored_rows_are_packed_and_deletes_stay(layout: Layout) -> None:
     rows = [(b"a", b"1", 7, (("h", b"x"),)), (b"b", None, 8, ())]
-    expected = [(b"a", layout.pack(b"1", 7, (("h", b"x"),))), (b"b", None)]  # type: ignore[attr-defined]
+    expected = [(b"a", layout.pack(b"1", 7, (("h", b"x"),))), (b"b", None)]
 
-    assert list(layout.restored(ChangelogColumns.of(rows))) == expected  # type: ignore[attr-defined]
+    assert list(layout.restored(ChangelogColumns.of(rows))) == expected

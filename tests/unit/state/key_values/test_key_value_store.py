@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -181,14 +182,15 @@ def test_closed_store_tells_that_it_is_not_open(kind: Kind, context: Context) ->
     store.close()
 
     assert not store.is_open
-    for call in (
+    calls: tuple[Callable[[], object], ...] = (
         lambda: store.get("a"),
         lambda: store.put("a", None),
         lambda: store.all(),
         lambda: store.get_row("a"),
         lambda: store.put_row("a", 1, 1),
         lambda: store.approximate_num_entries(),
-    ):
+    )
+    for call in calls:
         with pytest.raises(InvalidStateStoreError, match=r"store 'orders' is not open.*ask the context"):
             call()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,10 @@ def test_a_closed_store_tells_so(tmp_path: Path) -> None:
     store, _ = opened(tmp_path)
     store.close()
 
-    for use in (lambda: store.put_subscription(KEY, RAW, 5, ()), lambda: store.subscriptions(b"")):
+    uses: tuple[Callable[[], object], ...] = (
+        lambda: store.put_subscription(KEY, RAW, 5, ()),
+        lambda: store.subscriptions(b""),
+    )
+    for use in uses:
         with pytest.raises(InvalidStateStoreError, match="store 'subscriptions' is not open"):
             use()

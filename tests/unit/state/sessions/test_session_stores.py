@@ -214,14 +214,15 @@ def test_null_keys_are_refused(make_store: Any) -> None:
     store = make_store()
     null: Any = None
 
-    for call in (
+    calls: tuple[Callable[[], object], ...] = (
         lambda: store.put(session(null, 0, 1), 1),
         lambda: store.remove(session(null, 0, 1)),
         lambda: store.find_sessions(None, 0, 1),
         lambda: store.fetch_session(None, 0, 1),
         lambda: store.sessions(None, 0, 1),
         lambda: store.put_row(None, 0, 1, 1),
-    ):
+    )
+    for call in calls:
         with pytest.raises(TypeError, match="the key for store 'orders' is None; a key must not be None"):
             call()
 

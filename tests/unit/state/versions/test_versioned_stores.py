@@ -7,6 +7,7 @@ That every store equals lists of intervals is held by
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -217,7 +218,7 @@ def test_a_closed_store_tells_to_ask_for_it_again(make_store: Any) -> None:
     store = make_store()
     store.close()
 
-    calls = [
+    calls: list[Callable[[], object]] = [
         lambda: store.get("a"),
         lambda: store.get("a", 1),
         lambda: store.get("a", 1, 2),
