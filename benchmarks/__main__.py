@@ -19,7 +19,7 @@ from benchmarks import settings
 from benchmarks.broker import benchmark_broker
 from benchmarks.figures import Figures, measure, parts
 from benchmarks.process import Run, run_program
-from benchmarks.programs.java import java_command
+from benchmarks.programs.java_command import java_command
 from benchmarks.programs.job import Job
 from benchmarks.report import OURS, comparison, table, write_json
 from benchmarks.topics.fill import Topics

@@ -10,7 +10,7 @@ import os
 import shutil
 from collections.abc import Iterator
 
-from tests.kafka.local_broker import local_brokers
+from tests.brokers.local_broker import local_brokers
 
 JVM = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC")
 """What Kafka's own start script gives it; the tests' broker is built to start fast instead."""

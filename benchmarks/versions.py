@@ -23,7 +23,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.programs.java import java_command
+from benchmarks.programs.java_command import java_command
 
 _TITLES: Final = {
     "put": "put, in order of time",

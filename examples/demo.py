@@ -114,7 +114,7 @@ def show(brokers: str, process: subprocess.Popen[bytes], stop: threading.Event, 
             while not stop.is_set() and process.poll() is None:
                 for message in consumer.consume(500, 0.25):
                     if message.error() is None:
-                        counts[message.key().decode()] = read_count("word-counts", message.value()) or 0
+                        counts[(message.key() or b"").decode()] = read_count("word-counts", message.value()) or 0
                 live.update(table(counts))
     finally:
         consumer.close()

@@ -9,7 +9,7 @@ import pytest
 
 from pykstreams.testing import pytest_plugin
 
-pytest_plugins = ["tests.kafka.plugin", "tests.kafka.fixtures", "tests.nightly"]
+pytest_plugins = ["tests.brokers.plugin", "tests.brokers.fixtures", "tests.nightly"]
 
 hypothesis.settings.register_profile(
     "any machine",

@@ -302,15 +302,16 @@ def _swaps(
     config = app.config
     counts = PartitionCounts(app.admin.partition_counts, app.clock, config.metadata_max_age_ms)
 
-    output = SwapOutput(
-        lambda: WorkerProducer.open_for_one_transaction(
+    def make_output() -> tuple[WorkerProducer, RecordCollector]:
+        producer = WorkerProducer.open_for_one_transaction(
             app.supplier,
             config,
             f"{name}-swap-producer",
             transactional_id=f"{config.application_id}-{app.process_id}-{number}-swap",
-        ),
-        lambda producer: _uncounted(app, producer, counts.of),
-    )
+        )
+        return producer, _uncounted(app, producer, counts.of)
+
+    output = SwapOutput(make_output)
 
     def make_task(
         task_id: TaskId,

@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from confluent_kafka import Message
 
+from tests.brokers.records import key_of, records_of, value_of
 from tests.faults.topics import LINES, NOTES, Output, group_of, window_of
-from tests.kafka.records import records_of
 
 _SHOWN = 5
 _READ_S = 180.0
@@ -46,10 +46,10 @@ class Expected:
     def of(cls, lines: Collection[Message], notes: Collection[Message]) -> Expected:
         groups, windows = Counter[str](), Counter[str]()
         for line in lines:
-            key, value = line.key().decode(), line.value().decode()
+            key, value = key_of(line).decode(), value_of(line).decode()
             groups[group_of(value)] += 1
             windows[window_of(key, line.timestamp()[1])] += 1
-        merged = groups + Counter(note.key().decode() for note in notes)
+        merged = groups + Counter(key_of(note).decode() for note in notes)
         return cls(values_by_key(lines), {Output.COUNTS: groups, Output.WINDOWS: windows, Output.MERGED: merged})
 
     @classmethod
@@ -83,7 +83,7 @@ def values_by_key(records: Collection[Message]) -> dict[str, list[str]]:
     """All values of every key, in order, where values are text."""
     values: dict[str, list[str]] = {}
     for record in records:
-        values.setdefault(record.key().decode(), []).append(record.value().decode())
+        values.setdefault(key_of(record).decode(), []).append(value_of(record).decode())
     return values
 
 
@@ -133,7 +133,7 @@ def results_by_key(records: Collection[Message], name_of: Callable[[bytes], str]
     results: dict[str, list[Result]] = {}
     for record in records:
         result = Result(int.from_bytes(record.value() or b"", "big"), record.timestamp()[1])
-        results.setdefault(name_of(record.key()), []).append(result)
+        results.setdefault(name_of(key_of(record)), []).append(result)
     return results
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from tests.brokers.brokers import wait_until_ready
+from tests.brokers.local_broker import LocalBrokers, local_brokers
+from tests.brokers.settings import ONE_BROKER, THREE_BROKERS
 from tests.faults.schedule import Action, Fault
-from tests.kafka.brokers import wait_until_ready
-from tests.kafka.local_broker import LocalBrokers, local_brokers
-from tests.kafka.settings import ONE_BROKER, THREE_BROKERS
 
 _SETTINGS = {
     # Kafka looks for transactions that took too long every ten seconds; here they end when their time is over

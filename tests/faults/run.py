@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.brokers.brokers import create_topic
 from tests.faults.checks import Expected, check_application
 from tests.faults.cluster import Cluster
 from tests.faults.feed import Feed
@@ -18,7 +19,6 @@ from tests.faults.silence import EVERYBODY, Outages, Silence, silences
 from tests.faults.topics import LINES, NOTES, PARTITIONS, Output
 from tests.faults.watch import Watch
 from tests.faults.workers import Application, Fleet
-from tests.kafka.brokers import create_topic
 
 _LOOK_EVERY_S = 0.5
 _START_S = 60.0

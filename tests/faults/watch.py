@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from tests.brokers.offsets import committed
 from tests.faults.silence import Gaps
 from tests.faults.topics import LINES, NOTES, PARTITIONS, Output
 from tests.faults.workers import Application
-from tests.kafka.offsets import committed
 
 _ASK_S = 20.0
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.brokers.reaper import Process
 from tests.faults.schedule import Action, Fault
 from tests.faults.silence import Outages
-from tests.kafka.reaper import Process
 
 ROOT = Path(__file__).parents[2]
 SESSION_S = 6.0

@@ -1,4 +1,4 @@
-"""Fixtures for tests against Kafka, besides those of ``tests/kafka/fixtures.py``: topics, and brokers for one test."""
+"""Fixtures for tests against Kafka, besides those of ``tests/brokers/fixtures.py``: topics, and brokers for one test."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Protocol
 
 import pytest
 
-from tests.kafka import compose, local_broker
-from tests.kafka.brokers import Brokers, create_topic
-from tests.kafka.choice import Flavour, chosen
-from tests.kafka.settings import ONE_BROKER
+from tests.brokers import compose, local_broker
+from tests.brokers.brokers import Brokers, create_topic
+from tests.brokers.choice import Flavour, chosen
+from tests.brokers.settings import ONE_BROKER
 
 
 class MakeTopic(Protocol):

@@ -20,10 +20,10 @@ from typing import TypeAlias
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
+from tests.brokers.brokers import create_topic
+from tests.brokers.offsets import committed
+from tests.brokers.reaper import Process
 from tests.integration import families
-from tests.kafka.brokers import create_topic
-from tests.kafka.offsets import committed
-from tests.kafka.reaper import Process
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 180.0

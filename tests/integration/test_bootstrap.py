@@ -37,8 +37,8 @@ from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.manifest import Changelog, Manifest, StoreManifest, new_id, publish, read
 from pykstreams.state.interfaces.store import ChangelogRow
 from pykstreams.topology.topology import Topology
-from tests.kafka.brokers import create_topic
-from tests.unit.state.bulk_support import Part, write_task
+from tests.brokers.brokers import create_topic
+from tests.unit.state.bulk.bulk_support import Part, write_task
 
 pytestmark = pytest.mark.slow
 

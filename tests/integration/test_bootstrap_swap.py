@@ -37,10 +37,10 @@ from pykstreams.runtime.streams import GroupMembershipOperation
 from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.manifest import Manifest, StoreManifest, new_id, publish
 from pykstreams.topology.topology import Topology
+from tests.brokers.offsets import committed
+from tests.brokers.reaper import Process
 from tests.integration.test_bootstrap import records
-from tests.kafka.offsets import committed
-from tests.kafka.reaper import Process
-from tests.unit.state.bulk_support import Part, write_task
+from tests.unit.state.bulk.bulk_support import Part, write_task
 
 pytestmark = pytest.mark.slow
 

@@ -23,9 +23,9 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
+from tests.brokers.brokers import Brokers, create_topic, wait_until_ready
+from tests.brokers.records import counts_by_key, records_of
 from tests.integration.workers import Workers
-from tests.kafka.brokers import Brokers, create_topic, wait_until_ready
-from tests.kafka.records import counts_by_key, records_of
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from tests.kafka.brokers import Brokers, create_topic, wait_until_ready
+from tests.brokers.brokers import Brokers, create_topic, wait_until_ready
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from tests.kafka import offsets
-from tests.kafka.brokers import Brokers, create_topic
+from tests.brokers import offsets
+from tests.brokers.brokers import Brokers, create_topic
 
 pytestmark = pytest.mark.slow
 

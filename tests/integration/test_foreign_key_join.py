@@ -17,8 +17,8 @@ from typing import TypeAlias
 import pytest
 from confluent_kafka import murmur2
 
+from tests.brokers.brokers import create_topic
 from tests.integration.workers import Workers
-from tests.kafka.brokers import create_topic
 
 pytestmark = pytest.mark.slow
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from tests.kafka.choice import Flavour, chosen
-from tests.kafka.reaper import Process
+from tests.brokers.choice import Flavour, chosen
+from tests.brokers.reaper import Process
 
 pytestmark = pytest.mark.slow
 
@@ -32,8 +32,8 @@ from pathlib import Path
 
 from tests.integration.conftest import start_broker
 from tests.integration.workers import Workers
-from tests.kafka.brokers import create_topic
-from tests.kafka.fixtures import make_name
+from tests.brokers.brokers import create_topic
+from tests.brokers.fixtures import make_name
 
 APPLICATION = '''
 from pykstreams import Consumed, Serdes, StreamsBuilder
@@ -68,7 +68,7 @@ def test_brokers_and_workers_end_with_a_run_that_gets_sigterm(
     (tmp_path / "test_waiting.py").write_text(MODULE)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     started = tmp_path / "started.json"
-    command = [sys.executable, "-m", "pytest", "-p", "tests.kafka.plugin", "-p", "no:cacheprovider", *options]
+    command = [sys.executable, "-m", "pytest", "-p", "tests.brokers.plugin", "-p", "no:cacheprovider", *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "KAFKA_FLAVOUR": chosen().flavour.value}
     for name in list(environment):
         if name.startswith("PYTEST_"):  # what the processes of this run tell each other

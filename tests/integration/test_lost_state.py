@@ -15,8 +15,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-expor
     ResourceType,
 )
 
+from tests.brokers.brokers import create_topic
 from tests.integration.workers import Workers
-from tests.kafka.brokers import create_topic
 
 pytestmark = pytest.mark.slow
 

@@ -19,7 +19,7 @@ from pykstreams import Consumed, Grouped, Materialized, QueryableStoreTypes, Ser
 from pykstreams.core.errors import InvalidStateStoreError
 from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
-from tests.kafka.reaper import Process
+from tests.brokers.reaper import Process
 
 pytestmark = pytest.mark.slow
 

@@ -18,8 +18,8 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.membership.task_topics import TaskTopics
 from pykstreams.state.directory.state_directory import OWN_FOLDER
+from tests.brokers.brokers import create_topic
 from tests.integration.workers import Workers
-from tests.kafka.brokers import create_topic
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.brokers.brokers import create_topic
 from tests.integration.workers import Workers
-from tests.kafka.brokers import create_topic
 
 pytestmark = pytest.mark.slow
 

@@ -22,8 +22,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from tests.kafka.brokers import create_topic
-from tests.kafka.reaper import Process
+from tests.brokers.brokers import create_topic
+from tests.brokers.reaper import Process
 
 pytestmark = pytest.mark.slow
 

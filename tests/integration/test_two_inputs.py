@@ -18,8 +18,8 @@ from pykstreams.core.ids import TopicPartition as Place
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
-from tests.kafka import offsets
-from tests.kafka.records import records_of
+from tests.brokers import offsets
+from tests.brokers.records import records_of
 
 pytestmark = pytest.mark.slow
 

@@ -21,8 +21,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from pykstreams.state.directory.file_lock import FileLock
-from tests.kafka.brokers import Brokers, create_topic, free_ports
-from tests.kafka.reaper import Process
+from tests.brokers.brokers import Brokers, create_topic, free_ports
+from tests.brokers.reaper import Process
 
 pytestmark = pytest.mark.slow
 

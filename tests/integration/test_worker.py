@@ -24,9 +24,9 @@ from pykstreams.core.record import Record
 from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
-from tests.kafka import offsets
-from tests.kafka.brokers import Brokers, create_topic
-from tests.kafka.reaper import Process
+from tests.brokers import offsets
+from tests.brokers.brokers import Brokers, create_topic
+from tests.brokers.reaper import Process
 
 pytestmark = pytest.mark.slow
 

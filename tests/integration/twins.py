@@ -23,9 +23,9 @@ from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.take_over import StoreToMake, take_over
 from pykstreams.state.directory.state_directory import application_folder
 from pykstreams.state.interfaces.engine import Row
+from tests.brokers.brokers import create_topic
+from tests.brokers.offsets import committed
 from tests.integration.workers import Workers
-from tests.kafka.brokers import create_topic
-from tests.kafka.offsets import committed
 
 PARTITIONS = 4
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from tests.kafka.offsets import committed
-from tests.kafka.reaper import Process
+from tests.brokers.offsets import committed
+from tests.brokers.reaper import Process
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 240.0

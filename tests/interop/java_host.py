@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tests.kafka.settings import KAFKA_VERSION
+from tests.brokers.settings import KAFKA_VERSION
 
 HERE = Path(__file__).parent
 JVM = ("-Xmx768m", "-Xss512k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

@@ -17,11 +17,11 @@ from typing import TypeAlias
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
+from tests.brokers.offsets import committed
 from tests.interop.java_host import PATIENCE_S, JavaHost
 from tests.interop.modes import Mode
 from tests.interop.outcome import Outcome, outcome_of
 from tests.interop.programs import PROGRAMS, T0, Row, rows_of
-from tests.kafka.offsets import committed
 
 ROOT = Path(__file__).parents[2]
 APPLICATIONS = Path(__file__).parent / "applications.py"

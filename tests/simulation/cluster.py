@@ -53,6 +53,7 @@ class Topics:
     def __init__(self, counts: Mapping[str, int]) -> None:
         self.counts = dict(counts)
 
+    @property
     def bootstrap(self) -> str:
         return "memory"
 

@@ -32,7 +32,7 @@ class Join:
     :param expected: the relational join of what the topics hold in the end, key -> row by topic.
     """
 
-    define: Callable[[StreamsBuilder], None]
+    define: Callable[[StreamsBuilder], object]
     partitions: Mapping[str, int]
     draw: Callable[[Random], list[Sent]]
     expected: Callable[[Mapping[str, Mapping[Any, Any]]], dict[Any, Any]]

@@ -397,7 +397,7 @@ class SimulatedWorker:
             clock=clock,
             note_of=None if exactly_once else self.member.note_of,
         )
-        swap_output = SwapOutput(self._swap_producer, lambda producer: self._collector(producer.raw))  # type: ignore[arg-type, return-value]
+        swap_output = SwapOutput(self._make_swap_output)
         shadow_parts = ShadowParts(
             parts,
             self._shadow_task,
@@ -491,9 +491,10 @@ class SimulatedWorker:
             **more,
         )
 
-    def _swap_producer(self) -> Producer:
-        self.producers.append(Producer(self._brokers, self))
-        return self.producers[-1]
+    def _make_swap_output(self) -> tuple[Producer, RecordCollector]:
+        producer = Producer(self._brokers, self)
+        self.producers.append(producer)
+        return producer, self._collector(producer.raw)
 
     def _shadow_task(
         self,

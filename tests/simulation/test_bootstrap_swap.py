@@ -26,7 +26,7 @@ from pykstreams.state.interfaces.store import ChangelogRow
 from pykstreams.testing.records import ProducedRecord
 from pykstreams.topology.plan import TopologyPlan
 from tests.simulation.swaps import Brokers, SimulatedWorker, Transaction
-from tests.unit.state.bulk_support import Part, write_task
+from tests.unit.state.bulk.bulk_support import Part, write_task
 
 pytestmark = pytest.mark.slow
 
@@ -253,7 +253,7 @@ class World:
         self.crashes -= 1
         mine = frozenset(task for task, owner in self.brokers.owners.items() if owner is one)
         one.die()
-        self.hanging += [made.transaction for made in one.producers if made.transaction in self.brokers.open]  # type: ignore[misc]
+        self.hanging += [made.transaction for made in one.producers if made.transaction in self.brokers.open]
         new = self.worker(one.folder if self.random.random() < 0.5 else None)
         self.workers[self.workers.index(one)] = new
         new.assign(mine)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pykstreams import Grouped, KTable, Materialized, Serdes, StreamsBuilder, TimeWindows, Windowed
+from pykstreams import Grouped, KStream, KTable, Materialized, Serdes, StreamsBuilder, TimeWindows, Windowed
 from pykstreams.core.windows import Window
 from pykstreams.serdes import TimeWindowedSerde
 from tests.simulation.cluster import Sent
@@ -39,7 +39,7 @@ def candidates(tables: Tables, kind: str, selector: Selector) -> dict[str, list[
     rows: dict[str, list[str]] = {}
     for key, value in this.items():
         mapped = mapper(key, value)
-        if mapped in other:
+        if mapped is not None and mapped in other:
             rows.setdefault(selector(key, mapped), []).append(both(value, other[mapped]))
         elif kind != "join":
             rows.setdefault(selector(key, None), []).append(both(value, None))
@@ -130,7 +130,8 @@ def draw_words(random: Random) -> list[Sent]:
 
 
 def windows(builder: StreamsBuilder) -> KTable[Windowed[str], str]:
-    grouped = builder.stream(WORDS).group_by_key(Grouped(key_serde=Serdes.string(), value_serde=Serdes.string()))
+    words: KStream[str, str] = builder.stream(WORDS)
+    grouped = words.group_by_key(Grouped(key_serde=Serdes.string(), value_serde=Serdes.string()))
     return grouped.windowed_by(WINDOWS).reduce(max, materialized=Materialized(retention=2_000_000))
 
 

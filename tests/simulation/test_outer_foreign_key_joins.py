@@ -57,7 +57,7 @@ def joined(builder: StreamsBuilder, keeps_left: bool, materialized: str | None =
     left: KTable[str, str] = builder.table(LEFT)
     right: KTable[str, str] = builder.table(RIGHT)
     join = left.outer_join if keeps_left else left.right_join
-    result: KTable[Any, str] = join(right, both, foreign_key_extractor=foreign_key, materialized=materialized)  # type: ignore[operator]
+    result: KTable[Any, str] = join(right, both, foreign_key_extractor=foreign_key, materialized=materialized)
     return result
 
 

@@ -93,7 +93,7 @@ class World:
         if not self.config.exactly_once and not self.worker.is_clean:
             return False  # a model of what is sent twice is not needed here
         self.worker.die()
-        self.hanging += [one.transaction for one in self.worker.producers if one.transaction in self.brokers.open]  # type: ignore[misc]
+        self.hanging += [one.transaction for one in self.worker.producers if one.transaction in self.brokers.open]
         self.standbys.close()
         before, self.machine = self.machine, self.copy_machine
         self.worker = self._start()

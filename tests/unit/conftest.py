@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
-from tests.kafka.quick_cluster import quick_cluster
+from tests.brokers.quick_cluster import quick_cluster
 
 
 @pytest.fixture

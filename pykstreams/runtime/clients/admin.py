@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import OFFSET_INVALID, ConsumerGroupState, KafkaError, KafkaException
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-exports without saying so
+from confluent_kafka.admin import (
     AdminClient,
     ConfigResource,
     NewPartitions,

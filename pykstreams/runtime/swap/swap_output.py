@@ -8,39 +8,58 @@ Invariant: between ``begin`` and ``commit`` nobody who reads only what is commit
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.clients.producer import WorkerProducer
-from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.clients.producer import Failures
 from pykstreams.state.interfaces.store import ChangelogWriter
 
 _START_S = 30.0
 
 
+class SwapProducer(Protocol):
+    """The methods of a transactional producer that swaps call."""
+
+    @property
+    def failures(self) -> Failures: ...
+
+    def start_transactions(self, timeout_s: float) -> None: ...
+
+    def begin(self) -> None: ...
+
+    def commit(self, offsets: Offsets, group_metadata: Any) -> None: ...
+
+    def abort(self) -> bool: ...
+
+
+class SwapCollector(Protocol):
+    """The methods of a collector that swaps call."""
+
+    def delivery_failed(self, error: Any, message: Any) -> None: ...
+
+    def changelog_writer(self, task_id: TaskId, store: str, topic: str, partition: int) -> ChangelogWriter: ...
+
+    def poll(self) -> None: ...
+
+    def flush(self) -> None: ...
+
+
 class SwapOutput:
     """One for each worker.
 
-    :param make_producer: makes a transactional producer.
-    :param make_collector: makes a collector over one.
+    :param make: makes a transactional producer and a collector over it.
     """
 
-    def __init__(
-        self,
-        make_producer: Callable[[], WorkerProducer],
-        make_collector: Callable[[WorkerProducer], RecordCollector],
-    ) -> None:
-        self._make_producer = make_producer
-        self._make_collector = make_collector
-        self._made: tuple[WorkerProducer, RecordCollector] | None = None
+    def __init__(self, make: Callable[[], tuple[SwapProducer, SwapCollector]]) -> None:
+        self._make = make
+        self._made: tuple[SwapProducer, SwapCollector] | None = None
 
     def begin(self) -> None:
         """Begins a transaction."""
         if self._made is None:
-            producer = self._make_producer()
-            collector = self._make_collector(producer)
+            producer, collector = self._make()
             producer.failures.handler = collector.delivery_failed
             producer.start_transactions(_START_S)
             self._made = producer, collector
@@ -72,7 +91,7 @@ class SwapOutput:
             made[0].abort()
 
     @property
-    def _open(self) -> tuple[WorkerProducer, RecordCollector]:
+    def _open(self) -> tuple[SwapProducer, SwapCollector]:
         if self._made is None:
             raise StreamsError("no transaction was begun for a swap of state")
         return self._made

@@ -129,7 +129,7 @@ class _Joins:
         return options
 
     def supplier(self, windows: dict[str, Json]) -> Json:
-        both = windows.get("difference_ms", 0)
+        both: int = windows.get("difference_ms", 0)
         size = windows.get("before_ms", both) + windows.get("after_ms", both)
         retention = size + windows.get("grace_ms", 0)
         wrong = self.chance(0.05)

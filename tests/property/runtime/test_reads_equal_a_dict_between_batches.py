@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from pykstreams import Materialized, QueryableStoreTypes, Stores, StreamsBuilder, TimeWindows, Window, Windowed
 from pykstreams.runtime.queries import local_store
-from tests.unit.runtime.queried import TOPIC, Application
+from tests.unit.runtime.queries.queried import TOPIC, Application
 
 KEYS = [f"key-{number:03}" for number in range(200)]
 PATIENCE_S = 60.0

@@ -39,7 +39,7 @@ from pykstreams.state.engines.rocksdb import RocksDbEngine
 from pykstreams.state.interfaces.session_store import AggregationWithHeaders
 from pykstreams.state.interfaces.store import ChangelogRow
 from pykstreams.state.spec import StoreBuilder
-from tests.unit.state.bulk_support import CONFIG
+from tests.unit.state.bulk.bulk_support import CONFIG
 from tests.unit.state.support import NAME, Context
 
 RETENTION = 130_000

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.state.buffers.test_waiting import ENGINES, made, waiting
 from tests.unit.state.support import Context
-from tests.unit.state.test_waiting import ENGINES, made, waiting
 
 RECORDS = st.tuples(st.sampled_from("ab"), st.integers(0, 3), st.booleans())
 

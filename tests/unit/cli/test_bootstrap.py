@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from pykstreams.cli.app import cli
 from pykstreams.cli.exit_codes import ExitCode
 from pykstreams.state.bulk.manifest import publish
-from tests.unit.state.bulk_support import ID, Part, bootstrap, counts, rows_of
+from tests.unit.state.bulk.bulk_support import ID, Part, bootstrap, counts, rows_of
 
 
 @pytest.fixture

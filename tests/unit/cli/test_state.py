@@ -19,7 +19,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId
 from pykstreams.serdes.json_serde import JsonSerde
 from pykstreams.state.directory.state_directory import StateDirectory
-from tests.unit.runtime.queried import TOPIC, Application
+from tests.unit.runtime.queries.queried import TOPIC, Application
 
 SCRIPT = """
 from tests.unit.cli.test_state import shop

@@ -35,7 +35,7 @@ def raised(error):
         return caught
 
 
-def test_dead_letter_carries_the_input_bytes_and_the_facts_in_kafkas_order():
+def test_dead_letter_carries_the_input_bytes_and_the_facts_in_kafkas_order() -> None:
     letter = dead_letter_record("dlq", CONTEXT, raised(ValueError("boom")))
 
     assert ("dlq", b"key", b"value", None, 77) == letter[:5]
@@ -55,7 +55,7 @@ def test_dead_letter_carries_the_input_bytes_and_the_facts_in_kafkas_order():
     ]
 
 
-def test_dead_letter_of_a_punctuator_has_no_topic_and_one_without_text_no_message():
+def test_dead_letter_of_a_punctuator_has_no_topic_and_one_without_text_no_message() -> None:
     context = ErrorHandlerContext(None, -1, -1, (), "NODE-1", TaskId(0, 1), 77)
 
     facts = dict(dead_letter_record("dlq", context, raised(ValueError())).headers)
@@ -81,7 +81,9 @@ def test_dead_letter_of_a_punctuator_has_no_topic_and_one_without_text_no_messag
     ids=lambda value: type(value).__name__,
 )
 @pytest.mark.parametrize("letters", [0, 1])
-def test_logging_handlers_decide_log_and_add_a_dead_letter_if_asked(handler, record, result, level, letters, caplog):
+def test_logging_handlers_decide_log_and_add_a_dead_letter_if_asked(
+    handler, record, result, level, letters, caplog: pytest.LogCaptureFixture
+) -> None:
     handler.configure(WITH_DEAD_LETTERS if letters else {})
 
     response = handler.handle_error(CONTEXT, record, raised(ValueError("boom")))
@@ -94,7 +96,7 @@ def test_logging_handlers_decide_log_and_add_a_dead_letter_if_asked(handler, rec
     assert "NODE-1" in entry.getMessage()
 
 
-def test_default_production_handler_retries_what_timed_out_and_fails_otherwise():
+def test_default_production_handler_retries_what_timed_out_and_fails_otherwise() -> None:
     handler = DefaultProductionExceptionHandler()
 
     timed_out = handler.handle_error(CONTEXT, OUTPUT, DeliveryError("x", name="_MSG_TIMED_OUT", retriable=True))
@@ -104,7 +106,7 @@ def test_default_production_handler_retries_what_timed_out_and_fails_otherwise()
     assert ErrorHandlerResult.FAIL is refused.result
 
 
-def test_default_production_handler_fails_for_serialization_errors_with_a_dead_letter_if_asked():
+def test_default_production_handler_fails_for_serialization_errors_with_a_dead_letter_if_asked() -> None:
     handler = DefaultProductionExceptionHandler()
     handler.configure(WITH_DEAD_LETTERS)
 
@@ -116,18 +118,18 @@ def test_default_production_handler_fails_for_serialization_errors_with_a_dead_l
     assert ["dlq"] == [letter.topic for letter in response.dead_letter_queue_records]
 
 
-def test_a_plain_callable_is_a_handler():
+def test_a_plain_callable_is_a_handler() -> None:
     def handler(context, record, exception):
         return ErrorHandlerResponse.resume()
 
     assert ErrorHandlerResponse.resume() == handler_function(handler)(CONTEXT, INPUT, ValueError())
 
 
-def test_what_is_no_handler_is_refused():
+def test_what_is_no_handler_is_refused() -> None:
     with pytest.raises(TypeError, match=r"exception handler is 5; expected an object with handle_error\(\)"):
         handler_function(5)
 
 
-def test_a_handler_that_answers_with_something_else_is_refused():
+def test_a_handler_that_answers_with_something_else_is_refused() -> None:
     with pytest.raises(TypeError, match="returned None; expected an ErrorHandlerResponse"):
         checked_response("my handler", None)

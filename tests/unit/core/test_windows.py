@@ -27,14 +27,14 @@ ALL = [
 ]
 
 
-def test_tumbling_windows_hold_their_start_and_not_their_end():
+def test_tumbling_windows_hold_their_start_and_not_their_end() -> None:
     windows = TimeWindows(timedelta(milliseconds=10))
 
     assert {0: Window(0, 10)} == windows.windows_for(9)
     assert {10: Window(10, 20)} == windows.windows_for(10)
 
 
-def test_hopping_windows_overlap_and_none_starts_before_the_epoch():
+def test_hopping_windows_overlap_and_none_starts_before_the_epoch() -> None:
     windows = TimeWindows(10, advance_by=3)
 
     assert [0] == list(windows.windows_for(2))
@@ -43,7 +43,7 @@ def test_hopping_windows_overlap_and_none_starts_before_the_epoch():
     assert Window(12, 22) == windows.windows_for(12)[12]
 
 
-def test_an_unlimited_window_takes_all_from_its_start_on():
+def test_an_unlimited_window_takes_all_from_its_start_on() -> None:
     windows = UnlimitedWindows(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
 
     assert {} == windows.windows_for(999)
@@ -51,7 +51,7 @@ def test_an_unlimited_window_takes_all_from_its_start_on():
     assert (END_OF_TIME, 0, 1000) == (windows.size_ms, windows.grace_period_ms, windows.start_ms)
 
 
-def test_a_key_is_shifted_to_an_earlier_or_later_window_of_the_same_size():
+def test_a_key_is_shifted_to_an_earlier_or_later_window_of_the_same_size() -> None:
     windowed = Windowed("a", Window(60_000, 120_000))
 
     assert windowed.shift_left(timedelta(seconds=30)) == Windowed("a", Window(30_000, 90_000))
@@ -59,19 +59,19 @@ def test_a_key_is_shifted_to_an_earlier_or_later_window_of_the_same_size():
     assert windowed.shift_left(7).shift_right(7) == windowed
 
 
-def test_a_window_before_the_epoch_is_refused_with_the_window_and_the_shift():
+def test_a_window_before_the_epoch_is_refused_with_the_window_and_the_shift() -> None:
     with pytest.raises(ValueError, match=r"\[a@5/10\] cannot be shifted by -6 ms: the window would start at -1"):
         Windowed("a", Window(5, 10)).shift_left(6)
 
 
-def test_durations_and_milliseconds_give_equal_windows():
+def test_durations_and_milliseconds_give_equal_windows() -> None:
     assert TimeWindows(timedelta(minutes=1)) == TimeWindows(60_000, advance_by=60_000, grace=timedelta(0))
     assert hash(SlidingWindows(timedelta(seconds=1))) == hash(SlidingWindows(1000))
     assert SessionWindows(1000) != SessionWindows(1000, grace=1)
     assert SlidingWindows(1000) != SessionWindows(1000)
 
 
-def test_a_time_difference_stands_for_both_bounds_that_are_not_given():
+def test_a_time_difference_stands_for_both_bounds_that_are_not_given() -> None:
     assert (10, 10) == (JoinWindows(10).before_ms, JoinWindows(10).after_ms)
     assert (5, 10) == (JoinWindows(10, before=5).before_ms, JoinWindows(10, before=5).after_ms)
     assert (0, 7) == (JoinWindows(after=7).before_ms, JoinWindows(after=7).after_ms)
@@ -79,7 +79,7 @@ def test_a_time_difference_stands_for_both_bounds_that_are_not_given():
 
 
 @pytest.mark.parametrize("windows", ALL, ids=repr)
-def test_definitions_are_frozen_and_survive_a_copy(windows):
+def test_definitions_are_frozen_and_survive_a_copy(windows) -> None:
     field = dataclasses.fields(windows)[0].name
 
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -87,7 +87,7 @@ def test_definitions_are_frozen_and_survive_a_copy(windows):
     assert windows == pickle.loads(pickle.dumps(windows))
 
 
-def test_users_define_windows_of_their_own():
+def test_users_define_windows_of_their_own() -> None:
     class Halves(Windows[Window]):
         size_ms = 1000
         grace_period_ms = 0
@@ -98,7 +98,7 @@ def test_users_define_windows_of_their_own():
     assert {0: Window(0, 1000)} == Halves().windows_for(3)
 
 
-def test_emit_strategies_are_two():
+def test_emit_strategies_are_two() -> None:
     assert {"ON_WINDOW_UPDATE", "ON_WINDOW_CLOSE"} == set(EmitStrategy.__members__)
 
 
@@ -137,7 +137,7 @@ def test_emit_strategies_are_two():
         (lambda: JoinWindows(1, grace=-1), ValueError, "grace is -1; it must not be negative"),
     ],
 )
-def test_windows_that_cannot_be_are_refused(make, error, message):
+def test_windows_that_cannot_be_are_refused(make, error, message) -> None:
     with pytest.raises(error) as caught:
         make()
 

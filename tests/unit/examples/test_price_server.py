@@ -10,7 +10,7 @@ import pytest
 from examples.price_server import answer, build
 from pykstreams import Serdes
 from pykstreams.core.errors import StreamsRebalancingError
-from tests.unit.runtime.queried import Application
+from tests.unit.runtime.queries.queried import Application
 
 DAY = 86_400_000
 

@@ -17,7 +17,7 @@ from pykstreams.core.errors import ProcessingError
 from pykstreams.core.handlers import ErrorHandlerResponse, LogAndContinueProcessingExceptionHandler
 from pykstreams.processors import MapValuesAsync, map_values_async
 from pykstreams.processors.event_loop import EventLoopThread
-from tests.unit.runtime.fakes import Gates, TaskBench, each, message, node, sink, source
+from tests.unit.runtime.tasks.fakes import Gates, TaskBench, each, message, node, sink, source
 
 
 @pytest.fixture

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
+
+from confluent_kafka import Message as ClientMessage
 
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.membership.membership import Assignment, Lost
+from pykstreams.runtime.tasks.task import Task
 
 
 class FakeClock:
@@ -54,8 +57,25 @@ class Message:
         return self.raw_headers
 
 
-class FakeTask:
-    """A task that counts what it is given; ``fail`` is raised when it processes, ``start_failure`` when it starts."""
+def fetched(place: TopicPartition, *offsets: int) -> Fetched:
+    """A fetch that gives records of a partition."""
+    return Fetched(runs={(place.topic, place.partition): as_messages(Message(offset) for offset in offsets)})
+
+
+def as_messages(messages: Iterable[Message]) -> list[ClientMessage]:
+    """Messages of the client by type; only the client makes such itself."""
+    return [cast(ClientMessage, message) for message in messages]
+
+
+class FakeTask(Task):
+    """A task that counts what it is given; ``fail`` is raised when it processes, ``start_failure`` when it starts.
+
+    It is a ``Task`` for the types only: nothing of it is made, so that a method that is not replaced here fails.
+    """
+
+    commit_requested = False
+    repeats = False
+    unfinished = 0
 
     def __init__(
         self,
@@ -69,14 +89,11 @@ class FakeTask:
         self.inputs = list(inputs)
         self.waiting: dict[TopicPartition, list[Any]] = {place: [] for place in inputs}
         self.done: dict[TopicPartition, int] = {}
-        self.stores = dict(stores)
+        self.by_changelog = dict(stores)
         self.history: list[Any] = []
-        self.commit_requested = False
         self.fail: Exception | None = None
         self.start_failure = start_failure
         self.hold = False
-        self.repeats = False
-        self.unfinished = 0
         self.when_settling: Callable[[], None] = lambda: None
         self.when_processing: Callable[[], None] = lambda: None
         self._dirty = False
@@ -87,7 +104,7 @@ class FakeTask:
 
     def open_stores(self) -> dict[TopicPartition, Any]:
         self.history.append("open")
-        return self.stores
+        return self.by_changelog
 
     def start(self, committed: Offsets) -> None:
         self.history.append(("start", dict(committed)))
@@ -106,7 +123,7 @@ class FakeTask:
     def buffered_of(self, partition: TopicPartition) -> int:
         return len(self.waiting[partition])
 
-    def process(self, limit: int) -> int:
+    def process(self, max_records: int) -> int:
         if self.fail is not None:
             failure, self.fail = self.fail, None
             raise failure
@@ -115,11 +132,11 @@ class FakeTask:
         self.when_processing()
         count = 0
         for place, messages in self.waiting.items():
-            for message in messages[:limit]:
+            for message in messages[:max_records]:
                 self.done[place] = message.offset() + 1
                 self._dirty = True
                 count += 1
-            del messages[:limit]
+            del messages[:max_records]
         return count
 
     def punctuate(self, now_ms: int) -> bool:
@@ -320,6 +337,6 @@ class FakeChangelogs:
         """Lets the next fetch give records of a partition, and where it stands then."""
         batch = RestoreBatch()
         if offsets:
-            batch.runs[place] = [Message(offset) for offset in offsets]  # type: ignore[misc]
+            batch.runs[place] = as_messages(Message(offset) for offset in offsets)
         batch.positions[place] = offsets[-1] + 1 if position is None else position
         self.batches.append(batch)

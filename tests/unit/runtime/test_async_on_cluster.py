@@ -14,7 +14,8 @@ from pykstreams import Consumed, KafkaStreams, Produced, Serdes, StreamsBuilder
 from pykstreams.core.clock import SystemClock
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.streams import GroupMembershipOperation
-from tests.kafka.quick_cluster import SHORT_SESSION
+from tests.brokers.quick_cluster import SHORT_SESSION
+from tests.brokers.records import key_of, value_of
 
 TEXT = Serdes.string()
 LEAVE = GroupMembershipOperation.LEAVE_GROUP
@@ -36,7 +37,7 @@ def read(consumer: Consumer, count: int) -> list[tuple[str, str]]:
     deadline = clock.monotonic() + 60
     while clock.monotonic() < deadline:
         batch = consumer.consume(1000, 0.5)
-        found += [(m.key().decode(), m.value().decode()) for m in batch if m.error() is None]
+        found += [(key_of(m).decode(), value_of(m).decode()) for m in batch if m.error() is None]
         if len(found) >= count and not batch:
             break
     return found

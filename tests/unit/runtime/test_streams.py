@@ -18,7 +18,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams, TaskHealth
-from tests.kafka.quick_cluster import SHORT_SESSION
+from tests.brokers.quick_cluster import SHORT_SESSION
 
 TEXT = Serdes.string()
 LEAVE = GroupMembershipOperation.LEAVE_GROUP

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.dsl.script import load_script
-from tests.unit.runtime.queried import Application
+from tests.unit.runtime.queries.queried import Application
 
 SCRIPT = """
 from pykstreams import Materialized, Serdes, SessionWindows, Stores, StreamsBuilder, TimeWindows

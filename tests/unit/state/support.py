@@ -19,6 +19,7 @@ from pykstreams.serdes.json_serde import JsonSerde
 from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import Stores, ValueAndTimestamp, ValueTimestampHeaders
 from pykstreams.state.interfaces.record_cache import RecordCache
+from pykstreams.state.interfaces.store import ChangelogRow
 from pykstreams.state.spec import StoreBuilder
 
 NAME = "orders"
@@ -34,7 +35,7 @@ class Context:
     cache_bytes: int = ROOMY
     task_id: TaskId = field(default_factory=lambda: TaskId(0, 1))
     application_id: str = "shop"
-    logged: list[tuple[bytes, bytes | None, int, Headers]] = field(default_factory=list)
+    logged: list[tuple[bytes, bytes | None, int | None, Headers]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.config = StreamsConfig(self.settings)
@@ -44,6 +45,10 @@ class Context:
 
     def changelog(self, store_name: str) -> Any:
         return lambda *row: self.logged.append(row)
+
+    def changelog_rows(self) -> list[ChangelogRow]:
+        """What was logged as it is read again; a broker gives a record without a time one."""
+        return [(key, value, 0 if time is None else time, headers) for key, value, time, headers in self.logged]
 
     def changelog_topic(self, store_name: str) -> str:
         return f"{self.application_id}-{store_name}-changelog"

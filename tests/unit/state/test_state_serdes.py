@@ -18,7 +18,7 @@ class Told(Serde[str]):
 
 
 def test_keys_and_values_go_both_ways_and_serdes_hear_of_topic_and_headers() -> None:
-    serdes = StateSerdes("log", Serdes.long(), Told())
+    serdes: StateSerdes[int, Any] = StateSerdes("log", Serdes.long(), Told())
     headers = (("h", b"x"),)
 
     assert serdes.raw_key(5) == bytes(7) + b"\5"

@@ -30,7 +30,7 @@ from pykstreams.state import (
 from pykstreams.state.encoding.changelog_rows import ChangelogColumns
 from pykstreams.state.user_stores import UserStore
 from pykstreams.testing import MockProcessorContext, TopologyTestDriver
-from tests.kafka.quick_cluster import SHORT_SESSION
+from tests.brokers.quick_cluster import SHORT_SESSION
 from tests.unit.state.support import Context
 
 TEXT = Serdes.string()
@@ -235,9 +235,10 @@ def test_every_store_of_the_package_is_a_state_store() -> None:
 def test_mock_context_opens_stores_of_both_kinds() -> None:
     context = MockProcessorContext({"default.key.serde": TEXT, "default.value.serde": TEXT})
     mine, theirs = Votes(), Stores.key_value_store_builder(Stores.in_memory_key_value_store("s")).build()
-    for store in (mine, theirs):
-        store.init(context.state_store_context, store)
-        context.add_state_store(store)
+    mine.init(context.state_store_context, mine)
+    theirs.init(context.state_store_context, theirs)
+    context.add_state_store(mine)
+    context.add_state_store(theirs)
 
     assert context.get_state_store("votes").vote("yes") == 1
     theirs["a"] = "b"

@@ -7,7 +7,7 @@ import pytest
 from pykstreams.testing import MockClock
 
 
-def test_the_clock_moves_only_when_told():
+def test_the_clock_moves_only_when_told() -> None:
     clock = MockClock(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
     assert (clock.now_ms(), clock.monotonic()) == (1000, 0.0)
 
@@ -17,6 +17,6 @@ def test_the_clock_moves_only_when_told():
     assert (clock.now_ms(), clock.monotonic()) == (3500, 2.5)
 
 
-def test_the_clock_never_goes_back():
+def test_the_clock_never_goes_back() -> None:
     with pytest.raises(ValueError, match="advance of the clock is -1"):
         MockClock().advance(-1)

@@ -10,7 +10,7 @@ TEXT = Serdes.string()
 
 
 @pytest.mark.parametrize(("guarantee", "seen"), [("at_least_once", ["x"]), ("exactly_once_v2", [])])
-def test_a_failed_record_leaves_its_output_under_at_least_once_only(guarantee, seen):
+def test_a_failed_record_leaves_its_output_under_at_least_once_only(guarantee, seen) -> None:
     builder = StreamsBuilder()
     stream = builder.stream("in")
     stream.to("out")

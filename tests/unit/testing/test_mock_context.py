@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pykstreams import Processor, PunctuationType, Record, Serdes
@@ -12,14 +14,14 @@ from pykstreams.testing import CapturedForward, MockProcessorContext
 
 
 class Greeter(Processor):
-    def init(self, context):
+    def init(self, context) -> None:
         super().init(context)
         self.schedule = context.schedule(60_000, PunctuationType.STREAM_TIME, self.tick, start_time=5)
 
-    def tick(self, now):
+    def tick(self, now) -> None:
         self.context.forward(Record("tick", now, now), "ticks")
 
-    def process(self, record):
+    def process(self, record) -> None:
         self.context.forward(record.replace(value=f"hello {record.value}"))
         if record.value == "you":
             self.context.commit()
@@ -32,7 +34,7 @@ def started():
     return context, processor
 
 
-def test_forwarded_records_are_noted_until_they_are_forgotten():
+def test_forwarded_records_are_noted_until_they_are_forgotten() -> None:
     context, processor = started()
 
     processor.process(Record("k", "me", 3))
@@ -42,7 +44,7 @@ def test_forwarded_records_are_noted_until_they_are_forgotten():
     assert context.forwarded() == []
 
 
-def test_schedules_are_noted_and_fire_when_a_test_calls_them():
+def test_schedules_are_noted_and_fire_when_a_test_calls_them() -> None:
     context, processor = started()
 
     (found,) = context.scheduled_punctuators
@@ -55,7 +57,7 @@ def test_schedules_are_noted_and_fire_when_a_test_calls_them():
     assert found.cancelled
 
 
-def test_commits_are_noted():
+def test_commits_are_noted() -> None:
     context, processor = started()
     assert not context.committed
 
@@ -66,7 +68,7 @@ def test_commits_are_noted():
     assert not context.committed
 
 
-def test_what_a_test_sets_is_what_a_processor_sees(tmp_path):
+def test_what_a_test_sets_is_what_a_processor_sees(tmp_path: Path) -> None:
     context = MockProcessorContext(
         {"application.id": "shop", "app.color": "red", "default.key.serde": Serdes.string()},
         task_id=TaskId(1, 2),
@@ -84,7 +86,7 @@ def test_what_a_test_sets_is_what_a_processor_sees(tmp_path):
     assert context.app_configs_with_prefix("app.") == {"color": "red"}
 
 
-def test_a_store_can_be_opened_and_used():
+def test_a_store_can_be_opened_and_used() -> None:
     context = MockProcessorContext()
     store = Stores.key_value_store_builder(
         Stores.persistent_key_value_store("counts"), Serdes.string(), Serdes.long(), logging=False
@@ -98,11 +100,11 @@ def test_a_store_can_be_opened_and_used():
     store.close()
 
 
-def test_a_store_that_was_not_added_is_an_error():
+def test_a_store_that_was_not_added_is_an_error() -> None:
     with pytest.raises(StreamsError, match="store 'counts' was not added; call add_state_store first"):
         MockProcessorContext().get_state_store("counts")
 
 
-def test_an_interval_below_one_is_refused():
+def test_an_interval_below_one_is_refused() -> None:
     with pytest.raises(ValueError, match="it must be at least 1 ms"):
         MockProcessorContext().schedule(0, PunctuationType.STREAM_TIME, print)

@@ -1,0 +1,309 @@
+"""Brokers as plain local Java processes: for machines without Docker, and where the broker's own speed
+matters.
+
+    python -m tests.brokers.local_broker [PORT]     prints the address and runs one broker until Ctrl-C
+
+The jars come from Maven once. A formatted storage directory and the broker's loaded classes (class data
+sharing) are kept beside them, so that a later start takes about a second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tests.brokers.brokers import free_ports, wait_until_ready
+from tests.brokers.reaper import Process, when_killed
+from tests.brokers.settings import CLUSTER_ID, KAFKA_VERSION, ONE_BROKER, THREE_BROKERS
+
+SCRIPTS = Path(__file__).parents[2] / "scripts/kafka"
+SMALL_JVM = ("-Xms256m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""Quick to start; a benchmark hands in its own options."""
+
+_START_TIMEOUT_S = 60.0
+
+
+class LocalBrokers:
+    """One broker, or a cluster of three, each a process of its own; implements ``Brokers``."""
+
+    def __init__(
+        self,
+        directory: Path,
+        settings: Mapping[str, str] = ONE_BROKER,
+        *,
+        nodes: int = 1,
+        port: int | None = None,
+        jvm: Sequence[str] = SMALL_JVM,
+    ) -> None:
+        """Prepares the nodes for ``start_all``; ``port`` is the first one's, by default a free one."""
+        self.directory = directory
+        self._runtime = runtime = _Runtime()
+        ports = free_ports(2 * nodes)
+        if port is not None:
+            ports[0] = port
+        voters = ",".join(f"{number}@127.0.0.1:{ports[nodes + number - 1]}" for number in range(1, nodes + 1))
+        self._nodes = {
+            "kafka" if nodes == 1 else f"kafka-{number}": _Node(
+                runtime,
+                directory / str(number),
+                _properties(number, ports[number - 1], ports[nodes + number - 1], voters, settings),
+                ports[number - 1],
+                jvm,
+            )
+            for number in range(1, nodes + 1)
+        }
+        self.nodes = tuple(self._nodes)
+        self.bootstrap_servers = ",".join(f"127.0.0.1:{number}" for number in ports[:nodes])
+
+    def start_all(self) -> None:
+        for node in self._nodes.values():
+            node.start()
+        for node in self._nodes.values():
+            node.wait_until_listening()
+
+    def stop_all(self) -> None:
+        """Ends every node: an orderly stop of throw-away brokers is lost time (10 s for three of them)."""
+        for node in self._nodes.values():
+            node.end()
+        for node in self._nodes.values():
+            node.wait()
+
+    def kill(self, node: str) -> None:
+        self._nodes[node].signal(signal.SIGKILL)
+        self._nodes[node].wait()
+
+    def stop(self, node: str) -> None:
+        self._nodes[node].terminate()
+        self._nodes[node].wait()
+
+    def start(self, node: str) -> None:
+        self._nodes[node].start()
+        self._nodes[node].wait_until_listening()
+
+    @contextlib.contextmanager
+    def paused(self, node: str) -> Iterator[None]:
+        self._nodes[node].signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._nodes[node].signal(signal.SIGCONT)
+
+    def pid(self, node: str) -> int:
+        """The node's process, to measure it."""
+        return self._nodes[node].pid
+
+    def tool(self, *arguments: str) -> str:
+        """What one of Kafka's own tools says, called by its class."""
+        return _run(self._runtime.command(*arguments, jvm=SMALL_JVM), f"{arguments[0]} failed")
+
+    def log_tail(self) -> str:
+        return "".join(f"{name}:\n{node.log_tail()}\n" for name, node in self._nodes.items())
+
+
+@contextlib.contextmanager
+def local_brokers(
+    settings: Mapping[str, str] = ONE_BROKER,
+    *,
+    nodes: int = 1,
+    port: int | None = None,
+    jvm: Sequence[str] = SMALL_JVM,
+) -> Iterator[LocalBrokers]:
+    """Ready brokers for the length of a block, with a temporary directory for their data."""
+    with tempfile.TemporaryDirectory(prefix="kafka-") as directory:
+        taken_care_of = when_killed(["rm", "-rf", directory])
+        brokers = LocalBrokers(Path(directory), settings, nodes=nodes, port=port, jvm=jvm)
+        try:
+            brokers.start_all()
+            wait_until_ready(brokers)
+            yield brokers
+        finally:
+            brokers.stop_all()
+    taken_care_of()
+
+
+def three_brokers() -> contextlib.AbstractContextManager[LocalBrokers]:
+    """Three brokers of one cluster."""
+    return local_brokers(THREE_BROKERS, nodes=3)
+
+
+class _Runtime:
+    """Java, the broker's jars, and what is kept between starts; the cache's name covers all it depends on."""
+
+    def __init__(self) -> None:
+        home = os.environ.get("JAVA_HOME")
+        self.java = str(Path(home) / "bin/java") if home else (shutil.which("java") or "java")
+        pom = (SCRIPTS / "pom.xml").read_bytes()
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pykstreams-kafka"
+        libraries = cache / f"libs-{KAFKA_VERSION}-{hashlib.sha256(pom).hexdigest()[:8]}"
+        if not libraries.exists():
+            _download(libraries)
+        self.class_path = f"{libraries}/*"
+        real = os.path.realpath(self.java)
+        key = f"{real} {os.stat(real).st_mtime_ns} {libraries}"
+        self.cache = cache / f"jvm-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+        self.cache.mkdir(parents=True, exist_ok=True)
+        self.archive = self.cache / "kafka.jsa"
+
+    def command(self, *arguments: str, jvm: Sequence[str]) -> list[str]:
+        logging = f"-Dlog4j2.configurationFile={SCRIPTS / 'image/log4j2.yaml'}"
+        return [self.java, *jvm, logging, "-cp", self.class_path, *arguments]
+
+
+def _download(libraries: Path) -> None:
+    """Fetches the jars with Maven; another process may do the same, and the first one wins."""
+    libraries.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(dir=libraries.parent))
+    command = ["mvn", "-q", "-B", "-f", str(SCRIPTS / "pom.xml"), "dependency:copy-dependencies"]
+    command += [
+        "-DincludeScope=runtime",
+        f"-Dkafka.version={KAFKA_VERSION}",
+        f"-DoutputDirectory={scratch}/libs",
+    ]
+    _run(command, f"Maven cannot fetch the jars of Kafka {KAFKA_VERSION}")
+    with contextlib.suppress(OSError):
+        (scratch / "libs").rename(libraries)
+    shutil.rmtree(scratch)
+
+
+class _Node:
+    """One broker process and its data."""
+
+    def __init__(
+        self, runtime: _Runtime, directory: Path, properties: Mapping[str, str], port: int, jvm: Sequence[str]
+    ) -> None:
+        self._runtime, self._directory, self._port, self._jvm = runtime, directory, port, jvm
+        self._properties = {**properties, "log.dirs": str(directory / "data")}
+        self._process: Process | None = None
+        self._new_archive: Path | None = None
+
+    @property
+    def pid(self) -> int:
+        return self._running().pid
+
+    def start(self) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        config = self._directory / "server.properties"
+        config.write_text("".join(f"{name}={value}\n" for name, value in self._properties.items()))
+        if not (self._directory / "data").exists():
+            self._format(config)
+        if self._runtime.archive.exists():
+            share = f"-XX:SharedArchiveFile={self._runtime.archive}"
+        else:
+            self._new_archive = self._runtime.cache / f"kafka.{os.getpid()}.{self._port}.jsa"
+            share = f"-XX:ArchiveClassesAtExit={self._new_archive}"
+        with (self._directory / "broker.log").open("ab") as log:
+            command = self._runtime.command("kafka.Kafka", str(config), jvm=[*self._jvm, share])
+            self._process = Process(command, stdout=log, stderr=log)
+
+    def wait_until_listening(self) -> None:
+        process = self._running()
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while True:
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", self._port), 0.2).close()
+                return
+            if process.poll() is not None:
+                raise RuntimeError(f"the broker exited with {process.returncode} at its start:\n{self.log_tail()}")
+            if time.monotonic() > deadline:
+                raise TimeoutError(
+                    f"the broker does not listen on port {self._port} after {_START_TIMEOUT_S:g} s:\n" + self.log_tail()
+                )
+            time.sleep(0.02)
+
+    def signal(self, number: signal.Signals) -> None:
+        self._running().send_signal(number)
+
+    def terminate(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+
+    def end(self) -> None:
+        """Kills the node, unless it still has to write its archive of classes."""
+        if self._process is not None and self._new_archive is None:
+            self._process.kill()
+        else:
+            self.terminate()
+
+    def wait(self) -> None:
+        if self._process is None:
+            return
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:  # the last of three has no quorum left to sign off with
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+        if self._new_archive is not None and self._new_archive.exists():
+            self._new_archive.rename(self._runtime.archive)
+            self._new_archive = None
+
+    def log_tail(self) -> str:
+        log = self._directory / "broker.log"
+        return log.read_text(errors="replace")[-4000:] if log.exists() else "(no log)"
+
+    def _running(self) -> Process:
+        if self._process is None:
+            raise RuntimeError(f"the broker on port {self._port} is not running")
+        return self._process
+
+    def _format(self, config: Path) -> None:
+        """Formatting needs a JVM of its own (0.3 to 0.8 s); the outcome for a node number can be copied."""
+        template = self._runtime.cache / f"formatted-{self._properties['node.id']}"
+        if template.exists():
+            shutil.copytree(template, self._directory / "data")
+            return
+        format_it = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(config)]
+        _run(self._runtime.command(*format_it, jvm=SMALL_JVM), "the broker's storage cannot be formatted")
+        scratch = Path(tempfile.mkdtemp(dir=self._runtime.cache))
+        shutil.copytree(self._directory / "data", scratch / "data")
+        with contextlib.suppress(OSError):  # another process was first
+            (scratch / "data").rename(template)
+        shutil.rmtree(scratch)
+
+
+def _properties(
+    number: int, port: int, controller_port: int, voters: str, settings: Mapping[str, str]
+) -> dict[str, str]:
+    return {
+        "process.roles": "broker,controller",
+        "node.id": str(number),
+        "controller.quorum.voters": voters,
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "controller.listener.names": "CONTROLLER",
+        **settings,
+    }
+
+
+def _run(command: Sequence[str], failure: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{failure}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Runs one broker until it is interrupted."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs ignore SIGINT otherwise
+        signal.signal(number, signal.default_int_handler)
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        local_brokers(port=int(arguments[0]) if arguments else 9092) as brokers,
+    ):
+        print(brokers.bootstrap_servers, flush=True)
+        signal.pause()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

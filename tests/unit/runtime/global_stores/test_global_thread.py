@@ -1,0 +1,279 @@
+"""The thread of global stores: all is read before ``start`` returns, and on from there; restarts and failures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pykstreams import StreamsBuilder
+from pykstreams.core.errors import StateStoreMigratedError, StreamsError
+from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.global_stores import global_thread
+from pykstreams.runtime.restore.restore import StateRestoreListener
+from pykstreams.testing.clock import MockClock
+from tests.unit.runtime.global_stores.global_fakes import PATIENCE_S, Bench, FakeTopics, Upper, table, user_store
+
+TABLE = TopicPartition("table", 0)
+FEED = TopicPartition("feed", 0)
+
+
+@pytest.fixture
+def topics() -> FakeTopics:
+    return FakeTopics()
+
+
+@pytest.fixture
+def make(topics: FakeTopics, tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+    made: list[Bench] = []
+
+    def build(builder: StreamsBuilder | None = None, **options: Any) -> Bench:
+        made.append(Bench(builder or table(), topics, tmp_path / "global-0", **options))
+        return made[-1]
+
+    yield build
+    for bench in made:
+        bench.thread.stop()
+
+
+def test_start_returns_when_every_partition_is_read_to_its_end(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+    for number in range(5):
+        topics.add("table", f"k{number}", f"v{number}", partition=number % 2)
+    bench = make(partitions=2)
+
+    assert bench.thread.start()
+    assert bench.rows() == {f"k{number}": f"v{number}" for number in range(5)}
+
+
+def test_topics_without_a_record_are_ready_at_once(make: Callable[..., Bench]) -> None:
+    bench = make()
+
+    assert bench.thread.start()
+    assert bench.rows() == {}
+
+
+def test_records_that_come_later_change_the_store(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+    topics.add("table", "a", "1")
+    bench = make()
+    bench.thread.start()
+    topics.add("table", "a", "2")
+    topics.add("table", "b", "3")
+    topics.wait_until_read()
+
+    assert bench.rows() == {"a": "2", "b": "3"}
+
+
+def test_restart_goes_on_where_it_was(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+    topics.add("table", "a", "1")
+    first = make()
+    first.thread.start()
+    topics.add("table", "b", "2")
+    topics.wait_until_read()
+    first.thread.stop()
+    topics.add("table", "c", "3")
+    second = make()
+    second.thread.start()
+
+    assert topics.assigned == {TABLE: 2}
+    assert second.rows() == {"a": "1", "b": "2", "c": "3"}
+
+
+def test_stores_in_memory_are_read_anew_at_each_start(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+    topics.add("feed", "a", "x")
+    make(user_store(in_memory=True)).thread.start()
+    second = make(user_store(in_memory=True))
+    second.thread.start()
+
+    assert topics.assigned == {FEED: 0}
+    assert second.rows("caps") == {"a": "X"}
+
+
+def test_user_processor_sees_what_was_there_before_the_start_but_no_null_keys(
+    topics: FakeTopics, make: Callable[..., Bench]
+) -> None:
+    Upper.seen.clear()
+    topics.add("feed", "a", "x")
+    topics.add("feed", None, "y")
+    bench = make(user_store())
+    bench.thread.start()
+
+    assert Upper.seen == [("a", "x")]
+    assert bench.rows("caps") == {"a": "X"}
+    assert bench.state.offsets == {FEED: 2}
+
+
+def test_state_is_read_anew_when_its_offset_is_gone(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+    topics.add("table", "gone", "1")
+    topics.add("table", "kept", "2")
+    first = make()
+    first.thread.start()
+    first.thread.stop()
+    topics.logs[TABLE].clear()  # the topic was made anew
+    topics.add("table", "new", "3")
+    second = make()
+    second.thread.start()
+
+    assert topics.assigned == {TABLE: 0}
+    assert second.rows() == {"new": "3"}
+
+
+def test_open_transaction_at_the_end_is_not_waited_for(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+    topics.add("table", "a", "1")
+    topics.hidden[TABLE] = 3
+    bench = make()
+
+    assert bench.thread.start()
+    assert bench.rows() == {"a": "1"}
+
+
+def test_listener_hears_of_each_partition(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+    heard: list[Any] = []
+
+    class Listener(StateRestoreListener):
+        def on_restore_start(self, *told: Any) -> None:
+            heard.append(("start", *told))
+
+        def on_batch_restored(self, *told: Any) -> None:
+            heard.append(("batch", *told))
+
+        def on_restore_end(self, *told: Any) -> None:
+            heard.append(("end", *told))
+
+    topics.add("table", "a", "1")
+    topics.add("table", "b", "2")
+    make(listener=Listener()).thread.start()
+
+    assert heard == [("start", TABLE, "rows", 0, 2), ("batch", TABLE, "rows", 1, 2), ("end", TABLE, "rows", 2)]
+
+
+def test_brokers_that_fall_silent_while_it_starts_are_an_error(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+    topics.add("table", "a", "1")
+    topics.silent = True
+    clock = MockClock(0)
+    topics.when_read = lambda: clock.advance(10_000)
+    bench = make(clock=clock)
+
+    with pytest.raises(StreamsError, match=r"^global stores made no progress in 340 s .* waiting for table-0: look at"):
+        bench.thread.start()
+
+
+def test_processor_that_fails_on_what_was_there_is_an_error_of_start(
+    topics: FakeTopics, make: Callable[..., Bench]
+) -> None:
+    topics.add("feed", "a", "bad")
+    bench = make(user_store())
+
+    with pytest.raises(StreamsError, match=r"at record feed-0 offset 0: RuntimeError\('a bad value'\) raised in "):
+        bench.thread.start()
+    assert bench.failures == []
+
+
+def test_processor_that_fails_later_is_told_once_and_the_stores_stay_open(
+    topics: FakeTopics, make: Callable[..., Bench]
+) -> None:
+    topics.add("feed", "a", "x")
+    bench = make(user_store())
+    bench.thread.start()
+    topics.add("feed", "b", "bad")
+
+    assert bench.failed.wait(PATIENCE_S)
+    assert isinstance(bench.failures[0].__cause__, RuntimeError)
+    assert "processing.exception.handler.global.enabled" in str(bench.failures[0])
+    assert bench.rows("caps") == {"a": "X"}
+    bench.thread.stop()
+    assert topics.closed
+
+
+def test_record_that_failed_is_read_again_after_a_restart(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+    topics.add("feed", "a", "x")
+    first = make(user_store())
+    first.thread.start()
+    topics.add("feed", "b", "y")
+    topics.wait_until_read()
+    topics.add("feed", "c", "bad")
+    assert first.failed.wait(PATIENCE_S)
+    first.thread.stop()
+    second = make(user_store())
+
+    with pytest.raises(StreamsError, match="feed-0 offset 2"):
+        second.thread.start()
+    assert topics.assigned == {FEED: 2}
+
+
+def test_lost_position_ends_the_thread_and_deletes_the_state(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+    topics.add("table", "a", "1")
+    first = make()
+    first.thread.start()
+    topics.lost.append(TABLE)
+    assert first.failed.wait(PATIENCE_S)
+    first.thread.stop()
+
+    assert str(first.failures[0]).startswith("table-0 has no record any more at offset 1, up to which its global store")
+    make().thread.start()
+    assert topics.assigned == {TABLE: 0}
+
+
+def test_start_gives_up_when_it_is_told_to(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+    topics.add("table", "a", "1")
+    topics.silent = True
+    bench = make()
+
+    assert not bench.thread.start(lambda: True)
+
+
+def test_stop_before_the_start_makes_it_give_up(make: Callable[..., Bench]) -> None:
+    bench = make()
+    bench.thread.stop()
+
+    assert not bench.thread.start()
+
+
+def test_commits_when_enough_was_read_and_the_interval_has_passed(
+    topics: FakeTopics, make: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(global_thread, "_WORTH_COMMITTING", 2)
+    clock = MockClock(0)
+    bench = make(clock=clock)
+    bench.thread.start()
+    topics.add("table", "a", "1")
+    topics.add("table", "b", "2")
+    topics.wait_until_read()
+    before = bench.state.uncommitted
+    clock.advance(30_000)
+    topics.wait_until_read()
+
+    assert (before, bench.state.uncommitted) == (2, 0)
+
+
+def test_long_starts_keep_how_far_they_are(
+    topics: FakeTopics, make: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(global_thread, "COMMIT_EVERY", 1)
+    topics.add("table", "a", "1")
+    topics.add("table", "b", "2", partition=1)
+    topics.hidden[TopicPartition("table", 1)] = 5
+    bench = make(partitions=2)
+    bench.thread.start()
+
+    assert bench.state._number >= 2
+
+
+def test_global_store_is_read_by_others_from_the_start_to_the_end(
+    topics: FakeTopics, make: Callable[..., Bench]
+) -> None:
+    topics.add("table", "a", "1")
+    bench = make()
+    early = bench.thread.readable("table-store")
+    bench.thread.start()
+    store = bench.thread.readable(next(iter(bench.state.stores)))
+    assert store is not None
+    found = store.read(lambda one: one.get("a"))
+    bench.thread.stop()
+
+    assert early is None
+    assert found is not None
+    assert found.value == "1"
+    with pytest.raises(StateStoreMigratedError, match=r"^global store '.*' is not open"):
+        store.read(lambda one: one.get("a"))

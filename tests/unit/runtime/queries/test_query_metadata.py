@@ -1,0 +1,212 @@
+"""When an application can be asked, and what it says about where its stores are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pykstreams import (
+    HostInfo,
+    KafkaStreams,
+    KeyQueryMetadata,
+    QueryableStoreTypes,
+    Serdes,
+    StreamsBuilder,
+    StreamsMetadata,
+    TopicPartition,
+)
+from pykstreams.core.errors import (
+    ConfigError,
+    InvalidStateStoreError,
+    StreamsNotStartedError,
+    StreamsStoppedError,
+    UnknownStateStoreError,
+)
+from pykstreams.core.hashing import partition_for_key
+from pykstreams.query import KeyQuery
+from tests.unit.runtime.queries.queried import TOPIC, Application
+from tests.unit.runtime.queries.test_store_queries import make, table
+
+__all__ = ["make"]  # a fixture
+
+Make = Callable[..., Application]
+TEXT = Serdes.string()
+CALLS: dict[str, Callable[[KafkaStreams], object]] = {
+    "store": lambda streams: streams.store("prices", QueryableStoreTypes.KEY_VALUE_STORE),
+    "query": lambda streams: streams.query("prices", KeyQuery("a")),
+    "metadata": lambda streams: streams.metadata_for_all_streams_clients(),
+    "metadata for store": lambda streams: streams.streams_metadata_for_store("prices"),
+    "metadata for key": lambda streams: streams.query_metadata_for_key("prices", "a", key_serializer=TEXT),
+}
+
+
+@pytest.fixture
+def streams(tmp_path: Path) -> Iterator[KafkaStreams]:
+    made = KafkaStreams(
+        table().build(), {"application.id": "shop", "bootstrap.servers": "nowhere:1", "state.dir": str(tmp_path)}
+    )
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_application_that_was_not_started_cannot_be_asked(streams: KafkaStreams, call: str) -> None:
+    with pytest.raises(
+        StreamsNotStartedError,
+        match=r"^the application has not been started; call start\(\) before its stores are read$",
+    ) as error:
+        CALLS[call](streams)
+
+    assert isinstance(error.value, InvalidStateStoreError)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_application_that_has_stopped_cannot_be_asked(streams: KafkaStreams, call: str) -> None:
+    streams.close()
+
+    with pytest.raises(
+        StreamsStoppedError,
+        match=r"^the application is not_running and cannot be asked any more; ask another instance$",
+    ):
+        CALLS[call](streams)
+
+
+def test_unknown_store_is_named_before_the_state_in_a_query_only(streams: KafkaStreams) -> None:
+    """As in ``KafkaStreams.query`` and ``KafkaStreams.store``, 4.3.1."""
+    with pytest.raises(UnknownStateStoreError):
+        streams.query("price", KeyQuery("a"))
+    with pytest.raises(StreamsNotStartedError):
+        streams.store("price", QueryableStoreTypes.KEY_VALUE_STORE)
+
+
+def server(make: Make, **more: Any) -> Application:
+    return make(table(), settings={"application.server": "shop-3:7070"}, **more)
+
+
+def test_instance_tells_its_address_and_what_it_has(make: Make) -> None:
+    app = server(make, partitions=2)
+    mine = StreamsMetadata(
+        HostInfo("shop-3", 7070), frozenset({"prices"}), frozenset({TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)})
+    )
+
+    assert app.queries.streams_metadata() == app.queries.streams_metadata("prices") == [mine]
+    assert (mine.host, mine.port) == ("shop-3", 7070)
+    app.started.clear()
+    assert app.queries.streams_metadata("prices") == []
+    assert app.queries.streams_metadata()[0].state_store_names == frozenset()
+
+
+def test_key_is_in_the_partition_that_its_bytes_choose(make: Make) -> None:
+    app = server(make, partitions=4)
+    partition = partition_for_key(b"tea", 4)
+    here = app.queries.key_metadata("prices", "tea", TEXT, None)
+    del app.started[app.by_partition[partition]]
+    elsewhere = app.queries.key_metadata("prices", "tea", TEXT.serializer, None)
+
+    assert here == KeyQueryMetadata(HostInfo("shop-3", 7070), frozenset(), partition)
+    assert elsewhere == KeyQueryMetadata(HostInfo.UNAVAILABLE, frozenset(), partition)
+
+
+def test_instance_tells_of_the_copies_that_it_keeps(make: Make) -> None:
+    app = server(make, partitions=4)
+    partition = partition_for_key(b"tea", 4)
+    others = {TopicPartition(TOPIC, number) for number in range(4) if number != partition}
+    app.keep_copy(partition)
+    here = HostInfo("shop-3", 7070)
+    mine = StreamsMetadata(
+        here,
+        frozenset({"prices"}),
+        frozenset(others),
+        frozenset({TopicPartition(TOPIC, partition)}),
+        frozenset({"prices"}),
+    )
+
+    assert app.queries.streams_metadata() == app.queries.streams_metadata("prices") == [mine]
+    assert app.queries.key_metadata("prices", "tea", TEXT, None) == KeyQueryMetadata(
+        HostInfo.UNAVAILABLE, frozenset({here}), partition
+    )
+    app.started.clear()
+    assert app.queries.streams_metadata("prices")[0].state_store_names == frozenset()
+
+
+def test_partitioner_says_where_a_key_is(make: Make) -> None:
+    app = server(make, partitions=4)
+    seen: list[Any] = []
+
+    def third(topic: str, key: str, value: Any, count: int) -> set[int]:
+        seen.append((topic, key, value, count))
+        return {3}
+
+    assert app.queries.key_metadata("prices", "tea", None, third).partition == 3
+    assert app.queries.key_metadata("prices", "tea", None, lambda *_: 2).partition == 2
+    assert seen == [(TOPIC, "tea", None, 4)]
+
+
+@pytest.mark.parametrize("chosen", [None, {1, 2}, set()], ids=["default", "several", "none"])
+def test_partitioner_must_choose_one_partition(make: Make, chosen: Any) -> None:
+    app = server(make)
+
+    with pytest.raises(
+        ValueError,
+        match=r"^the partitioner for store 'prices' gave .*; to find a key it must give exactly one partition$",
+    ):
+        app.queries.key_metadata("prices", "tea", None, lambda *_: chosen)
+
+
+def test_either_serializer_or_partitioner_is_needed(make: Make) -> None:
+    app = server(make)
+
+    for serializer, partitioner in ((None, None), (TEXT, lambda *_: 0)):
+        with pytest.raises(
+            TypeError, match=r"^key_serializer is .* and partitioner .*; give exactly one of them, as the"
+        ):
+            app.queries.key_metadata("prices", "tea", serializer, partitioner)
+    with pytest.raises(TypeError, match=r"^the key for store 'prices' is None; a key must not be None$"):
+        app.queries.key_metadata("prices", None, TEXT, None)
+    with pytest.raises(
+        TypeError, match=r"^the key 'tea' for store 'prices' was serialized to None, which is in no part"
+    ):
+        app.queries.key_metadata("prices", "tea", lambda data: None, None)
+    with pytest.raises(UnknownStateStoreError):
+        app.queries.key_metadata("price", "tea", TEXT, None)
+
+
+def test_nothing_is_known_before_the_topics_are(make: Make) -> None:
+    app = server(make)
+    app.layout = None
+
+    assert app.queries.key_metadata("prices", "tea", TEXT, None) is KeyQueryMetadata.NOT_AVAILABLE
+
+
+def test_key_of_a_global_store_is_everywhere(make: Make) -> None:
+    builder: StreamsBuilder = table()
+    builder.global_table("rates", materialized="rates")
+    app = make(builder, settings={"application.server": "shop-3:7070"})
+
+    assert app.queries.key_metadata("rates", "euro", TEXT, None) == KeyQueryMetadata(
+        HostInfo("shop-3", 7070), frozenset(), -1
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("shop-3:7070", HostInfo("shop-3", 7070)),
+        ("http://shop-3:7070", HostInfo("shop-3", 7070)),
+        ("[::1]:7070", HostInfo("::1", 7070)),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_address_is_read(text: str | None, expected: HostInfo | None) -> None:
+    assert HostInfo.from_endpoint(text) == expected
+
+
+def test_what_is_no_address_is_refused() -> None:
+    with pytest.raises(
+        ConfigError, match=r"^the endpoint 'shop-3' is no host:port; write application.server as 'shop-3:7070'$"
+    ):
+        HostInfo.from_endpoint("shop-3")

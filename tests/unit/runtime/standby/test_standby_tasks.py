@@ -1,0 +1,358 @@
+"""Standby tasks: which copies an instance opens, how they follow, and how they make room for the task itself."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pykstreams.core.clock import SystemClock
+from pykstreams.core.errors import BootstrapError, ClusterError, StoreEngineError
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.restore.restore import OffsetReader, Restorer, StateRestoreListener
+from pykstreams.runtime.standby.standby_tasks import LOOK_S, ROUND_S, StandbyTasks
+from pykstreams.runtime.swap.bootstrap import GENERATION
+from pykstreams.runtime.tasks.offset_metadata import encode
+from pykstreams.runtime.worker.state_updater import Restored, StateUpdater
+from pykstreams.state.directory.state_directory import StateDirectory
+from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeStore, FakeTask
+
+TASK, OTHER = TaskId(0, 0), TaskId(0, 1)
+TASKS = {task: frozenset({TopicPartition("orders", task.partition)}) for task in (TASK, OTHER)}
+LOG = TopicPartition("shop-counts-changelog", 0)
+OTHER_LOG = TopicPartition("shop-counts-changelog", 1)
+RETRY_S = 30.0
+
+
+class Group:
+    """What the brokers tell; tests change it."""
+
+    def __init__(self) -> None:
+        self.tasks: dict[str, frozenset[TaskId]] | None = {"me": frozenset({OTHER}), "you": frozenset({TASK})}
+        self.offsets: dict[TopicPartition, tuple[int, str]] = {}
+        self.fail: Exception | None = None
+        self.closed = False
+
+    def members(self) -> dict[str, frozenset[TaskId]] | None:
+        if self.fail is not None:
+            raise self.fail
+        return self.tasks
+
+    def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:
+        return {place: self.offsets[place] for place in partitions if place in self.offsets}
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Scene:
+    """An instance with one copy at a time, which a test lets go on by ``after``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.group, self.clock, self.logs = Group(), FakeClock(), FakeChangelogs()
+        self.stores: dict[TaskId, dict[TopicPartition, Any]] = {
+            TASK: {LOG: FakeStore()},
+            OTHER: {OTHER_LOG: FakeStore()},
+        }
+        self.made: list[FakeTask] = []
+        self.failure: Exception | None = None
+        self.directory = StateDirectory(folder, "shop", clock=self.clock)
+        self.worker = StateDirectory(folder, "shop", clock=self.clock)
+        self.restorers = 0
+        self.standbys = StandbyTasks(
+            "standbys",
+            instance="me",
+            replicas=1,
+            stateful=TASKS,
+            group=self.group,
+            make_task=self._make,
+            restorer=self._restorer,
+            offsets=self.logs,
+            directory=self.directory,
+            clock=self.clock,
+        )
+
+    def after(self, seconds: float, *, turns: int = 4) -> None:
+        self.clock.advance(seconds)
+        for _ in range(turns):
+            self.standbys.turn()
+
+    def copies(self) -> list[TaskId]:
+        return [task.id for task in self.standbys.tasks()]
+
+    def _make(self, task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets) -> FakeTask:
+        task = FakeTask(task_id, inputs, self.stores[task_id])
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            task.open_stores = lambda: _raise(failure)  # type: ignore[method-assign]
+        self.made.append(task)
+        return task
+
+    def _restorer(self, offsets: OffsetReader) -> tuple[Restorer, Callable[[], None]]:
+        self.restorers += 1
+        return Restorer(self.logs, offsets, StateRestoreListener(), log_level=logging.DEBUG), lambda: None
+
+
+def _raise(error: Exception) -> Any:
+    raise error
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    found = Scene(tmp_path)
+    yield found
+    found.standbys.close()
+    found.worker.close()
+
+
+def test_copy_of_a_task_that_runs_elsewhere_is_opened_and_follows_its_changelog_round_by_round(scene: Scene) -> None:
+    store = scene.stores[TASK][LOG]
+    scene.logs.ends[LOG] = 2
+    scene.logs.put(LOG, 0, 1)
+    scene.after(0)
+    first = list(store.commits)
+    scene.logs.ends[LOG] = 5
+    scene.logs.put(LOG, 2, 4)
+    scene.after(ROUND_S)
+
+    assert scene.copies() == [TASK]
+    assert (first, store.commits) == ([2], [2, 5])
+    assert [row[2] for row in store.rows] == [1000, 1001, 1002, 1004]
+
+
+def test_nothing_is_kept_of_own_tasks_or_without_another_instance(scene: Scene) -> None:
+    scene.group.tasks = {"me": frozenset({TASK, OTHER}), "you": frozenset()}
+    scene.after(0)
+    alone = scene.copies()
+    scene.group.tasks = {"me": frozenset({TASK, OTHER})}
+    scene.after(LOOK_S)
+
+    assert alone == scene.copies() == []
+
+
+def test_copy_that_does_not_belong_here_any_more_is_closed_and_its_folder_stays(scene: Scene, tmp_path: Path) -> None:
+    scene.after(0)
+    (scene.directory.task_dir(TASK) / "rocksdb").mkdir()
+    scene.group.tasks = {"me": frozenset({TASK}), "you": frozenset({OTHER})}
+    scene.after(LOOK_S)
+
+    assert scene.copies() == [OTHER]
+    assert scene.made[0].history == ["open", "close"]
+    assert (tmp_path / "shop" / "0_0" / "rocksdb").exists()
+    scene.worker.lock(TASK)
+
+
+def test_copies_stay_while_tasks_are_shared_out_and_while_their_task_has_nobody(scene: Scene) -> None:
+    scene.after(0)
+    scene.group.tasks = None
+    scene.after(LOOK_S)
+    shared_out = scene.copies()
+    scene.group.tasks = {"me": frozenset({OTHER})}
+    scene.after(LOOK_S)
+
+    assert shared_out == scene.copies() == [TASK]
+    assert scene.made[0].history == ["open"]
+
+
+def test_worker_that_is_given_the_task_finds_the_copy_closed_with_its_offset(scene: Scene) -> None:
+    store = scene.stores[TASK][LOG]
+    scene.logs.ends[LOG] = 10
+    scene.logs.put(LOG, 0, 1, 2)
+    scene.after(0)
+    updater = StateUpdater(
+        "updater",
+        restorer=lambda: (Restorer(scene.logs, scene.logs, StateRestoreListener()), lambda: None),
+        directory=scene.worker,
+        clock=scene.clock,
+        task_timeout_ms=0,
+        cleanup_delay_ms=600_000,
+        copies=scene.standbys,
+    )
+    restorer = updater._restorer = Restorer(FakeChangelogs(), FakeChangelogs(), StateRestoreListener())
+    active = FakeTask(TASK, TASKS[TASK], {})
+    updater.open(active, {})
+    scene.clock.advance(1)
+    updater.turn(restorer, 0)
+    while_it_is_there = updater.reports(), active.history[:]
+    scene.after(LOOK_S)  # the group may still say that the task is elsewhere
+    updater.turn(restorer, 0)
+
+    assert while_it_is_there == ([], [])
+    assert (store.commits, scene.made[0].history, scene.copies()) == ([3], ["open", "close"], [])
+    assert (updater.reports(), active.history) == ([Restored(TASK, frozenset())], ["open"])
+
+    updater.close(active)
+    updater.turn(restorer, 0)
+    scene.after(LOOK_S)
+
+    assert scene.copies() == [TASK]
+
+
+def test_folder_that_somebody_else_has_is_waited_for(scene: Scene) -> None:
+    scene.worker.lock(TASK)
+    scene.after(0)
+    while_locked = scene.copies()
+    scene.worker.unlock(TASK)
+    scene.after(LOOK_S)
+
+    assert (while_locked, scene.copies()) == ([], [TASK])
+
+
+def test_copy_makes_room_when_the_task_comes_to_another_process_with_the_same_state_directory(scene: Scene) -> None:
+    scene.after(0)
+    scene.group.tasks = {"me": frozenset({TASK, OTHER}), "you": frozenset()}
+    scene.after(LOOK_S)
+
+    assert scene.copies() == []
+    scene.worker.lock(TASK)
+
+
+def test_source_topic_that_serves_as_changelog_is_followed_up_to_what_is_committed(scene: Scene) -> None:
+    (orders,) = TASKS[TASK]
+    store = FakeStore()
+    scene.stores[TASK] = {orders: store}
+    scene.logs.ends[orders] = 100
+    scene.group.offsets[orders] = (2, "")
+    scene.logs.put(orders, 0, 1, 2, 3)
+    scene.after(0)
+    before = list(store.commits)
+    scene.group.offsets[orders] = (4, "")
+    scene.after(LOOK_S, turns=1)
+    scene.logs.put(orders, 2, 3, 4)
+    scene.after(ROUND_S)
+
+    assert (before, store.commits) == ([2], [2, 4])
+    assert len(store.rows) == 4
+
+
+def test_copy_is_opened_anew_when_its_state_is_to_begin_with_something_else(scene: Scene) -> None:
+    (orders,) = TASKS[TASK]
+    scene.group.offsets[orders] = (2, "")
+    scene.after(0)
+    scene.group.offsets[orders] = (5, encode(0, {"other.number": 3}))
+    scene.after(LOOK_S)
+    unchanged = len(scene.made)
+    scene.group.offsets[orders] = (7, encode(0, {GENERATION: 3}))
+    scene.after(LOOK_S)
+
+    assert (unchanged, len(scene.made)) == (1, 2)
+    assert scene.made[0].history == ["open", "close"]
+
+
+def test_copy_whose_offset_its_changelog_does_not_have_is_deleted_and_begun_anew(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene.stores[TASK][LOG].offset = 3
+    scene.logs.begins[LOG], scene.logs.ends[LOG] = 7, 9
+    (scene.directory.task_dir(TASK) / "rocksdb").mkdir()
+    scene.standbys.turn()
+    scene.stores[TASK][LOG].offset = None
+    scene.after(0)
+
+    assert "store 'counts' of task 0_0 stands for offset 3 of shop-counts-changelog-0, which goes from 7" in caplog.text
+    assert "the copy is deleted and read from the beginning" in caplog.text
+    assert not (scene.directory.task_dir(TASK) / "rocksdb").exists()
+    assert (len(scene.made), scene.copies()) == (2, [TASK])
+
+
+def test_copy_whose_changelog_was_made_anew_is_kept_and_told_of_at_each_try(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene.stores[TASK][LOG].offset = 3
+    (scene.directory.task_dir(TASK) / "rocksdb").mkdir()
+    scene.after(0)
+    first = len(scene.made), scene.copies()
+    scene.after(RETRY_S)
+
+    assert first == (1, [])
+    assert len(scene.made) == 2
+    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == 2 * [
+        "standby task 0_0 is closed, and tried again every 30 s: store 'counts' of task 0_0 stands for offset 3 of "
+        "shop-counts-changelog-0, which goes from 0 to 0: topic 'shop-counts-changelog' was deleted and made anew, or "
+        "has lost records, so the copy is kept"
+    ]
+    assert (scene.directory.task_dir(TASK) / "rocksdb").exists()
+
+
+def test_copy_that_is_damaged_does_not_close_the_others(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    def fails(rows: object) -> None:
+        raise StoreEngineError("store 'counts' cannot be written")
+
+    scene.group.tasks = {"me": frozenset(), "you": frozenset({TASK, OTHER})}
+    scene.stores[TASK][LOG].restore = fails
+    scene.logs.ends[LOG] = 2
+    scene.logs.put(LOG, 0, 1)
+    scene.after(0)
+
+    assert scene.copies() == [OTHER]
+    assert "standby task 0_0 is closed, and tried again every 30 s: store 'counts' cannot be written" in caplog.text
+
+
+def test_copy_that_cannot_be_opened_is_told_and_tried_again(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    scene.failure = BootstrapError("the files are not there")
+    scene.after(0)
+    scene.after(LOOK_S)
+    first = len(scene.made), scene.copies()
+    scene.after(RETRY_S)
+
+    assert first == (1, [])
+    assert "standby task 0_0 is closed, and tried again every 30 s: the files are not there" in caplog.text
+    assert scene.copies() == [TASK]
+
+
+def test_group_that_does_not_answer_is_told_and_asked_again(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    scene.group.fail = ClusterError("no broker answers")
+    scene.after(0)
+    scene.after(LOOK_S)
+    scene.group.fail = None
+    scene.after(LOOK_S)
+
+    told = "where copies of tasks belong was not found out, and is asked again: no broker answers"
+    assert caplog.text.count(told) == 1
+    assert scene.copies() == [TASK]
+
+
+def test_error_while_following_closes_the_copies_and_tries_again_with_a_new_consumer(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene.after(0)
+    fetch, scene.logs.fetch = scene.logs.fetch, lambda timeout: _raise(ValueError("broken"))  # type: ignore[method-assign]
+    scene.logs.ends[LOG] = 2
+    scene.after(ROUND_S)
+    closed = scene.copies(), scene.made[0].history
+    scene.logs.fetch = fetch  # type: ignore[method-assign]
+    scene.logs.put(LOG, 0, 1)
+    scene.after(RETRY_S)
+
+    assert "the copies of other tasks are closed, and opened again in 30 s: broken" in caplog.text
+    assert closed == ([], ["open", "close"])
+    assert (scene.copies(), scene.restorers) == ([TASK], 2)
+
+
+def test_store_in_memory_is_not_read_again_in_each_round(scene: Scene) -> None:
+    store = scene.stores[TASK][LOG]
+    scene.logs.ends[LOG] = 2
+    scene.logs.put(LOG, 0, 1)
+    scene.after(0)
+    scene.after(ROUND_S)
+
+    assert store.committed_offset() is None
+    assert (len(store.rows), scene.logs.assigned) == (2, {})
+
+
+def test_thread_closes_everything_when_it_is_stopped(scene: Scene) -> None:
+    scene.standbys.start()
+    scene.standbys.look()
+    clock = SystemClock()
+    deadline = clock.monotonic() + 60
+    while not scene.copies():
+        assert clock.monotonic() < deadline
+    scene.standbys.stop()
+
+    assert scene.made[0].history == ["open", "close"]
+    assert scene.group.closed
+    scene.worker.lock(TASK)

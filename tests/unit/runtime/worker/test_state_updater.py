@@ -1,0 +1,397 @@
+"""The state-updater thread: locks, opens, restores, hands over and closes; it waits for locks, and tells failures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pykstreams.core.clock import SystemClock
+from pykstreams.core.errors import (
+    ClusterUnavailableError,
+    LockError,
+    MissingInternalTopicsError,
+    ProcessorStateError,
+    StoreEngineError,
+)
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.restore.restore import Damaged, Restorer, StateRestoreListener
+from pykstreams.runtime.swap.shadow import Shadow
+from pykstreams.runtime.worker import state_updater
+from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Report, Restored, StateUpdater
+from pykstreams.state.directory.state_directory import StateDirectory
+from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeStore, FakeTask
+
+TASK = TaskId(0, 1)
+LOG = TopicPartition("shop-counts-changelog", 1)
+PATIENCE_S = 60.0
+
+
+def reports(updater: StateUpdater, count: int = 1) -> list[Report]:
+    """Waits for so many reports."""
+    clock = SystemClock()
+    deadline = clock.monotonic() + PATIENCE_S
+    found: list[Report] = []
+    while len(found) < count:
+        assert clock.monotonic() < deadline, found
+        found += updater.reports()
+    return found
+
+
+@pytest.fixture
+def logs() -> FakeChangelogs:
+    return FakeChangelogs()
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> StateDirectory:
+    return StateDirectory(tmp_path, "shop", clock=SystemClock())
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[StateDirectory]:
+    """The directory as another worker sees it."""
+    found = StateDirectory(tmp_path, "shop", clock=SystemClock())
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def start(logs: FakeChangelogs, directory: StateDirectory) -> Iterator[Callable[..., StateUpdater]]:
+    made: list[StateUpdater] = []
+
+    def make(task_timeout_ms: int = 60_000) -> StateUpdater:
+        updater = StateUpdater(
+            "updater",
+            restorer=lambda: (Restorer(logs, logs, StateRestoreListener()), lambda: None),
+            directory=directory,
+            clock=SystemClock(),
+            task_timeout_ms=task_timeout_ms,
+            cleanup_delay_ms=600_000,
+        )
+        updater.start()
+        made.append(updater)
+        return updater
+
+    yield make
+    for updater in made:
+        updater.stop()
+
+
+def task(store: FakeStore | None = None) -> FakeTask:
+    return FakeTask(TASK, [TopicPartition("orders", 1)], {} if store is None else {LOG: store})
+
+
+def test_task_without_stores_is_handed_over_at_once(start: Callable[..., StateUpdater]) -> None:
+    updater = start()
+    updater.open(task(), {})
+
+    assert reports(updater) == [Restored(TASK, frozenset())]
+
+
+def test_task_is_handed_over_when_it_is_restored(start: Callable[..., StateUpdater], logs: FakeChangelogs) -> None:
+    store = FakeStore()
+    logs.ends[LOG] = 2
+    logs.put(LOG, 0, 1)
+    updater = start()
+    updater.open(task(store), {})
+
+    assert reports(updater) == [Restored(TASK, frozenset({LOG}))]
+    assert store.commits == [2]
+
+
+def test_news_of_a_task_that_was_let_go_are_not_taken_for_those_of_its_successor(
+    start: Callable[..., StateUpdater],
+) -> None:
+    clock = SystemClock()
+    deadline = clock.monotonic() + PATIENCE_S
+    updater, first, second = start(), task(), task()
+    updater.open(first, {})
+    while updater._reports.empty():  # it is restored, and nobody has heard of it yet
+        assert clock.monotonic() < deadline
+    updater.close(first)
+    updater.open(second, {})
+    updater.stop()
+
+    assert updater.reports() == [Restored(TASK, frozenset())]
+
+
+def test_folder_is_locked_while_the_task_is_open_and_free_after(
+    start: Callable[..., StateUpdater], other: StateDirectory
+) -> None:
+    updater, opened = start(), task()
+    updater.open(opened, {})
+    reports(updater)
+    with pytest.raises(LockError):
+        other.lock(TASK)
+
+    updater.close(opened)
+    updater.stop()
+
+    other.lock(TASK)
+    assert opened.history == ["open", "close"]
+
+
+def test_task_waits_for_the_lock_of_another_worker(start: Callable[..., StateUpdater], other: StateDirectory) -> None:
+    other.lock(TASK)
+    updater, opened = start(), task()
+    updater.open(opened, {})
+    neighbour = FakeTask(TaskId(0, 2), [], {})
+    updater.open(neighbour, {})
+    first = reports(updater)
+    other.unlock(TASK)
+
+    assert first == [Restored(TaskId(0, 2), frozenset())]
+    assert reports(updater) == [Restored(TASK, frozenset())]
+
+
+def test_lock_that_is_never_let_go_is_an_error(start: Callable[..., StateUpdater], other: StateDirectory) -> None:
+    other.lock(TASK)
+    updater = start(task_timeout_ms=0)
+    updater.open(task(), {})
+
+    (failed,) = reports(updater)
+
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, LockError)
+    assert str(failed.error) == (
+        f"task 0_1 has waited 0 s (task.timeout.ms) for its state: folder {str(other.task_dir(TASK))!r} of task 0_1 is "
+        f"in use by process {os.getpid()}; wait until that process has stopped, or give this worker a state.dir of its "
+        "own"
+    )
+
+
+def test_state_that_its_changelog_no_longer_covers_is_deleted(
+    start: Callable[..., StateUpdater], logs: FakeChangelogs, directory: StateDirectory
+) -> None:
+    logs.begins[LOG], logs.ends[LOG] = 5, 9
+    row = directory.task_dir(TASK) / "rocksdb"
+    row.mkdir()
+    updater = start()
+    updater.open(task(FakeStore(offset=2)), {})
+
+    assert reports(updater) == [Corrupted(TASK)]
+    assert not row.exists()
+
+
+def test_state_whose_changelog_was_made_anew_is_left_alone_and_both_ways_out_are_told(
+    start: Callable[..., StateUpdater], logs: FakeChangelogs, directory: StateDirectory
+) -> None:
+    """It may be the only copy that is left."""
+    logs.ends[LOG] = 3
+    row = directory.task_dir(TASK) / "rocksdb"
+    row.mkdir()
+    updater = start()
+    updater.open(task(FakeStore(offset=4)), {})
+
+    (failed,) = reports(updater)
+
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, MissingInternalTopicsError)
+    assert failed.error.topics == ["shop-counts-changelog"]
+    assert str(failed.error) == (
+        "store 'counts' of task 0_1 stands for offset 4 of shop-counts-changelog-1, which goes from 0 to 3: the topic "
+        "was deleted and made anew, or the brokers have lost records of it. The local state may be the only copy that "
+        "is left, so it is not touched, and nothing is processed. Either bring back topic 'shop-counts-changelog' with "
+        f"all its records and offsets (from a backup or a mirror); or delete the folder {str(row.parent)!r}, and the "
+        "task goes on with what the topic holds now"
+    )
+    assert row.exists()
+
+
+def test_store_that_is_damaged_is_told_and_left_alone_and_others_are_opened(
+    start: Callable[..., StateUpdater], directory: StateDirectory, other: StateDirectory
+) -> None:
+    error = StoreEngineError("store 'counts' cannot be opened")
+
+    class Broken(FakeTask):
+        def open_stores(self) -> dict[TopicPartition, Any]:
+            raise error
+
+    row = directory.task_dir(TASK) / "rocksdb"
+    row.mkdir()
+    updater, neighbour = start(), TaskId(0, 2)
+    broken = Broken(TASK, [], {})
+    updater.open(broken, {})
+    updater.open(FakeTask(neighbour, [], {}), {})
+
+    assert reports(updater, 2) == [Damaged(TASK, error), Restored(neighbour, frozenset())]
+    assert broken.history == ["close"]
+    assert row.exists()
+    other.lock(TASK)
+
+
+def test_folder_that_cannot_be_locked_is_told_and_others_are_opened(
+    start: Callable[..., StateUpdater], directory: StateDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error, neighbour, lock = StoreEngineError("read-only"), TaskId(0, 2), directory.lock
+
+    def locked(task_id: TaskId) -> Path:
+        if task_id == TASK:
+            raise error
+        return lock(task_id)
+
+    monkeypatch.setattr(directory, "lock", locked)
+    updater = start()
+    updater.open(task(), {})
+    updater.open(FakeTask(neighbour, [], {}), {})
+
+    assert reports(updater, 2) == [Damaged(TASK, error), Restored(neighbour, frozenset())]
+
+
+def test_task_that_is_closed_while_it_is_restored_keeps_its_progress(
+    start: Callable[..., StateUpdater], logs: FakeChangelogs
+) -> None:
+    store = FakeStore()
+    logs.ends[LOG] = 9
+    updater, opened = start(), task(store)
+    updater.open(opened, {})
+    updater.close(opened)
+    updater.stop()
+
+    assert updater.reports() == []
+    assert store.commits == [0]
+    assert opened.history == ["open", "close"]
+
+
+def test_store_that_cannot_be_opened_ends_the_worker(start: Callable[..., StateUpdater]) -> None:
+    class Broken(FakeTask):
+        def open_stores(self) -> dict[TopicPartition, Any]:
+            raise ProcessorStateError("store 'counts' cannot be opened")
+
+    updater = start()
+    broken = Broken(TASK, [], {})
+    updater.open(broken, {})
+
+    (failed,) = reports(updater)
+
+    assert isinstance(failed, Failed)
+    assert "cannot be opened" in str(failed.error)
+
+
+def test_running_task_is_closed_also_after_the_thread_has_failed(start: Callable[..., StateUpdater]) -> None:
+    class Broken(FakeTask):
+        def open_stores(self) -> dict[TopicPartition, Any]:
+            raise ProcessorStateError("store 'counts' cannot be opened")
+
+    updater, running = start(), FakeTask(TaskId(0, 2), [], {})
+    updater.open(running, {})
+    reports(updater)
+    updater.open(Broken(TASK, [], {}), {})
+    reports(updater)
+    updater.stop()
+
+    updater.close(running)
+
+    assert running.history == ["open", "close"]
+
+
+class StubShadow(Shadow):
+    """A shadow that notes what it is told, in the history of its task."""
+
+    def __init__(self, task: FakeTask) -> None:
+        self.task_id = task.id
+        self._history = task.history
+
+    def step(self) -> bool:
+        if self._history[-1] != "step":
+            self._history.append("step")
+        return False
+
+    def adopt(self) -> None:
+        self._history.append("adopt")
+
+    def discard(self) -> None:
+        self._history.append("discard")
+
+
+def followed(updater: StateUpdater, opened: FakeTask) -> StubShadow:
+    """Opens a task, and gives it a shadow that has begun."""
+    updater.open(opened, {})
+    reports(updater)
+    shadow = StubShadow(opened)
+    updater.follow(shadow)
+    clock = SystemClock()
+    deadline = clock.monotonic() + PATIENCE_S
+    while "step" not in opened.history:
+        assert clock.monotonic() < deadline
+    return shadow
+
+
+def test_shadow_takes_the_place_of_its_task_when_that_is_closed(start: Callable[..., StateUpdater]) -> None:
+    updater, opened = start(), task()
+    updater.close(opened, swapped=followed(updater, opened))
+    updater.stop()
+
+    assert opened.history == ["open", "step", "close", "adopt"]
+
+
+def test_shadow_goes_with_its_task_and_stays_when_another_is_closed(start: Callable[..., StateUpdater]) -> None:
+    updater, opened, other = start(), task(), FakeTask(TaskId(0, 2), [], {})
+    followed(updater, opened)
+    updater.open(other, {})
+    reports(updater)
+    updater.close(other)
+    updater.close(opened)
+    updater.stop()
+
+    assert opened.history == ["open", "step", "discard", "close"]
+    assert other.history == ["open", "close"]
+
+
+def test_shadow_is_given_up_when_its_task_cannot_be_closed_or_the_worker_ends(
+    start: Callable[..., StateUpdater],
+) -> None:
+    class Broken(FakeTask):
+        def close(self) -> None:
+            raise ProcessorStateError("store 'counts' cannot be closed")
+
+    updater, broken = start(), Broken(TASK, [], {})
+    updater.close(broken, swapped=followed(updater, broken))
+    last = FakeTask(TaskId(0, 2), [], {})
+    followed(updater, last)
+    updater.stop()
+
+    assert broken.history == ["open", "step", "discard"]
+    assert last.history == ["open", "step", "discard"]
+
+
+def test_task_waits_for_a_cluster_that_does_not_answer(
+    start: Callable[..., StateUpdater], logs: FakeChangelogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_updater, "_CLUSTER_RETRY_S", 0.01)
+    answers = [ClusterUnavailableError("no leader"), ClusterUnavailableError("no leader")]
+    ask = logs.end_offsets
+
+    def end_offsets(places: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        if answers:
+            raise answers.pop()
+        return ask(places)
+
+    monkeypatch.setattr(logs, "end_offsets", end_offsets)
+    updater = start()
+    task = FakeTask(TASK, [], {LOG: FakeStore("counts")})
+    updater.open(task, {})
+
+    assert reports(updater) == [Restored(TASK, frozenset({LOG}))]
+    assert task.history == ["open", "close", "open", "close", "open"]
+
+
+def test_cluster_that_does_not_answer_for_the_task_timeout_ends_the_worker(
+    start: Callable[..., StateUpdater], logs: FakeChangelogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_updater, "_CLUSTER_RETRY_S", 0.01)
+
+    def end_offsets(places: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        raise ClusterUnavailableError("no leader")
+
+    monkeypatch.setattr(logs, "end_offsets", end_offsets)
+    updater = start(task_timeout_ms=50)
+    updater.open(FakeTask(TASK, [], {LOG: FakeStore("counts")}), {})
+    (report,) = reports(updater)
+
+    assert isinstance(report, Failed)
+    assert "requests of updater have failed for" in str(report.error)

@@ -1,0 +1,319 @@
+"""When tasks are swapped, and what becomes of a swap that goes wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pykstreams.core.errors import BootstrapError, ClusterError, StreamsError, TaskMigratedError
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.producer import Failures
+from pykstreams.runtime.swap.bootstrap import GENERATION
+from pykstreams.runtime.swap.generation import Generation
+from pykstreams.runtime.swap.shadow import Shadow
+from pykstreams.runtime.swap.swap_output import SwapOutput
+from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata
+from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.worker.swaps import Swaps
+from pykstreams.runtime.worker.task_manager import Running, TaskManager
+from pykstreams.state.interfaces.store import ChangelogWriter
+from tests.unit.runtime.cluster_fakes import FakeClock, FakeMembership
+
+NUMBER = 7
+FIRST, SECOND = TaskId(0, 0), TaskId(0, 1)
+
+
+# These are what they stand for by type, so that mypy compares them with it; nothing of that is made, and what is not
+# replaced fails.
+
+
+class FakeTask(Task):
+    def __init__(self, task_id: TaskId, generation: int | None = None) -> None:
+        self.id = task_id
+        self._numbers = ProcessorMetadata({} if generation is None else {GENERATION: generation})
+
+    @property
+    def metadata(self) -> ProcessorMetadata:
+        return self._numbers
+
+
+def running(task: Task) -> Running:
+    return Running(task, frozenset(), frozenset())
+
+
+class FakeTasks(TaskManager):
+    all_running = True
+
+    def __init__(self, *tasks: Task) -> None:
+        self.running = {task.id: running(task) for task in tasks}
+        self.held: dict[TaskId, Running] = {}
+        self.released: list[tuple[TaskId, bool]] = []
+
+    def has(self, one: Running) -> bool:
+        return self.running.get(one.task.id) is one or self.held.get(one.task.id) is one
+
+    def hold(self, task_id: TaskId) -> None:
+        self.held[task_id] = self.running.pop(task_id)
+
+    def release(self, task_id: TaskId, swapped: Shadow | None) -> None:
+        if self.held.pop(task_id, None) is not None:
+            self.released.append((task_id, swapped is not None))
+            self.running[task_id] = running(FakeTask(task_id, NUMBER if swapped is not None else None))
+
+
+class FakeShadow(Shadow):
+    near = False
+
+    def __init__(self, task: Task) -> None:
+        self.task_id = task.id
+        self.written: Offsets | None = None
+        self.failure: StreamsError | None = None
+        self.heard: list[str] = []
+
+    def follow(self, committed: Offsets) -> None:
+        self.heard.append("follow")
+
+    def swap(self, committed: Offsets) -> None:
+        self.heard.append("swap")
+
+
+class FakeGeneration(Generation):
+    def __init__(self) -> None:
+        self.error: StreamsError | None = None
+        self.told: list[frozenset[TaskId]] = []
+
+    def is_due(self, task_id: TaskId, number: int | None) -> bool:
+        return number is None
+
+    def tell(self, worker: str, waiting: frozenset[TaskId]) -> None:
+        self.told.append(waiting)
+
+    def give_up(self, error: StreamsError) -> None:
+        self.error = error
+
+
+class FakeOutput(SwapOutput):
+    def __init__(self) -> None:
+        self.fail: StreamsError | None = None
+        self.committed: list[Offsets] = []
+
+    def commit(self, offsets: Offsets, group_metadata: Any) -> None:
+        assert group_metadata == FakeMembership().transaction_metadata()
+        if self.fail is not None:
+            raise self.fail
+        self.committed.append(offsets)
+
+
+class World:
+    """The swaps of a worker among fakes; it is also their updater."""
+
+    def __init__(self, *tasks: FakeTask) -> None:
+        self.tasks = FakeTasks(*tasks)
+        self.clock = FakeClock()
+        self.shadows: list[FakeShadow] = []
+        self.generation = FakeGeneration()
+        self.output = FakeOutput()
+        self.swaps = Swaps(
+            "worker",
+            tasks=self.tasks,
+            updater=self,
+            membership=FakeMembership(),
+            output=self.output,
+            make_shadow=lambda task, committed, generation: FakeShadow(task),
+            clock=self.clock,
+        )
+        self.swaps.want(self.generation)
+        self.swaps.poll()
+
+    def follow(self, shadow: Shadow) -> None:
+        assert isinstance(shadow, FakeShadow)
+        self.shadows.append(shadow)
+
+    def write(self) -> None:
+        """Brings the shadow to where everything is written."""
+        shadow = self.shadows[-1]
+        shadow.near = True
+        assert self.swaps.after_commit() is not None
+        shadow.written = {TopicPartition("orders", 0): (5, "")}
+
+
+def test_one_task_is_swapped_after_the_other() -> None:
+    world = World(FakeTask(SECOND), FakeTask(FIRST))
+    for _ in range(2):
+        world.write()
+        world.swaps.poll()
+        world.swaps.poll()
+    world.swaps.poll()
+
+    assert [shadow.task_id for shadow in world.shadows] == [FIRST, SECOND]
+    assert world.tasks.released == [(FIRST, True), (SECOND, True)]
+    assert world.generation.told == [{FIRST, SECOND}, {SECOND}, frozenset(), frozenset()]
+
+
+def test_a_shadow_that_is_not_near_hears_of_commits_and_the_task_goes_on() -> None:
+    world = World(FakeTask(FIRST))
+
+    assert world.swaps.after_commit() is None
+    assert world.swaps.after_commit() is None
+    assert world.shadows[0].heard == ["follow", "follow"]
+    world.shadows[0].near = True
+    assert world.swaps.after_commit() is not None
+    assert world.swaps.after_commit() is None
+    assert world.shadows[0].heard == ["follow", "follow", "swap"]
+
+
+def test_a_shadow_that_took_long_comes_nearer_before_the_task_is_held() -> None:
+    world = World(FakeTask(FIRST))
+    shadow = world.shadows[0]
+    assert not world.swaps.commit_requested
+    for seconds, is_held in ((60, False), (5, False), (0.1, True)):
+        world.clock.advance(seconds)
+        shadow.near = True
+        assert world.swaps.commit_requested
+        assert (world.swaps.after_commit() is not None) == is_held
+        shadow.near = False
+
+    assert shadow.heard == ["follow", "follow", "swap"]
+    assert not world.swaps.commit_requested
+
+
+def test_a_shadow_that_is_always_slow_is_waited_for_in_the_end() -> None:
+    world = World(FakeTask(FIRST))
+    world.shadows[0].near = True
+    for _ in range(10):
+        world.clock.advance(1)
+        assert world.swaps.after_commit() is None
+    world.clock.advance(1)
+
+    assert world.swaps.after_commit() is not None
+
+
+def test_nothing_begins_while_tasks_are_restored() -> None:
+    world = World()
+    world.tasks.all_running = False
+    world.tasks.running[FIRST] = running(FakeTask(FIRST))
+    world.swaps.poll()
+
+    assert world.shadows == []
+
+
+@pytest.mark.parametrize("error", [TaskMigratedError("fenced"), ClusterError("timed out")])
+def test_a_commit_that_the_brokers_refuse_is_tried_again(error: StreamsError) -> None:
+    world = World(FakeTask(FIRST))
+    world.write()
+    world.output.fail = error
+    world.swaps.poll()
+
+    assert world.tasks.released == [(FIRST, False)]
+
+    world.output.fail = None
+    world.swaps.poll()
+    world.write()
+    world.swaps.poll()
+
+    assert world.tasks.released[1:] == [(FIRST, True)]
+    assert world.generation.error is None
+
+
+def test_brokers_that_refuse_again_and_again_end_it(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(FakeTask(FIRST))
+    world.output.fail = ClusterError("timed out")
+    for _ in range(5):
+        world.write()
+        world.swaps.poll()
+        world.swaps.poll()
+
+    assert str(world.generation.error) == "timed out"
+    assert len(world.shadows) == 5
+    assert "task 0_0 keeps its state, and no further task is swapped: timed out" in caplog.text
+
+
+def test_a_bootstrap_that_cannot_be_loaded_ends_it_and_the_task_goes_on() -> None:
+    world = World(FakeTask(FIRST), FakeTask(SECOND))
+    world.shadows[0].failure = BootstrapError("damaged")
+    world.swaps.poll()
+    world.swaps.poll()
+
+    assert str(world.generation.error) == "damaged"
+    assert (world.tasks.released, set(world.tasks.running)) == ([], {FIRST, SECOND})
+    assert len(world.shadows) == 1
+
+
+def test_a_task_that_leaves_takes_its_swap_with_it() -> None:
+    world = World(FakeTask(FIRST), FakeTask(SECOND))
+    world.write()
+    del world.tasks.held[FIRST]
+    world.swaps.poll()
+    world.swaps.poll()
+
+    assert world.output.committed == []
+    assert [shadow.task_id for shadow in world.shadows] == [FIRST, SECOND]
+
+
+# --- the way out ---
+
+
+class FakeProducer:
+    def __init__(self) -> None:
+        self.history: list[str] = []
+        self.failures = Failures()
+
+    def start_transactions(self, timeout_s: float) -> None:
+        self.history.append("start")
+
+    def begin(self) -> None:
+        self.history.append("begin")
+
+    def commit(self, offsets: Offsets, group_metadata: Any) -> None:
+        self.history.append("commit")
+
+    def abort(self) -> bool:
+        self.history.append("abort")
+        return True
+
+
+class FakeCollector:
+    def delivery_failed(self, error: Any, message: Any) -> None:
+        """Nothing fails."""
+
+    def changelog_writer(self, task_id: TaskId, store: str, topic: str, partition: int) -> ChangelogWriter:
+        raise NotImplementedError("nothing is written in these tests")
+
+    def poll(self) -> None:
+        """Nothing is delivered."""
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+
+def test_a_producer_serves_until_a_transaction_is_given_up() -> None:
+    made: list[FakeProducer] = []
+
+    def make() -> tuple[FakeProducer, FakeCollector]:
+        made.append(FakeProducer())
+        return made[-1], FakeCollector()
+
+    output = SwapOutput(make)
+    assert made == []
+    for _ in range(2):
+        output.begin()
+        output.commit({}, None)
+    output.begin()
+    output.abort()
+    output.begin()
+
+    assert [one.history for one in made] == [
+        ["start", "begin", "commit", "begin", "commit", "begin", "abort"],
+        ["start", "begin"],
+    ]
+    assert made[0].failures.handler is not None
+
+
+def test_nothing_is_written_outside_of_a_transaction() -> None:
+    output = SwapOutput(lambda: (FakeProducer(), FakeCollector()))
+    output.abort()
+
+    with pytest.raises(StreamsError, match="no transaction was begun for a swap of state"):
+        output.flush()

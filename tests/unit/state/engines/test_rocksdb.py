@@ -1,0 +1,460 @@
+"""RocksDB behind a store: what survives, what is tuned, and what goes wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from pykstreams.core.errors import InvalidStateStoreError, StoreEngineError
+from pykstreams.state import RocksDBConfigSetter, Stores, ValueAndTimestamp
+from pykstreams.state.engines import rocksdb
+from pykstreams.state.engines.rocksdb import RocksDbEngine
+from pykstreams.state.engines.transactional import WriteBuffer
+from tests.unit.state.support import NAME, Context, Kind, opened, rows
+
+KIND = Kind("timestamped", "rocksdb", False, True)
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Context:
+    context = Context(tmp_path)
+    context.record(5)
+    return context
+
+
+def test_store_lies_in_its_own_folder_below_the_task(context: Context) -> None:
+    store = opened(KIND, context)
+    store.close()
+
+    assert (context.state_dir / "rocksdb" / NAME / "CURRENT").is_file()
+
+
+def test_committed_rows_and_offset_are_there_after_reopening_and_others_are_not(context: Context) -> None:
+    store = opened(KIND, context)
+    assert store.committed_offset() is None
+    store.put_row("a", 1, 1)
+    store.commit(41)
+    store.put_row("a", 2, 2)
+    store.put_row("b", 2, 2)
+    store.close()
+    store = opened(KIND, context)
+
+    assert rows(store.all()) == [("a", (1, 1))]
+    assert store.committed_offset() == 41
+    store.close()
+
+
+def test_offset_is_no_row(context: Context) -> None:
+    store = opened(KIND, context)
+    store.commit(41)
+
+    assert rows(store.all()) == []
+    store.close()
+
+
+@pytest.mark.parametrize("count", [3, 100])
+def test_store_can_be_closed_and_reopened_under_an_open_iterator(context: Context, count: int) -> None:
+    """A short scan has all its rows by then; a long one ends early, since it keeps no files open."""
+    store = opened(KIND, context)
+    for number in range(count):
+        store.put_row(f"{number:03d}", 1, 1)
+    store.commit(1)
+    with store.all() as found:
+        next(found)
+        store.close()
+        store = opened(KIND, context)
+
+        assert len(list(found)) == (2 if count == 3 else 0)
+    assert len(rows(store.all())) == count
+    store.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("early", [False, True])
+def test_reopened_store_after_a_kill_has_rows_that_fit_its_offset(tmp_path: Path, early: bool) -> None:
+    """A child writes rows ``k<n % 50> = n`` and commits offset ``n`` each tenth; it is killed while it writes, with
+    buffers so small that RocksDB flushes all the time. Early flushes may put rows ahead of the offset: reading the
+    changelog again from there must then give what the model has."""
+    limit = 2_000 if early else 1 << 30
+    child = dedent(
+        f"""
+        import sys
+        from pathlib import Path
+        from pykstreams.state.engines import rocksdb
+        from tests.unit.state.engines import test_rocksdb as test
+        rocksdb.WRITE_BUFFER_BYTES = rocksdb._OFFSET_BUFFER_BYTES = 64 << 10
+        store = test.buffer(Path({str(tmp_path)!r}), {limit})
+        for number in range(1 << 40):
+            store.put(b"k%d" % (number % 50), b"%d" % number * 20)
+            if number % 10 == 0:
+                store.commit(number)
+            if number == 5_000:
+                print("far enough", flush=True)
+        """
+    )
+    root = Path(__file__).parents[4]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    with subprocess.Popen([sys.executable, "-c", child], stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"far enough\n"
+        process.send_signal(signal.SIGKILL)
+
+    store = buffer(tmp_path, limit)
+    offset = store.committed_offset()
+    assert offset is not None and offset > 0
+    if early:
+        last = offset + 100  # the child commits each tenth row, so no row on disk lies further ahead
+        store.write([(b"k%d" % (number % 50), b"%d" % number * 20) for number in range(offset + 1, last)])
+        offset = last - 1
+    expected = {b"k%d" % (number % 50): b"%d" % number * 20 for number in range(offset - 49, offset + 1)}
+    assert dict(store.scan(None, None, False)) == expected
+    store.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("in_order", [False, True])
+def test_store_that_was_killed_while_it_loaded_has_rows_that_fit_its_offset(tmp_path: Path, in_order: bool) -> None:
+    """A child restores rows ``k<n % 50> = n``, or in a mixed-up order, and commits offset ``n`` each tenth, with small
+    buffers."""
+    keys = [b"k%02d" % (number if in_order else number * 7 % 50) for number in range(50)]
+    child = dedent(
+        f"""
+        from pathlib import Path
+        from pykstreams.state.engines import rocksdb
+        from tests.unit.state.engines import test_rocksdb as test
+        rocksdb.WRITE_BUFFER_BYTES = rocksdb._OFFSET_BUFFER_BYTES = 64 << 10
+        rocksdb._LOAD_FROM_ROWS = 100
+        store = test.buffer(Path({str(tmp_path)!r}), 1 << 30)
+        for number in range(1 << 40):
+            store.write([({keys}[number % 50], b"%d" % number * 20)])
+            if number % 10 == 0:
+                store.commit(number)
+            if number == 5_000:
+                assert store._engine._loading is not {in_order}
+                print("far enough", flush=True)
+        """
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])}
+    with subprocess.Popen([sys.executable, "-c", child], stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"far enough\n"
+        process.send_signal(signal.SIGKILL)
+
+    store = buffer(tmp_path, 1 << 30)
+    offset = store.committed_offset()
+    assert offset is not None and offset > 100
+    last = offset + 100  # no row on disk lies further ahead
+    store.write([(keys[number % 50], b"%d" % number * 20) for number in range(offset + 1, last)])
+    expected = {keys[number % 50]: b"%d" % number * 20 for number in range(last - 50, last)}
+    assert dict(store.scan(None, None, False)) == expected
+    store.close()
+
+
+def buffer(folder: Path, limit: int) -> WriteBuffer:
+    made = WriteBuffer(RocksDbEngine("killed"), limit)
+    made.open(Context(folder))
+    return made
+
+
+@pytest.mark.parametrize("commits", [False, True])
+@pytest.mark.parametrize("in_order", [False, True])
+def test_many_restored_rows_are_loaded_and_read(
+    context: Context, monkeypatch: pytest.MonkeyPatch, commits: bool, in_order: bool
+) -> None:
+    monkeypatch.setattr(rocksdb, "_LOAD_FROM_ROWS", 100)
+    store = opened(KIND, context)
+    numbers = list(range(500)) if in_order else [*reversed(range(300)), *reversed(range(300, 500))]
+    for start in range(0, 500, 50):
+        batch = numbers[start : start + 50]
+        store.restore([(b"k%03d" % (number % 300), b"%d" % number, number, ()) for number in batch])
+        if commits:
+            store.commit(start)
+    store.restore([(b"k000", None, 1, ())])
+
+    assert store.get_row("k000") is None
+    assert store.get_row("k001") == (301, 301)
+    assert len(rows(store.all())) == 299
+    assert store.committed_offset() == (450 if commits else None)
+    store.put_row("k000", 1, 1)
+    store.commit(600)
+    store.close()
+    store = opened(KIND, context)
+    assert store.get_row("k000") == (1, 1)
+    assert store.committed_offset() == 600
+    store.close()
+
+
+def test_store_that_is_closed_while_it_loads_keeps_what_was_committed(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rocksdb, "_LOAD_FROM_ROWS", 10)
+    store = opened(KIND, context)
+    for number in reversed(range(50)):
+        store.restore([(b"k%03d" % number, b"1", number, ())])
+    store.commit(49)
+    store.close()
+    store = opened(KIND, context)
+
+    assert store.committed_offset() == 49
+    assert len(rows(store.all())) == 50
+    store.close()
+
+
+@pytest.fixture
+def opens(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows each time that a RocksDB is opened; ten rows are many."""
+    opens: list[int] = []
+    real = rocksdb._opened
+    monkeypatch.setattr(rocksdb, "_LOAD_FROM_ROWS", 10)
+    monkeypatch.setattr(rocksdb, "_opened", lambda *arguments: opens.append(1) or real(*arguments))  # type: ignore[func-returns-value]
+    return opens
+
+
+def test_store_is_not_opened_again_to_load_rows_whose_keys_rise(context: Context, opens: list[int]) -> None:
+    """Once over all keys, and once more: that one step back is no disorder."""
+    store = opened(KIND, context)
+    for number in [*range(50), *range(50)]:
+        store.restore([(b"k%03d" % number, b"1", number, ())])
+    store.commit(100)
+    store.end_restore()
+
+    assert len(rows(store.all())) == 50
+    assert len(opens) == 1
+    store.close()
+
+
+def test_loaded_store_is_made_ready_at_the_end_of_restoring_and_not_by_its_first_read(
+    context: Context, opens: list[int]
+) -> None:
+    store = opened(KIND, context)
+    for start in (50, 0):
+        store.restore([(b"k%03d" % number, b"1", number, ()) for number in range(start, start + 50)])
+    store.restore([(b"k%03d" % number, b"2", number, ()) for number in range(50)])
+    store.commit(100)
+    store.end_restore()
+    before = len(opens)
+
+    assert store.get_row("k001") == (2, 1)
+    assert len(opens) == before == 3
+    store.close()
+
+
+class Setter(RocksDBConfigSetter):
+    calls: list[tuple[str, str]] = []  # noqa: RUF012 - read by the test
+
+    def set_config(self, store_name: str, options: Any, configs: Mapping[str, object]) -> None:
+        options.set_write_buffer_size(1 << 20)
+        self.calls.append(("set", f"{store_name} of {configs['application.id']}"))
+
+    def close(self, store_name: str, options: Any) -> None:
+        self.calls.append(("close", store_name))
+
+
+def test_config_setter_tunes_each_store_and_is_told_when_it_closes(tmp_path: Path) -> None:
+    Setter.calls.clear()
+    context = Context(tmp_path, {"rocksdb.config.setter": Setter, "application.id": "shop"})
+    store = opened(KIND, context)
+
+    assert Setter.calls == [("set", "orders of shop")]
+    store.close()
+    assert Setter.calls[1:] == [("close", "orders")]
+
+
+def test_config_setter_may_be_a_function(tmp_path: Path) -> None:
+    tuned = []
+    context = Context(tmp_path, {"rocksdb.config.setter": lambda name, options, configs: tuned.append(name)})
+    opened(KIND, context).close()
+
+    assert tuned == ["orders"]
+
+
+def test_store_that_is_open_elsewhere_tells_where_and_what_to_do(context: Context) -> None:
+    store = opened(KIND, context)
+
+    with pytest.raises(StoreEngineError, match=r"store 'orders' of task 0_1 in '.*rocksdb.orders' cannot be opened"):
+        opened(KIND, context)
+    store.close()
+
+
+def test_damaged_store_tells_which_folder_to_delete(context: Context) -> None:
+    opened(KIND, context).close()
+    (context.state_dir / "rocksdb" / NAME / "CURRENT").write_text("nonsense\n")
+
+    with pytest.raises(StoreEngineError, match="delete the folder, and the store is restored") as raised:
+        opened(KIND, context)
+    assert raised.value.task_id == context.task_id
+    assert raised.value.__cause__ is not None
+
+
+def test_offset_record_of_another_version_is_refused(context: Context) -> None:
+    engine = RocksDbEngine("newer")
+    engine.open(context)
+    engine._offset_rows.put(b"changelog", b"\x02whatever")
+
+    with pytest.raises(StoreEngineError, match=r"offset record of store 'newer' .* expected 9 bytes of version 1"):
+        engine.committed_offset()
+    engine.close()
+
+
+ROWS = 20_000
+
+
+def key(number: int) -> bytes:
+    return b"%06d" % number
+
+
+@pytest.fixture(params=[None, 6], ids=["plain", "prefixes"])
+def damaged(context: Context, request: pytest.FixtureRequest) -> Iterator[RocksDbEngine]:
+    """An engine with a block in the middle of its rows that does not fit its checksum."""
+    engine = RocksDbEngine("damaged", request.param)
+    engine.open(context)
+    engine.write_batch([(key(number), hashlib.sha256(key(number)).digest() * 3) for number in range(ROWS)], 1)
+    engine.close()
+    damage(context.state_dir / "rocksdb" / "damaged")
+    engine.open(context)
+    yield engine
+    engine.close()
+
+
+def damage(folder: Path) -> None:
+    """Alters a block in the middle of the largest file of a store."""
+    file = max(folder.glob("*.sst"), key=lambda path: path.stat().st_size)
+    content = bytearray(file.read_bytes())
+    middle = slice(len(content) // 2, len(content) // 2 + 20)
+    content[middle] = bytes(byte ^ 0x5A for byte in content[middle])
+    file.write_bytes(content)
+
+
+def first_lost(engine: RocksDbEngine) -> int:
+    """The first row that cannot be read."""
+    for number in range(ROWS):
+        try:
+            engine.get(key(number))
+        except StoreEngineError:
+            return number
+    raise AssertionError("every row can be read")
+
+
+def test_row_in_a_damaged_block_is_an_error_of_the_engine_that_names_task_and_folder(
+    damaged: RocksDbEngine, context: Context
+) -> None:
+    lost = first_lost(damaged)
+
+    with pytest.raises(StoreEngineError, match="block checksum mismatch") as raised:
+        damaged.get(key(lost))
+    folder = context.state_dir / "rocksdb" / "damaged"
+    assert str(raised.value).startswith(f"store 'damaged' of task {context.task_id} in {str(folder)!r} cannot be read:")
+    assert raised.value.task_id == context.task_id
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    ("before", "behind"), [(3, 0), (3, 3), (0, 100), (500, 500), (None, None)], ids=["few", "over", "in", "many", "all"]
+)
+def test_scan_does_not_end_in_front_of_a_damaged_block(
+    damaged: RocksDbEngine, before: int | None, behind: int | None, reverse: bool
+) -> None:
+    """An iterator of RocksDB ends there as it does behind the last row, and only its status tells."""
+    lost = first_lost(damaged)
+    lower = None if before is None else key(lost - before)
+    upper = None if behind is None else key(lost + behind + 1)
+
+    with pytest.raises(StoreEngineError, match="block checksum mismatch"):
+        list(damaged.scan(lower, upper, reverse))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scan_that_ends_before_a_damaged_block_needs_not_read_it(damaged: RocksDbEngine, reverse: bool) -> None:
+    lost = first_lost(damaged)
+    wanted = [key(number) for number in range(lost - 500, lost - 100)]
+
+    found = [row[0] for row in damaged.scan(wanted[0], key(lost - 100), reverse)]
+
+    assert found == (wanted[::-1] if reverse else wanted)
+
+
+def test_engine_that_cannot_be_flushed_when_it_closes_lets_go_of_its_files_all_the_same(context: Context) -> None:
+    """On a full disk each column family says so; a task that is closed must be able to open again."""
+    engine = RocksDbEngine("full")
+    engine.open(context)
+
+    class Full:
+        def __init__(self, rows: Any) -> None:
+            self.close_rows = rows.close
+
+        def close(self) -> None:
+            self.close_rows()
+            raise Exception("IO error: No space left on device")
+
+    engine._offset_rows = Full(engine._offset_rows)  # type: ignore[assignment]
+
+    with pytest.raises(StoreEngineError, match="cannot be closed: IO error: No space left on device"):
+        engine.close()
+    engine.close()
+    engine.open(context)
+    engine.close()
+
+
+def test_closed_engine_is_not_open(context: Context) -> None:
+    engine = RocksDbEngine("closed")
+    engine.open(context)
+    engine.close()
+
+    for call in (lambda: engine.get(b"a"), lambda: engine.scan(None, None, False), lambda: engine.write_batch([], 1)):
+        with pytest.raises(InvalidStateStoreError, match="store 'closed' is not open"):
+            call()
+
+
+@pytest.mark.parametrize("prefix_bytes", [None, 2, 3])
+def test_scan_ends_at_its_bound_whatever_memory_is_used_meanwhile(context: Context, prefix_bytes: int | None) -> None:
+    """The iterator reads its bound where the options of the scan lie, which must not be given back before."""
+    engine = RocksDbEngine("bounded", prefix_bytes)
+    engine.open(context)
+    engine.write_batch([(b"%02d-%03d" % divmod(number, 100), b"x") for number in range(1000)], 1)
+    for _ in range(20):
+        for number in range(9):
+            scans = [engine.scan(b"%02d" % first, b"%02d" % (first + 1), False) for first in (number, number + 1)]
+            filled = [bytes((fill,)) * size for size in range(1, 64) for fill in (0, 255)]
+
+            assert [len(list(scan)) for scan in scans] == [100, 100]
+            del filled
+    engine.close()
+
+
+def test_timestamped_store_over_a_plain_supplier_forgets_timestamps(context: Context) -> None:
+    store = Stores.timestamped_key_value_store_builder(
+        Stores.persistent_key_value_store("plain"), *_text_and_json(), logging=False
+    ).build()
+    store.init(context)
+    store.put("a", ValueAndTimestamp("x", 7))
+    store.restore([(b"b", b'"y"', 8, ())])
+
+    assert rows(store.all()) == [("a", ("x", -1)), ("b", ("y", -1))]
+    store.close()
+
+
+def test_store_with_headers_over_a_timestamped_supplier_forgets_headers(context: Context) -> None:
+    from pykstreams.state import ValueTimestampHeaders
+
+    store = Stores.timestamped_key_value_store_with_headers_builder(
+        Stores.persistent_timestamped_key_value_store("stamped"), *_text_and_json(), logging=False
+    ).build()
+    store.init(context)
+    store.put("a", ValueTimestampHeaders("x", 7, (("h", b"1"),)))
+
+    assert store.get("a") == ValueTimestampHeaders("x", 7, ())
+    store.close()
+
+
+def _text_and_json() -> tuple[Any, Any]:
+    builder = KIND.builder()
+    return builder.key_serde, builder.value_serde
