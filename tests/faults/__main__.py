@@ -52,15 +52,15 @@ def main() -> int:
         if arguments.plan:
             continue
         options.folder.mkdir(parents=True, exist_ok=True)
-        reports.append(_carry_out(Run(options, _say)))
-    if arguments.plan:
-        return 0
-    for report in reports:
+        report = _carry_out(Run(options, _say))
+        reports.append(report)
         _say("\n" + report.table())
         for application, failures in report.failures.items():
             _say(f"{application}: {len(failures)} failures")
             for what in failures[:_SHOWN]:
                 _say(f"  {what}")
+    if arguments.plan:
+        return 0
     failed = any(report.failed for report in reports)
     if failed:
         _say(f"the logs are in {folder}")

@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,6 +28,7 @@ _SETTINGS = {
 _JVM = ("-Xms256m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _IN_SYNC_S = 60.0
 _ASK_S = 5.0
+_TIMES = 6
 _TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 _SKIPPED = "Couldn't find leader endpoint"
 _ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
@@ -116,8 +118,12 @@ class Cluster:
         """The coordinator of the groups by turns."""
         group = self._groups[self._turn % len(self._groups)]
         self._turn += 1
-        found = self._admin().describe_consumer_groups([group], request_timeout=30)[group].result(40)
-        return group, f"kafka-{found.coordinator.id}"
+        for _ in range(_TIMES):
+            # the client's question may never be answered when a coordinator moves while it is asked
+            asked = self._admin().describe_consumer_groups([group], request_timeout=_ASK_S)[group]
+            with contextlib.suppress(KafkaException, FutureTimeoutError):
+                return group, f"kafka-{asked.result(2 * _ASK_S).coordinator.id}"
+        raise TimeoutError(f"no broker says who coordinates {group!r}\n{self._brokers.log_tail()}")
 
     def _wait_until_in_sync(self) -> None:
         admin, deadline = self._admin(), time.monotonic() + _IN_SYNC_S

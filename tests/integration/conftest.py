@@ -1,4 +1,4 @@
-"""Fixtures for tests against Kafka, besides those of ``tests/brokers/fixtures.py``: topics, and brokers for one test."""
+"""Fixtures for tests against Kafka, besides those of ``tests/brokers``: topics, and brokers for one test."""
 
 from __future__ import annotations
 

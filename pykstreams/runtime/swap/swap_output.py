@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.clients.producer import Failures
+from pykstreams.runtime.clients.producer import DeliveryFailures
 from pykstreams.state.interfaces.store import ChangelogWriter
 
 _START_S = 30.0
@@ -23,7 +23,7 @@ class SwapProducer(Protocol):
     """The methods of a transactional producer that swaps call."""
 
     @property
-    def failures(self) -> Failures: ...
+    def failures(self) -> DeliveryFailures: ...
 
     def start_transactions(self, timeout_s: float) -> None: ...
 

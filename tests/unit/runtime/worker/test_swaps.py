@@ -9,7 +9,7 @@ import pytest
 from pykstreams.core.errors import BootstrapError, ClusterError, StreamsError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.clients.producer import Failures
+from pykstreams.runtime.clients.producer import DeliveryFailures
 from pykstreams.runtime.swap.bootstrap import GENERATION
 from pykstreams.runtime.swap.generation import Generation
 from pykstreams.runtime.swap.shadow import Shadow
@@ -258,7 +258,7 @@ def test_a_task_that_leaves_takes_its_swap_with_it() -> None:
 class FakeProducer:
     def __init__(self) -> None:
         self.history: list[str] = []
-        self.failures = Failures()
+        self.failures = DeliveryFailures()
 
     def start_transactions(self, timeout_s: float) -> None:
         self.history.append("start")
