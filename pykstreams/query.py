@@ -4,7 +4,6 @@ from pykstreams.state.interfaces.position import Position, PositionBound
 from pykstreams.state.interfaces.queries import (
     KeyQuery,
     MultiVersionedKeyQuery,
-    Query,
     RangeQuery,
     TimestampedKeyQuery,
     TimestampedRangeQuery,
@@ -12,6 +11,7 @@ from pykstreams.state.interfaces.queries import (
     WindowKeyQuery,
     WindowRangeQuery,
 )
+from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.query_results import FailureReason, QueryConfig, QueryResult, StateQueryResult
 from pykstreams.state.interfaces.versioned_store import ResultOrder
 

@@ -48,7 +48,7 @@ from pykstreams.runtime.worker_threads import WorkerThreads
 from pykstreams.state.bulk.folder import Folder, folder_at
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.interfaces.position import PositionBound
-from pykstreams.state.interfaces.queries import Query
+from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.query_results import StateQueryResult
 from pykstreams.topology.missing_serdes import check_serdes
 from pykstreams.topology.topology import Topology

@@ -25,7 +25,7 @@ from pykstreams.state.interfaces.query_results import QueryConfig, QueryResult
 from pykstreams.state.interfaces.store import ChangelogRow, ChangelogWriter, StoreContext, TaskStore
 
 if TYPE_CHECKING:
-    from pykstreams.state.interfaces.queries import Query
+    from pykstreams.state.interfaces.query import Query
 
 R = TypeVar("R")
 

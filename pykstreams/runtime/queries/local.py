@@ -34,7 +34,7 @@ from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.serdes.base import bind_serializer
 from pykstreams.state.interfaces.position import PositionBound
-from pykstreams.state.interfaces.queries import Query
+from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.query_results import FailureReason, QueryConfig, QueryResult, StateQueryResult
 from pykstreams.topology.plan import TopologyPlan
 

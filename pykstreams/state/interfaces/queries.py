@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from pykstreams.core.record import ValueAndTimestamp
 from pykstreams.core.types import Timestamp, timestamp_ms
 from pykstreams.core.windows import Windowed
+from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.store import KeyValueIterator
 from pykstreams.state.interfaces.versioned_store import ResultOrder, VersionedRecord, VersionedRecordIterator
 from pykstreams.state.interfaces.window_store import WindowStoreIterator
@@ -18,12 +19,6 @@ from pykstreams.state.interfaces.window_store import WindowStoreIterator
 K = TypeVar("K")
 V = TypeVar("V")
 R = TypeVar("R")
-
-
-class Query(Generic[R]):
-    """Asks a store for an ``R``; for stores of your own, derive from it."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from pykstreams.state.interfaces.position import Position, PositionBound
 
 if TYPE_CHECKING:
-    from pykstreams.state.interfaces.queries import Query
+    from pykstreams.state.interfaces.query import Query
 
 R = TypeVar("R")
 

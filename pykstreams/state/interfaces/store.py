@@ -20,7 +20,7 @@ from pykstreams.state.interfaces.query_results import QueryConfig, QueryResult
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
     from pykstreams.core.metrics import StreamsMetrics
-    from pykstreams.state.interfaces.queries import Query
+    from pykstreams.state.interfaces.query import Query
     from pykstreams.state.interfaces.record_cache import RecordCache
 
 K = TypeVar("K")

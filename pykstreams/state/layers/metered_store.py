@@ -21,7 +21,7 @@ from pykstreams.state.layers.store_serdes import bound_codec
 from pykstreams.state.queries.answers import answered
 
 if TYPE_CHECKING:
-    from pykstreams.state.interfaces.queries import Query
+    from pykstreams.state.interfaces.query import Query
 
 logger = logging.getLogger(__name__)
 

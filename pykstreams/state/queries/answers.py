@@ -15,7 +15,6 @@ from pykstreams.state.interfaces.position import Position, PositionBound, Positi
 from pykstreams.state.interfaces.queries import (
     KeyQuery,
     MultiVersionedKeyQuery,
-    Query,
     RangeQuery,
     TimestampedKeyQuery,
     TimestampedRangeQuery,
@@ -23,6 +22,7 @@ from pykstreams.state.interfaces.queries import (
     WindowKeyQuery,
     WindowRangeQuery,
 )
+from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.query_results import FailureReason, QueryConfig, QueryResult
 from pykstreams.state.interfaces.session_store import SessionStore
 from pykstreams.state.interfaces.store import KeyValueIterator, KeyValueStore

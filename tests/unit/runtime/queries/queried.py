@@ -19,7 +19,7 @@ from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.serdes import Serdes
 from pykstreams.state.interfaces.position import PositionBound
-from pykstreams.state.interfaces.queries import Query
+from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.query_results import StateQueryResult
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.testing.capture import CapturingProducer
