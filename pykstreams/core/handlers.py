@@ -30,7 +30,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.record import ConsumerRecord, ProducerRecord, Record
 from pykstreams.core.types import Headers
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 DEAD_LETTER_TOPIC_CONFIG = "errors.dead.letter.queue.topic.name"
 
@@ -183,7 +183,7 @@ class LogAndFailProcessingExceptionHandler(_DeadLetterSender, ProcessingExceptio
     def handle_error(
         self, context: ErrorHandlerContext, record: Record[Any, Any] | None, exception: Exception
     ) -> ErrorHandlerResponse:
-        logger.error("%s", _processing_text(context), exc_info=exception)
+        log.error("%s", _processing_text(context), exc_info=exception)
         return ErrorHandlerResponse.fail(self._dead_letters(context, exception))
 
 
@@ -193,7 +193,7 @@ class LogAndContinueProcessingExceptionHandler(_DeadLetterSender, ProcessingExce
     def handle_error(
         self, context: ErrorHandlerContext, record: Record[Any, Any] | None, exception: Exception
     ) -> ErrorHandlerResponse:
-        logger.warning("%s", _processing_text(context), exc_info=exception)
+        log.warning("%s", _processing_text(context), exc_info=exception)
         return ErrorHandlerResponse.resume(self._dead_letters(context, exception))
 
 
@@ -254,7 +254,7 @@ def checked_response(handler: Any, response: object) -> ErrorHandlerResponse:
 
 def _log_unreadable(level: int, context: ErrorHandlerContext, exception: Exception) -> None:
     """Logs one line a record: the exception says what is wrong, and its traceback leads through no code of users."""
-    logger.log(
+    log.log(
         level,
         "record could not be deserialized: task %s, %s-%s offset %s, source %s: %s",
         context.task_id,
@@ -263,7 +263,7 @@ def _log_unreadable(level: int, context: ErrorHandlerContext, exception: Excepti
         context.offset,
         context.processor_node_id,
         exception,
-        exc_info=exception if logger.isEnabledFor(logging.DEBUG) else None,
+        exc_info=exception if log.isEnabledFor(logging.DEBUG) else None,
     )
 
 

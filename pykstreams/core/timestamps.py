@@ -13,7 +13,7 @@ from pykstreams.core.clock import Clock, SystemClock
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.record import ConsumerRecord
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 class ExtractRecordMetadataTimestamp(ABC):
@@ -43,7 +43,7 @@ class LogAndSkipOnInvalidTimestamp(ExtractRecordMetadataTimestamp):
     """Warns of a record with a negative time, which is then dropped."""
 
     def on_invalid_timestamp(self, record: ConsumerRecord, record_timestamp: int, partition_time: int) -> int:
-        logger.warning(
+        log.warning(
             "record %s-%d offset %d is dropped: its timestamp %d is negative",
             record.topic,
             record.partition,

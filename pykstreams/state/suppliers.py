@@ -64,7 +64,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 S = TypeVar("S", bound=TaskStore)
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 class Stores:
@@ -388,6 +388,6 @@ def _window_builder(
 ) -> StoreBuilder[S]:
     checked = checked_window_supplier(supplier)
     if caching and checked.retain_duplicates:
-        logger.warning("store %r has no cache, since it retains duplicates; leave out caching=True", checked.name)
+        log.warning("store %r has no cache, since it retains duplicates; leave out caching=True", checked.name)
         caching = False
     return StoreBuilder(checked, make, key_serde, value_serde, caching, logging, dict(topic_config or {}))

@@ -9,7 +9,7 @@ from pykstreams.core.errors import TopologyError
 from pykstreams.topology.graph import Graph, GraphNode
 from pykstreams.topology.topology import Topology
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 def compile_graph(graph: Graph, topology: Topology, *, explicit_names: bool) -> None:
@@ -49,4 +49,4 @@ def _check_names(graph: Graph, explicit_names: bool) -> None:
             f"ensure.explicit.internal.resource.naming is on, and these have generated names: {unnamed}; "
             "name them by Materialized, Grouped, Repartitioned or StreamJoined"
         )
-    logger.info("names that change when the script changes (name them to keep state over changes): %s", unnamed)
+    log.info("names that change when the script changes (name them to keep state over changes): %s", unnamed)

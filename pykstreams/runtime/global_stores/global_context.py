@@ -21,7 +21,7 @@ from pykstreams.runtime.tasks.failures import Failures
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.interfaces.store import ChangelogWriter
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 GLOBAL_TASK: Final = TaskId(-1, -1)
 """The id that stands for a task where one must be named."""
@@ -116,7 +116,7 @@ class NoProducer:
         headers: Any = None,
     ) -> None:
         """Drops a record, and says so."""
-        logger.warning(
+        log.warning(
             "a dead letter for topic %s is dropped: there are none for global stores and tables; its headers: %s",
             topic,
             headers,

@@ -11,7 +11,7 @@ from pykstreams.core.types import Headers
 from pykstreams.runtime.clients.mock_cluster import PARTITION_LIMIT_BYTES
 from pykstreams.state.interfaces.store import ChangelogWriter
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 WARN_AT_BYTES = PARTITION_LIMIT_BYTES * 4 // 5
 _RECORD_BYTES = 30
@@ -34,7 +34,7 @@ class ChangelogWatch:
             written += len(key) + len(value or b"") + _RECORD_BYTES
             if written > WARN_AT_BYTES and not self._warned:
                 self._warned = True
-                logger.warning(
+                log.warning(
                     "changelog %s-%s has taken about %.1f MB, and an embedded cluster keeps about %.1f MB a partition "
                     "and drops the rest: a store restored from it would be incomplete; use a real cluster for more",
                     topic,

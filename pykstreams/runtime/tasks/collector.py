@@ -35,7 +35,7 @@ from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
 from pykstreams.runtime.tasks.held_changelogs import MOST_HELD, HeldChangelogs
 from pykstreams.state.interfaces.store import ChangelogWriter
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 ANY_PARTITION = -1
 """Leaves the choice of the partition to the producer."""
@@ -148,7 +148,7 @@ class RecordCollector:
             return 0
         if not self._said_time_zero:
             self._said_time_zero = True
-            logger.warning("a record with timestamp 0 is sent with timestamp 1: the client takes 0 for the time of day")
+            log.warning("a record with timestamp 0 is sent with timestamp 1: the client takes 0 for the time of day")
         return 1
 
     def partitions_of(self, topic: str, node: str) -> int:
@@ -365,18 +365,18 @@ class RecordCollector:
             return
         self.send_all(response.dead_letter_queue_records)
         if response.result is ErrorHandlerResult.RESUME and self._is_logged(record):
-            logger.error(
+            log.error(
                 "%s; the production exception handler would go on without it, but its store would hold what the "
                 "changelog has not",
                 failure,
             )
             self._keep(failure, None)
         elif response.result is ErrorHandlerResult.RESUME:
-            logger.warning("%s; the production exception handler goes on without it", failure)
+            log.warning("%s; the production exception handler goes on without it", failure)
             for writer in writers:
                 self._metrics.counter("dropped-records-total", "stream-task-metrics", task_id=str(writer)).total += 1
         elif response.result is ErrorHandlerResult.RETRY and failure.retriable and writers:
-            logger.error("%s; its tasks go back to their last commit", failure)
+            log.error("%s; its tasks go back to their last commit", failure)
             self._keep(TaskCorruptedError(writers), failure)
         else:
             self._keep(failure, None)

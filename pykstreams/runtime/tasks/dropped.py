@@ -13,7 +13,7 @@ from pykstreams.core.metrics import Counter
 if TYPE_CHECKING:
     from pykstreams.core.record import RecordContext
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 WARN_INTERVAL_S = 10.0
 
@@ -59,4 +59,4 @@ class DroppedRecords:
         context = self._position()
         where = "no input record" if context is None else f"{context.topic}-{context.partition}@{context.offset}"
         more = f" (and {silent} more since the last warning)" if silent else ""
-        logger.warning("%s dropped a record: %s; task %s, %s%s", node, reason, self._task_id, where, more)
+        log.warning("%s dropped a record: %s; task %s, %s%s", node, reason, self._task_id, where, more)

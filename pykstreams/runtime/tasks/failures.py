@@ -38,7 +38,7 @@ from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.serdes.base import located
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 REPORTED = (ClusterUnavailableError, ProcessingError, StoreEngineError, TaskCorruptedError, TaskMigratedError)
 """Errors that no handler is asked about: they were decided on already, or no record is to blame for them.
@@ -196,7 +196,7 @@ class Failures:
         try:
             response = checked_response(handler, ask(context, record, error))
         except Exception as failure:
-            logger.error("%s exception handler failed; it was asked because of this", kind, exc_info=error)
+            log.error("%s exception handler failed; it was asked because of this", kind, exc_info=error)
             raise ProcessingError(
                 f"the {kind} exception handler itself failed with {_said(failure)}; it was asked because "
                 f"{context.processor_node_id} had raised {error!r} at {_input(context)}",

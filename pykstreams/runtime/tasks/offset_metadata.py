@@ -24,7 +24,7 @@ from collections.abc import Mapping
 
 from pykstreams.topology.java_order import hash_set_order
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 UNKNOWN_TIME = -1
 
@@ -97,7 +97,7 @@ def decode(text: str | None) -> tuple[int, dict[str, int]]:
             raise ValueError(f"version {version}")
         return partition_time, _entries(data[_HEAD.size :]) if version == _VERSION else {}
     except (ValueError, binascii.Error, struct.error) as error:
-        logger.warning(
+        log.warning(
             "metadata %r of a committed offset cannot be read (%s); its partition starts without a time",
             text,
             error,

@@ -40,7 +40,7 @@ from pykstreams.state.interfaces.position import Position
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.topology.plan import SubtopologyPlan
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 WHILE_READ: Final = 200
 """Records that are processed at most before readers of the stores have their turn again."""
@@ -372,7 +372,7 @@ class Task:
         self._state.wall_clock_schedules.clear()
         self._state.collector.forget(self.id)
         for further in errors[1:]:
-            logger.error("task %s: closing went wrong once more", self.id, exc_info=further)
+            log.error("task %s: closing went wrong once more", self.id, exc_info=further)
         if errors:
             raise errors[0]
 

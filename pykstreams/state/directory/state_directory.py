@@ -43,7 +43,7 @@ _GLOBAL: Final = "global-"
 _LOOKS: Final = 100
 _LOOK_S: Final = 0.01
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 def application_folder(state_dir: Path | str, application_id: str) -> Path:
@@ -158,7 +158,7 @@ class StateDirectory:
                         if entry.name != _LOCK:
                             _delete(entry)
                     cleaned.append(task_id)
-                    logger.info("%s: deleted its state in %r, unused for %d ms", task_id, str(path), unused_ms)
+                    log.info("%s: deleted its state in %r, unused for %d ms", task_id, str(path), unused_ms)
             finally:
                 lock.release()
         return cleaned
@@ -231,7 +231,7 @@ class StateDirectory:
         try:
             os.utime(path / _LOCK, (now, now))
         except OSError as error:  # then it looks unused for longer than it is; its lock still goes with its holder
-            logger.warning("when %r was last used is not kept: %s", str(path), error)
+            log.warning("when %r was last used is not kept: %s", str(path), error)
 
 
 def _has(folder: Path, patterns: Iterable[str]) -> bool:

@@ -23,7 +23,7 @@ from pykstreams.state.encoding.composed_keys import LAST_TIME, KeySchema, number
 from pykstreams.state.interfaces.engine import Engine, Row, Write
 from pykstreams.state.interfaces.store import StoreContext
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 NO_TIME: Final = -1
 """Observed stream time before the first row."""
@@ -219,7 +219,7 @@ class SegmentedEngine:
         if self._warned:
             return
         self._warned = True
-        logger.warning(
+        log.warning(
             "store %r of task %s drops rows that are older than its retention of %d ms: the first has the time %d, "
             "when the newest has %d. Give the store a longer retention if such rows matter",
             self._name,

@@ -23,7 +23,7 @@ from pykstreams.state.queries.answers import answered
 if TYPE_CHECKING:
     from pykstreams.state.interfaces.query import Query
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
@@ -124,7 +124,7 @@ class MeteredStore(EngineStore):
         """Whether a range has no keys since its ends are the wrong way round; warns of that."""
         if first is None or last is None or first <= last:
             return False
-        logger.warning(
+        log.warning(
             "the range of store %r from %r to %r is empty: the first key is greater as serialized bytes; swap them, or "
             "use a serde that keeps the order (built-in numbers do not for negative ones)",
             self._name,

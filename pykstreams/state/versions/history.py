@@ -48,7 +48,7 @@ from pykstreams.state.versions.blocks import (
 )
 from pykstreams.state.versions.newest import Newest, NewestRows
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 NO_TIME: Final = -1
 """Observed stream time before the first record."""
@@ -402,7 +402,7 @@ class VersionHistory:
         if self._warned_put:
             return
         self._warned_put = True
-        logger.warning(
+        log.warning(
             "versioned store %r of task %s does not put records that are older than its history retention of %d ms: "
             "the first has the time %d, when the newest has %d. Give the store a longer retention if such records "
             "matter",
@@ -417,7 +417,7 @@ class VersionHistory:
         if self._warned_get:
             return
         self._warned_get = True
-        logger.warning(
+        log.warning(
             "versioned store %r of task %s was asked for a value as of %d, which is older than its newest record (%d) "
             "by more than its history retention of %d ms: it finds nothing there but versions that are still valid. "
             "Give the store a longer retention if such reads matter",
