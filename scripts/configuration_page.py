@@ -34,7 +34,7 @@ StreamsConfig({"application.id": "shop", "bootstrap.servers": "localhost:9092"},
 - Numbers may be text (`"5000"`), milliseconds a `timedelta`, lists a text with commas.
 - What is a class in Java takes a class, an object, a function where that makes sense, or `"module:attribute"`, which is
   imported when it is needed.
-- Settings under `app.` are your own; they are handed on as they are. As keyword arguments and in the environment every
+- Settings under `app.` are your own; they are passed through as they are. As keyword arguments and in the environment every
   underscore after `app_` is a dot.
 
 On the command line, `--set key=value` wins over the environment (`PYKSTREAMS_COMMIT_INTERVAL_MS`), which wins over

@@ -2,7 +2,7 @@
 
 Most operators are done with a record when their callable returns. One that calls a service, say, is not: the record
 is *in flight*. Such an operator announces itself by ``OperatorContext.finishes_later`` while it is built; from then on
-the task asks it before it takes records, lets it hand on what has finished, and commits nothing while a record is in
+the task asks it before it takes records, lets it forward what has finished, and commits nothing while a record is in
 flight.
 """
 
@@ -16,7 +16,7 @@ class FinishesLater(Protocol):
 
     @property
     def unfinished(self) -> int:
-        """How many records it has taken and not handed on yet."""
+        """How many records it has taken and not forwarded yet."""
         ...
 
     @property
@@ -35,5 +35,5 @@ class FinishesLater(Protocol):
         ...
 
     def hand_on(self) -> None:
-        """Hands on what may be handed on, each record with ``current.raw`` as it was when the record came."""
+        """Forwards what may be forwarded, each record with ``current.raw`` as it was when the record came."""
         ...

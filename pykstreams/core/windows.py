@@ -115,7 +115,7 @@ def in_this_window(key: K, window: Window) -> Windowed[K]:
 
 
 class EmitStrategy(Enum):
-    """When a windowed aggregation hands on its results: at each update, or once, when the window is closed.
+    """When a windowed aggregation forwards its results: at each update, or once, when the window is closed.
 
     A window is closed when the operator has seen a record later than its end by the grace period.
     """

@@ -1,4 +1,4 @@
-"""The records of a task that are in flight: taken by an operator that finishes later, and not handed on yet.
+"""The records of a task that are in flight: taken by an operator that finishes later, and not forwarded yet.
 
 Invariant: while ``held``, which is from the moment a commit is due until it is done, no record is taken and no
 punctuator runs; so what is in flight only gets less, but for what caches send when they are flushed.
@@ -48,11 +48,11 @@ class InFlight:
 
     @property
     def has_news(self) -> bool:
-        """Whether anything can be handed on."""
+        """Whether anything can be forwarded."""
         return any(work.has_news for work in self._works)
 
     def hand_on(self) -> None:
-        """Hands on what has finished."""
+        """Forwards what has finished."""
         for work in self._works:
             if work.has_news:
                 work.hand_on()

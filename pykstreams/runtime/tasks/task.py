@@ -163,7 +163,7 @@ class Task:
 
     @property
     def unfinished(self) -> int:
-        """The number of records in flight: taken by an operator that hands them on later."""
+        """The number of records in flight: taken by an operator that forwards them later."""
         return self._state.in_flight.unfinished
 
     @property
@@ -234,7 +234,7 @@ class Task:
     def is_ready(self) -> bool:
         """Whether ``process`` would do anything: there is a record, and no other input must be waited for.
 
-        With operators that finish later: something can be handed on, or they have room for a record that is there.
+        With operators that finish later: something can be forwarded, or they have room for a record that is there.
         """
         in_flight = self._state.in_flight
         if in_flight and (in_flight.has_news or in_flight.room <= 0):
@@ -246,7 +246,7 @@ class Task:
     def process(self, max_records: int) -> int:
         """Processes up to so many records; gives how many were taken, those that had to be skipped included.
 
-        What was in flight and has finished is handed on first.
+        What was in flight and has finished is forwarded first.
         """
         with self.gate:
             return self._process(min(max_records, WHILE_READ) if self.gate.was_waited_for() else max_records)
@@ -381,7 +381,7 @@ class Task:
         self._state.current.repeated = self._replay.lasts
 
     def _hand_on(self) -> None:
-        """Hands on what was in flight and has finished; counts as work to commit even if no record is taken."""
+        """Forwards what was in flight and has finished; counts as work to commit even if no record is taken."""
         if not self._state.in_flight.has_news:
             return
         self._commit_needed = True

@@ -25,7 +25,7 @@ R = TypeVar("R")
 class KeyQuery(Query[V | None], Generic[K, V]):
     """The value of a key, ``None`` without one; of stores with timestamps the value alone.
 
-    :param skip_cache: whether to read what was last written through, which is what was last handed on to other
+    :param skip_cache: whether to read what was last written through, which is what was last forwarded to other
         operators.
     """
 
