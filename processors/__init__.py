@@ -7,21 +7,32 @@ task.
 if __name__ != "pykstreams.processors":  # this folder has one name
     raise ImportError(f"{__name__!r} is not importable; import pykstreams.processors instead")
 
-from pykstreams.processors.complete_join import CompleteJoin, CompleteJoinMerger
-from pykstreams.processors.foreign_key_join import SubscriptionJoin, SubscriptionReceive, SubscriptionSend
-from pykstreams.processors.foreign_key_resolver import ForeignKeyResolver
-from pykstreams.processors.foreign_key_serdes import ForeignKeySerdes
-from pykstreams.processors.foreign_table_join import ForeignTableJoin, RightRowCheck
-from pykstreams.processors.map_values_async import MapValuesAsync
-from pykstreams.processors.printing import Print
-from pykstreams.processors.reorder import Reorder
-from pykstreams.processors.session_aggregate import (
+from pykstreams.processors.aggregates.session_aggregate import (
     COUNT_OF_SESSION,
     SessionAggregate,
     SessionAggregation,
     reducing_sessions,
 )
-from pykstreams.processors.sliding_aggregate import SlidingAggregate
+from pykstreams.processors.aggregates.sliding_aggregate import SlidingAggregate
+from pykstreams.processors.aggregates.stream_aggregate import StreamAggregate, StreamCount, StreamReduce
+from pykstreams.processors.aggregates.table_aggregate import TableAggregate, TableReduce, TableRepartitionMap
+from pykstreams.processors.aggregates.window_aggregate import (
+    COUNT,
+    Aggregation,
+    WindowAggregate,
+    WindowedView,
+    reducing,
+)
+from pykstreams.processors.foreign_keys.foreign_key_join import SubscriptionJoin, SubscriptionReceive, SubscriptionSend
+from pykstreams.processors.foreign_keys.foreign_key_resolver import ForeignKeyResolver
+from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes
+from pykstreams.processors.foreign_keys.foreign_table_join import ForeignTableJoin, RightRowCheck
+from pykstreams.processors.joins.complete_join import CompleteJoin, CompleteJoinMerger
+from pykstreams.processors.joins.stream_stream_join import KeepForJoin, StreamSelfJoin, StreamStreamJoin
+from pykstreams.processors.joins.stream_table_join import StreamTableJoin
+from pykstreams.processors.joins.table_table_join import JoinedView, TableTableJoin, TableTableJoinMerger
+from pykstreams.processors.map_values_async import MapValuesAsync
+from pykstreams.processors.printing import Print
 from pykstreams.processors.stateless import (
     Branch,
     Filter,
@@ -35,17 +46,12 @@ from pykstreams.processors.stateless import (
     Peek,
     SelectKey,
 )
-from pykstreams.processors.stream_aggregate import StreamAggregate, StreamCount, StreamReduce
-from pykstreams.processors.stream_stream_join import KeepForJoin, StreamSelfJoin, StreamStreamJoin
-from pykstreams.processors.stream_table_join import StreamTableJoin
-from pykstreams.processors.suppress import SuppressedView, TableSuppress
-from pykstreams.processors.table import TableFilter, TableMapValues, TableSource, TableToStream
-from pykstreams.processors.table_aggregate import TableAggregate, TableReduce, TableRepartitionMap
-from pykstreams.processors.table_table_join import JoinedView, TableTableJoin, TableTableJoinMerger
-from pykstreams.processors.table_transform import TableTransformValues
-from pykstreams.processors.table_view import StoredView, TableView
+from pykstreams.processors.tables.reorder import Reorder
+from pykstreams.processors.tables.suppress import SuppressedView, TableSuppress
+from pykstreams.processors.tables.table import TableFilter, TableMapValues, TableSource, TableToStream
+from pykstreams.processors.tables.table_transform import TableTransformValues
+from pykstreams.processors.tables.table_view import StoredView, TableView
 from pykstreams.processors.user import UserFixedKeyProcessor, UserProcessor
-from pykstreams.processors.window_aggregate import COUNT, Aggregation, WindowAggregate, WindowedView, reducing
 
 __all__ = [
     "COUNT",

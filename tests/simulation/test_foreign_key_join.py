@@ -10,7 +10,7 @@ import pytest
 
 from pykstreams import KTable, StreamsBuilder
 from pykstreams.processors import ForeignKeySerdes
-from pykstreams.processors.foreign_key_join import Unsettled
+from pykstreams.processors.foreign_keys.foreign_key_join import Unsettled
 from pykstreams.runtime.tasks.context import NodeContext
 from tests.simulation.cluster import Sent
 from tests.simulation.schedules import SCHEDULES, Join, check, result_of

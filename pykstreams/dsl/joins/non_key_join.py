@@ -25,9 +25,15 @@ from pykstreams.dsl.stores.materialization import TableStore, join_store, named_
 from pykstreams.dsl.stores.tables import JoinedTable
 from pykstreams.dsl.table import Table
 from pykstreams.processors import TableView
-from pykstreams.processors.mapped_rows import KeepMapped, MappedKeySerde, ShipMapped
-from pykstreams.processors.selected_keys import Matched, NumberedSerde, SelectedKeys, SelectedView, SelectKeys
-from pykstreams.processors.shipped_rows import ReferenceKeys
+from pykstreams.processors.foreign_keys.mapped_rows import KeepMapped, MappedKeySerde, ShipMapped
+from pykstreams.processors.foreign_keys.selected_keys import (
+    Matched,
+    NumberedSerde,
+    SelectedKeys,
+    SelectedView,
+    SelectKeys,
+)
+from pykstreams.processors.foreign_keys.shipped_rows import ReferenceKeys
 from pykstreams.topology.graph import Graph, OperatorNode, PlainRepartitionNode, RepartitionSettings
 from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
 from pykstreams.topology.reference_partitioner import ReferencePartitioner

@@ -19,9 +19,14 @@ from pykstreams.dsl.stores.materialization import TableStore, join_store, option
 from pykstreams.dsl.stores.tables import JoinedTable
 from pykstreams.dsl.table import Table
 from pykstreams.processors import TableView
-from pykstreams.processors.reference_join import JoinReferred, JoinShipped, ReferenceJoin, ReferenceJoinView
-from pykstreams.processors.referred_row_check import ReferredRowCheck
-from pykstreams.processors.shipped_rows import KeepShipped, ReferenceKeys
+from pykstreams.processors.foreign_keys.reference_join import (
+    JoinReferred,
+    JoinShipped,
+    ReferenceJoin,
+    ReferenceJoinView,
+)
+from pykstreams.processors.foreign_keys.referred_row_check import ReferredRowCheck
+from pykstreams.processors.foreign_keys.shipped_rows import KeepShipped, ReferenceKeys
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.combined_key import CombinedKeySerde
 from pykstreams.serdes.defaults import OverDefault, or_default

@@ -18,11 +18,11 @@ from typing import Any, Final
 
 from pykstreams.core.types import Forward, StreamPartitioner
 from pykstreams.core.windows import EmitStrategy
-from pykstreams.processors.session_aggregate import SessionAggregate
-from pykstreams.processors.sliding_aggregate import SlidingAggregate
-from pykstreams.processors.stream_aggregate import StreamAggregate, StreamCount, StreamReduce
-from pykstreams.processors.table_aggregate import TableAggregate, TableReduce
-from pykstreams.processors.window_aggregate import WindowAggregate
+from pykstreams.processors.aggregates.session_aggregate import SessionAggregate
+from pykstreams.processors.aggregates.sliding_aggregate import SlidingAggregate
+from pykstreams.processors.aggregates.stream_aggregate import StreamAggregate, StreamCount, StreamReduce
+from pykstreams.processors.aggregates.table_aggregate import TableAggregate, TableReduce
+from pykstreams.processors.aggregates.window_aggregate import WindowAggregate
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.spark.application import StorePlace, tasks_of
 from pykstreams.spark.partitions import partition_chooser

@@ -279,7 +279,7 @@ def test_right_row_in_another_partition_than_subscriptions_to_it_is_warned_of_on
         return (partition_for_key(key.encode(), count) + 1) % count
 
     builder = joined(table_joined=TableJoined(name="placed", other_partitioner=elsewhere))
-    with caplog.at_level(logging.WARNING, "pykstreams.processors.foreign_table_join"):
+    with caplog.at_level(logging.WARNING, "pykstreams.processors.foreign_keys.foreign_table_join"):
         run(builder, customer("x", "X"), customer("x", "X2"), partitions=3)
 
     (said,) = (record.getMessage() for record in caplog.records if record.name.endswith("foreign_table_join"))
@@ -292,7 +292,7 @@ def test_right_row_in_another_partition_than_subscriptions_to_it_is_warned_of_on
 
 
 def test_right_rows_where_subscriptions_arrive_are_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING, "pykstreams.processors.foreign_table_join"):
+    with caplog.at_level(logging.WARNING, "pykstreams.processors.foreign_keys.foreign_table_join"):
         run(joined(), *(customer(letter, "X") for letter in "abcdefgh"), partitions=3)
 
     assert [record for record in caplog.records if record.name.endswith("foreign_table_join")] == []

@@ -22,7 +22,7 @@ from pykstreams import (
     Windowed,
 )
 from pykstreams.errors import LogAndContinueProcessingExceptionHandler, ProcessingError
-from pykstreams.processors.selected_keys import COLLISIONS
+from pykstreams.processors.foreign_keys.selected_keys import COLLISIONS
 from pykstreams.serdes import TimeWindowedSerde
 from pykstreams.testing import TopologyTestDriver
 

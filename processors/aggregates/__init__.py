@@ -1,0 +1,1 @@
+"""Aggregations of streams, tables, windows and sessions."""

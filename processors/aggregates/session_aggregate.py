@@ -1,0 +1,114 @@
+"""Count, reduce and aggregate of a grouped stream in session windows.
+
+A record without key is dropped; one without value is not: the aggregator sees ``None``. A record joins every session of
+its key that lies within the gap of its time; these merge into one, which is late if it ended longer than the grace
+period plus the gap before the time observed by this operator. Sessions that were merged are taken back, each by a
+change to ``None``, before the merged one is handed on; also the one that merely grew. The result carries the end of its
+session as timestamp, and no headers (``KStreamSessionWindowAggregate``, 4.3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import END_OF_TIME, Aggregator, Forward, Headers, Initializer, Reducer
+from pykstreams.core.windows import EmitStrategy, SessionWindows, Window, Windowed
+from pykstreams.processors.aggregates.late_records import LATE
+from pykstreams.processors.aggregates.window_outlets import window_outlets
+
+_NULL_KEY = "the key of a record to aggregate is null"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionAggregation:
+    """How a session is aggregated: ``aggregator(key, value, aggregate)``, where the aggregate is that of
+    ``initializer()`` and of all sessions that merge, joined by ``merger(key, aggregate, aggregate)``.
+    """
+
+    initializer: Initializer[Any]
+    aggregator: Aggregator[Any, Any, Any]
+    merger: Callable[[Any, Any, Any], Any]
+
+
+COUNT_OF_SESSION = SessionAggregation(
+    lambda: 0, lambda key, value, count: count + 1, lambda key, count, other: count + other
+)
+
+
+def reducing_sessions(reducer: Reducer[Any]) -> SessionAggregation:
+    """Gives the aggregation by ``reducer(aggregate, value)``, which also merges; the first value starts it."""
+    return SessionAggregation(
+        lambda: None,
+        lambda key, value, aggregate: value if aggregate is None else reducer(aggregate, value),
+        lambda key, aggregate, other: other if aggregate is None else reducer(aggregate, other),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SessionAggregate:
+    """Keeps an aggregate per key and session. ``late_child`` names the child that gets late records."""
+
+    store: str
+    windows: SessionWindows
+    aggregation: SessionAggregation
+    send_old_values: bool = False
+    emit_strategy: EmitStrategy = EmitStrategy.ON_WINDOW_UPDATE
+    late_child: str | None = None
+
+    def build(self, context: OperatorContext) -> Forward:
+        store = context.store(self.store)
+        emit, emit_closed, late = window_outlets(self, context, _closed, store.sessions_ended)
+        sessions, put_row = store.sessions, store.put_row
+        aggregation = self.aggregation
+        initializer, aggregator, merger = aggregation.initializer, aggregation.aggregator, aggregation.merger
+        gap = self.windows.inactivity_gap_ms
+        grace = self.windows.grace_period_ms + gap
+        fail, drop = context.fail, context.drop
+        observed, close = -1, -1 - grace
+
+        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            nonlocal observed, close
+            if key is None:
+                drop(_NULL_KEY)
+                return
+            if timestamp > observed:
+                observed = timestamp
+                close = timestamp - grace
+            start = end = timestamp
+            try:
+                aggregate = initializer()
+                found = sessions(key, timestamp - gap, min(timestamp + gap, END_OF_TIME))
+                for from_time, to_time, other in found:
+                    aggregate = merger(key, aggregate, other)
+                    start = min(start, from_time)
+                    end = max(end, to_time)
+                if end >= close:
+                    if start != end:
+                        for from_time, to_time, old in found:
+                            put_row(key, from_time, to_time, None)
+                            if emit is not None:
+                                emit(Windowed(key, Window(from_time, to_time)), None, old, to_time, (), True)
+                    aggregate = aggregator(key, value, aggregate)
+                    put_row(key, start, end, aggregate)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            if end < close:
+                drop(LATE)
+                if late is not None:
+                    late(key, value, timestamp, headers)
+            elif emit is not None:
+                emit(Windowed(key, Window(start, end)), aggregate, None, end, (), True)
+            if emit_closed is not None:
+                emit_closed(close, key, value, timestamp, headers)
+
+        return process
+
+
+def _closed(last: int | None, close_time: int) -> tuple[int, int] | None:
+    """Which sessions to emit, by their ends: those that end before the close time and did not before the one before."""
+    first, latest = max(0, -1 if last is None else last), close_time - 1
+    return (first, latest) if latest >= first else None

@@ -1,0 +1,220 @@
+"""Count, reduce and aggregate of a grouped stream in sliding windows.
+
+A window is kept where its records change: for each record there is the window that ends with it (its left window) and
+the one that begins right after it (its right window), once another record falls into that. Windows are those of
+``time_difference`` and both bounds are inclusive. A record without key or value is dropped.
+
+How a record at time t is added, d being the time difference::
+
+    windows of the key that start in [t - 2d, t + 1], latest first
+
+        starts at t + 1             the right window of t is there already
+        ends after t                holds t: updated; the latest of them holds what comes after t
+        ends at t                   the left window of t: updated
+        ends before t               the first of these ends the search: its newest record is the one before t
+
+    then made, where they are missing and not empty:
+        the right window of the record before t, the left window of t, the right window of t
+
+A record earlier than d is in the window [0, d] in place of a left window of its own, and closes no windows
+(``KStreamSlidingWindowAggregate``, 4.3.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import END_OF_TIME, Forward, Headers
+from pykstreams.core.windows import EmitStrategy, SlidingWindows, ends_too_late, in_window
+from pykstreams.processors.aggregates.late_records import LATE
+from pykstreams.processors.aggregates.window_aggregate import Aggregation
+from pykstreams.processors.aggregates.window_outlets import WindowOutlets, window_outlets
+from pykstreams.processors.emit_on_close import Closed
+
+_NULL = "the key or the value of a record to aggregate is null"
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingAggregate:
+    """Keeps an aggregate per key and sliding window; ``late_child`` names the child that gets late records."""
+
+    store: str
+    windows: SlidingWindows
+    aggregation: Aggregation
+    send_old_values: bool = False
+    emit_strategy: EmitStrategy = EmitStrategy.ON_WINDOW_UPDATE
+    late_child: str | None = None
+
+    def build(self, context: OperatorContext) -> Forward:
+        store = context.store(self.store)
+        outlets = window_outlets(self, context, _closed(self.windows), store.rows_between)
+        return _Sliding(self.windows, self.aggregation, store, context, outlets).process
+
+
+class _Sliding:
+    """One position in one task. ``close`` is the end that a window must have reached to take records."""
+
+    __slots__ = (
+        "_aggregator",
+        "_close",
+        "_difference",
+        "_drop",
+        "_emit",
+        "_emit_closed",
+        "_fail",
+        "_grace",
+        "_initializer",
+        "_last",
+        "_late",
+        "_observed",
+        "_put_row",
+        "_rows",
+    )
+
+    def __init__(
+        self,
+        windows: SlidingWindows,
+        aggregation: Aggregation,
+        store: Any,
+        context: OperatorContext,
+        outlets: WindowOutlets,
+    ) -> None:
+        self._difference = windows.time_difference_ms
+        self._last = END_OF_TIME - self._difference
+        self._grace = windows.grace_period_ms
+        self._initializer, self._aggregator = aggregation.initializer, aggregation.aggregator
+        self._rows, self._put_row = store.rows, store.put_row
+        self._emit, self._emit_closed, self._late = outlets
+        self._fail, self._drop = context.fail, context.drop
+        self._observed = -1
+        self._close = -1 - self._grace
+
+    def process(self, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        if key is None or value is None:
+            self._drop(_NULL)
+            return
+        if timestamp > self._observed:
+            self._observed = timestamp
+            self._close = timestamp - self._grace
+        if timestamp + self._difference < self._close:
+            self._drop(LATE)
+            self._hand_on_late(key, value, timestamp, headers)
+            return
+        early = timestamp < self._difference
+        if timestamp > self._last:
+            self._fail(ends_too_late(timestamp), key, value, timestamp, headers)
+            return
+        try:
+            taken = (self._add_early if early else self._add)(key, value, timestamp, headers)
+        except Exception as error:
+            self._fail(error, key, value, timestamp, headers)
+            return
+        if not taken:
+            self._hand_on_late(key, value, timestamp, headers)
+        if self._emit_closed is not None and not early:
+            self._emit_closed(self._close, key, value, timestamp, headers)
+
+    def _hand_on_late(self, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        if self._late is not None:
+            self._late(key, value, timestamp, headers)
+
+    def _add(self, key: Any, value: Any, timestamp: int, headers: Headers) -> bool:
+        """Adds a record that has a left window; tells whether any window took it."""
+        difference = self._difference
+        record = (key, value, timestamp, headers)
+        before = left = right = None
+        has_left = has_right = taken = False
+        starts = set()
+        for row in self._rows(key, max(0, timestamp - 2 * difference), timestamp + 1, True):
+            start, _, newest = row
+            starts.add(start)
+            end = start + difference
+            if start == timestamp + 1:
+                has_right = True
+            elif end > timestamp:
+                if right is None:
+                    right = row
+                taken |= self._update(record, *row)
+            elif end == timestamp:
+                has_left = True
+                taken |= self._update(record, *row)
+                if newest >= timestamp:
+                    return taken
+                before = newest
+            else:
+                left, before = row, newest
+                break
+        if before is not None and before + 1 not in starts and before + 1 + difference >= timestamp:
+            taken |= self._update(record, before + 1, self._initializer(), timestamp)
+        if not has_left:
+            joins = left is not None and before is not None and timestamp - difference <= before
+            start = left[1] if left is not None and joins else self._initializer()
+            taken |= self._update(record, timestamp - difference, start, timestamp)
+        if not has_right and right is not None and right[2] > timestamp:
+            self._open_right(key, right, timestamp, headers)
+        return taken
+
+    def _add_early(self, key: Any, value: Any, timestamp: int, headers: Headers) -> bool:
+        """Adds a record whose left window would begin before the epoch; tells whether any window took it."""
+        record = (key, value, timestamp, headers)
+        combined = right = before = None
+        has_right = taken = False
+        starts = set()
+        for row in self._rows(key, 0, timestamp + 1, False):
+            start, _, newest = row
+            starts.add(start)
+            if start == 0:
+                combined = row
+                if newest < timestamp:
+                    before = newest
+            elif start <= timestamp:
+                right = row
+                taken |= self._update(record, *row)
+            else:
+                has_right = True
+        if right is None and combined is not None and combined[2] > timestamp:
+            right = combined
+        if not has_right and right is not None and right[2] > timestamp:
+            self._open_right(key, right, timestamp, headers)
+        if before is not None and before + 1 not in starts:
+            taken |= self._update(record, before + 1, self._initializer(), timestamp)
+        if combined is None:
+            combined = (0, self._initializer(), timestamp)
+        return self._update(record, *combined) or taken
+
+    def _update(self, record: tuple[Any, Any, int, Headers], start: int, old: Any, stored: int) -> bool:
+        """Adds the record to a window that holds ``old``, unless it is closed; tells whether it was added."""
+        key, value, timestamp, headers = record
+        end = start + self._difference
+        if end < self._close:
+            self._drop(LATE)
+            return False
+        new = self._aggregator(key, value, old)
+        time = timestamp if old is None or timestamp > stored else stored
+        self._put_row(key, start, new, time)
+        if self._emit is not None:
+            self._emit(in_window(key, start, end), new, old, time, headers, True)
+        return True
+
+    def _open_right(self, key: Any, holds: tuple[int, Any, int], timestamp: int, headers: Headers) -> None:
+        """Makes the window right after the record, with what a window holds that began by the record's time."""
+        _, value, time = holds
+        start = timestamp + 1
+        self._put_row(key, start, value, time)
+        if self._emit is not None:
+            self._emit(in_window(key, start, start + self._difference), value, None, time, headers, True)
+
+
+def _closed(windows: SlidingWindows) -> Closed:
+    """Which windows to emit, by their starts; the end of a window is part of it."""
+    difference = windows.time_difference_ms
+
+    def closed(last: int | None, close_time: int) -> tuple[int, int] | None:
+        upper = close_time - difference - 1
+        if upper < 0:
+            return None
+        return (0 if last is None else max(0, last - difference)), upper
+
+    return closed

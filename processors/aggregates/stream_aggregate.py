@@ -1,0 +1,149 @@
+"""Count, reduce and aggregate of a grouped stream, without windows.
+
+A record without key or value is dropped. The result carries the larger of the record's timestamp and the
+stored one. ``None`` as the result deletes the key: the next record of that key starts afresh. The store is
+read and written inside ``try`` like the user's functions, as all of them are part of this node's work
+(``KStreamAggregate``, ``KStreamReduce``, 4.3.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import Aggregator, Forward, Headers, Initializer, Reducer
+from pykstreams.processors.tables.table_forwarding import forwarder
+
+_NULL = "the key or the value of a record to aggregate is null"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamAggregate:
+    """Keeps ``aggregator(key, value, aggregate)`` per key, starting from ``initializer()``.
+
+    Where old values are sent, the old value of a new key is what ``initializer`` gave, unless a cache stands
+    between (``KStreamAggregateProcessor.process``, 4.3.1).
+    """
+
+    store: str
+    initializer: Initializer[Any]
+    aggregator: Aggregator[Any, Any, Any]
+    send_old_values: bool = False
+
+    def build(self, context: OperatorContext) -> Forward:
+        store = context.store(self.store)
+        get_row, put_row = owned_rows(store, context, self.send_old_values)
+        emit = forwarder(store, context, self.send_old_values)
+        initializer, aggregator = self.initializer, self.aggregator
+        fail, drop = context.fail, context.drop
+
+        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            if key is None or value is None:
+                drop(_NULL)
+                return
+            try:
+                row = get_row(key)
+                if row is None:
+                    old = initializer()
+                    time = timestamp
+                else:
+                    old, stored = row
+                    time = timestamp if timestamp > stored else stored
+                new = aggregator(key, value, old)
+                newest = put_row(key, new, time)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            if emit is not None:
+                emit(key, new, old, time, headers, newest)
+
+        return process
+
+
+@dataclass(frozen=True, slots=True)
+class StreamReduce:
+    """Keeps ``reducer(aggregate, value)`` per key, starting from the first value
+    (``KStreamReduceProcessor.process``, 4.3.1).
+    """
+
+    store: str
+    reducer: Reducer[Any]
+    send_old_values: bool = False
+
+    def build(self, context: OperatorContext) -> Forward:
+        store = context.store(self.store)
+        get_row, put_row = owned_rows(store, context, self.send_old_values)
+        emit = forwarder(store, context, self.send_old_values)
+        reducer, fail, drop = self.reducer, context.fail, context.drop
+
+        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            if key is None or value is None:
+                drop(_NULL)
+                return
+            try:
+                row = get_row(key)
+                if row is None:
+                    old = None
+                    new = value
+                    time = timestamp
+                else:
+                    old, stored = row
+                    new = reducer(old, value)
+                    time = timestamp if timestamp > stored else stored
+                newest = put_row(key, new, time)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            if emit is not None:
+                emit(key, new, old, time, headers, newest)
+
+        return process
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCount:
+    """Counts the records of each key: ``StreamAggregate`` from 0 by 1, without the calls
+    (``KGroupedStreamImpl.count``, 4.3.1).
+    """
+
+    store: str
+    send_old_values: bool = False
+
+    def build(self, context: OperatorContext) -> Forward:
+        store = context.store(self.store)
+        get_row, put_row = store.get_row, store.put_row
+        emit = forwarder(store, context, self.send_old_values)
+        fail, drop = context.fail, context.drop
+
+        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+            if key is None or value is None:
+                drop(_NULL)
+                return
+            try:
+                row = get_row(key)
+                if row is None:
+                    old = 0
+                    time = timestamp
+                else:
+                    old, stored = row
+                    time = timestamp if timestamp > stored else stored
+                new = old + 1
+                newest = put_row(key, new, time)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            if emit is not None:
+                emit(key, new, old, time, headers, newest)
+
+        return process
+
+
+def owned_rows(store: Any, context: OperatorContext, send_old_values: bool) -> tuple[Any, Any]:
+    """How an operator reads and writes rows whose values nobody else sees: a cache may keep the objects as they are.
+
+    Not where the old value is wanted, nor where the task could go on after an aggregate was left half changed.
+    """
+    if send_old_values or not context.failures_are_final:
+        return store.get_row, store.put_row
+    return store.take_row, store.keep_row

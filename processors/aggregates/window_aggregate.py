@@ -1,0 +1,259 @@
+"""Count, reduce and aggregate of a grouped stream in tumbling, hopping, unlimited and users' own windows.
+
+A record without key is dropped; one without value is not: the aggregator sees ``None``. A window takes records until
+the time observed by this operator has passed its end by the grace period. The result of a window carries the largest
+timestamp of its records; ``None`` as the result deletes it (``KStreamWindowAggregate``, 4.3.1).
+
+The windows of a record are computed with plain numbers; a ``Windowed`` key is made only for what is handed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import Aggregator, Forward, Headers, Initializer, Reducer
+from pykstreams.core.windows import EmitStrategy, TimeWindows, Windows, ends_too_late, in_window
+from pykstreams.processors.aggregates.late_records import LATE
+from pykstreams.processors.aggregates.stream_aggregate import owned_rows
+from pykstreams.processors.aggregates.window_outlets import window_outlets
+from pykstreams.processors.emit_on_close import Closed, EmitClosed
+from pykstreams.processors.tables.table_forwarding import Emit
+from pykstreams.processors.tables.table_view import ReadRow
+
+_NULL_KEY = "the key of a record to aggregate is null"
+
+AddToWindow: TypeAlias = Callable[[Any, Any, int, Headers, int, int], bool]
+"""(key, value, timestamp, headers, start, end of the window); false where the record failed and must end here"""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """How a window is aggregated: ``aggregator(key, value, aggregate)`` from ``initializer()``."""
+
+    initializer: Initializer[Any]
+    aggregator: Aggregator[Any, Any, Any]
+
+
+COUNT = Aggregation(lambda: 0, lambda key, value, count: count + 1)
+
+
+def reducing(reducer: Reducer[Any]) -> Aggregation:
+    """Gives the aggregation by ``reducer(aggregate, value)``, which the first value starts."""
+    return Aggregation(
+        lambda: None, lambda key, value, aggregate: value if aggregate is None else reducer(aggregate, value)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WindowAggregate:
+    """Keeps an aggregate per key and window.
+
+    ``late_child`` names the child that gets late records. Only ``TimeWindows`` can be emitted on close; the DSL checks
+    it.
+    """
+
+    store: str
+    windows: Windows[Any]
+    aggregation: Aggregation
+    send_old_values: bool = False
+    emit_strategy: EmitStrategy = EmitStrategy.ON_WINDOW_UPDATE
+    late_child: str | None = None
+
+    def build(self, context: OperatorContext) -> Forward:
+        store, windows = context.store(self.store), self.windows
+        closed = _closed(windows) if isinstance(windows, TimeWindows) else None
+        emit, emit_closed, late = window_outlets(self, context, closed, store.rows_between)
+        add = _adder(self.aggregation, store, context, emit, self.send_old_values)
+        if isinstance(windows, TimeWindows):
+            if windows.advance_ms == windows.size_ms:
+                return _tumbling(windows, add, context, late, emit_closed)
+            return _hopping(windows, add, context, late, emit_closed)
+        return _in_any_windows(windows, add, context, late)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowedView:
+    """A windowed table as it is read by windowed keys (``KStreamWindowAggregateValueGetter``, 4.3.1)."""
+
+    store: str
+    handed_on: bool = False
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return (self.store,)
+
+    def as_handed_on(self) -> WindowedView:
+        return replace(self, handed_on=True)
+
+    def build(self, context: OperatorContext) -> ReadRow:
+        store = context.store(self.store)
+        get_row = store.reader_below_cache() if self.handed_on else store.get_row
+
+        def read(windowed: Any) -> tuple[Any, int] | None:
+            row: tuple[Any, int] | None = get_row(windowed.key, windowed.window.start)
+            return row
+
+        return read
+
+
+def _adder(
+    aggregation: Aggregation, store: Any, context: OperatorContext, emit: Emit | None, send_old_values: bool
+) -> AddToWindow:
+    """Gives what brings one window of a record up to date."""
+    initializer, aggregator, fail = aggregation.initializer, aggregation.aggregator, context.fail
+    get_row, put_row = owned_rows(store, context, send_old_values)
+
+    def add(key: Any, value: Any, timestamp: int, headers: Headers, start: int, end: int) -> bool:
+        try:
+            row = get_row(key, start)
+            if row is None:
+                old = initializer()
+                time = timestamp
+            else:
+                old, stored = row
+                time = timestamp if timestamp > stored else stored
+            new = aggregator(key, value, old)
+            put_row(key, start, new, time)
+        except Exception as error:
+            fail(error, key, value, timestamp, headers)
+            return False
+        if emit is not None:
+            emit(in_window(key, start, end), new, old, time, headers, True)
+        return True
+
+    return add
+
+
+def _tumbling(
+    windows: TimeWindows,
+    add: AddToWindow,
+    context: OperatorContext,
+    late: Forward | None,
+    emit_closed: EmitClosed | None,
+) -> Forward:
+    """One window a record."""
+    size, grace, last = windows.size_ms, windows.grace_period_ms, windows.last_timestamp
+    drop, fail = context.drop, context.fail
+    observed, close = -1, -1 - grace
+
+    def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        nonlocal observed, close
+        if key is None:
+            drop(_NULL_KEY)
+            return
+        if timestamp > observed:
+            observed = timestamp
+            close = timestamp - grace
+        if timestamp > last:
+            fail(ends_too_late(timestamp), key, value, timestamp, headers)
+            return
+        start = timestamp - timestamp % size
+        end = start + size
+        if end > close:
+            if not add(key, value, timestamp, headers, start, end):
+                return
+        else:
+            drop(LATE)
+            if late is not None:
+                late(key, value, timestamp, headers)
+        if emit_closed is not None:
+            emit_closed(close, key, value, timestamp, headers)
+
+    return process
+
+
+def _hopping(
+    windows: TimeWindows,
+    add: AddToWindow,
+    context: OperatorContext,
+    late: Forward | None,
+    emit_closed: EmitClosed | None,
+) -> Forward:
+    """Several windows a record; each that is closed already counts as a dropped record."""
+    size, advance, grace = windows.size_ms, windows.advance_ms, windows.grace_period_ms
+    before, last = advance - size, windows.last_timestamp
+    drop, fail = context.drop, context.fail
+    observed, close = -1, -1 - grace
+
+    def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        nonlocal observed, close
+        if key is None:
+            drop(_NULL_KEY)
+            return
+        if timestamp > observed:
+            observed = timestamp
+            close = timestamp - grace
+        if timestamp > last:
+            fail(ends_too_late(timestamp), key, value, timestamp, headers)
+            return
+        first = timestamp + before
+        first = first - first % advance if first > 0 else 0
+        taken = False
+        for start in range(first, timestamp + 1, advance):
+            end = start + size
+            if end > close:
+                if not add(key, value, timestamp, headers, start, end):
+                    return
+                taken = True
+            else:
+                drop(LATE)
+        if late is not None and not taken:
+            late(key, value, timestamp, headers)
+        if emit_closed is not None:
+            emit_closed(close, key, value, timestamp, headers)
+
+    return process
+
+
+def _in_any_windows(windows: Windows[Any], add: AddToWindow, context: OperatorContext, late: Forward | None) -> Forward:
+    """Windows that say themselves which they are; a record may fall into none, and is then passed over."""
+    windows_for, grace, drop, fail = windows.windows_for, windows.grace_period_ms, context.drop, context.fail
+    observed = -1
+
+    def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        nonlocal observed
+        if key is None:
+            drop(_NULL_KEY)
+            return
+        if timestamp > observed:
+            observed = timestamp
+        close = observed - grace
+        try:
+            matched = windows_for(timestamp)
+        except Exception as error:
+            fail(error, key, value, timestamp, headers)
+            return
+        taken = not matched
+        for start, window in matched.items():
+            if window.end > close:
+                if not add(key, value, timestamp, headers, start, window.end):
+                    return
+                taken = True
+            else:
+                drop(LATE)
+        if late is not None and not taken:
+            late(key, value, timestamp, headers)
+
+    return process
+
+
+def _closed(windows: TimeWindows) -> Closed:
+    """Which windows to emit, by their starts: those that end by the close time and did not by the one before."""
+    size, advance = windows.size_ms, windows.advance_ms
+
+    def first_and_last(timestamp: int) -> tuple[int, int]:
+        return max(0, timestamp - size + advance) // advance, timestamp // advance
+
+    def closed(last: int | None, close_time: int) -> tuple[int, int] | None:
+        upper = close_time - size
+        if upper < 0:
+            return None
+        if last is None:
+            return 0, upper
+        before = max(0, last - size)
+        return None if first_and_last(upper) == first_and_last(before) else (before + 1, upper)
+
+    return closed

@@ -1,0 +1,235 @@
+"""Foreign-key join, from the left row to the right one: a left row subscribes to the row of its foreign key.
+
+The left side sends a subscription through a topic that is partitioned by the foreign key; the right side keeps it and
+answers with its row. Answers go back through a second topic, to the partition that asked; who resolves them is
+``foreign_key_resolver``, and what changes of right rows do is ``foreign_table_join``. The whole is in
+docs/guides/foreign-key-joins.md.
+
+Invariant: for each left row with a foreign key the store of that key's partition has exactly one subscription, once all
+messages have arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import Forward, Headers
+from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes
+from pykstreams.processors.tables.table_view import TableView
+from pykstreams.serdes.subscription import SUBSCRIPTION_VERSION, Instruction, response_of, subscription_of
+
+_FORGET: Final = Instruction.DELETE_KEY_NO_PROPAGATE
+_FORGET_AND_ANSWER: Final = Instruction.DELETE_KEY_AND_PROPAGATE
+_ANSWER: Final = Instruction.PROPAGATE_NULL_IF_NO_FK_VAL_AVAILABLE
+_ANSWER_IF_THERE: Final = Instruction.PROPAGATE_ONLY_IF_FK_VAL_AVAILABLE
+
+
+class Unsettled:
+    """What the two ends of the left side know of each other, in one task: who sends and who resolves.
+
+    An inner join sends no answer where it takes it for granted that there is no result to be deleted. That is wrong if
+    another answer, which would have deleted it, is still on its way and will be stale when it comes: the right row was
+    deleted, or the left one deleted and made anew. So a stale answer without value makes the resolver ``ask`` anew for
+    the row as it is now. Kafka Streams does not, and keeps a wrong row.
+    """
+
+    def __init__(self) -> None:
+        self.ask: Callable[[Any, Any, int, Headers], bool] = _nobody
+        """(key, value, timestamp, headers) -> whether an answer will come; there is none without a foreign key"""
+
+
+def _nobody(key: Any, value: Any, timestamp: int, headers: Headers) -> bool:
+    return False
+
+
+NULL_FOREIGN_KEY: Final = "the foreign key of a row to join is null"
+OUT_OF_ORDER: Final = "a change to join is older than the newest of its row"
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionSend:
+    """Sends, for each change of a left row, what its old and its new foreign key are to be told.
+
+    ``extractor(key, value)`` gives the foreign key; ``None`` joins with nothing, and is counted as dropped unless
+    ``left``. An old subscription is deleted where the serialized foreign key has changed. A change of a ``versioned``
+    table that is older than the newest one of its row is dropped (``SubscriptionSendProcessorSupplier``, 4.3.1).
+    """
+
+    extractor: Callable[[Any, Any], Any]
+    serdes: ForeignKeySerdes
+    left: bool
+    versioned: bool = False
+
+    def build(self, context: OperatorContext) -> Forward:
+        return self._left(context) if self.left else self._inner(context)
+
+    def _inner(self, context: OperatorContext) -> Forward:
+        extract, encode, hash_of = self._parts(context)
+        partition, versioned = context.processing.task_id.partition, self.versioned
+        forward, fail, drop = context.forward, context.fail, context.drop
+
+        def ask(key: Any, value: Any, timestamp: int, headers: Headers) -> bool:
+            foreign = extract(key, value)
+            if foreign is None:
+                return False
+            message = subscription_of((hash_of(value, headers), _ANSWER, key, partition, SUBSCRIPTION_VERSION))
+            forward(foreign, message, timestamp, headers)
+            return True
+
+        context.shared(self.serdes.topic, Unsettled).ask = ask
+        current, ask_in_any_case = context.current, self._left(context)
+
+        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            if current.repeated:
+                # The row is in the store, but what it was to send may be lost, and so the old foreign key.
+                ask_in_any_case(key, change, timestamp, headers)
+                return
+            new, old, newest = change
+            if versioned and not newest:
+                drop(OUT_OF_ORDER)
+                return
+            try:
+                old_foreign = None if old is None else extract(key, old)
+                foreign = None if new is None else extract(key, new)
+                if old_foreign is None and foreign is None:
+                    if new is not None:
+                        drop(NULL_FOREIGN_KEY)
+                    return
+                digest = hash_of(new, headers)
+                changed = (
+                    old_foreign is not None
+                    and foreign is not None
+                    and encode(foreign, headers) != encode(old_foreign, headers)
+                )
+            except Exception as error:
+                fail(error, key, change, timestamp, headers)
+                return
+            if foreign is None:
+                if new is not None:
+                    drop(NULL_FOREIGN_KEY)
+                message = subscription_of((digest, _FORGET_AND_ANSWER, key, partition, SUBSCRIPTION_VERSION))
+                forward(old_foreign, message, timestamp, headers)
+                return
+            if changed:
+                forward(
+                    old_foreign,
+                    subscription_of((digest, _FORGET, key, partition, SUBSCRIPTION_VERSION)),
+                    timestamp,
+                    headers,
+                )
+            instruction = _ANSWER if changed else _ANSWER_IF_THERE
+            forward(
+                foreign,
+                subscription_of((digest, instruction, key, partition, SUBSCRIPTION_VERSION)),
+                timestamp,
+                headers,
+            )
+
+        return process
+
+    def _left(self, context: OperatorContext) -> Forward:
+        extract, encode, hash_of = self._parts(context)
+        partition, versioned = context.processing.task_id.partition, self.versioned
+        forward, fail, drop, current = context.forward, context.fail, context.drop, context.current
+
+        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            new, old, newest = change
+            if versioned and not newest:
+                drop(OUT_OF_ORDER)
+                return
+            if new is None and old is None and not current.repeated:
+                return
+            try:
+                old_foreign = None if old is None else extract(key, old)
+                foreign = None if new is None else extract(key, new)
+                changed = old_foreign is not None and encode(foreign, headers) != encode(old_foreign, headers)
+                digest = hash_of(new, headers)
+            except Exception as error:
+                fail(error, key, change, timestamp, headers)
+                return
+            if changed:
+                forward(
+                    old_foreign,
+                    subscription_of((digest, _FORGET, key, partition, SUBSCRIPTION_VERSION)),
+                    timestamp,
+                    headers,
+                )
+            # Without a foreign key, too: the answer that there is no right row makes the result, or deletes it.
+            forward(
+                foreign, subscription_of((digest, _ANSWER, key, partition, SUBSCRIPTION_VERSION)), timestamp, headers
+            )
+
+        return process
+
+    def _parts(self, context: OperatorContext) -> tuple[Callable[[Any, Any], Any], Any, Any]:
+        return self.extractor, self.serdes.encode_foreign_key(context), self.serdes.hash_of_left(context)
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionReceive:
+    """Keeps a subscription in the store, or takes it away, and hands it on (``SubscriptionReceiveProcessorSupplier``,
+    4.3.1).
+
+    One without foreign key is not kept; it is dropped unless an answer is wanted in any case.
+    """
+
+    store: str
+    serdes: ForeignKeySerdes
+
+    def build(self, context: OperatorContext) -> Forward:
+        put = context.store(self.store).put_subscription
+        encode_key = self.serdes.encode_subscription_key(context)
+        encode = self.serdes.encode_subscription(context)
+        forward, fail, drop = context.forward, context.fail, context.drop
+
+        def process(foreign: Any, message: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                _, instruction, key, _, _ = message
+                if foreign is not None:
+                    raw = encode_key((foreign, key), headers)
+                    forgotten = instruction is _FORGET or instruction is _FORGET_AND_ANSWER
+                    put(raw, None if forgotten else encode(message, headers), timestamp, headers)
+                elif instruction is not _ANSWER:
+                    drop(NULL_FOREIGN_KEY)
+                    return
+            except Exception as error:
+                fail(error, foreign, message, timestamp, headers)
+                return
+            forward(foreign, message, timestamp, headers)
+
+        return process
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionJoin:
+    """Answers a subscription with the right row as it is now, with the larger timestamp of the two
+    (``SubscriptionJoinProcessorSupplier``, 4.3.1).
+    """
+
+    right: TableView
+
+    def build(self, context: OperatorContext) -> Forward:
+        # What a cache holds back is told to all subscriptions when it is flushed, unless it is gone again by then.
+        read = self.right.as_handed_on().build(context)
+        current, fail = context.current, context.fail
+        forward = current.following(context.forward)
+
+        def process(foreign: Any, message: Any, timestamp: int, headers: Headers) -> None:
+            digest, instruction, key, partition, _ = message
+            try:  # also where nothing will be answered: functions of the user may compute the row
+                row = None if foreign is None else read(foreign)
+            except Exception as error:
+                fail(error, foreign, message, timestamp, headers)
+                return
+            if instruction is _FORGET or (row is None and instruction is _ANSWER_IF_THERE and not current.repeated):
+                return
+            value, time = (None, timestamp) if row is None else row
+            if instruction is _FORGET_AND_ANSWER:
+                value = None
+            answer = response_of((digest, value, partition))
+            forward(key, answer, time if time > timestamp else timestamp, headers)
+
+        return process

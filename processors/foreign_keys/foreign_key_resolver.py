@@ -1,0 +1,65 @@
+"""Foreign-key join, back at the left side: which answers count, and what they give.
+
+Between a left row's subscription and its answer the row may have changed, perhaps to another foreign key whose answer,
+from another task, has overtaken this one. So an answer carries the hash of the value that asked, and counts only if
+that is still the hash of the row.
+
+An inner join needs more: where a stale answer has no value the row is asked for anew (``Unsettled``), or, if it is
+gone or has no foreign key any more, its result deleted.
+
+Invariant: a result never joins a right row with a left value other than the one that asked for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import Forward, Headers, ValueJoiner
+from pykstreams.processors.foreign_keys.foreign_key_join import Unsettled
+from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes
+from pykstreams.processors.tables.table_view import TableView
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKeyResolver:
+    """Gives ``joiner(left value, right value)`` for answers that are not stale, and ``None`` where there is no row.
+
+    With ``left`` the joiner gets ``None`` where there is no right row. Stale answers are counted as dropped
+    (``ResponseJoinProcessorSupplier``, 4.3.1).
+    """
+
+    left_rows: TableView
+    serdes: ForeignKeySerdes
+    joiner: ValueJoiner[Any, Any, Any]
+    left: bool
+
+    def build(self, context: OperatorContext) -> Forward:
+        # Rows as they were when their subscriptions were sent: those that a cache holds back have sent none yet.
+        read, hash_of = self.left_rows.as_handed_on().build(context), self.serdes.hash_of_left(context)
+        unsettled = context.shared(self.serdes.topic, Unsettled)
+        joiner, left = self.joiner, self.left
+        settled = left or context.one_record_at_a_time  # then no answer comes too late
+        forward, fail, count_dropped = context.forward, context.fail, context.count_dropped
+
+        def process(key: Any, answer: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                digest, right, _ = answer
+                row = read(key)
+                value = None if row is None else row[0]
+                if hash_of(value, headers) != digest:
+                    count_dropped()
+                    if right is not None or settled:
+                        return
+                    if row is not None and unsettled.ask(key, value, row[1], headers):
+                        return
+                    result = None
+                else:
+                    result = None if right is None and (not left or row is None) else joiner(value, right)
+            except Exception as error:
+                fail(error, key, answer, timestamp, headers)
+                return
+            forward(key, result, timestamp, headers)
+
+        return process

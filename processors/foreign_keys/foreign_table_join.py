@@ -1,0 +1,160 @@
+"""Foreign-key join, from the right row to the left ones: a change of a right row is told to all that have subscribed.
+
+Whether rows of the right table lie where subscriptions to them arrive shows only with the first rows: their keys may be
+written otherwise than the join writes foreign keys, or by another partitioner. Nothing would fail then, results would
+just be missing; so ``RightRowCheck`` looks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pykstreams.core.errors import StreamsError
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import Forward, Headers, StreamPartitioner
+from pykstreams.core.windows import Windowed
+from pykstreams.processors.foreign_keys.foreign_key_join import OUT_OF_ORDER
+from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes
+from pykstreams.serdes.combined_key import CombinedKey
+from pykstreams.serdes.subscription import response_of, subscription_source
+
+logger = logging.getLogger(__name__)
+
+_COMPOSED: Final = (Windowed, CombinedKey)
+
+_REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
+"""Stands in text for bytes that were none."""
+
+
+@dataclass(frozen=True, slots=True)
+class RightRowCheck:
+    """What is known of the right table's rows: the topics that they are read from under their own keys, as the script
+    names them, and the user's partitioner of subscriptions, ``None`` for the default one.
+    """
+
+    topics: frozenset[str]
+    partitioner: StreamPartitioner[Any, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignTableJoin:
+    """Answers all subscriptions to the key of a changed right row with its new value; a change of a ``versioned`` table
+    that is older than the newest one of its row is dropped (``ForeignTableJoinProcessorSupplier``, 4.3.1).
+    """
+
+    store: str
+    serdes: ForeignKeySerdes
+    check: RightRowCheck
+    versioned: bool = False
+
+    def build(self, context: OperatorContext) -> Forward:
+        subscriptions = context.store(self.store).subscriptions
+        encode_prefix, decode_key = self.serdes.encode_prefix(context), self.serdes.decode_primary_key(context)
+        check: Callable[[Any, bytes], bool] | None = _checking(self.check, self.serdes, context)
+        forward, fail, drop = context.forward, context.fail, context.drop
+        versioned = self.versioned
+
+        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            nonlocal check
+            if key is None:
+                drop("the key of a row to join is null")
+                return
+            if versioned and not change[2]:
+                drop(OUT_OF_ORDER)
+                return
+            new = change[0]
+            try:
+                prefix = encode_prefix(key, headers)
+                if check is not None and not check(key, prefix[4:]):
+                    check = None
+                found = subscriptions(prefix)
+            except Exception as error:
+                fail(error, key, change, timestamp, headers)
+                return
+            start = len(prefix)
+            while True:
+                try:
+                    row = next(found, None)
+                    if row is None:
+                        return
+                    digest, partition = subscription_source(row[1])
+                    subscriber = decode_key(row[0][start:], headers)
+                except Exception as error:
+                    fail(error, key, change, timestamp, headers)
+                    return
+                forward(subscriber, response_of((digest, new, partition)), timestamp, headers)
+
+        return process
+
+
+def _checking(
+    known: RightRowCheck, serdes: ForeignKeySerdes, context: OperatorContext
+) -> Callable[[Any, bytes], bool] | None:
+    """Gives what looks at a right row, (key, the key as foreign key in bytes) -> whether to look at the next one, too.
+
+    Only the first row is compared byte by byte; rows are compared by partition until one is found in another. A key
+    that was malformed text is skipped: no serde writes it as it was.
+    """
+    if not known.topics:
+        return None
+    owner = context.processing.application_id
+    topic = f"{owner}-{serdes.topic}"
+    topics = known.topics | {f"{owner}-{name}" for name in known.topics}
+    here = context.processing.task_id.partition
+    first = True
+    count = 0
+
+    def check(key: Any, as_foreign_key: bytes) -> bool:
+        nonlocal first, count
+        raw = context.current.raw
+        if raw is None or raw[0] is None or isinstance(key, _COMPOSED) or raw[0].topic() not in topics:
+            return True
+        if isinstance(key, str) and _REPLACEMENT in key:
+            return True
+        if first:
+            count = context.partition_count(topic)
+            first = False
+            if known.partitioner is None and raw[0].key() != as_foreign_key:
+                raise _unequal_serdes(context, serdes, key, raw[0], as_foreign_key)
+        if count < 2:
+            return False
+        chosen = None if known.partitioner is None else known.partitioner(topic, key, None, count)
+        if chosen is None:
+            chosen = context.default_partition(as_foreign_key, count)
+        if chosen == here:
+            return True
+        _warn_of_partition(context, topic, key, raw[0], chosen)
+        return False
+
+    return check
+
+
+def _unequal_serdes(
+    context: OperatorContext, serdes: ForeignKeySerdes, key: Any, message: Any, as_foreign_key: bytes
+) -> StreamsError:
+    return StreamsError(
+        f"{context.node}: the key {key!r} of a row of the right table is written as {message.key()!r} in topic "
+        f"{message.topic()!r} (partition {message.partition()}, offset {message.offset()}), and as "
+        f"{as_foreign_key!r} where left rows subscribe to it (topic {serdes.topic!r}), so the two would not meet; give "
+        "the right table the key serde by which its topic is written, or set TableJoined(other_partitioner=...) to "
+        "what chooses the partitions of its topic",
+        task_id=context.processing.task_id,
+    )
+
+
+def _warn_of_partition(context: OperatorContext, topic: str, key: Any, message: Any, chosen: object) -> None:
+    logger.warning(
+        "%s: the row %r of the right table is in partition %s of topic %r, but left rows subscribe to it in partition "
+        "%s of topic %r, so it joins nothing; set TableJoined(other_partitioner=...) to what chooses the partitions of "
+        "%r, or let that topic be written by Kafka's default partitioner",
+        context.node,
+        key,
+        message.partition(),
+        message.topic(),
+        chosen,
+        topic,
+        message.topic(),
+    )

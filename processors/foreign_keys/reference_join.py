@@ -1,0 +1,291 @@
+"""Joins of shipped rows with the rows that they refer to.
+
+Two operators in one task give the changes of the result: ``JoinShipped`` looks up the row that a shipped one refers to,
+``JoinReferred`` scans the shipped rows that refer to a changed one. Behind them a merger puts both together.
+
+Invariant: a result row is the joiner's of the two rows as both have been handed on, with the larger of their
+timestamps. The referred row is therefore read as its table last handed it on, without what a cache still holds back:
+the change that the cache hands on later brings the results that belong to it, with old values that were really sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.core.errors import SerdeError
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import Forward, Headers, ValueJoiner
+from pykstreams.processors.foreign_keys.referred_row_check import ReferredRowCheck
+from pykstreams.processors.foreign_keys.shipped_rows import OUT_OF_ORDER, ReferenceKeys
+from pykstreams.processors.tables.table_view import ReadRow, TableView
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceJoin:
+    """What is joined: the shipped rows of a store with those of the referred table.
+
+    :param joiner: ``joiner(referred value, referring value)``; ``None`` from it is no row.
+    :param keeps_unmatched: whether a row that refers to a missing one is joined with ``None``.
+    :param keeps_unreferred: whether a row that nobody refers to is joined with ``None``, under ``make(its key, None)``.
+        Such a result goes before the first row that refers to it is joined, and comes back after the last has gone.
+    """
+
+    store: str
+    referred: TableView
+    joiner: ValueJoiner[Any, Any, Any]
+    keys: ReferenceKeys
+    keeps_unmatched: bool = False
+    keeps_unreferred: bool = False
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        """All that is read: the shipped rows and the referred table."""
+        return (self.store, *self.referred.stores)
+
+    def read_referred(self, context: OperatorContext) -> ReadRow:
+        """Gives what reads a referred row as its table last handed it on; to what is null nothing refers."""
+        read = self.referred.as_handed_on().build(context)
+        return lambda key: None if key is None else read(key)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinShipped:
+    """Joins a changed shipped row with the row that it refers to."""
+
+    join: ReferenceJoin
+    send_old_values: bool = False
+
+    def build(self, context: OperatorContext) -> Forward:
+        join, send_old_values = self.join, self.send_old_values
+        read, joiner, keys, keeps_unmatched = join.read_referred(context), join.joiner, join.keys, join.keeps_unmatched
+        reference, result = keys.reference, keys.result or _same
+        current = context.current
+        forward, fail = current.following(context.forward), context.fail
+        unreferred = _Unreferred.of(join, context) if join.keeps_unreferred else None
+
+        def repeat(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            """Hands on the result as it is now, and that of the referred row: what was sent before may be anything."""
+            new, old, newest = change
+            joined = joined_old = lone = None
+            try:
+                referred = reference(key)
+                row = read(referred)
+                other, other_time = (None, timestamp) if row is None else row
+                if row is not None or keeps_unmatched:
+                    joined = None if new is None else joiner(other, new)
+                    joined_old = joiner(other, old) if send_old_values and old is not None else None
+                result_key = result(key)
+                if unreferred is not None and referred is not None:
+                    lone = unreferred.now(referred, row)
+            except Exception as error:
+                fail(error, key, change, timestamp, headers)
+                return
+            time = timestamp if timestamp > other_time else other_time
+            forward(result_key, (joined, joined_old, newest), time, headers)
+            if lone is not None:
+                forward(lone[0], (lone[1], None, True), time, headers)
+
+        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            if current.repeated:
+                repeat(key, change, timestamp, headers)
+                return
+            new, old, newest = change
+            joined = joined_old = lone = None
+            first = last = False
+            try:
+                referred = reference(key)
+                row = read(referred)
+                if row is None:
+                    if not keeps_unmatched:
+                        return
+                    other, time = None, timestamp
+                else:
+                    other, other_time = row
+                    time = timestamp if timestamp > other_time else other_time
+                    if unreferred is not None and (new is None or old is None):
+                        alone = unreferred.would_be(referred, key)
+                        first, last = alone and old is None, alone and new is None
+                if new is not None:
+                    joined = joiner(other, new)
+                if send_old_values and old is not None:
+                    joined_old = joiner(other, old)
+                result_key = result(key)
+                if unreferred is not None and (first or last):
+                    lone = unreferred.joined(referred, other)
+            except Exception as error:
+                fail(error, key, change, timestamp, headers)
+                return
+            if first and lone is not None:
+                forward(lone[0], (None, lone[1] if send_old_values else None, True), time, headers)
+            forward(result_key, (joined, joined_old, newest), time, headers)
+            if last and lone is not None:
+                forward(lone[0], (lone[1], None, True), time, headers)
+
+        return process
+
+
+@dataclass(frozen=True, slots=True)
+class JoinReferred:
+    """Joins a changed row with all shipped rows that refer to it.
+
+    Where joining one of them raises, and the processing exception handler goes on, the others are joined nevertheless.
+    A repeated change from nothing to nothing is one, too: it may have been a deletion that was stored and not sent.
+    """
+
+    join: ReferenceJoin
+    send_old_values: bool = False
+    check: ReferredRowCheck | None = None
+
+    def build(self, context: OperatorContext) -> Forward:
+        join, send_old_values = self.join, self.send_old_values
+        look = None if self.check is None else self.check.build(context)
+        keys, joiner = join.keys, join.joiner
+        keeps_unmatched, keeps_unreferred = join.keeps_unmatched, join.keeps_unreferred
+        scan = context.store(join.store).rows_by_prefix(keys.prefix_serializer)
+        make, reference, result, checked = keys.make, keys.reference, keys.result or _same, keys.checked
+        current = context.current
+        forward, fail, drop = current.following(context.forward), context.fail, context.drop
+
+        def join_row(key: Any, new: Any, old: Any, row: tuple[Any, Any, int]) -> tuple[Any, Any, Any]:
+            shipped_key, value, _ = row
+            if checked and reference(shipped_key) != key:
+                raise _found_too_much(key, shipped_key)
+            joined = joined_old = None
+            if new is not None or keeps_unmatched:
+                joined = joiner(new, value)
+            if send_old_values and (old is not None or keeps_unmatched):
+                joined_old = joiner(old, value)
+            return result(shipped_key), joined, joined_old
+
+        def unreferred(key: Any, new: Any, old: Any) -> tuple[Any, Any, Any]:
+            joined = None if new is None else joiner(new, None)
+            joined_old = joiner(old, None) if send_old_values and old is not None else None
+            return result(make(key, None)), joined, joined_old
+
+        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            nonlocal look
+            if key is None:
+                drop("the key of a row to join is null")
+                return
+            new, old, newest = change
+            if not newest:
+                drop(OUT_OF_ORDER)
+                return
+            if new is None and old is None and not current.repeated:
+                return
+            found = False
+            try:
+                if look is not None and not look(key):
+                    look = None
+                rows = scan(key)
+            except Exception as error:
+                fail(error, key, change, timestamp, headers)
+                return
+            for row in rows:
+                found = True
+                try:
+                    result_key, joined, joined_old = join_row(key, new, old, row)
+                except Exception as error:
+                    fail(error, key, change, timestamp, headers)
+                    continue
+                time = row[2] if row[2] > timestamp else timestamp
+                forward(result_key, (joined, joined_old, True), time, headers)
+            if not keeps_unreferred or (found and not current.repeated):
+                return
+            try:
+                result_key, joined, joined_old = unreferred(key, None if found else new, old)
+            except Exception as error:
+                fail(error, key, change, timestamp, headers)
+                return
+            forward(result_key, (joined, joined_old, True), timestamp, headers)
+
+        return process
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceJoinView:
+    """A result without a store: each read looks up the shipped row by the full key, and the row it refers to."""
+
+    join: ReferenceJoin
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return self.join.stores
+
+    def as_handed_on(self) -> ReferenceJoinView:
+        return self
+
+    def build(self, context: OperatorContext) -> ReadRow:
+        join = self.join
+        keys, joiner, keeps_unmatched = join.keys, join.joiner, join.keeps_unmatched
+        shipped, reference = keys.shipped or _same, keys.reference
+        get_shipped, read = context.store(join.store).get_row, join.read_referred(context)
+        keeps_unreferred = join.keeps_unreferred
+        scan = context.store(join.store).rows_by_prefix(keys.prefix_serializer)
+
+        def read_result(key: Any) -> tuple[Any, int] | None:
+            shipped_key = shipped(key)
+            referred = reference(shipped_key)
+            if keeps_unreferred and shipped_key.suffix is None:
+                row = read(referred)
+                if row is None or next(iter(scan(referred)), None) is not None:
+                    return None
+                return _row(joiner(row[0], None), row[1])
+            own = get_shipped(shipped_key)
+            if own is None:
+                return None
+            row = read(referred)
+            if row is None:
+                return _row(joiner(None, own[0]), own[1]) if keeps_unmatched else None
+            return _row(joiner(row[0], own[0]), max(row[1], own[1]))
+
+        return read_result
+
+
+@dataclass(frozen=True, slots=True)
+class _Unreferred:
+    """The result of a row that nobody refers to, as ``JoinShipped`` takes it back and brings it back."""
+
+    scan: Callable[[Any], Any]
+    make: Callable[[Any, Any], Any]
+    result: Callable[[Any], Any]
+    joiner: ValueJoiner[Any, Any, Any]
+
+    @classmethod
+    def of(cls, join: ReferenceJoin, context: OperatorContext) -> _Unreferred:
+        keys = join.keys
+        scan = context.store(join.store).rows_by_prefix(keys.prefix_serializer)
+        return cls(scan, keys.make, keys.result or _same, join.joiner)
+
+    def would_be(self, referred: Any, key: Any) -> bool:
+        """Whether no row but the one of this key refers to it."""
+        return all(row[0] == key for row in self.scan(referred))
+
+    def joined(self, referred: Any, value: Any) -> tuple[Any, Any]:
+        """Key and value of the result."""
+        return self.result(self.make(referred, None)), self.joiner(value, None)
+
+    def now(self, referred: Any, row: tuple[Any, Any] | None) -> tuple[Any, Any]:
+        """Key of the result, and its value as it is to be now; ``None`` where there is none."""
+        key = self.result(self.make(referred, None))
+        if row is None or next(iter(self.scan(referred)), None) is not None:
+            return key, None
+        return key, self.joiner(row[0], None)
+
+
+def _same(key: Any) -> Any:
+    return key
+
+
+def _row(value: Any, time: int) -> tuple[Any, int] | None:
+    return None if value is None else (value, time)
+
+
+def _found_too_much(reference: Any, key: Any) -> SerdeError:
+    return SerdeError(
+        f"the bytes of the partial key {reference!r} are also what the key {key!r} starts with, which has another "
+        "partial key; bytes of a partial key must end where no longer one can go on, behind its length or a delimiter; "
+        "test the serde with pykstreams.testing.assert_prefix_serde"
+    )

@@ -1,0 +1,146 @@
+"""Joins of two tables: each side's changes are joined with the other side's row, and a merger puts both together.
+
+The side whose change comes reads the other table through its view, so the result of a change does not depend on which
+of the two tables has a store. A side is ``optional`` where the join goes on without its row: none in an inner join, the
+right one in a left join, both in an outer join (``KTableKTableInnerJoin``, ``KTableKTableLeftJoin``,
+``KTableKTableRightJoin``, ``KTableKTableOuterJoin``, 4.3.1).
+
+Invariant: the result of a key is the joiner's of both rows as they are now, with the larger of their timestamps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import Forward, Headers, ValueJoiner
+from pykstreams.processors.tables.table_forwarding import forwarder
+from pykstreams.processors.tables.table_view import ReadRow, TableView
+
+
+@dataclass(frozen=True, slots=True)
+class TableTableJoin:
+    """Joins the changes of one side with the row of the other by ``joiner(this side's value, other side's value)``.
+
+    ``None`` stands for a missing row of an optional side. A change is dropped without key, and goes unnoticed where
+    it has nothing to join with: the other side has no row and is not optional, or this side had and has none, either.
+    So does a change of a ``versioned`` table that is older than the newest one of its row.
+    """
+
+    other: TableView
+    joiner: ValueJoiner[Any, Any, Any]
+    this_is_optional: bool
+    other_is_optional: bool
+    send_old_values: bool = False
+    versioned: bool = False
+
+    def build(self, context: OperatorContext) -> Forward:
+        read_other, joiner = self.other.build(context), self.joiner
+        this_is_optional, other_is_optional = self.this_is_optional, self.other_is_optional
+        send_old_values, versioned = self.send_old_values, self.versioned
+        forward, fail, drop = context.current.following(context.forward), context.fail, context.drop
+
+        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            if key is None:
+                drop("the key of a row to join is null")
+                return
+            new, old, newest = change
+            if versioned and not newest:
+                return
+            joined = joined_old = None
+            try:
+                row = read_other(key)
+                if row is None:
+                    if not other_is_optional or (new is None and old is None):
+                        return
+                    other, time = None, timestamp
+                    joins_nothing = False
+                else:
+                    other, other_time = row
+                    time = timestamp if timestamp > other_time else other_time
+                    joins_nothing = this_is_optional
+                if new is not None or joins_nothing:
+                    joined = joiner(new, other)
+                if send_old_values and (old is not None or joins_nothing):
+                    joined_old = joiner(old, other)
+            except Exception as error:
+                fail(error, key, change, timestamp, headers)
+                return
+            forward(key, (joined, joined_old, newest), time, headers)
+
+        return process
+
+
+@dataclass(frozen=True, slots=True)
+class TableTableJoinMerger:
+    """Hands on what both sides of a join give, and keeps it if the joined table has a store
+    (``KTableKTableJoinMergeProcessor.process``, 4.3.1).
+    """
+
+    store: str | None = None
+    send_old_values: bool = False
+
+    @property
+    def hands_on(self) -> bool:
+        return self.store is None and self.send_old_values
+
+    def build(self, context: OperatorContext) -> Forward:
+        if self.store is None:
+            return context.forward
+        store = context.store(self.store)
+        put_row, emit, fail = store.put_row, forwarder(store, context, self.send_old_values), context.fail
+
+        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            new, old, _ = change
+            try:
+                newest = put_row(key, new, timestamp)
+            except Exception as error:
+                fail(error, key, change, timestamp, headers)
+                return
+            if emit is not None:
+                emit(key, new, old, timestamp, headers, newest)
+
+        return process
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedView:
+    """A joined table without a store: each read joins the rows of both sides
+    (``KTableKTableAbstractJoinValueGetterSupplier``, 4.3.1).
+    """
+
+    left: TableView
+    right: TableView
+    joiner: ValueJoiner[Any, Any, Any]
+    left_is_optional: bool
+    right_is_optional: bool
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.left.stores, *self.right.stores)))
+
+    def as_handed_on(self) -> JoinedView:
+        return replace(self, left=self.left.as_handed_on(), right=self.right.as_handed_on())
+
+    def build(self, context: OperatorContext) -> ReadRow:
+        read_left, read_right = self.left.build(context), self.right.build(context)
+        joiner = self.joiner
+        left_is_optional, right_is_optional = self.left_is_optional, self.right_is_optional
+
+        def read(key: Any) -> tuple[Any, int] | None:
+            left = read_left(key)
+            if left is None and not left_is_optional:
+                return None
+            right = read_right(key)
+            if right is None:
+                if left is None or not right_is_optional:
+                    return None
+                value, time = joiner(left[0], None), left[1]
+            elif left is None:
+                value, time = joiner(None, right[0]), right[1]
+            else:
+                value, time = joiner(left[0], right[0]), max(left[1], right[1])
+            return None if value is None else (value, time)
+
+        return read

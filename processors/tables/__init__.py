@@ -1,0 +1,1 @@
+"""Tables: kept, read, transformed, reordered and suppressed."""

@@ -1,0 +1,126 @@
+"""Suppression: a table whose changes wait in a buffer, so that fewer, or only final ones, go on.
+
+A change waits until the stream time that this operator has seen is past its place in the buffer by ``wait_ms``; its
+place is its timestamp, or the end of its window. A change of a key that waits already takes the place of the one
+before it. What goes on carries the timestamp, headers and origin of the last change, the old value that this last
+change had, and counts as the newest of its key (``KTableSuppressProcessorSupplier``, 4.3.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pykstreams.core.errors import StreamsError
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import Change, Forward, Headers
+from pykstreams.processors.tables.table_view import ReadRow, TableView
+from pykstreams.state.buffers.suppression_buffer import NOT_BUFFERED, SuppressionBuffer
+from pykstreams.state.encoding.record_context import RawContext
+from pykstreams.state.layers.changelogging import record_being_processed
+
+_NO_TIMESTAMP = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TableSuppress:
+    """Holds changes back in the buffer ``store``.
+
+    With ``final`` the key is windowed and waits for the end of its window, and a deletion does not go on: nothing of
+    its window went on before. When there is more in the buffer than it may hold, the first changes go on early, or,
+    with ``shut_down_when_full``, this node fails; the change that was too much is then in the buffer already.
+    """
+
+    store: str
+    wait_ms: int
+    final: bool = False
+    max_records: int | None = None
+    max_bytes: int | None = None
+    shut_down_when_full: bool = False
+
+    def build(self, context: OperatorContext) -> Forward:
+        buffer: SuppressionBuffer = context.store(self.store)
+        current, forward, fail = context.current, context.forward, context.fail
+        store, wait_ms, final = self.store, self.wait_ms, self.final
+        max_records, max_bytes, shuts_down = self.max_records, self.max_bytes, self.shut_down_when_full
+        limited = max_records is not None or max_bytes is not None
+        put, evict_until, evict_first = buffer.put, buffer.evict_until, buffer.evict_first
+        stream_time = _NO_TIMESTAMP
+
+        def emit(key: Any, change: Change[Any], raw: RawContext) -> None:
+            if final and change[0] is None:
+                return
+            saved = current.raw
+            current.raw = raw
+            try:
+                forward(key, change, raw[1], raw[2])
+            finally:
+                current.raw = saved
+
+        def is_full() -> bool:
+            return (max_records is not None and buffer.record_count > max_records) or (
+                max_bytes is not None and buffer.size_bytes > max_bytes
+            )
+
+        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            nonlocal stream_time
+            if timestamp > stream_time:
+                stream_time = timestamp
+            try:
+                raw = record_being_processed(current, store)
+                put(key.window.end if final else raw[1], key, change, raw)
+                expired = stream_time - wait_ms
+                if buffer.min_time <= expired:
+                    evict_until(expired, emit)
+                if limited and is_full():
+                    if shuts_down:
+                        raise self._full(context.node, buffer)
+                    while is_full():
+                        evict_first(emit)
+            except Exception as error:
+                fail(error, key, change, timestamp, headers)
+
+        return process
+
+    def _full(self, node: str, buffer: SuppressionBuffer) -> StreamsError:
+        early = "" if self.final else " or let it emit early (when_full=BufferFullStrategy.EMIT_EARLY),"
+        return StreamsError(
+            f"{node} exceeded what its buffer may hold: {buffer.record_count} records ({_limit(self.max_records)}) and "
+            f"{buffer.size_bytes} bytes ({_limit(self.max_bytes)}); give its BufferConfig room for what waits,{early} "
+            "or suppress for a shorter time"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SuppressedView:
+    """A suppressed table as others read it: what it had before a change that still waits, else what its parent has.
+
+    When a prior value was set is not known; its timestamp is -1 (``KTableSuppressProcessorSupplier.view``, 4.3.1).
+    """
+
+    parent: TableView
+    store: str
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return (self.store, *self.parent.stores)
+
+    def as_handed_on(self) -> SuppressedView:
+        return replace(self, parent=self.parent.as_handed_on())
+
+    def build(self, context: OperatorContext) -> ReadRow:
+        read_parent = self.parent.build(context)
+        buffer: SuppressionBuffer = context.store(self.store)
+        prior_value = buffer.prior_value
+
+        def read(key: Any) -> tuple[Any, int] | None:
+            value = prior_value(key)
+            if value is NOT_BUFFERED:
+                return read_parent(key)
+            return None if value is None else (value, _NO_TIMESTAMP)
+
+        return read
+
+
+def _limit(limit: int | None) -> str:
+    return "no limit" if limit is None else f"at most {limit}"
