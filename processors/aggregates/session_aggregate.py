@@ -18,6 +18,7 @@ from pykstreams.core.types import END_OF_TIME, Aggregator, Forward, Headers, Ini
 from pykstreams.core.windows import EmitStrategy, SessionWindows, Window, Windowed
 from pykstreams.processors.aggregates.late_records import LATE
 from pykstreams.processors.aggregates.window_outlets import window_outlets
+from pykstreams.processors.stores import session_rows
 
 _NULL_KEY = "the key of a record to aggregate is null"
 
@@ -59,8 +60,8 @@ class SessionAggregate:
     late_child: str | None = None
 
     def build(self, context: OperatorContext) -> Forward:
-        store = context.store(self.store)
-        emit, emit_closed, late = window_outlets(self, context, _closed, store.sessions_ended)
+        store = session_rows(context, self.store)
+        emit, emit_closed, late = window_outlets(self, store, context, _closed, store.sessions_ended)
         sessions, put_row = store.sessions, store.put_row
         aggregation = self.aggregation
         initializer, aggregator, merger = aggregation.initializer, aggregation.aggregator, aggregation.merger

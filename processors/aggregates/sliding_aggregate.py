@@ -32,6 +32,8 @@ from pykstreams.processors.aggregates.late_records import LATE
 from pykstreams.processors.aggregates.window_aggregate import Aggregation
 from pykstreams.processors.aggregates.window_outlets import WindowOutlets, window_outlets
 from pykstreams.processors.emit_on_close import Closed
+from pykstreams.processors.stores import window_rows
+from pykstreams.state.interfaces.operator_stores import WindowRows
 
 _NULL = "the key or the value of a record to aggregate is null"
 
@@ -48,8 +50,8 @@ class SlidingAggregate:
     late_child: str | None = None
 
     def build(self, context: OperatorContext) -> Forward:
-        store = context.store(self.store)
-        outlets = window_outlets(self, context, _closed(self.windows), store.rows_between)
+        store = window_rows(context, self.store)
+        outlets = window_outlets(self, store, context, _closed(self.windows), store.rows_between)
         return _Sliding(self.windows, self.aggregation, store, context, outlets).process
 
 
@@ -77,7 +79,7 @@ class _Sliding:
         self,
         windows: SlidingWindows,
         aggregation: Aggregation,
-        store: Any,
+        store: WindowRows[Any, Any],
         context: OperatorContext,
         outlets: WindowOutlets,
     ) -> None:

@@ -9,11 +9,16 @@ read and written inside ``try`` like the user's functions, as all of them are pa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Aggregator, Forward, Headers, Initializer, Reducer
+from pykstreams.processors.stores import table_rows
 from pykstreams.processors.tables.table_forwarding import forwarder
+from pykstreams.state.interfaces.operator_stores import OwnedRows
+
+Get = TypeVar("Get")
+Put = TypeVar("Put")
 
 _NULL = "the key or the value of a record to aggregate is null"
 
@@ -32,7 +37,7 @@ class StreamAggregate:
     send_old_values: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
-        store = context.store(self.store)
+        store = table_rows(context, self.store)
         get_row, put_row = owned_rows(store, context, self.send_old_values)
         emit = forwarder(store, context, self.send_old_values)
         initializer, aggregator = self.initializer, self.aggregator
@@ -72,7 +77,7 @@ class StreamReduce:
     send_old_values: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
-        store = context.store(self.store)
+        store = table_rows(context, self.store)
         get_row, put_row = owned_rows(store, context, self.send_old_values)
         emit = forwarder(store, context, self.send_old_values)
         reducer, fail, drop = self.reducer, context.fail, context.drop
@@ -111,7 +116,7 @@ class StreamCount:
     send_old_values: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
-        store = context.store(self.store)
+        store = table_rows(context, self.store)
         get_row, put_row = store.get_row, store.put_row
         emit = forwarder(store, context, self.send_old_values)
         fail, drop = context.fail, context.drop
@@ -139,7 +144,7 @@ class StreamCount:
         return process
 
 
-def owned_rows(store: Any, context: OperatorContext, send_old_values: bool) -> tuple[Any, Any]:
+def owned_rows(store: OwnedRows[Get, Put], context: OperatorContext, send_old_values: bool) -> tuple[Get, Put]:
     """How an operator reads and writes rows whose values nobody else sees: a cache may keep the objects as they are.
 
     Not where the old value is wanted, nor where the task could go on after an aggregate was left half changed.

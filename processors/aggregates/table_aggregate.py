@@ -14,6 +14,7 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Aggregator, Forward, Headers, Initializer, KeyValueMapper, Reducer
 from pykstreams.processors.same_key import is_same_key
+from pykstreams.processors.stores import table_rows
 from pykstreams.processors.tables.table_forwarding import forwarder
 from pykstreams.processors.user_functions import not_a_pair
 
@@ -94,7 +95,7 @@ class TableAggregate:
     send_old_values: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
-        store = context.store(self.store)
+        store = table_rows(context, self.store)
         get_row, put_row = store.get_row, store.put_row
         emit = forwarder(store, context, self.send_old_values)
         initializer, adder, subtractor = self.initializer, self.adder, self.subtractor
@@ -142,7 +143,7 @@ class TableReduce:
     send_old_values: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
-        store = context.store(self.store)
+        store = table_rows(context, self.store)
         get_row, put_row = store.get_row, store.put_row
         emit = forwarder(store, context, self.send_old_values)
         adder, subtractor, fail = self.adder, self.subtractor, context.fail

@@ -20,8 +20,10 @@ from pykstreams.processors.aggregates.late_records import LATE
 from pykstreams.processors.aggregates.stream_aggregate import owned_rows
 from pykstreams.processors.aggregates.window_outlets import window_outlets
 from pykstreams.processors.emit_on_close import Closed, EmitClosed
+from pykstreams.processors.stores import window_rows
 from pykstreams.processors.tables.table_forwarding import Emit
 from pykstreams.processors.tables.table_view import ReadRow
+from pykstreams.state.interfaces.operator_stores import WindowRows
 
 _NULL_KEY = "the key of a record to aggregate is null"
 
@@ -63,9 +65,9 @@ class WindowAggregate:
     late_child: str | None = None
 
     def build(self, context: OperatorContext) -> Forward:
-        store, windows = context.store(self.store), self.windows
+        store, windows = window_rows(context, self.store), self.windows
         closed = _closed(windows) if isinstance(windows, TimeWindows) else None
-        emit, emit_closed, late = window_outlets(self, context, closed, store.rows_between)
+        emit, emit_closed, late = window_outlets(self, store, context, closed, store.rows_between)
         add = _adder(self.aggregation, store, context, emit, self.send_old_values)
         if isinstance(windows, TimeWindows):
             if windows.advance_ms == windows.size_ms:
@@ -89,18 +91,21 @@ class WindowedView:
         return replace(self, handed_on=True)
 
     def build(self, context: OperatorContext) -> ReadRow:
-        store = context.store(self.store)
+        store = window_rows(context, self.store)
         get_row = store.reader_below_cache() if self.handed_on else store.get_row
 
         def read(windowed: Any) -> tuple[Any, int] | None:
-            row: tuple[Any, int] | None = get_row(windowed.key, windowed.window.start)
-            return row
+            return get_row(windowed.key, windowed.window.start)
 
         return read
 
 
 def _adder(
-    aggregation: Aggregation, store: Any, context: OperatorContext, emit: Emit | None, send_old_values: bool
+    aggregation: Aggregation,
+    store: WindowRows[Any, Any],
+    context: OperatorContext,
+    emit: Emit | None,
+    send_old_values: bool,
 ) -> AddToWindow:
     """Gives what brings one window of a record up to date."""
     initializer, aggregator, fail = aggregation.initializer, aggregation.aggregator, context.fail

@@ -10,6 +10,7 @@ from pykstreams.core.windows import EmitStrategy
 from pykstreams.processors.aggregates.late_records import late_outlet, result_outlet
 from pykstreams.processors.emit_on_close import Closed, EmitClosed, ReadClosed, emitter_of_closed
 from pykstreams.processors.tables.table_forwarding import Emit, forwarder
+from pykstreams.state.interfaces.operator_stores import FlushesToListener
 
 
 class WindowedAggregate(Protocol):
@@ -39,17 +40,22 @@ class WindowOutlets(NamedTuple):
 
 
 def window_outlets(
-    operator: WindowedAggregate, context: OperatorContext, closed: Closed | None, read: ReadClosed
+    operator: WindowedAggregate,
+    store: FlushesToListener,
+    context: OperatorContext,
+    closed: Closed | None,
+    read: ReadClosed,
 ) -> WindowOutlets:
     """Makes the outlets while the operator is built.
 
     :param closed: which windows to emit when they are closed; ``None`` for windows that cannot be emitted so, which is
         for the DSL to check.
-    :param read: reads these from the store.
+    :param store: the open store of the operator.
+    :param read: reads the closed windows from it.
     """
     forward = result_outlet(context, operator.late_child)
     late = late_outlet(context, operator.late_child)
     if closed is not None and operator.emit_strategy is EmitStrategy.ON_WINDOW_CLOSE:
         return WindowOutlets(None, emitter_of_closed(context, operator.store, forward, closed, read), late)
-    emit = forwarder(context.store(operator.store), context, operator.send_old_values, forward)
+    emit = forwarder(store, context, operator.send_old_values, forward)
     return WindowOutlets(emit, None, late)

@@ -18,6 +18,7 @@ from typing import Any, Final
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
 from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes
+from pykstreams.processors.stores import subscription_rows
 from pykstreams.processors.tables.table_view import TableView
 from pykstreams.serdes.subscription import SUBSCRIPTION_VERSION, Instruction, response_of, subscription_of
 
@@ -180,7 +181,7 @@ class SubscriptionReceive:
     serdes: ForeignKeySerdes
 
     def build(self, context: OperatorContext) -> Forward:
-        put = context.store(self.store).put_subscription
+        put = subscription_rows(context, self.store).put_subscription
         encode_key = self.serdes.encode_subscription_key(context)
         encode = self.serdes.encode_subscription(context)
         forward, fail, drop = context.forward, context.fail, context.drop

@@ -18,6 +18,7 @@ from pykstreams.core.types import Forward, Headers, StreamPartitioner
 from pykstreams.core.windows import Windowed
 from pykstreams.processors.foreign_keys.foreign_key_join import OUT_OF_ORDER
 from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes
+from pykstreams.processors.stores import subscription_rows
 from pykstreams.serdes.combined_key import CombinedKey
 from pykstreams.serdes.subscription import response_of, subscription_source
 
@@ -51,7 +52,7 @@ class ForeignTableJoin:
     versioned: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
-        subscriptions = context.store(self.store).subscriptions
+        subscriptions = subscription_rows(context, self.store).subscriptions
         encode_prefix, decode_key = self.serdes.encode_prefix(context), self.serdes.decode_primary_key(context)
         check: Callable[[Any, bytes], bool] | None = _checking(self.check, self.serdes, context)
         forward, fail, drop = context.forward, context.fail, context.drop

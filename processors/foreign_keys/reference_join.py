@@ -19,6 +19,7 @@ from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, ValueJoiner
 from pykstreams.processors.foreign_keys.referred_row_check import ReferredRowCheck
 from pykstreams.processors.foreign_keys.shipped_rows import OUT_OF_ORDER, ReferenceKeys
+from pykstreams.processors.stores import key_value_rows
 from pykstreams.processors.tables.table_view import ReadRow, TableView
 
 
@@ -143,7 +144,7 @@ class JoinReferred:
         look = None if self.check is None else self.check.build(context)
         keys, joiner = join.keys, join.joiner
         keeps_unmatched, keeps_unreferred = join.keeps_unmatched, join.keeps_unreferred
-        scan = context.store(join.store).rows_by_prefix(keys.prefix_serializer)
+        scan = key_value_rows(context, join.store).rows_by_prefix(keys.prefix_serializer)
         make, reference, result, checked = keys.make, keys.reference, keys.result or _same, keys.checked
         current = context.current
         forward, fail, drop = current.following(context.forward), context.fail, context.drop
@@ -221,9 +222,9 @@ class ReferenceJoinView:
         join = self.join
         keys, joiner, keeps_unmatched = join.keys, join.joiner, join.keeps_unmatched
         shipped, reference = keys.shipped or _same, keys.reference
-        get_shipped, read = context.store(join.store).get_row, join.read_referred(context)
+        get_shipped, read = key_value_rows(context, join.store).get_row, join.read_referred(context)
         keeps_unreferred = join.keeps_unreferred
-        scan = context.store(join.store).rows_by_prefix(keys.prefix_serializer)
+        scan = key_value_rows(context, join.store).rows_by_prefix(keys.prefix_serializer)
 
         def read_result(key: Any) -> tuple[Any, int] | None:
             shipped_key = shipped(key)
@@ -256,7 +257,7 @@ class _Unreferred:
     @classmethod
     def of(cls, join: ReferenceJoin, context: OperatorContext) -> _Unreferred:
         keys = join.keys
-        scan = context.store(join.store).rows_by_prefix(keys.prefix_serializer)
+        scan = key_value_rows(context, join.store).rows_by_prefix(keys.prefix_serializer)
         return cls(scan, keys.make, keys.result or _same, join.joiner)
 
     def would_be(self, referred: Any, key: Any) -> bool:

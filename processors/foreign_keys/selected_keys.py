@@ -18,6 +18,7 @@ from pykstreams.core.metrics import Counter
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Decoder, Encoder, Forward, Headers, KeyValueMapper
 from pykstreams.processors.same_key import is_same_key
+from pykstreams.processors.stores import key_value_rows
 from pykstreams.processors.tables.table_view import ReadRow
 from pykstreams.serdes.base import (
     CompiledSerde,
@@ -149,7 +150,7 @@ class SelectedKeys:
     prefix_serializer: Any
 
     def build(self, context: OperatorContext) -> Forward:
-        store = context.store(self.store)
+        store = key_value_rows(context, self.store)
         put_row, scan = store.put_row, store.rows_by_prefix(self.prefix_serializer)
         current = context.current
         forward, fail = current.following(context.forward), context.fail
@@ -197,7 +198,7 @@ class SelectedView:
         return self
 
     def build(self, context: OperatorContext) -> ReadRow:
-        scan = context.store(self.store).rows_by_prefix(self.prefix_serializer)
+        scan = key_value_rows(context, self.store).rows_by_prefix(self.prefix_serializer)
 
         def read(key: Any) -> tuple[Any, int] | None:
             row = _last(scan(key))

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
 from pykstreams.processors.same_key import is_same_key
+from pykstreams.processors.stores import table_rows
 from pykstreams.serdes.combined_key import CombinedKey
 
 OUT_OF_ORDER: Final = "a change to join is older than the newest of its row"
@@ -83,7 +84,7 @@ class KeepShipped:
     store: str
 
     def build(self, context: OperatorContext) -> Forward:
-        store = context.store(self.store)
+        store = table_rows(context, self.store)
         get_row, put_row = store.get_row, store.put_row
         forward, fail, current = context.forward, context.fail, context.current
 

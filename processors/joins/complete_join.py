@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, ValueJoiner
+from pykstreams.processors.stores import versioned_rows
 from pykstreams.processors.tables.table_forwarding import kept_rows
 from pykstreams.processors.tables.table_view import TableView, history_of
 
@@ -41,7 +42,7 @@ class CompleteJoin:
 
     def build(self, context: OperatorContext) -> Forward:
         end_of_change, read_other = history_of(self.this, context).end, history_of(self.other, context).between
-        store = context.store(self.store)
+        store = versioned_rows(context, self.store)
         read_joined, oldest_time = store.get_timeline, store.oldest_time
         joiner, this_is_optional, other_is_optional = self.joiner, self.this_is_optional, self.other_is_optional
         forward, fail, drop = context.current.following(context.forward), context.fail, context.drop

@@ -21,7 +21,8 @@ from pykstreams.core.processor import OperatorContext
 from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_JOINS
 from pykstreams.core.types import END_OF_TIME, Forward, Headers
 from pykstreams.processors.emit_on_close import emit_interval_ms
-from pykstreams.state.buffers.waiting import JoinProgress
+from pykstreams.processors.stores import join_window_rows, store_of_class
+from pykstreams.state.buffers.waiting import WaitingRecords
 
 Joiner: TypeAlias = Callable[[Any, Any, Any], Any]
 
@@ -43,7 +44,7 @@ class KeepForJoin:
     hands_on: ClassVar = True
 
     def build(self, context: OperatorContext) -> Forward:
-        put_row = context.store(self.store).put_row
+        put_row = join_window_rows(context, self.store).put_row
         forward, fail = context.forward, context.fail
 
         def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
@@ -87,14 +88,14 @@ class StreamStreamJoin:
     def build(self, context: OperatorContext) -> Forward:
         if self.waiting_store is None:
             return self._inner(context)
-        return self._with_waiting(context, context.store(self.waiting_store))
+        return self._with_waiting(context, store_of_class(WaitingRecords, context, self.waiting_store))
 
     def _bounds(self) -> tuple[int, int]:
         """How far the other side's records may lie before and after a record of this side."""
         return (self.before_ms, self.after_ms) if self.left else (self.after_ms, self.before_ms)
 
     def _inner(self, context: OperatorContext) -> Forward:
-        near = _near(context.store(self.other_store).rows, *self._bounds())
+        near = _near(join_window_rows(context, self.other_store).rows, *self._bounds())
         join = _this_side_first(self.joiner, self.with_key, self.left)
         forward = context.current.following(context.forward)
         fail, drop = context.fail, context.drop
@@ -112,12 +113,12 @@ class StreamStreamJoin:
 
         return process
 
-    def _with_waiting(self, context: OperatorContext, waiting: Any) -> Forward:
+    def _with_waiting(self, context: OperatorContext, waiting: WaitingRecords) -> Forward:
         before, after = self._bounds()
-        near = _near(context.store(self.other_store).rows, before, after)
+        near = _near(join_window_rows(context, self.other_store).rows, before, after)
         left, outer = self.left, self.outer
         join = _this_side_first(self.joiner, self.with_key, left)
-        progress: JoinProgress = waiting.progress
+        progress = waiting.progress
         add, discard = waiting.add, waiting.discard
         emit_closed = self._closed_windows(context, waiting, join)
         forward = context.current.following(context.forward)
@@ -153,10 +154,12 @@ class StreamStreamJoin:
 
         return process
 
-    def _closed_windows(self, context: OperatorContext, waiting: Any, join: Joiner) -> Callable[[Headers], None]:
+    def _closed_windows(
+        self, context: OperatorContext, waiting: WaitingRecords, join: Joiner
+    ) -> Callable[[Headers], None]:
         """Makes what gives the results of records whose window has closed without a partner."""
         left, grace = self.left, self.grace_ms
-        progress: JoinProgress = waiting.progress
+        progress = waiting.progress
         look_ahead = self._bounds()[1] + grace
         closes_after = {True: self.after_ms + grace, False: self.before_ms + grace}
         interval = emit_interval_ms(context, EMIT_INTERVAL_OF_JOINS)
@@ -209,7 +212,7 @@ class StreamSelfJoin:
     with_key: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
-        rows = context.store(self.store).rows
+        rows = join_window_rows(context, self.store).rows
         join = _this_side_first(self.joiner, self.with_key, True)
         retention = self.retention_ms
         near_as_left, near_as_right = (

@@ -15,6 +15,7 @@ from typing import Any
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, KeyValueMapper
+from pykstreams.processors.stores import store_of_class
 from pykstreams.processors.tables.table_view import ReadRow, ReadRowAsOf, TableView, history_of, reader_as_of
 from pykstreams.state.buffers.join_buffer import JoinBuffer
 from pykstreams.state.encoding.record_context import RawContext
@@ -98,7 +99,7 @@ class StreamTableJoin:
         return process
 
     def _after_grace(self, store: str, join: Forward, context: OperatorContext) -> Forward:
-        buffer: JoinBuffer = context.store(store)
+        buffer = store_of_class(JoinBuffer, context, store)
         current, left = context.current, self.left
         fail, drop = context.fail, context.drop
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, ValueJoiner
+from pykstreams.processors.stores import table_rows
 from pykstreams.processors.tables.table_forwarding import forwarder
 from pykstreams.processors.tables.table_view import ReadRow, TableView
 
@@ -88,7 +89,7 @@ class TableTableJoinMerger:
     def build(self, context: OperatorContext) -> Forward:
         if self.store is None:
             return context.forward
-        store = context.store(self.store)
+        store = table_rows(context, self.store)
         put_row, emit, fail = store.put_row, forwarder(store, context, self.send_old_values), context.fail
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:

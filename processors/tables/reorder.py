@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
+from pykstreams.processors.stores import store_of_class
 from pykstreams.processors.tables.table import NULL_KEY
 from pykstreams.state.buffers.reorder_buffer import ReorderBuffer
 from pykstreams.state.layers.changelogging import record_being_processed
@@ -31,7 +32,7 @@ class Reorder:
 
     def build(self, context: OperatorContext) -> Forward:
         store = self.store
-        buffer: ReorderBuffer = context.store(store)
+        buffer = store_of_class(ReorderBuffer, context, store)
         buffer.follow(context.metadata)
         put, take, record = buffer.put, buffer.take, buffer.record
         current, forward, fail, drop = context.current, context.forward, context.fail, context.drop

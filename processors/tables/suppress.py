@@ -14,6 +14,7 @@ from typing import Any
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Change, Forward, Headers
+from pykstreams.processors.stores import store_of_class
 from pykstreams.processors.tables.table_view import ReadRow, TableView
 from pykstreams.state.buffers.suppression_buffer import NOT_BUFFERED, SuppressionBuffer
 from pykstreams.state.encoding.record_context import RawContext
@@ -39,7 +40,7 @@ class TableSuppress:
     shut_down_when_full: bool = False
 
     def build(self, context: OperatorContext) -> Forward:
-        buffer: SuppressionBuffer = context.store(self.store)
+        buffer = store_of_class(SuppressionBuffer, context, self.store)
         current, forward, fail = context.current, context.forward, context.fail
         store, wait_ms, final = self.store, self.wait_ms, self.final
         max_records, max_bytes, shuts_down = self.max_records, self.max_bytes, self.shut_down_when_full
@@ -110,7 +111,7 @@ class SuppressedView:
 
     def build(self, context: OperatorContext) -> ReadRow:
         read_parent = self.parent.build(context)
-        buffer: SuppressionBuffer = context.store(self.store)
+        buffer = store_of_class(SuppressionBuffer, context, self.store)
         prior_value = buffer.prior_value
 
         def read(key: Any) -> tuple[Any, int] | None:

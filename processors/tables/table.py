@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, Predicate
+from pykstreams.processors.stores import table_rows
 from pykstreams.processors.tables.table_forwarding import forwarder
 from pykstreams.processors.tables.table_view import Compute, ComputedView, TableView
 from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
@@ -137,9 +138,9 @@ def _unstored_source(context: OperatorContext) -> Forward:
 
 
 def _source(name: str, context: OperatorContext) -> Forward:
-    store = context.store(name)
+    store = table_rows(context, name)
     put_row, emit = store.put_row, forwarder(store, context, False)
-    before_put = None if isinstance(store, VersionedKeyValueStore) else store.before_put()
+    before_put = store.before_put()
     fail, drop = context.fail, context.drop
 
     def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
@@ -160,7 +161,7 @@ def _source(name: str, context: OperatorContext) -> Forward:
 
 
 def _source_with_old_values(name: str, context: OperatorContext) -> Forward:
-    store = context.store(name)
+    store = table_rows(context, name)
     get_row, put_row, emit = store.get_row, store.put_row, forwarder(store, context, True)
     fail, drop = context.fail, context.drop
     versioned = isinstance(store, VersionedKeyValueStore)
@@ -242,7 +243,7 @@ def _stored(
     context: OperatorContext,
     skip_nothing: bool,
 ) -> Forward:
-    store = context.store(name)
+    store = table_rows(context, name)
     get_row, put_row, emit = store.get_row, store.put_row, forwarder(store, context, send_old_values)
     fail, current = context.fail, context.current
 

@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
+from pykstreams.processors.stores import table_rows
+from pykstreams.state.interfaces.operator_stores import FlushesToListener
 from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
 
 Emit: TypeAlias = Callable[[Any, Any, Any, int, Headers, bool | None], None]
@@ -19,7 +21,7 @@ Emit: TypeAlias = Callable[[Any, Any, Any, int, Headers, bool | None], None]
 
 
 def forwarder(
-    store: Any, context: OperatorContext, send_old_values: bool, children: Forward | None = None
+    store: FlushesToListener, context: OperatorContext, send_old_values: bool, children: Forward | None = None
 ) -> Emit | None:
     """Gives what hands on a change of this store's table, ``None`` where the store's cache does it.
 
@@ -50,7 +52,7 @@ def kept_rows(make: Callable[[Any, Any], Any], name: str, send_old_values: bool,
     """Gives what keeps ``make(key, new value)`` of each change in a store, and hands that on; old values are those of
     the store.
     """
-    store = context.store(name)
+    store = table_rows(context, name)
     get_row, put_row, emit = store.get_row, store.put_row, forwarder(store, context, send_old_values)
     fail = context.fail
 

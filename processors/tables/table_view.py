@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.state.interfaces.versioned_store import GetEnd, GetTimeline, VersionedKeyValueStore
+from pykstreams.processors.stores import history_rows, table_rows
+from pykstreams.state.interfaces.versioned_store import GetEnd, GetTimeline
 
 ReadRow: TypeAlias = Callable[[Any], tuple[Any, int] | None]
 """key -> (value, timestamp in ms), ``None`` where there is no row"""
@@ -98,17 +99,16 @@ class StoredView:
         return replace(self, handed_on=True)
 
     def build(self, context: OperatorContext) -> ReadRow:
-        store = context.store(self.store)
-        read: ReadRow = store.reader_below_cache() if self.handed_on else store.get_row
-        return read
+        store = table_rows(context, self.store)
+        return store.reader_below_cache() if self.handed_on else store.get_row
 
     def build_as_of(self, context: OperatorContext) -> ReadRowAsOf | None:
-        store = context.store(self.store)
-        return store.get_row_as_of if isinstance(store, VersionedKeyValueStore) else None
+        store = history_rows(context, self.store)
+        return None if store is None else store.get_row_as_of
 
     def build_history(self, context: OperatorContext) -> RowHistory | None:
-        store = context.store(self.store)
-        return RowHistory(store.get_timeline, store.get_end) if isinstance(store, VersionedKeyValueStore) else None
+        store = history_rows(context, self.store)
+        return None if store is None else RowHistory(store.get_timeline, store.get_end)
 
 
 @dataclass(frozen=True, slots=True)

@@ -306,8 +306,8 @@ class OperatorContext(Protocol):
         """Numbers that outlive a restart, by names that are unique in the task, such as those of stores."""
         ...
 
-    def store(self, name: str) -> Any:
-        """The open store of that name."""
+    def store(self, name: str) -> object:
+        """The open store of that name; ``pykstreams.processors.stores`` gives it the type of its kind."""
         ...
 
     def fail(self, error: Exception, key: Any, value: Any, timestamp: int, headers: Headers) -> None:

@@ -227,7 +227,7 @@ class NodeContext:
         self.metadata = task.metadata
         """Numbers that are committed beside the offsets and are there again after a restart."""
 
-    def store(self, name: str) -> Any:
+    def store(self, name: str) -> object:
         """The open store of that name; a global one is read-only."""
         task = self._task
         return task.stores[name] if name in task.stores else task.global_stores[name]

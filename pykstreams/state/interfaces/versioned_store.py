@@ -192,8 +192,12 @@ class VersionedKeyValueStore(TaskStore, Generic[K, V]):
     keep_row: PutVersion
 
     def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
-        """Tells that the store has no cache."""
+        """Returns ``False``: the store has no cache."""
         return False
+
+    def before_put(self) -> Callable[[Any], None] | None:
+        """Returns ``None``: nothing is to be called before a put; see ``KeyValueStore``."""
+        return None
 
     @abstractmethod
     def put(self, key: K, value: V | None, timestamp: Timestamp) -> int:

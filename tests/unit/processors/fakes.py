@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from pykstreams.core.errors import ProcessingError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId
-from pykstreams.core.processor import CurrentRecord, OperatorSupplier
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.processor import Cancellable, CurrentRecord, OperatorSupplier, ProcessingContext, PunctuationType
 from pykstreams.core.record import RecordMetadata
-from pykstreams.core.types import Forward, Headers
+from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
 from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata
 
 
@@ -57,10 +57,10 @@ class FakeStore:
 
         return read
 
-    def rows_by_prefix(self, prefix_serializer: Any) -> Callable[[Any], Iterable[tuple[Any, Any, int]]]:
+    def rows_by_prefix(self, prefix_serializer: Any) -> Callable[[Any], Iterator[tuple[Any, Any, int]]]:
         """Rows whose keys are pairs with that first part, in order."""
 
-        def scan(prefix: Any) -> Iterable[tuple[Any, Any, int]]:
+        def scan(prefix: Any) -> Iterator[tuple[Any, Any, int]]:
             if self.broken is not None:
                 raise self.broken
             return iter(sorted((key, *row) for key, row in self.rows.items() if key[0] == prefix))
@@ -83,7 +83,14 @@ class FakeStore:
             self._listener(key, (new, old if self.sends_old_values else None, True), time, headers)
 
 
-class FakeProcessing:
+class FakeSchedule:
+    """A schedule that nobody follows."""
+
+    def cancel(self) -> None:
+        return None
+
+
+class FakeProcessing(ProcessingContext):
     """The runtime's part of a processor's context: fixed answers, and a list of what was asked."""
 
     application_id = "shop"
@@ -92,19 +99,36 @@ class FakeProcessing:
     key_serde = "key serde"
     value_serde = "value serde"
     state_dir = Path("state")
-    metrics = SimpleNamespace(name="metrics")
+    metrics: StreamsMetrics = StreamsMetrics()
 
     def __init__(self) -> None:
-        self.app_configs: dict[str, object] = {"app.color": "red"}
+        self.metrics = StreamsMetrics()
+        self._configs: dict[str, object] = {"app.color": "red"}
+        self.scheduled = FakeSchedule()
         self.now_ms = 11
         self.calls: list[tuple[Any, ...]] = []
+
+    @property
+    def app_configs(self) -> dict[str, object]:
+        return self._configs
+
+    @app_configs.setter
+    def app_configs(self, configs: dict[str, object]) -> None:
+        self._configs = configs
 
     def get_state_store(self, name: str) -> Any:
         return f"store {name}"
 
-    def schedule(self, *args: Any, **options: Any) -> Any:
-        self.calls.append(("schedule", *args, options))
-        return "schedule"
+    def schedule(
+        self,
+        interval: Duration,
+        punctuation_type: PunctuationType,
+        callback: Punctuator,
+        *,
+        start_time: Timestamp | None = None,
+    ) -> Cancellable:
+        self.calls.append(("schedule", interval, punctuation_type, callback, {"start_time": start_time}))
+        return self.scheduled
 
     def commit(self) -> None:
         self.calls.append(("commit",))

@@ -179,7 +179,7 @@ def test_processor_context_answers_as_the_runtime_does(operator: Any, kept: Any)
     assert context.get_state_store("s") == "store s"
     assert context.app_configs_with_prefix("app.") == {"color": "red", "prefix": "app."}
     assert (context.current_system_time_ms(), context.current_stream_time_ms()) == (11, 12)
-    assert context.schedule(10, PunctuationType.STREAM_TIME, print, start_time=3) == "schedule"
+    assert context.schedule(10, PunctuationType.STREAM_TIME, print, start_time=3) is processing.scheduled
     context.commit()
     assert processing.calls == [
         ("schedule", 10, PunctuationType.STREAM_TIME, print, {"start_time": 3}),

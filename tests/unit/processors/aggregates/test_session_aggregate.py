@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_WINDOWS
 from pykstreams.core.windows import EmitStrategy, SessionWindows, Window, Windowed
 from pykstreams.processors import COUNT_OF_SESSION, SessionAggregate, SessionAggregation, reducing_sessions
 from tests.unit.processors.fakes import FakeOperatorContext
+from tests.unit.processors.store_fakes import FakeSessionStore
 
 HEADERS = (("trace", b"1"),)
 TEXT = SessionAggregation(
@@ -21,38 +21,6 @@ TEXT = SessionAggregation(
 )
 CLOSE = EmitStrategy.ON_WINDOW_CLOSE
 TEN = SessionWindows(10)
-
-
-class FakeSessionStore:
-    """A session store as operators see it, kept in a dict; with ``cached`` it keeps changes to itself."""
-
-    def __init__(self, *, cached: bool = False) -> None:
-        self.contents: dict[tuple[Any, int, int], Any] = {}
-        self.broken: Exception | None = None
-        self.sends_old_values: bool | None = None
-        self.listener: Callable[..., None] | None = None
-        self._cached = cached
-
-    def sessions(self, key: Any, earliest_end: int, latest_start: int) -> list[tuple[int, int, Any]]:
-        if self.broken is not None:
-            raise self.broken
-        found = [(e, s, v) for (k, s, e), v in self.contents.items() if k == key and e >= earliest_end]
-        return [(s, e, v) for e, s, v in sorted(found) if s <= latest_start]
-
-    def put_row(self, key: Any, start: int, end: int, value: Any) -> None:
-        if value is None:
-            self.contents.pop((key, start, end), None)
-        else:
-            self.contents[key, start, end] = value
-
-    def sessions_ended(self, earliest_end: int, latest_end: int) -> Iterator[tuple[Windowed[Any], Any, int]]:
-        for key, start, end in sorted(self.contents, key=lambda session: (session[2], session[1])):
-            if earliest_end <= end <= latest_end:
-                yield Windowed(key, Window(start, end)), self.contents[key, start, end], end
-
-    def on_flush(self, listener: Callable[..., None], send_old_values: bool) -> bool:
-        self.listener, self.sends_old_values = listener, send_old_values
-        return self._cached
 
 
 def run(

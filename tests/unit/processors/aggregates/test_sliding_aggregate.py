@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_WINDOWS
 from pykstreams.core.windows import EmitStrategy, SlidingWindows
 from pykstreams.processors import COUNT, Aggregation, SlidingAggregate, reducing
-from tests.unit.processors.aggregates.window_fakes import FakeWindowStore
 from tests.unit.processors.fakes import FakeOperatorContext
+from tests.unit.processors.store_fakes import FakeWindowStore
 
 HEADERS = (("trace", b"1"),)
 JOIN = reducing(lambda a, b: a + b)

@@ -13,8 +13,8 @@ from pykstreams.core.errors import ProcessingError
 from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_WINDOWS
 from pykstreams.core.windows import EmitStrategy, TimeWindows, UnlimitedWindows, Window, Windowed, Windows
 from pykstreams.processors import COUNT, Aggregation, WindowAggregate, WindowedView, reducing
-from tests.unit.processors.aggregates.window_fakes import FakeWindowStore
 from tests.unit.processors.fakes import FakeOperatorContext
+from tests.unit.processors.store_fakes import FakeWindowStore
 
 HEADERS = (("trace", b"1"),)
 CONCAT = Aggregation(lambda: ">", lambda key, value, aggregate: None if value == "clear" else f"{aggregate}{value}")

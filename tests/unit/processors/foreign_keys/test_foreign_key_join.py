@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +22,7 @@ from pykstreams.processors import (
 )
 from pykstreams.serdes import Instruction, SubscriptionResponseWrapper, SubscriptionWrapper, SubscriptionWrapperSerde
 from tests.unit.processors.fakes import FakeOperatorContext, FakeStore
+from tests.unit.processors.store_fakes import FakeSubscriptions
 
 TEXT = Serdes.string()
 SERDES = ForeignKeySerdes("placed-topic", TEXT, TEXT, TEXT)
@@ -108,28 +108,12 @@ def test_an_extractor_that_raises_fails_with_the_change_and_sends_nothing(left: 
     assert context.forwarded == []
 
 
-class Subscriptions:
-    """The store of subscriptions, as a dict of bytes."""
-
-    def __init__(self) -> None:
-        self.rows: dict[bytes, tuple[bytes, int, Headers]] = {}
-
-    def put_subscription(self, key: bytes, value: bytes | None, timestamp: int, headers: Headers) -> None:
-        if value is None:
-            self.rows.pop(key, None)
-        else:
-            self.rows[key] = value, timestamp, headers
-
-    def subscriptions(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-        return iter([(key, row[0]) for key, row in sorted(self.rows.items()) if key.startswith(prefix)])
-
-
 def asking(instruction: Instruction, *, version: int = 1) -> SubscriptionWrapper[str]:
     return SubscriptionWrapper(b"h" * 16, instruction, "1", 3 if version else None, version)
 
 
 def test_subscriptions_are_kept_in_the_bytes_in_which_they_came_and_forgotten_again() -> None:
-    store = Subscriptions()
+    store = FakeSubscriptions()
     context = FakeOperatorContext(subscriptions=store)
     process = context.start(SubscriptionReceive("subscriptions", SERDES))
     for version in (0, 1):
@@ -147,7 +131,7 @@ def test_subscriptions_are_kept_in_the_bytes_in_which_they_came_and_forgotten_ag
 
 
 def test_a_subscription_without_foreign_key_is_not_kept_and_goes_on_only_if_it_wants_an_answer() -> None:
-    store = Subscriptions()
+    store = FakeSubscriptions()
     context = FakeOperatorContext(subscriptions=store)
     process = context.start(SubscriptionReceive("subscriptions", SERDES))
     for instruction in (ANSWER, ANSWER_IF_THERE):
@@ -203,7 +187,7 @@ class HandedOn(FakeStore):
 def fan_out(
     check: RightRowCheck | None = None, *, versioned: bool = False, **more: Any
 ) -> tuple[FakeOperatorContext, Any]:
-    store = Subscriptions()
+    store = FakeSubscriptions()
     for primary, foreign, version in (("1", "x", 1), ("2", "x", 0), ("3", "xx", 1)):
         message = SubscriptionWrapper(b"h" * 16, ANSWER, primary, 2 if version else None, version)
         raw = SubscriptionWrapperSerde(TEXT).serialize("t", message)

@@ -76,7 +76,7 @@ def test_repeated_deletion_of_a_result_that_is_gone_tells_which_one_is_the_last(
     store = FakeStore()
     store.rows[CombinedKey("s", CombinedKey("m", "k"))] = (Numbered(0, "first"), 3)
     context = FakeOperatorContext(s=store)
-    context.processing.metrics = StreamsMetrics()  # type: ignore[assignment]
+    context.processing.metrics = StreamsMetrics()
     context.current.repeated = repeated
     context.start(SelectedKeys("s", None))(CombinedKey("s", CombinedKey("m", "gone")), None, 5, ())
 

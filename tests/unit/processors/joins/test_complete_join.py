@@ -10,6 +10,7 @@ from pykstreams.processors import CompleteJoin, CompleteJoinMerger, StoredView
 from pykstreams.processors.joins.complete_join import corrections
 from pykstreams.processors.tables.table_view import history_of
 from tests.unit.processors.fakes import FakeOperatorContext, FakeStore
+from tests.unit.processors.store_fakes import FakeVersionedStore
 
 
 @pytest.mark.parametrize(
@@ -47,16 +48,6 @@ def test_what_is_put_makes_the_row_as_wanted_and_leaves_it_as_it_was_afterwards(
     assert list(corrections(wanted, end, found)) == put
 
 
-class Histories(FakeStore):
-    """A store that has only a joined row without any result."""
-
-    def get_timeline(self, key: Any, time_from: int, time_to: int) -> list[tuple[int, Any]]:
-        return [(0, None)]
-
-    def oldest_time(self) -> int:
-        return 0
-
-
 class View:
     """A table whose row ``a`` is ``y`` since 3, and which does not know of other keys."""
 
@@ -85,7 +76,7 @@ def fail(value: Any, other: Any) -> Any:
 
 
 def test_error_of_the_joiner_is_handed_over_with_the_change_and_nothing_is_handed_on() -> None:
-    context = FakeOperatorContext(s=Histories())
+    context = FakeOperatorContext(s=FakeVersionedStore())
     operator = CompleteJoin(View(), View(), "s", fail, True, True)
     context.start(operator)("a", ("x", None, True), 2, ())
 
@@ -96,7 +87,7 @@ def test_error_of_the_joiner_is_handed_over_with_the_change_and_nothing_is_hande
 
 
 def test_results_have_the_headers_of_the_change_and_no_old_values() -> None:
-    context = FakeOperatorContext(s=Histories())
+    context = FakeOperatorContext(s=FakeVersionedStore())
     headers = (("trace", b"1"),)
     process = context.start(CompleteJoin(View(), View(), "s", lambda value, other: (value, other), False, True))
     process("a", ("x", "w", True), 2, headers)

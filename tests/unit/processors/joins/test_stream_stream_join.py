@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +14,11 @@ from pykstreams.state import Stores
 from pykstreams.state.buffers.waiting import WaitingRecords, waiting_records
 from pykstreams.state.spec import StoreBuilder
 from tests.unit.processors.fakes import FakeOperatorContext
+from tests.unit.processors.store_fakes import FakeJoinWindowStore
 from tests.unit.state.support import Context
 
 HEADERS = (("trace", b"1"),)
 DROPPED = "the key or the value of a record to join is null"
-
-
-class FakeWindowStore:
-    """A window store that retains duplicates, as the operators of a join see it."""
-
-    def __init__(self, *rows: tuple[Any, int, Any]) -> None:
-        self.kept: list[Any] = [(key, time, value, time, ()) for key, time, value in rows]
-        self.broken: Exception | None = None
-
-    def put_row(self, *row: Any) -> None:
-        if self.broken is not None:
-            raise self.broken
-        self.kept.append(row)
-
-    def rows(self, key: Any, time_from: int, time_to: int) -> Iterator[tuple[int, Any, int]]:
-        found = [(time, value, at) for kept, time, value, at, _ in self.kept if kept == key]
-        return iter(sorted(row for row in found if time_from <= row[0] <= time_to))
 
 
 class Clock:
@@ -59,7 +42,7 @@ class Join:
         ).build()
         self.stores = Context(folder)
         self.records.init(self.stores)
-        self.windows = {True: FakeWindowStore(), False: FakeWindowStore()}
+        self.windows = {True: FakeJoinWindowStore(), False: FakeJoinWindowStore()}
         self.contexts = {left: self._context(left) for left in (True, False)}
         self.operators = {
             left: context.start(
@@ -96,7 +79,7 @@ class Join:
 
 
 def inner(*rows: tuple[Any, int, Any], **options: Any) -> FakeOperatorContext:
-    context = FakeOperatorContext(other=FakeWindowStore(*rows))
+    context = FakeOperatorContext(other=FakeJoinWindowStore(*rows))
     operator = StreamStreamJoin(
         "other",
         None,
@@ -115,7 +98,7 @@ def inner(*rows: tuple[Any, int, Any], **options: Any) -> FakeOperatorContext:
 
 
 def test_a_record_is_handed_on_before_it_is_kept_with_its_headers() -> None:
-    store = FakeWindowStore()
+    store = FakeJoinWindowStore()
     context = FakeOperatorContext(own=store)
     context.start(KeepForJoin("own"))("k", "v", 5, HEADERS)
 
@@ -124,7 +107,7 @@ def test_a_record_is_handed_on_before_it_is_kept_with_its_headers() -> None:
 
 
 def test_a_record_without_key_is_handed_on_and_not_kept() -> None:
-    store = FakeWindowStore()
+    store = FakeJoinWindowStore()
     context = FakeOperatorContext(own=store)
     context.start(KeepForJoin("own"))(None, "v", 5, HEADERS)
 
@@ -132,7 +115,7 @@ def test_a_record_without_key_is_handed_on_and_not_kept() -> None:
 
 
 def test_a_record_that_cannot_be_kept_fails_here() -> None:
-    store = FakeWindowStore()
+    store = FakeJoinWindowStore()
     store.broken = ValueError("no bytes")
     context = FakeOperatorContext(own=store)
     context.start(KeepForJoin("own"))("k", "v", 5, HEADERS)
@@ -161,7 +144,7 @@ def test_the_joiner_gets_key_left_and_right_if_it_wants_the_key(left: bool, expe
 
 @pytest.mark.parametrize(("key", "value"), [(None, "v"), ("k", None), (None, None)])
 def test_an_inner_join_drops_records_without_key_or_value(key: Any, value: Any) -> None:
-    context = FakeOperatorContext(other=FakeWindowStore())
+    context = FakeOperatorContext(other=FakeJoinWindowStore())
     operator = StreamStreamJoin("other", None, lambda a, b: a, True, False, 1, 1, 0)
     context.start(operator)(key, value, 5, HEADERS)
 
@@ -277,7 +260,7 @@ def test_a_joiner_that_fails_on_a_closed_window_leaves_the_record_waiting(tmp_pa
 
 
 def test_a_self_join_gives_each_pair_both_ways_and_the_record_with_itself_in_order_of_time() -> None:
-    store = FakeWindowStore(("k", 8, "early"), ("k", 12, "late"))
+    store = FakeJoinWindowStore(("k", 8, "early"), ("k", 12, "late"))
     context = FakeOperatorContext(own=store)
     operator = StreamSelfJoin("own", lambda a, b: f"{a}+{b}", 2, 2, 10)
     context.start(operator)("k", "v", 10, HEADERS)
@@ -292,7 +275,7 @@ def test_a_self_join_gives_each_pair_both_ways_and_the_record_with_itself_in_ord
 
 
 def test_a_self_join_does_not_join_a_record_with_itself_that_is_older_than_the_retention() -> None:
-    context = FakeOperatorContext(own=FakeWindowStore())
+    context = FakeOperatorContext(own=FakeJoinWindowStore())
     process = context.start(StreamSelfJoin("own", lambda a, b: f"{a}+{b}", 2, 2, 10))
     process("k", "new", 30, HEADERS)
     process("k", "old", 21, HEADERS)
@@ -303,14 +286,14 @@ def test_a_self_join_does_not_join_a_record_with_itself_that_is_older_than_the_r
 
 @pytest.mark.parametrize(("key", "value"), [(None, "v"), ("k", None)])
 def test_a_self_join_drops_records_without_key_or_value(key: Any, value: Any) -> None:
-    context = FakeOperatorContext(own=FakeWindowStore())
+    context = FakeOperatorContext(own=FakeJoinWindowStore())
     context.start(StreamSelfJoin("own", lambda a, b: a, 2, 2, 10))(key, value, 5, HEADERS)
 
     assert (context.forwarded, context.dropped) == ([], [DROPPED])
 
 
 def test_a_self_join_fails_with_what_the_joiner_raises() -> None:
-    context = FakeOperatorContext(own=FakeWindowStore())
+    context = FakeOperatorContext(own=FakeJoinWindowStore())
     context.start(StreamSelfJoin("own", lambda a, b: 1 / 0, 2, 2, 10))("k", "v", 5, HEADERS)
 
     assert [failure[1:] for failure in context.failed] == [("k", "v", 5, HEADERS)]

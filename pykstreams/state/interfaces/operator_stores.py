@@ -1,0 +1,113 @@
+"""The parts of stores that operators use: one protocol for each kind of store.
+
+A row is a value with its timestamp in ms; a value of ``None`` deletes a row. ``take_row`` and ``keep_row`` are
+``get_row`` and ``put_row`` for an operator that owns the values, see ``KeyValueStore``. ``reader_below_cache`` makes a
+reader of rows as they were forwarded last, without changes that a cache still holds back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, TypeVar
+
+from pykstreams.core.types import Headers
+from pykstreams.core.windows import Windowed
+from pykstreams.state.interfaces.store import FlushListener
+
+K = TypeVar("K")
+K_contra = TypeVar("K_contra", contravariant=True)
+V = TypeVar("V")
+Get_co = TypeVar("Get_co", covariant=True)
+Put_co = TypeVar("Put_co", covariant=True)
+
+
+class FlushesToListener(Protocol):
+    """A store that may have a cache."""
+
+    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
+        """Calls the listener for each row that leaves the cache from now on; returns whether there is a cache."""
+        ...
+
+
+class OwnedRows(Protocol[Get_co, Put_co]):
+    """A store whose rows are read and written either as copies or as the objects themselves."""
+
+    @property
+    def get_row(self) -> Get_co: ...
+    @property
+    def put_row(self) -> Put_co: ...
+    @property
+    def take_row(self) -> Get_co: ...
+    @property
+    def keep_row(self) -> Put_co: ...
+
+
+class TableRows(FlushesToListener, Protocol[K_contra, V]):
+    """A key-value store or a versioned one, as the operator of a table uses either."""
+
+    def get_row(self, key: K_contra, /) -> tuple[V, int] | None: ...
+    def put_row(self, key: K_contra, value: V | None, timestamp: int, /) -> bool | None:
+        """Returns whether the row is the newest version of its key; ``None`` where nothing was put."""
+        ...
+
+    def take_row(self, key: K_contra, /) -> tuple[V, int] | None: ...
+    def keep_row(self, key: K_contra, value: V | None, timestamp: int, /) -> bool | None: ...
+    def reader_below_cache(self) -> Callable[[K_contra], tuple[V, int] | None]: ...
+
+    def before_put(self) -> Callable[[K_contra], None] | None:
+        """Makes the function that a table source calls with each key before it puts; ``None`` where none is needed."""
+        ...
+
+
+class KeyValueRows(TableRows[K, V], Protocol[K, V]):
+    """A key-value store whose rows can be scanned by a prefix of their keys."""
+
+    def rows_by_prefix(self, prefix_serializer: Any) -> Callable[[Any], Iterator[tuple[K, V, int]]]:
+        """Makes the function from a prefix to (key, value, timestamp) of the rows whose keys begin with its bytes."""
+        ...
+
+
+class VersionedRows(TableRows[K_contra, V], Protocol[K_contra, V]):
+    """A versioned store; times are in ms."""
+
+    def get_row_as_of(self, key: K_contra, time: int, /) -> tuple[V, int] | None: ...
+    def get_timeline(self, key: K_contra, time_from: int, time_to: int, /) -> list[tuple[int, V | None]]: ...
+    def get_end(self, key: K_contra, time: int, /) -> int | None: ...
+    def oldest_time(self) -> int: ...
+
+
+class WindowRows(FlushesToListener, Protocol[K, V]):
+    """A window store; rows are named by key and window start."""
+
+    def get_row(self, key: K, start: int, /) -> tuple[V, int] | None: ...
+    def put_row(self, key: K, start: int, value: V | None, timestamp: int, headers: Headers = (), /) -> None: ...
+    def take_row(self, key: K, start: int, /) -> tuple[V, int] | None: ...
+    def keep_row(self, key: K, start: int, value: V | None, timestamp: int, headers: Headers = (), /) -> None: ...
+    def reader_below_cache(self) -> Callable[[K, int], tuple[V, int] | None]: ...
+
+    def rows(self, key: K, time_from: int, time_to: int, /, reverse: bool = False) -> Iterator[tuple[int, V, int]]: ...
+    def rows_between(self, time_from: int, time_to: int, /) -> Iterator[tuple[Windowed[K], V, int]]: ...
+
+
+class JoinWindowRows(Protocol[K_contra, V]):
+    """A window store that retains duplicates, as a join of streams uses it."""
+
+    def put_row(self, key: K_contra, time: int, value: V | None, timestamp: int, headers: Headers, /) -> None: ...
+    def rows(self, key: K_contra, time_from: int, time_to: int, /) -> Iterable[tuple[int, V, int]]: ...
+
+
+class SessionRows(FlushesToListener, Protocol[K, V]):
+    """A session store."""
+
+    def sessions(self, key: K, earliest_end: int, latest_start: int, /) -> list[tuple[int, int, V]]: ...
+    def get_row(self, session: Windowed[K], /) -> tuple[V, int] | None: ...
+    def put_row(self, key: K, start: int, end: int, value: V | None, /) -> None: ...
+    def reader_below_cache(self) -> Callable[[Windowed[K]], tuple[V, int] | None]: ...
+    def sessions_ended(self, earliest_end: int, latest_end: int, /) -> Iterator[tuple[Windowed[K], V, int]]: ...
+
+
+class SubscriptionRows(Protocol):
+    """The store of a foreign-key join, as bytes."""
+
+    def put_subscription(self, key: bytes, value: bytes | None, timestamp: int, headers: Headers, /) -> None: ...
+    def subscriptions(self, prefix: bytes, /) -> Iterator[tuple[bytes, bytes]]: ...
