@@ -2,7 +2,7 @@
 
 Observed stream time is the highest time that was put. What is older than it by the retention is hidden from every
 read; in segments it is refused only when its whole segment is, and segments go as a whole (``AbstractSegments``,
-``AbstractRocksDBSegmentedBytesStore``), while ``exact`` engines refuse what they hide (``InMemoryWindowStore``,
+``AbstractRocksDBSegmentedBytesStore``), while ``Expiry.AT_ONCE`` refuses what is hidden (``InMemoryWindowStore``,
 ``InMemorySessionStore``, 4.3.1). What is dropped goes as one range with the next commit.
 
 Observed stream time is not kept: after reopening it starts anew, from what is restored and put, as in Kafka Streams.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
 from operator import itemgetter
 from typing import Final, TypeAlias
 
@@ -34,14 +35,26 @@ ScanKey: TypeAlias = Callable[[bytes, int, int, bool], Iterator[Row]]
 _key_of = itemgetter(0)
 
 
+class Expiry(Enum):
+    """When a row is too old to be read, and when it is too old to be put."""
+
+    AT_ONCE = "at once"
+    """Rows are refused as soon as they are hidden, as by the stores in memory."""
+
+    BY_SEGMENT = "by segment"
+    """Rows are refused when their whole segment is hidden."""
+
+    AFTER_CLOSE = "after close"
+    """By segment; a row that is exactly as old as the retention is not hidden yet, as it must be where windows are
+    emitted on close (``AbstractDualSchemaRocksDBSegmentedBytesStore.getActualFrom``, 4.3.1).
+    """
+
+
 class SegmentedEngine:
     """Rows with composed keys, for a time.
 
     :param retention_ms: how long after its time a row can be read.
     :param interval_ms: how long a segment is.
-    :param exact: whether rows are refused as soon as they cannot be read.
-    :param shows_oldest: whether a row that is exactly as old as the retention can still be read, as it must be where
-        windows are emitted on close (``AbstractDualSchemaRocksDBSegmentedBytesStore.getActualFrom``, 4.3.1).
     """
 
     def __init__(
@@ -51,21 +64,19 @@ class SegmentedEngine:
         retention_ms: int,
         interval_ms: int,
         name: str,
-        *,
-        exact: bool,
-        shows_oldest: bool = False,
+        expiry: Expiry,
     ) -> None:
         self._engine = engine
         self._schema = schema
         self._time_of, self._time_at = schema.time_of, schema.time_at
         self._retention = retention_ms
-        self._shown = retention_ms if shows_oldest else retention_ms - 1
+        self._shown = retention_ms if expiry is Expiry.AFTER_CLOSE else retention_ms - 1
         self._interval = interval_ms
-        self._exact = exact
+        self._exact = expiry is Expiry.AT_ONCE
         self._name = name
         self._get, self._put = engine.get, engine.put
         self._scan_key: ScanKey | None = getattr(engine, "scan_key", None)
-        self._dropped_at_once = retention_ms // 8 + 1 if exact else 1
+        self._dropped_at_once = retention_ms // 8 + 1 if self._exact else 1
         self.persistent = engine.persistent
         self.end_restore = engine.end_restore
         self.commit = engine.commit

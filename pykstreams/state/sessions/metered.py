@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from pykstreams.core.record import KeyValue
@@ -32,28 +33,32 @@ K = TypeVar("K")
 AGG = TypeVar("AGG")
 
 
-class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
-    """A session store as it is handed out.
+@dataclass(frozen=True, slots=True)
+class SessionParts:
+    """The parts of which a session store is made.
 
     :param index: the sessions by their end, where the store keeps such an index.
     """
 
+    name: str
+    key_serde: Any
+    value_serde: Any
+    engine: SegmentedEngine
+    open_layers: Callable[[StoreContext, RowCodec], Layers]
+    schema: SessionKeySchema
+    index: EndIndex | None = None
+
+
+class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
+    """A session store as it is handed out."""
+
     logged_from = PREFIX_BYTES
 
-    def __init__(
-        self,
-        name: str,
-        key_serde: Any,
-        value_serde: Any,
-        engine: SegmentedEngine,
-        open_layers: Callable[[StoreContext, RowCodec], Layers],
-        schema: SessionKeySchema,
-        index: EndIndex | None,
-    ) -> None:
-        super().__init__(name, key_serde, value_serde, engine, open_layers)
-        self._segments = engine
-        self._schema = schema
-        self._index = index
+    def __init__(self, parts: SessionParts) -> None:
+        super().__init__(parts.name, parts.key_serde, parts.value_serde, parts.engine, parts.open_layers)
+        self._segments = parts.engine
+        self._schema = parts.schema
+        self._index = parts.index
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
         logged = ChangelogColumns.of(rows)

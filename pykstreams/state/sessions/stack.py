@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, cast
 
 from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, SessionKeySchema
 from pykstreams.state.encoding.layout import Layout
 from pykstreams.state.engines.adapter import AdaptedEngine
-from pykstreams.state.engines.segments import SegmentedEngine
+from pykstreams.state.engines.segments import Expiry, SegmentedEngine
 from pykstreams.state.interfaces.engine import BytesStore, Engine
 from pykstreams.state.interfaces.session_store import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.interfaces.store import StoreContext
@@ -17,7 +16,7 @@ from pykstreams.state.layers.changelogging import ChangeLogging
 from pykstreams.state.layers.metered_store import Layers
 from pykstreams.state.layers.rows import RowCodec
 from pykstreams.state.sessions.end_index import EndIndex
-from pykstreams.state.sessions.metered import MeteredSessionStore, MeteredSessionStoreWithHeaders
+from pykstreams.state.sessions.metered import MeteredSessionStore, MeteredSessionStoreWithHeaders, SessionParts
 from pykstreams.state.sessions.order import InMemorySessions
 from pykstreams.state.sessions.suppliers import SessionBytesStoreSupplier
 from pykstreams.state.spec import StoreBuilder
@@ -25,27 +24,17 @@ from pykstreams.state.spec import StoreBuilder
 
 def session_store(builder: StoreBuilder[SessionStore[Any, Any]]) -> SessionStore[Any, Any]:
     """Builds a store of aggregates."""
-    return MeteredSessionStore(*_parts(builder, MeteredSessionStore.layout))
+    return MeteredSessionStore(_parts(builder, MeteredSessionStore.layout))
 
 
 def session_store_with_headers(
     builder: StoreBuilder[SessionStoreWithHeaders[Any, Any]],
 ) -> SessionStoreWithHeaders[Any, Any]:
     """Builds a store of aggregates with headers."""
-    return MeteredSessionStoreWithHeaders(*_parts(builder, MeteredSessionStoreWithHeaders.layout))
+    return MeteredSessionStoreWithHeaders(_parts(builder, MeteredSessionStoreWithHeaders.layout))
 
 
-def _parts(
-    builder: StoreBuilder[Any], layout: Layout
-) -> tuple[
-    str,
-    Any,
-    Any,
-    SegmentedEngine,
-    Callable[[StoreContext, RowCodec], Layers],
-    SessionKeySchema,
-    EndIndex | None,
-]:
+def _parts(builder: StoreBuilder[Any], layout: Layout) -> SessionParts:
     supplier, name = cast("SessionBytesStoreSupplier", builder.supplier), builder.name
     schema = SessionKeySchema(supplier.segment_interval_ms)
     kept: Engine = supplier.get()
@@ -54,9 +43,8 @@ def _parts(
         kept = AdaptedEngine(kept, supplier.layout, layout)
     elif supplier.time_ordered:
         kept = index = EndIndex(kept, schema.prefix_ms)
-    engine = SegmentedEngine(
-        kept, schema, supplier.retention_period_ms, schema.prefix_ms, name, exact=not kept.persistent
-    )
+    expiry = Expiry.BY_SEGMENT if kept.persistent else Expiry.AT_ONCE
+    engine = SegmentedEngine(kept, schema, supplier.retention_period_ms, schema.prefix_ms, name, expiry)
 
     def open_layers(context: StoreContext, codec: RowCodec) -> Layers:
         engine.open(context)
@@ -73,4 +61,4 @@ def _parts(
         cache = CachingStore(top, context.cache, context.current, codec.encoder())
         return Layers(cache, cache)
 
-    return name, builder.key_serde, builder.value_serde, engine, open_layers, schema, index
+    return SessionParts(name, builder.key_serde, builder.value_serde, engine, open_layers, schema, index)

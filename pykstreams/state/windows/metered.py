@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
@@ -13,7 +14,7 @@ from pykstreams.state.encoding.composed_keys import LAST_TIME, PREFIX_BYTES, Win
 from pykstreams.state.encoding.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
 from pykstreams.state.engines.segments import SegmentedEngine
 from pykstreams.state.interfaces.engine import Row
-from pykstreams.state.interfaces.store import ChangelogRow, KeyValueIterator, ValueTimestampHeaders
+from pykstreams.state.interfaces.store import ChangelogRow, KeyValueIterator, StoreContext, ValueTimestampHeaders
 from pykstreams.state.interfaces.window_store import (
     RawWindowRow,
     TimestampedWindowStore,
@@ -21,7 +22,8 @@ from pykstreams.state.interfaces.window_store import (
     WindowStore,
     WindowStoreIterator,
 )
-from pykstreams.state.layers.metered_store import MeteredStore
+from pykstreams.state.layers.metered_store import Layers, MeteredStore
+from pykstreams.state.layers.rows import RowCodec
 from pykstreams.state.windows.duplicates import RetainedDuplicates
 from pykstreams.state.windows.reads import WindowReads
 from pykstreams.state.windows.rows import (
@@ -37,38 +39,42 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
-    """A window store as it is handed out.
+@dataclass(frozen=True, slots=True)
+class WindowParts:
+    """The parts of which a window store is made.
 
-    :param size_ms: the length of its windows, for the keys that are handed out.
+    :param size_ms: the length of its windows, for the keys that are returned.
     :param interval_ms: how long its segments are.
     :param by_key: see ``WindowReads``.
-    :param duplicates: what keeps duplicates, for a store that retains them; ``raw_rows`` shows no timestamps then,
-        since joins keep them as starts.
+    :param duplicates: keeps duplicates, for a store that retains them; ``raw_rows`` shows no timestamps then, since
+        joins keep them as starts.
     """
+
+    name: str
+    key_serde: Any
+    value_serde: Any
+    engine: SegmentedEngine
+    open_layers: Callable[[StoreContext, RowCodec], Layers]
+    schema: WindowKeySchema
+    size_ms: int
+    interval_ms: int
+    by_key: bool = False
+    duplicates: RetainedDuplicates | None = None
+
+
+class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
+    """A window store as it is handed out."""
 
     logged_from = PREFIX_BYTES
 
-    def __init__(
-        self,
-        name: str,
-        key_serde: Any,
-        value_serde: Any,
-        engine: SegmentedEngine,
-        open_layers: Callable[..., Any],
-        schema: WindowKeySchema,
-        size_ms: int,
-        interval_ms: int,
-        by_key: bool,
-        duplicates: RetainedDuplicates | None = None,
-    ) -> None:
-        super().__init__(name, key_serde, value_serde, engine, open_layers)
-        self._segments = engine
-        self._schema = schema
-        self._size_ms = size_ms
-        self._interval_ms = interval_ms
-        self._by_key = by_key
-        self._duplicates = duplicates
+    def __init__(self, parts: WindowParts) -> None:
+        super().__init__(parts.name, parts.key_serde, parts.value_serde, parts.engine, parts.open_layers)
+        self._segments = parts.engine
+        self._schema = parts.schema
+        self._size_ms = parts.size_ms
+        self._interval_ms = parts.interval_ms
+        self._by_key = parts.by_key
+        self._duplicates = parts.duplicates
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
         columns = ChangelogColumns.of(rows)

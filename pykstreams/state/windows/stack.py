@@ -10,7 +10,7 @@ from typing import Any, Final
 from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, WindowKeySchema
 from pykstreams.state.encoding.layout import Layout
 from pykstreams.state.engines.adapter import AdaptedEngine
-from pykstreams.state.engines.segments import SegmentedEngine
+from pykstreams.state.engines.segments import Expiry, SegmentedEngine
 from pykstreams.state.interfaces.engine import BytesStore
 from pykstreams.state.interfaces.store import StoreContext
 from pykstreams.state.interfaces.window_store import (
@@ -30,6 +30,7 @@ from pykstreams.state.windows.metered import (
     MeteredTimestampedWindowStore,
     MeteredTimestampedWindowStoreWithHeaders,
     MeteredWindowStore,
+    WindowParts,
 )
 from pykstreams.state.windows.suppliers import checked_window_supplier
 
@@ -38,24 +39,24 @@ _TIME_FIRST_BYTES: Final = 1  # the byte that tells kinds of keys apart in store
 
 def window_store(builder: StoreBuilder[WindowStore[Any, Any]]) -> WindowStore[Any, Any]:
     """Builds a plain window store."""
-    return MeteredWindowStore(*_parts(builder, MeteredWindowStore.layout))
+    return MeteredWindowStore(_parts(builder, MeteredWindowStore.layout))
 
 
 def timestamped_window_store(
     builder: StoreBuilder[TimestampedWindowStore[Any, Any]],
 ) -> TimestampedWindowStore[Any, Any]:
     """Builds a window store with timestamps."""
-    return MeteredTimestampedWindowStore(*_parts(builder, MeteredTimestampedWindowStore.layout))
+    return MeteredTimestampedWindowStore(_parts(builder, MeteredTimestampedWindowStore.layout))
 
 
 def timestamped_window_store_with_headers(
     builder: StoreBuilder[TimestampedWindowStoreWithHeaders[Any, Any]],
 ) -> TimestampedWindowStoreWithHeaders[Any, Any]:
     """Builds a window store with timestamps and headers."""
-    return MeteredTimestampedWindowStoreWithHeaders(*_parts(builder, MeteredTimestampedWindowStoreWithHeaders.layout))
+    return MeteredTimestampedWindowStoreWithHeaders(_parts(builder, MeteredTimestampedWindowStoreWithHeaders.layout))
 
 
-def _parts(builder: StoreBuilder[Any], layout: Layout) -> tuple[Any, ...]:
+def _parts(builder: StoreBuilder[Any], layout: Layout) -> WindowParts:
     supplier = checked_window_supplier(builder.supplier)
     inner = supplier.get()
     if inner.persistent and supplier.layout is not layout:
@@ -66,15 +67,11 @@ def _parts(builder: StoreBuilder[Any], layout: Layout) -> tuple[Any, ...]:
     if by_index and inner.persistent:
         inner = KeyFirstCopies(inner, interval)
     retention, name = supplier.retention_period_ms, builder.name
-    engine = SegmentedEngine(
-        inner,
-        schema,
-        retention,
-        interval,
-        name,
-        exact=not inner.persistent,
-        shows_oldest=by_time and inner.persistent,
-    )
+    if not inner.persistent:
+        expiry = Expiry.AT_ONCE
+    else:
+        expiry = Expiry.AFTER_CLOSE if by_time else Expiry.BY_SEGMENT
+    engine = SegmentedEngine(inner, schema, retention, interval, name, expiry)
     duplicates = RetainedDuplicates(engine, persistent=engine.persistent) if supplier.retain_duplicates else None
 
     def make_cache(top: BytesStore, context: StoreContext, codec: RowCodec) -> CachingStore:
@@ -101,15 +98,15 @@ def _parts(builder: StoreBuilder[Any], layout: Layout) -> tuple[Any, ...]:
         cache = make_cache(top, context, codec)
         return Layers(cache, cache)
 
-    return (
-        name,
-        builder.key_serde,
-        builder.value_serde,
-        engine,
-        open_layers,
-        schema,
-        supplier.window_size_ms,
-        interval,
-        by_index,
-        duplicates,
+    return WindowParts(
+        name=name,
+        key_serde=builder.key_serde,
+        value_serde=builder.value_serde,
+        engine=engine,
+        open_layers=open_layers,
+        schema=schema,
+        size_ms=supplier.window_size_ms,
+        interval_ms=interval,
+        by_key=by_index,
+        duplicates=duplicates,
     )
