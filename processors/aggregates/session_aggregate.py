@@ -18,9 +18,8 @@ from pykstreams.core.types import END_OF_TIME, Aggregator, Forward, Headers, Ini
 from pykstreams.core.windows import EmitStrategy, SessionWindows, Window, Windowed
 from pykstreams.processors.aggregates.late_records import LATE
 from pykstreams.processors.aggregates.window_outlets import window_outlets
+from pykstreams.processors.drop_reasons import NULL_KEY_TO_AGGREGATE
 from pykstreams.processors.stores import session_rows
-
-_NULL_KEY = "the key of a record to aggregate is null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class SessionAggregate:
         def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             nonlocal observed, close
             if key is None:
-                drop(_NULL_KEY)
+                drop(NULL_KEY_TO_AGGREGATE)
                 return
             if timestamp > observed:
                 observed = timestamp

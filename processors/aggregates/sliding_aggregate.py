@@ -31,11 +31,10 @@ from pykstreams.core.windows import EmitStrategy, SlidingWindows, ends_too_late,
 from pykstreams.processors.aggregates.late_records import LATE
 from pykstreams.processors.aggregates.window_aggregate import Aggregation
 from pykstreams.processors.aggregates.window_outlets import WindowOutlets, window_outlets
+from pykstreams.processors.drop_reasons import NULL_TO_AGGREGATE
 from pykstreams.processors.emit_on_close import Closed
 from pykstreams.processors.stores import window_rows
 from pykstreams.state.interfaces.operator_stores import WindowRows
-
-_NULL = "the key or the value of a record to aggregate is null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class _Sliding:
 
     def process(self, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
         if key is None or value is None:
-            self._drop(_NULL)
+            self._drop(NULL_TO_AGGREGATE)
             return
         if timestamp > self._observed:
             self._observed = timestamp

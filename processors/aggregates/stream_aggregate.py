@@ -13,14 +13,13 @@ from typing import Any, TypeVar
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Aggregator, Forward, Headers, Initializer, Reducer
+from pykstreams.processors.drop_reasons import NULL_TO_AGGREGATE
 from pykstreams.processors.stores import table_rows
 from pykstreams.processors.tables.table_forwarding import forwarder
 from pykstreams.state.interfaces.operator_stores import OwnedRows
 
 Get = TypeVar("Get")
 Put = TypeVar("Put")
-
-_NULL = "the key or the value of a record to aggregate is null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class StreamAggregate:
 
         def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             if key is None or value is None:
-                drop(_NULL)
+                drop(NULL_TO_AGGREGATE)
                 return
             try:
                 row = get_row(key)
@@ -84,7 +83,7 @@ class StreamReduce:
 
         def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             if key is None or value is None:
-                drop(_NULL)
+                drop(NULL_TO_AGGREGATE)
                 return
             try:
                 row = get_row(key)
@@ -123,7 +122,7 @@ class StreamCount:
 
         def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             if key is None or value is None:
-                drop(_NULL)
+                drop(NULL_TO_AGGREGATE)
                 return
             try:
                 row = get_row(key)

@@ -19,13 +19,12 @@ from pykstreams.core.windows import EmitStrategy, TimeWindows, Windows, ends_too
 from pykstreams.processors.aggregates.late_records import LATE
 from pykstreams.processors.aggregates.stream_aggregate import owned_rows
 from pykstreams.processors.aggregates.window_outlets import window_outlets
+from pykstreams.processors.drop_reasons import NULL_KEY_TO_AGGREGATE
 from pykstreams.processors.emit_on_close import Closed, EmitClosed
 from pykstreams.processors.stores import window_rows
 from pykstreams.processors.tables.table_forwarding import Emit
 from pykstreams.processors.tables.table_view import ReadRow
 from pykstreams.state.interfaces.operator_stores import WindowRows
-
-_NULL_KEY = "the key of a record to aggregate is null"
 
 AddToWindow: TypeAlias = Callable[[Any, Any, int, Headers, int, int], bool]
 """(key, value, timestamp, headers, start, end of the window); false where the record failed and must end here"""
@@ -147,7 +146,7 @@ def _tumbling(
     def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
         nonlocal observed, close
         if key is None:
-            drop(_NULL_KEY)
+            drop(NULL_KEY_TO_AGGREGATE)
             return
         if timestamp > observed:
             observed = timestamp
@@ -186,7 +185,7 @@ def _hopping(
     def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
         nonlocal observed, close
         if key is None:
-            drop(_NULL_KEY)
+            drop(NULL_KEY_TO_AGGREGATE)
             return
         if timestamp > observed:
             observed = timestamp
@@ -221,7 +220,7 @@ def _in_any_windows(windows: Windows[Any], add: AddToWindow, context: OperatorCo
     def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
         nonlocal observed
         if key is None:
-            drop(_NULL_KEY)
+            drop(NULL_KEY_TO_AGGREGATE)
             return
         if timestamp > observed:
             observed = timestamp

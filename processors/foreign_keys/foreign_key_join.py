@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
+from pykstreams.processors.drop_reasons import OUT_OF_ORDER
 from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes
 from pykstreams.processors.stores import subscription_rows
 from pykstreams.processors.tables.table_view import TableView
@@ -47,7 +48,6 @@ def _nobody(key: Any, value: Any, timestamp: int, headers: Headers) -> bool:
 
 
 NULL_FOREIGN_KEY: Final = "the foreign key of a row to join is null"
-OUT_OF_ORDER: Final = "a change to join is older than the newest of its row"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, StreamPartitioner
 from pykstreams.core.windows import Windowed
-from pykstreams.processors.foreign_keys.foreign_key_join import OUT_OF_ORDER
+from pykstreams.processors.drop_reasons import NULL_KEY_OF_ROW_TO_JOIN, OUT_OF_ORDER
 from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes
 from pykstreams.processors.stores import subscription_rows
 from pykstreams.serdes.combined_key import CombinedKey
@@ -61,7 +61,7 @@ class ForeignTableJoin:
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
             nonlocal check
             if key is None:
-                drop("the key of a row to join is null")
+                drop(NULL_KEY_OF_ROW_TO_JOIN)
                 return
             if versioned and not change[2]:
                 drop(OUT_OF_ORDER)

@@ -17,8 +17,9 @@ from typing import Any
 from pykstreams.core.errors import SerdeError
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, ValueJoiner
+from pykstreams.processors.drop_reasons import NULL_KEY_OF_ROW_TO_JOIN, OUT_OF_ORDER
 from pykstreams.processors.foreign_keys.referred_row_check import ReferredRowCheck
-from pykstreams.processors.foreign_keys.shipped_rows import OUT_OF_ORDER, ReferenceKeys
+from pykstreams.processors.foreign_keys.shipped_rows import ReferenceKeys
 from pykstreams.processors.stores import key_value_rows
 from pykstreams.processors.tables.table_view import ReadRow, TableView
 
@@ -168,7 +169,7 @@ class JoinReferred:
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
             nonlocal look
             if key is None:
-                drop("the key of a row to join is null")
+                drop(NULL_KEY_OF_ROW_TO_JOIN)
                 return
             new, old, newest = change
             if not newest:

@@ -14,15 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
+from pykstreams.processors.drop_reasons import OUT_OF_ORDER
 from pykstreams.processors.same_key import is_same_key
 from pykstreams.processors.stores import table_rows
 from pykstreams.serdes.combined_key import CombinedKey
-
-OUT_OF_ORDER: Final = "a change to join is older than the newest of its row"
 
 References: TypeAlias = Callable[[Any, Any], Iterable[Any]]
 """(key, value) of a row -> the keys of the rows that it refers to"""

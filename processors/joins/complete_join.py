@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, ValueJoiner
+from pykstreams.processors.drop_reasons import NULL_KEY_OF_ROW_TO_JOIN
 from pykstreams.processors.stores import versioned_rows
 from pykstreams.processors.tables.table_forwarding import kept_rows
 from pykstreams.processors.tables.table_view import TableView, history_of
@@ -63,7 +64,7 @@ class CompleteJoin:
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
             if key is None:
-                drop("the key of a row to join is null")
+                drop(NULL_KEY_OF_ROW_TO_JOIN)
                 return
             new, _, newest = change
             try:

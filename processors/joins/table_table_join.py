@@ -15,6 +15,7 @@ from typing import Any
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, ValueJoiner
+from pykstreams.processors.drop_reasons import NULL_KEY_OF_ROW_TO_JOIN
 from pykstreams.processors.stores import table_rows
 from pykstreams.processors.tables.table_forwarding import forwarder
 from pykstreams.processors.tables.table_view import ReadRow, TableView
@@ -44,7 +45,7 @@ class TableTableJoin:
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
             if key is None:
-                drop("the key of a row to join is null")
+                drop(NULL_KEY_OF_ROW_TO_JOIN)
                 return
             new, old, newest = change
             if versioned and not newest:

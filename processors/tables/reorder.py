@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
+from pykstreams.processors.drop_reasons import NULL_TABLE_KEY
 from pykstreams.processors.stores import store_of_class
-from pykstreams.processors.tables.table import NULL_KEY
 from pykstreams.state.buffers.reorder_buffer import ReorderBuffer
 from pykstreams.state.layers.changelogging import record_being_processed
 
@@ -39,7 +39,7 @@ class Reorder:
 
         def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             if key is None:
-                drop(NULL_KEY)
+                drop(NULL_TABLE_KEY)
                 return
             try:
                 came = record_being_processed(current, store)

@@ -11,10 +11,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, Predicate
+from pykstreams.processors.drop_reasons import NULL_TABLE_KEY
 from pykstreams.processors.stores import table_rows
 from pykstreams.processors.tables.table_forwarding import forwarder
 from pykstreams.processors.tables.table_view import Compute, ComputedView, TableView
@@ -122,15 +123,12 @@ class TableToStream:
         return process
 
 
-NULL_KEY: Final = "the key of a table's record is null"
-
-
 def _unstored_source(context: OperatorContext) -> Forward:
     forward, drop = context.forward, context.drop
 
     def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
         if key is None:
-            drop(NULL_KEY)
+            drop(NULL_TABLE_KEY)
             return
         forward(key, (value, None, True), timestamp, headers)
 
@@ -145,7 +143,7 @@ def _source(name: str, context: OperatorContext) -> Forward:
 
     def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
         if key is None:
-            drop(NULL_KEY)
+            drop(NULL_TABLE_KEY)
             return
         try:
             if before_put is not None:
@@ -168,7 +166,7 @@ def _source_with_old_values(name: str, context: OperatorContext) -> Forward:
 
     def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
         if key is None:
-            drop(NULL_KEY)
+            drop(NULL_TABLE_KEY)
             return
         try:
             row = get_row(key)

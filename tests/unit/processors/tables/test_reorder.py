@@ -10,8 +10,8 @@ import pytest
 
 from pykstreams.core.errors import ProcessingError, SerdeError
 from pykstreams.processors import Reorder
+from pykstreams.processors.drop_reasons import NULL_TABLE_KEY
 from pykstreams.processors.tables.reorder import LATE
-from pykstreams.processors.tables.table import NULL_KEY
 from pykstreams.serdes import Serdes
 from pykstreams.state.buffers.reorder_buffer import ReorderBuffer, reorder_buffer
 from tests.unit.processors.fakes import FakeOperatorContext
@@ -67,7 +67,7 @@ def test_a_record_without_key_is_dropped_and_moves_no_time_on(buffer: ReorderBuf
     process(None, 2, 100)
     process("b", 3, 6)
 
-    assert (context.forwarded, context.dropped) == ([], [NULL_KEY])
+    assert (context.forwarded, context.dropped) == ([], [NULL_TABLE_KEY])
 
 
 def test_a_record_later_than_the_grace_is_dropped(buffer: ReorderBuffer) -> None:

@@ -1,0 +1,11 @@
+"""The reasons for which operators drop records, where more than one of them has the same."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NULL_KEY_TO_AGGREGATE: Final = "the key of a record to aggregate is null"
+NULL_TO_AGGREGATE: Final = "the key or the value of a record to aggregate is null"
+NULL_KEY_OF_ROW_TO_JOIN: Final = "the key of a row to join is null"
+NULL_TABLE_KEY: Final = "the key of a table's record is null"
+OUT_OF_ORDER: Final = "a change to join is older than the newest of its row"
