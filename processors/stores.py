@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar, cast
 from pykstreams.core.processor import OperatorContext
 from pykstreams.state.interfaces.operator_stores import (
     JoinWindowRows,
+    KeyedRows,
     KeyValueRows,
     SessionRows,
     SubscriptionRows,
@@ -20,6 +21,11 @@ from pykstreams.state.interfaces.operator_stores import (
 from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
 
 S = TypeVar("S")
+
+
+def keyed_rows(context: OperatorContext, name: str) -> KeyedRows[Any, Any]:
+    """A store that is read by one key, which is a ``Windowed`` one for sessions."""
+    return cast("KeyedRows[Any, Any]", _with_methods_of(KeyedRows, context, name))
 
 
 def table_rows(context: OperatorContext, name: str) -> TableRows[Any, Any]:

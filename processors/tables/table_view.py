@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.processors.stores import history_rows, table_rows
+from pykstreams.processors.stores import history_rows, keyed_rows
 from pykstreams.state.interfaces.versioned_store import GetEnd, GetTimeline
 
 ReadRow: TypeAlias = Callable[[Any], tuple[Any, int] | None]
@@ -99,7 +99,7 @@ class StoredView:
         return replace(self, handed_on=True)
 
     def build(self, context: OperatorContext) -> ReadRow:
-        store = table_rows(context, self.store)
+        store = keyed_rows(context, self.store)
         return store.reader_below_cache() if self.handed_on else store.get_row
 
     def build_as_of(self, context: OperatorContext) -> ReadRowAsOf | None:

@@ -17,6 +17,7 @@ from pykstreams.state.interfaces.store import FlushListener
 K = TypeVar("K")
 K_contra = TypeVar("K_contra", contravariant=True)
 V = TypeVar("V")
+V_co = TypeVar("V_co", covariant=True)
 Get_co = TypeVar("Get_co", covariant=True)
 Put_co = TypeVar("Put_co", covariant=True)
 
@@ -42,17 +43,22 @@ class OwnedRows(Protocol[Get_co, Put_co]):
     def keep_row(self) -> Put_co: ...
 
 
-class TableRows(FlushesToListener, Protocol[K_contra, V]):
+class KeyedRows(Protocol[K_contra, V_co]):
+    """A store whose rows are read by one key: a key-value, versioned or, by ``Windowed`` keys, a session store."""
+
+    def get_row(self, key: K_contra, /) -> tuple[V_co, int] | None: ...
+    def reader_below_cache(self) -> Callable[[K_contra], tuple[V_co, int] | None]: ...
+
+
+class TableRows(FlushesToListener, KeyedRows[K_contra, V], Protocol[K_contra, V]):
     """A key-value store or a versioned one, as the operator of a table uses either."""
 
-    def get_row(self, key: K_contra, /) -> tuple[V, int] | None: ...
     def put_row(self, key: K_contra, value: V | None, timestamp: int, /) -> bool | None:
         """Returns whether the row is the newest version of its key; ``None`` where nothing was put."""
         ...
 
     def take_row(self, key: K_contra, /) -> tuple[V, int] | None: ...
     def keep_row(self, key: K_contra, value: V | None, timestamp: int, /) -> bool | None: ...
-    def reader_below_cache(self) -> Callable[[K_contra], tuple[V, int] | None]: ...
 
     def before_put(self) -> Callable[[K_contra], None] | None:
         """Makes the function that a table source calls with each key before it puts; ``None`` where none is needed."""
@@ -96,13 +102,11 @@ class JoinWindowRows(Protocol[K_contra, V]):
     def rows(self, key: K_contra, time_from: int, time_to: int, /) -> Iterable[tuple[int, V, int]]: ...
 
 
-class SessionRows(FlushesToListener, Protocol[K, V]):
+class SessionRows(FlushesToListener, KeyedRows[Windowed[K], V], Protocol[K, V]):
     """A session store."""
 
     def sessions(self, key: K, earliest_end: int, latest_start: int, /) -> list[tuple[int, int, V]]: ...
-    def get_row(self, session: Windowed[K], /) -> tuple[V, int] | None: ...
     def put_row(self, key: K, start: int, end: int, value: V | None, /) -> None: ...
-    def reader_below_cache(self) -> Callable[[Windowed[K]], tuple[V, int] | None]: ...
     def sessions_ended(self, earliest_end: int, latest_end: int, /) -> Iterator[tuple[Windowed[K], V, int]]: ...
 
 

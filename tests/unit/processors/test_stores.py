@@ -11,6 +11,7 @@ from pykstreams.processors.stores import (
     history_rows,
     join_window_rows,
     key_value_rows,
+    keyed_rows,
     session_rows,
     store_of_class,
     subscription_rows,
@@ -39,6 +40,8 @@ def of_join_buffer(context: OperatorContext, name: str) -> JoinBuffer:
 @pytest.mark.parametrize(
     ("accessor", "store"),
     [
+        (keyed_rows, FakeStore()),
+        (keyed_rows, FakeSessionStore()),
         (table_rows, FakeStore()),
         (table_rows, FakeVersionedStore()),
         (key_value_rows, FakeStore()),
@@ -56,7 +59,8 @@ def test_store_of_the_kind_is_the_store_itself(accessor: Accessor, store: object
 @pytest.mark.parametrize(
     ("accessor", "store", "kind"),
     [
-        (table_rows, FakeSubscriptions(), "TableRows"),
+        (keyed_rows, FakeSubscriptions(), "KeyedRows"),
+        (table_rows, FakeSessionStore(), "TableRows"),
         (key_value_rows, FakeWindowStore(10), "KeyValueRows"),
         (versioned_rows, FakeStore(), "VersionedRows"),
         (window_rows, FakeStore(), "WindowRows"),
