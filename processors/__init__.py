@@ -1,4 +1,4 @@
-"""What each operator does to a record; this folder is ``pykstreams.processors`` and has no other name.
+"""The operators: all that is done to a record; this folder is ``pykstreams.processors`` and has no other name.
 
 An operator is a frozen description with ``build(context)``, which gives the callable of one position in one
 task.

@@ -27,7 +27,7 @@ EmitClosed: TypeAlias = Callable[[int, Any, Any, int, Headers], None]
 def emitter_of_closed(
     context: OperatorContext, store: str, forward: Forward, closed: Closed, read: ReadClosed
 ) -> EmitClosed:
-    """Gives what hands on the results of closed windows; called once, while the operator is built.
+    """Makes the function that forwards the results of closed windows; called once, while the operator is built.
 
     Results carry the time of their row and the headers of the record that closed them.
     """

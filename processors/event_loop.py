@@ -29,7 +29,7 @@ class EventLoopThread:
         return self._thread is not None
 
     def acquire(self) -> asyncio.AbstractEventLoop:
-        """Gives the loop, running; each call needs its ``release``."""
+        """Returns the loop, running; each call needs its ``release``."""
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()

@@ -1,9 +1,9 @@
-"""Values from coroutines: many at a time, handed on in the order of their keys. Beyond Kafka Streams.
+"""Values from coroutines: many at a time, forwarded in the order of their keys. Beyond Kafka Streams.
 
-A record's coroutine runs on the event loop (``event_loop``); its result is handed on by the processing thread, when
+A record's coroutine runs on the event loop (``event_loop``); its result is forwarded by the processing thread, when
 the task asks for it. Records of one key wait for each other there, and only there: their coroutines overlap, too.
 
-Invariant: a record stands in the lane of its key from the moment it came until it is handed on or has failed for good,
+Invariant: a record stands in the lane of its key from the moment it came until it is forwarded or has failed for good,
 and only the first of a lane may go.
 """
 
@@ -33,7 +33,7 @@ _UNHASHABLE = object()
 
 @dataclass(frozen=True, slots=True)
 class MapValuesAsync:
-    """Gives every record the value that ``await function(value)`` gives, or ``function(key, value)`` with ``with_key``.
+    """Maps the value of every record by ``await function(value)``, or ``function(key, value)`` with ``with_key``.
 
     A call that raises, or takes longer than ``timeout_ms``, is repeated up to ``retries`` times, ``retry.backoff.ms``
     apart; the error of the last one is an exception of this node. ``TypeError`` for what is no coroutine function.

@@ -2,7 +2,7 @@
 
 Each one is a frozen description; ``build`` gives the callable that runs per record. A user function runs
 inside ``try``, and what it raises goes to ``context.fail`` with the record that the operator got; ``forward``
-is called outside of it. Invariant: a record is handed on with the timestamp and the headers it came with.
+is called outside of it. Invariant: a record is forwarded with the timestamp and the headers it came with.
 
 Behaviour is that of Kafka Streams 4.3.1, classes ``KStreamFilter``, ``KStreamMap``, ``KStreamMapValues``,
 ``KStreamFlatMap``, ``KStreamFlatMapValues``, ``KStreamPeek``, ``ForeachProcessor``, ``PassThrough``,
@@ -66,7 +66,7 @@ class FilterNothing:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Gives every record a new key and value; ``mapper(key, value)`` returns them as a pair.
+    """Replaces key and value of every record; ``mapper(key, value)`` returns them as a pair.
 
     Anything else than a pair, ``None`` included, is an error of this node (``KStreamMap.process``, 4.3.1).
     """
@@ -94,7 +94,7 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class SelectKey:
-    """Gives every record the key ``mapper(key, value)``; the value stays (``KStreamImpl.selectKey``,
+    """Replaces the key of every record by ``mapper(key, value)``; the value stays (``KStreamImpl.selectKey``,
     4.3.1)."""
 
     mapper: KeyValueMapper[Any, Any, Any]
@@ -115,7 +115,7 @@ class SelectKey:
 
 @dataclass(frozen=True, slots=True)
 class MapValues:
-    """Gives every record the value ``mapper(value)``, or ``mapper(key, value)`` with ``with_key``.
+    """Replaces the value of every record by ``mapper(value)``, or ``mapper(key, value)`` with ``with_key``.
 
     Null values are mapped like any other (``KStreamMapValues.process``, 4.3.1).
     """
@@ -149,7 +149,7 @@ class MapValues:
 class FlatMap:
     """Turns each record into any number of records; ``mapper(key, value)`` returns an iterable of pairs.
 
-    A generator function works. What it yields is collected before the first record is handed on, so that a
+    A generator function works. What it yields is collected before the first record is forwarded, so that a
     function which raises half-way has no output. ``None`` is an error of this node
     (``KStreamFlatMap.process``, 4.3.1).
     """

@@ -120,7 +120,7 @@ class DelegatingContext(ProcessingContext):
         self._children = {name: following(child) for name, child in context.children.items()}
 
     def _child(self, name: str) -> Forward:
-        """Gives one child; ``StreamsError`` for another name (``ProcessorContextImpl.forward``, 4.3.1)."""
+        """Returns one child; ``StreamsError`` for another name (``ProcessorContextImpl.forward``, 4.3.1)."""
         child = self._children.get(name)
         if child is None:
             known = ", ".join(map(repr, self._children)) or "none"

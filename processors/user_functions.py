@@ -1,4 +1,4 @@
-"""What an operator says about a user's function when the function gave something unusable.
+"""The errors that name a user's function which returned something unusable.
 
 Only error paths come here, so nothing in this module is fast.
 """

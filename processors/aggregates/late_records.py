@@ -15,12 +15,12 @@ LATE: Final = "it is late: a window that it belongs to ended longer than the gra
 
 
 def late_outlet(context: OperatorContext, child: str | None) -> Forward | None:
-    """Gives what takes late records, ``None`` where nobody wants them."""
+    """Returns the child that takes late records, ``None`` where nobody wants them."""
     return None if child is None else _scoped(context, context.children[child])
 
 
 def result_outlet(context: OperatorContext, late_child: str | None) -> Forward:
-    """Gives what takes the results: all children in order but the one for late records."""
+    """Makes the function that forwards results: to all children in order but the one for late records."""
     if late_child is None:
         return context.forward
     children = tuple(forward for name, forward in context.children.items() if name != late_child)

@@ -3,7 +3,7 @@
 A record without key is dropped; one without value is not: the aggregator sees ``None``. A record joins every session of
 its key that lies within the gap of its time; these merge into one, which is late if it ended longer than the grace
 period plus the gap before the time observed by this operator. Sessions that were merged are taken back, each by a
-change to ``None``, before the merged one is handed on; also the one that merely grew. The result carries the end of its
+change to ``None``, before the merged one is forwarded; also the one that merely grew. The result carries the end of its
 session as timestamp, and no headers (``KStreamSessionWindowAggregate``, 4.3.1).
 """
 
@@ -39,7 +39,7 @@ COUNT_OF_SESSION = SessionAggregation(
 
 
 def reducing_sessions(reducer: Reducer[Any]) -> SessionAggregation:
-    """Gives the aggregation by ``reducer(aggregate, value)``, which also merges; the first value starts it."""
+    """Returns the aggregation by ``reducer(aggregate, value)``, which also merges; the first value starts it."""
     return SessionAggregation(
         lambda: None,
         lambda key, value, aggregate: value if aggregate is None else reducer(aggregate, value),

@@ -144,7 +144,7 @@ class StreamCount:
 
 
 def owned_rows(store: OwnedRows[Get, Put], context: OperatorContext, send_old_values: bool) -> tuple[Get, Put]:
-    """How an operator reads and writes rows whose values nobody else sees: a cache may keep the objects as they are.
+    """Returns reader and writer of rows whose values only the operator sees: a cache may keep the objects as they are.
 
     Not where the old value is wanted, nor where the task could go on after an aggregate was left half changed.
     """

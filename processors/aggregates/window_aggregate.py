@@ -4,7 +4,7 @@ A record without key is dropped; one without value is not: the aggregator sees `
 the time observed by this operator has passed its end by the grace period. The result of a window carries the largest
 timestamp of its records; ``None`` as the result deletes it (``KStreamWindowAggregate``, 4.3.1).
 
-The windows of a record are computed with plain numbers; a ``Windowed`` key is made only for what is handed on.
+The windows of a record are computed with plain numbers; a ``Windowed`` key is made only for what is forwarded.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COUNT = Aggregation(lambda: 0, lambda key, value, count: count + 1)
 
 
 def reducing(reducer: Reducer[Any]) -> Aggregation:
-    """Gives the aggregation by ``reducer(aggregate, value)``, which the first value starts."""
+    """Returns the aggregation by ``reducer(aggregate, value)``, which the first value starts."""
     return Aggregation(
         lambda: None, lambda key, value, aggregate: value if aggregate is None else reducer(aggregate, value)
     )
@@ -106,7 +106,7 @@ def _adder(
     emit: Emit | None,
     send_old_values: bool,
 ) -> AddToWindow:
-    """Gives what brings one window of a record up to date."""
+    """Makes the function that brings one window of a record up to date."""
     initializer, aggregator, fail = aggregation.initializer, aggregation.aggregator, context.fail
     get_row, put_row = owned_rows(store, context, send_old_values)
 

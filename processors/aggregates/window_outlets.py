@@ -1,4 +1,4 @@
-"""Where the results and the late records of a windowed aggregation go, whatever its windows are."""
+"""The ways by which results and late records leave a windowed aggregation, whatever its windows are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pykstreams.state.interfaces.operator_stores import FlushesToListener
 
 
 class WindowedAggregate(Protocol):
-    """What is asked of the operator."""
+    """The settings of the operator that matter here."""
 
     @property
     def store(self) -> str: ...
@@ -33,7 +33,7 @@ class WindowOutlets(NamedTuple):
     """Takes each update of a window."""
 
     emit_closed: EmitClosed | None
-    """To be called behind each record; hands on what is closed."""
+    """To be called behind each record; forwards what is closed."""
 
     late: Forward | None
     """Takes late records; ``None`` where nobody wants them."""

@@ -30,7 +30,7 @@ _ANSWER_IF_THERE: Final = Instruction.PROPAGATE_ONLY_IF_FK_VAL_AVAILABLE
 
 
 class Unsettled:
-    """What the two ends of the left side know of each other, in one task: who sends and who resolves.
+    """The state that the two ends of the left side share in one task: who sends and who resolves.
 
     An inner join sends no answer where it takes it for granted that there is no result to be deleted. That is wrong if
     another answer, which would have deleted it, is still on its way and will be stale when it comes: the right row was

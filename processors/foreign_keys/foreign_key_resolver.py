@@ -24,7 +24,7 @@ from pykstreams.processors.tables.table_view import TableView
 
 @dataclass(frozen=True, slots=True)
 class ForeignKeyResolver:
-    """Gives ``joiner(left value, right value)`` for answers that are not stale, and ``None`` where there is no row.
+    """Forwards ``joiner(left value, right value)`` for answers that are not stale, and ``None`` where there is no row.
 
     With ``left`` the joiner gets ``None`` where there is no right row. Stale answers are counted as dropped
     (``ResponseJoinProcessorSupplier``, 4.3.1).

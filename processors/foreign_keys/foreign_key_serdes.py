@@ -34,7 +34,7 @@ class ForeignKeySerdes:
     left_value: Any = None
 
     def foreign_key_topic(self, context: OperatorContext) -> str:
-        """What the serde of foreign keys is told."""
+        """The topic with which the serde of foreign keys is called."""
         return self._told("-fk", context)
 
     def encode_foreign_key(self, context: OperatorContext) -> Encoder:
@@ -68,7 +68,7 @@ class ForeignKeySerdes:
         return bind_deserializer(serde.deserializer, self._told("-pk", context))
 
     def hash_of_left(self, context: OperatorContext) -> HashOf:
-        """Gives what tells versions of a left row apart: the hash of its serialized value."""
+        """Makes the function that tells versions of a left row apart: the hash of its serialized value."""
         serde = or_default(self.left_value, lambda: context.processing.value_serde)
         encode = bind_serializer(serde.serializer, self._told("-vh", context))
 

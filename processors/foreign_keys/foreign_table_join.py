@@ -32,7 +32,7 @@ _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 
 @dataclass(frozen=True, slots=True)
 class RightRowCheck:
-    """What is known of the right table's rows: the topics that they are read from under their own keys, as the script
+    """The facts about the right table's rows: the topics that they are read from under their own keys, as the script
     names them, and the user's partitioner of subscriptions, ``None`` for the default one.
     """
 
@@ -94,7 +94,7 @@ class ForeignTableJoin:
 def _checking(
     known: RightRowCheck, serdes: ForeignKeySerdes, context: OperatorContext
 ) -> Callable[[Any, bytes], bool] | None:
-    """Gives what looks at a right row, (key, the key as foreign key in bytes) -> whether to look at the next one, too.
+    """Makes the check of a right row, (key, the key as foreign key in bytes) -> whether to look at the next one, too.
 
     Only the first row is compared byte by byte; rows are compared by partition until one is found in another. A key
     that was malformed text is skipped: no serde writes it as it was.

@@ -3,9 +3,9 @@
 Two operators in one task give the changes of the result: ``JoinShipped`` looks up the row that a shipped one refers to,
 ``JoinReferred`` scans the shipped rows that refer to a changed one. Behind them a merger puts both together.
 
-Invariant: a result row is the joiner's of the two rows as both have been handed on, with the larger of their
+Invariant: a result row is the joiner's of the two rows as both have been forwarded, with the larger of their
 timestamps. The referred row is therefore read as its table last handed it on, without what a cache still holds back:
-the change that the cache hands on later brings the results that belong to it, with old values that were really sent.
+the change that the cache forwards later brings the results that belong to it, with old values that were really sent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pykstreams.processors.tables.table_view import ReadRow, TableView
 
 @dataclass(frozen=True, slots=True)
 class ReferenceJoin:
-    """What is joined: the shipped rows of a store with those of the referred table.
+    """The two sides of a join: the shipped rows of a store with those of the referred table.
 
     :param joiner: ``joiner(referred value, referring value)``; ``None`` from it is no row.
     :param keeps_unmatched: whether a row that refers to a missing one is joined with ``None``.
@@ -47,7 +47,7 @@ class ReferenceJoin:
         return (self.store, *self.referred.stores)
 
     def read_referred(self, context: OperatorContext) -> ReadRow:
-        """Gives what reads a referred row as its table last handed it on; to what is null nothing refers."""
+        """Makes the reader of referred rows as their table forwarded them last; to what is null nothing refers."""
         read = self.referred.as_handed_on().build(context)
         return lambda key: None if key is None else read(key)
 

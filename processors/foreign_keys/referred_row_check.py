@@ -39,7 +39,7 @@ class ReferredRowCheck:
     partitioner: CompletedByDefaults
 
     def build(self, context: OperatorContext) -> Callable[[Any], bool]:
-        """Gives what looks at the row of a key, and tells whether to look at the next one, too."""
+        """Makes the check of the row of a key, which returns whether to look at the next one, too."""
         processing = context.processing
         topic, here = f"{processing.application_id}-{self.topic}", processing.task_id.partition
         choose = self.partitioner.over_default(lambda: processing.key_serde, context.default_partition)

@@ -140,7 +140,7 @@ class SelectKeys:
 
 @dataclass(frozen=True, slots=True)
 class SelectedKeys:
-    """Keeps all results of each selected key, and hands on the changes of the one that was written last.
+    """Keeps all results of each selected key, and forwards the changes of the one that was written last.
 
     A result that finds the key taken by another row counts as a collision (``selected-key-collisions-total``). Two
     results of one row of the left table are none: it moves between two mapped keys, and the other is about to go.

@@ -75,9 +75,9 @@ class ShipRows:
 
 @dataclass(frozen=True, slots=True)
 class KeepShipped:
-    """Keeps shipped rows in a store without cache, and hands on their changes, each with the old value.
+    """Keeps shipped rows in a store without cache, and forwards their changes, each with the old value.
 
-    What deletes nothing is not handed on, unless it is repeated: the deletion may be known here, and nowhere else.
+    What deletes nothing is not forwarded, unless it is repeated: the deletion may be known here, and nowhere else.
     """
 
     store: str
@@ -113,7 +113,7 @@ def ship_rows(
     *,
     keeps_null: bool,
 ) -> Forward:
-    """Gives what ships rows, for operators that hand them on in a way of their own."""
+    """Makes the function that sends rows to what they refer to, for operators that forward in a way of their own."""
     fail, drop = context.fail, context.drop
 
     def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:

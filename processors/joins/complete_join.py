@@ -27,11 +27,11 @@ from pykstreams.processors.tables.table_view import TableView, history_of
 class CompleteJoin:
     """Joins each change of one side with all that the other side was while the change is valid.
 
-    ``this`` and ``other`` are the sides, ``store`` keeps the joined table. A result is handed on even if it equals the
+    ``this`` and ``other`` are the sides, ``store`` keeps the joined table. A result is forwarded even if it equals the
     one before, a deletion only where there was a result. ``None`` from the joiner is no result.
 
     A change is dropped without key, and if it was replaced before any time that the joined table keeps, or at which the
-    other side is known. What is handed on carries no old values: the merger knows them.
+    other side is known. What is forwarded carries no old values: the merger knows them.
     """
 
     this: TableView
@@ -54,7 +54,7 @@ class CompleteJoin:
             return joiner(new, other)
 
         def results(key: Any, new: Any, start: int, end: int | None) -> list[tuple[int, Any]]:
-            """What the joined table has to be from ``start``, or from where the other side is known, to ``end``."""
+            """The joined table as it has to be from ``start``, or from where the other side is known, to ``end``."""
             if end is not None and end <= start:
                 return []
             if new is None and not this_is_optional:
@@ -98,7 +98,7 @@ class CompleteJoinMerger:
 def corrections(
     wanted: list[tuple[int, Any]], end: int | None, found: list[tuple[int, Any]]
 ) -> Iterator[tuple[int, Any]]:
-    """What to put, in order of time, into a versioned row so that it is as wanted up to ``end``, and then as before.
+    """Yields, in order of time, the versions that make a versioned row as wanted up to ``end``, and then as before.
 
     Wanted and found are (since, value, ``None`` for none), each valid until the next one; what is wanted begins not
     before what was found. Each wanted value is put; and so it is again where the row had a version that is not

@@ -38,7 +38,7 @@ _NULL = "the key or the value of a record to join is null"
 
 @dataclass(frozen=True, slots=True)
 class KeepForJoin:
-    """Hands each record on to the join, then keeps it for later records of the other side; not those without key."""
+    """Forwards each record to the join, then keeps it for later records of the other side; not those without key."""
 
     store: str
     hands_on: ClassVar = True
@@ -248,7 +248,7 @@ class StreamSelfJoin:
 
 
 def _near(rows: ReadRows, before: int, after: int) -> Callable[[Any, int], Iterable[Row]]:
-    """Gives what reads the records that a record may be joined with, as far as there are timestamps."""
+    """Makes the reader of the records that a record may be joined with, as far as there are timestamps."""
 
     def near(key: Any, timestamp: int) -> Iterable[Row]:
         first = max(0, timestamp - before)

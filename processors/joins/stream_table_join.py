@@ -24,7 +24,7 @@ from pykstreams.state.layers.changelogging import record_being_processed
 
 @dataclass(frozen=True, slots=True)
 class StreamTableJoin:
-    """Gives ``joiner(value, table value)``, or ``joiner(key, value, table value)`` with ``with_key``.
+    """Forwards ``joiner(value, table value)``, or ``joiner(key, value, table value)`` with ``with_key``.
 
     ``key_selector(key, value)`` gives the key to look up, without one the record's own. A record without value is
     dropped, and so is one without the key to look up, unless ``left``. Where the table has no row there is no

@@ -50,8 +50,8 @@ class TableFilter:
     """Keeps the rows for which the predicate holds (``negate``: does not hold); other rows become deletions.
 
     Null values are not shown to the predicate. Where old values are known, a change from nothing to nothing
-    is not handed on: this is why the DSL sets ``send_old_values`` also for a parent that sends them anyway.
-    Where the parent is ``versioned`` it is handed on, since it may be older than the newest change of its row
+    is not forwarded: this is why the DSL sets ``send_old_values`` also for a parent that sends them anyway.
+    Where the parent is ``versioned`` it is forwarded, since it may be older than the newest change of its row
     (``KTableFilterProcessor.process``, 4.3.1).
     """
 
@@ -82,7 +82,7 @@ class TableFilter:
 class TableMapValues:
     """Maps the value of each row by ``mapper(value)``, or ``mapper(key, value)`` with ``with_key``.
 
-    Null values are not shown to the mapper. Every change is handed on, also one from nothing to nothing
+    Null values are not shown to the mapper. Every change is forwarded, also one from nothing to nothing
     (``KTableMapValuesProcessor.process``, 4.3.1).
     """
 

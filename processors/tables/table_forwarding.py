@@ -1,4 +1,4 @@
-"""Who hands on the changes of a table: the operator that made them, or the cache of its store.
+"""Forwarding of the changes of a table: by the operator that made them, or by the cache of its store.
 
 Invariant: each change of a stored table leaves its operator exactly once. Without a cache the operator hands
 it on as it happens; with one, the cache does when it flushes or evicts the key, and keeps only the last of
@@ -23,10 +23,10 @@ Emit: TypeAlias = Callable[[Any, Any, Any, int, Headers, bool | None], None]
 def forwarder(
     store: FlushesToListener, context: OperatorContext, send_old_values: bool, children: Forward | None = None
 ) -> Emit | None:
-    """Gives what hands on a change of this store's table, ``None`` where the store's cache does it.
+    """Makes the function that forwards a change of this store's table; ``None`` where the store's cache does it.
 
     Called once, while the operator is built. Without ``send_old_values`` the old value is left out. ``children`` takes
-    the changes where not all children are to see them. What a versioned store did not put is not handed on.
+    the changes where not all children are to see them. What a versioned store did not put is not forwarded.
     """
     children = context.forward if children is None else children
     forward = context.current.following(children)
@@ -49,8 +49,8 @@ def forwarder(
 
 
 def kept_rows(make: Callable[[Any, Any], Any], name: str, send_old_values: bool, context: OperatorContext) -> Forward:
-    """Gives what keeps ``make(key, new value)`` of each change in a store, and hands that on; old values are those of
-    the store.
+    """Makes an operator that keeps ``make(key, new value)`` of each change in a store and forwards it; old values are
+    those of the store.
     """
     store = table_rows(context, name)
     get_row, put_row, emit = store.get_row, store.put_row, forwarder(store, context, send_old_values)

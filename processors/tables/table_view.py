@@ -39,13 +39,13 @@ class TableView(Protocol):
         ...
 
     def build(self, context: OperatorContext) -> ReadRow:
-        """Gives what reads a row, for the operator whose context this is."""
+        """Makes the reader of rows for the operator whose context this is."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RowHistory:
-    """What reads how a row has changed.
+    """The readers of how a row has changed.
 
     :param between: what the row was between two times.
     :param end: until when what it was at a time is valid.
@@ -60,21 +60,21 @@ class HistoryView(Protocol):
     """A table that can be read as it was at a time, if the store that it is kept in is versioned."""
 
     def build_as_of(self, context: OperatorContext) -> ReadRowAsOf | None:
-        """Gives what reads a row as of a time; ``None`` where no versioned store keeps the table."""
+        """Makes the reader of rows as of a time; ``None`` where no versioned store keeps the table."""
         ...
 
     def build_history(self, context: OperatorContext) -> RowHistory | None:
-        """Gives what reads how a row has changed; ``None`` where no versioned store keeps the table."""
+        """Makes the readers of how a row has changed; ``None`` where no versioned store keeps the table."""
         ...
 
 
 def reader_as_of(view: TableView, context: OperatorContext) -> ReadRowAsOf | None:
-    """Gives what reads a table as of a time; ``None`` for one without history (``KTableValueGetter``, 4.3.1)."""
+    """Makes the reader of a table as of a time; ``None`` for one without history (``KTableValueGetter``, 4.3.1)."""
     return view.build_as_of(context) if isinstance(view, HistoryView) else None
 
 
 def history_of(view: TableView, context: OperatorContext) -> RowHistory:
-    """Gives what reads how the rows of a versioned table have changed; ``TypeError`` for any other table."""
+    """Makes the readers of how the rows of a versioned table have changed; ``TypeError`` for any other table."""
     history = view.build_history(context) if isinstance(view, HistoryView) else None
     if history is None:
         raise TypeError(f"{context.node} reads the history of {view!r}, which no versioned store keeps")

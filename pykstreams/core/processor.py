@@ -44,7 +44,7 @@ class Cancellable(Protocol):
 
 
 class ProcessingContext(ABC):
-    """What user code may ask of the runtime (Kafka Streams: ``ProcessingContext``)."""
+    """The part of the runtime that user code may use (Kafka Streams: ``ProcessingContext``)."""
 
     @property
     @abstractmethod
@@ -83,7 +83,7 @@ class ProcessingContext(ABC):
 
     @abstractmethod
     def get_state_store(self, name: str) -> Any:
-        """Gives a connected store; ``StreamsError`` for one that is not connected to this processor."""
+        """Returns a connected store; ``StreamsError`` for one that is not connected to this processor."""
 
     @abstractmethod
     def schedule(
@@ -123,7 +123,7 @@ class ProcessorContext(ProcessingContext, Generic[KOut, VOut]):
 
     @abstractmethod
     def forward(self, record: Record[Any, Any], child_name: str | None = None) -> None:
-        """Hands a record to all children in order, or to the one named."""
+        """Forwards a record to all children in order, or to the one named."""
 
 
 class FixedKeyProcessorContext(ProcessingContext, Generic[KOut, VOut]):
@@ -131,7 +131,7 @@ class FixedKeyProcessorContext(ProcessingContext, Generic[KOut, VOut]):
 
     @abstractmethod
     def forward(self, record: FixedKeyRecord[Any, Any], child_name: str | None = None) -> None:
-        """Hands a record to all children in order, or to the one named."""
+        """Forwards a record to all children in order, or to the one named."""
 
 
 class Processor(ABC, Generic[KIn, VIn, KOut, VOut]):
@@ -183,7 +183,7 @@ class CurrentRecord:
     differ from the message's. Caches keep ``raw`` beside a dirty entry and put it back while they forward the entry.
 
     ``repeated`` tells that what is read may have been worked on before, by a worker that died before it committed:
-    state may be ahead of what was sent. A change that seems to change nothing is handed on then.
+    state may be ahead of what was sent. A change that seems to change nothing is forwarded then.
     """
 
     __slots__ = ("_describe", "raw", "repeated")
@@ -198,7 +198,7 @@ class CurrentRecord:
         return None if self.raw is None else self._describe(self.raw)
 
     def following(self, forward: Forward) -> Forward:
-        """Gives ``forward`` for an operator that changes times or headers: below it the current record has them, too.
+        """Wraps ``forward`` for an operator that changes times or headers: below it the current record has them, too.
 
         Stores below take the time of a deletion from there (``ProcessorContextImpl.forward``, 4.3.1).
         """
@@ -217,7 +217,7 @@ class CurrentRecord:
         return forward_with_context
 
     def scoped(self, forward: Forward) -> Forward:
-        """Gives ``forward`` with a ``raw`` of its own for all that lies below it, so that ``let_go`` ends there."""
+        """Wraps ``forward`` with a ``raw`` of its own for all that lies below it, so that ``let_go`` ends there."""
 
         def forward_in_scope(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             raw = self.raw
@@ -255,7 +255,7 @@ class CommittedNumbers(Protocol):
     """Numbers of a task that are committed beside its offsets and are there again after a restart."""
 
     def get(self, key: str) -> int | None:
-        """Gives a number, ``None`` if nobody has put it; those of the last commit are there from ``on_init`` on."""
+        """Returns a number, ``None`` if nobody has put it; those of the last commit are there from ``on_init`` on."""
         ...
 
     def put(self, key: str, value: int) -> None:
@@ -264,7 +264,7 @@ class CommittedNumbers(Protocol):
 
 
 class OperatorContext(Protocol):
-    """What an operator gets while its position in a task is compiled. One per node and task."""
+    """The context of an operator while its position in a task is compiled. One per node and task."""
 
     @property
     def node(self) -> str:
@@ -273,7 +273,7 @@ class OperatorContext(Protocol):
 
     @property
     def processing(self) -> ProcessingContext:
-        """What user code at this node may ask for."""
+        """The context of user code at this node."""
         ...
 
     @property
@@ -327,7 +327,7 @@ class OperatorContext(Protocol):
         ...
 
     def shared(self, name: str, make: Callable[[], T]) -> T:
-        """What operators of one task share in memory under a name; the first of them to ask makes it."""
+        """The object that operators of one task share in memory under a name; the first of them to ask makes it."""
         ...
 
     def partition_count(self, topic: str) -> int:
@@ -343,9 +343,9 @@ class OperatorContext(Protocol):
         ...
 
     def finishes_later(self, work: FinishesLater) -> Callable[[], None]:
-        """Announces, while it is built, an operator that hands records on later.
+        """Announces, while it is built, an operator that forwards records later.
 
-        Gives what to call, from any thread, whenever something has finished, so that it is handed on soon.
+        Returns what to call, from any thread, whenever something has finished, so that it is forwarded soon.
         """
         ...
 
@@ -362,12 +362,12 @@ class OperatorSupplier(Protocol):
     """A frozen description of an operator that can be built once per task; see ``hands_on``, too."""
 
     def build(self, context: OperatorContext) -> Forward:
-        """Gives the callable for one position in one task: (key, value, timestamp, headers), all positional."""
+        """Makes the callable for one position in one task: (key, value, timestamp, headers), all positional."""
         ...
 
 
 def hands_on(operator: object) -> bool:
-    """Tells whether an operator hands on the very record it got, by its ``hands_on``; most make new ones.
+    """Returns whether an operator forwards the very record it got, by its ``hands_on``; most make new ones.
 
     What a sink below has sent is sent for the whole record, so that its raw key and value are gone (``let_go``) for
     other children above, too (``ProcessorContextImpl.forward``, 4.3.1, which keeps the context of such a record). Those

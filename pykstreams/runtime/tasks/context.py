@@ -1,4 +1,4 @@
-"""What operators, user code and stores of a task may ask of the runtime.
+"""The contexts by which operators, user code and stores of a task use the runtime.
 
 ``TaskState`` is what all of them share; ``NodeContext`` is an ``OperatorContext`` and ``NodeProcessingContext`` a
 ``ProcessingContext``, one of each per node; ``TaskStoreContext`` is the ``StoreContext`` of the task.
@@ -64,7 +64,7 @@ def describe_record(raw: tuple[Any, int, Headers]) -> RecordContext:
 
 @dataclass(slots=True)
 class TaskState:
-    """What the parts of one task share while it runs."""
+    """The state that the parts of one task share while it runs."""
 
     task_id: TaskId
     config: StreamsConfig
@@ -82,7 +82,7 @@ class TaskState:
     """Read-only; every node may read them."""
     stores: dict[str, Any] = field(default_factory=dict)
     shared: dict[str, Any] = field(default_factory=dict)
-    """What operators share in memory, by name."""
+    """The objects that operators share in memory, by name."""
     metadata: ProcessorMetadata = field(default_factory=ProcessorMetadata)
     stream_time: list[int] = field(default_factory=lambda: [UNKNOWN_TIME])
     """One slot, so that whoever reads it sees the loop over records write it."""
@@ -96,7 +96,7 @@ class TaskState:
 
 
 class NodeProcessingContext(ProcessingContext):
-    """What user code at one node may ask for."""
+    """The context of user code at one node."""
 
     __slots__ = ("_connected", "_node", "_task")
 
@@ -194,7 +194,7 @@ class NodeProcessingContext(ProcessingContext):
 
 
 class NodeContext:
-    """What an operator gets while its position in a task is compiled."""
+    """The context of an operator while its position in a task is compiled."""
 
     __slots__ = (
         "_task",
@@ -245,7 +245,7 @@ class NodeContext:
         self._task.dropped.count()
 
     def shared(self, name: str, make: Callable[[], T]) -> T:
-        """What operators of this task share in memory under a name."""
+        """The object that operators of this task share in memory under a name."""
         shared = self._task.shared
         if name not in shared:
             shared[name] = make()
@@ -279,7 +279,7 @@ class NodeContext:
 
 
 class TaskStoreContext:
-    """What the stores of a task get when they are opened."""
+    """The context with which the stores of a task are opened."""
 
     __slots__ = ("_plan", "_task", "cache", "config", "current", "metrics", "state_dir", "task_id")
 

@@ -218,7 +218,7 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
         self.sessions, self.get_row, self.put_row = sessions, get_row, put_row
 
     def reader_below_cache(self) -> Callable[[Any], tuple[Any, int] | None]:
-        """Gives what reads a session as it was last flushed, which is as it was last handed on to other operators."""
+        """Makes the reader of sessions as they were last flushed, which is as they were last forwarded."""
         if self._cache is None:
             return self.get_row
         get, pack, encode_key = self._cache.below.get, self._schema.pack, self._codec.encode_key

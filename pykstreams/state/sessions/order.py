@@ -24,7 +24,7 @@ from pykstreams.state.layers.caching import MEASURED_PUTS, CachingStore
 from pykstreams.state.sessions.end_index import EndIndex
 
 Wanted: TypeAlias = Callable[[tuple[bytes, object]], bool]
-"""Tells whether a row is wanted."""
+"""A test of whether a row is wanted."""
 
 _TIMES: Final = struct.Struct(">qq")
 _SUFFIX: Final = _TIMES.size
@@ -46,7 +46,7 @@ class SessionOrder(ABC):
 
     @abstractmethod
     def noted(self, key: bytes, start: int, end: int, removed: bool) -> None:
-        """Hears of each session that is put or removed."""
+        """Takes note of each session that is put or removed."""
 
     @abstractmethod
     def of_key(self, key: bytes, earliest_end: int, latest_start: int, reverse: bool) -> Iterator[Row]:
@@ -276,7 +276,7 @@ class _Nothing:
 
 
 def _between(lower: bytes | None, upper: bytes | None, earliest_end: int, latest_start: int) -> Wanted:
-    """Tells whether a row is one of the sessions of some keys and of some time."""
+    """Returns whether a row is one of the sessions of some keys and of some time."""
 
     def wanted(row: tuple[bytes, object]) -> bool:
         composed = row[0]

@@ -26,7 +26,7 @@ _WIDTH: Final = _SEQUENCE.size
 
 
 class RetainedDuplicates:
-    """Gives each row of a window store the next sequence number.
+    """Numbers each row of a window store with the next sequence number.
 
     :param persistent: ``get`` finds a key and window that the last put was for in a store on disk, and nothing in
         memory, where on the other hand putting ``None`` moves the time of the store on, too.
@@ -60,12 +60,12 @@ class RetainedDuplicates:
         return write
 
     def reopened(self, offset: int) -> None:
-        """Hears with which offset of its changelog the store was committed before."""
+        """Takes note of the offset of its changelog with which the store was committed before."""
         self._kept.go_on_after(offset + 1)
         self._logged.go_on_after(offset + 1)
 
     def restored(self, keys: Sequence[bytes]) -> Sequence[bytes]:
-        """Gives the keys under which rows from the changelog are kept."""
+        """Returns the keys under which rows from the changelog are kept."""
         number = max((_SEQUENCE.unpack(key[-_WIDTH:])[0] for key in keys), default=0)
         self._logged.go_on_after(number)
         if not self._persistent:

@@ -67,7 +67,7 @@ class IndexedCache(CachingStore):
         return self.keep
 
     def by_key(self, lower: bytes, upper: bytes, reverse: bool) -> Iterator[Write]:
-        """What the cache has of the rows whose index entries lie between two, in the order of those; deletes, too."""
+        """The rows that the cache has and whose index entries lie between two, in the order of those; deletes, too."""
         index, next_tick = self._index, self._next_tick
         for key in self._index_keys.between(lower, upper, reverse):
             entry = index.get(key)

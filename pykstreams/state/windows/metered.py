@@ -104,7 +104,7 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
         self.rows_between = rows_between(self._reads, codec, self._windowed)
 
     def reader_below_cache(self) -> Callable[[Any, int], tuple[Any, int] | None]:
-        """Gives what reads a row as it was last flushed, which is as it was last handed on to other operators."""
+        """Makes the reader of rows as they were last flushed, which is as they were last forwarded."""
         if self._cache is None:
             return self.get_row
         return rows_of_bytes(self._cache.below, self._codec, self._schema, self._name).get_row

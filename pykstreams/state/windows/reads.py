@@ -137,7 +137,7 @@ class WindowReads:
         time_to: int,
         reverse: bool,
     ) -> Iterator[Write]:
-        """What a cache has of a key. Backwards it is read from the start of a segment, and not from the time wanted."""
+        """The rows that a cache has of a key; backwards from the start of a segment, and not from the time wanted."""
         numbers, time_of = self._cached_numbers(cache, time_from, time_to), self._time_of
         if not reverse:
             return self._of_key_in(numbers, scan, key, time_from, time_to, False)
@@ -159,7 +159,7 @@ class WindowReads:
                     yield row
 
     def _cached_between(self, cache: CachingStore, time_from: int, time_to: int, reverse: bool) -> Iterator[Write]:
-        """What the cache has of all keys between two times, both inclusive.
+        """The rows that the cache has of all keys between two times, both inclusive.
 
         While there are few entries it is read as a whole, but for a store in order of time on disk only the segments
         in question, up to the first entry too many.
@@ -238,7 +238,7 @@ def _by_time_and_key(rows: Iterator[Row], reverse: bool) -> Iterator[Row]:
     """Puts rows of one time in order of their keys: composed keys are not where one key begins another.
 
     Forwards that takes a key with a zero byte, since times begin with one; what comes before the first of those is
-    handed on at once, so that nobody reads further than is wanted.
+    forwarded at once, so that nobody reads further than is wanted.
     """
     for _, group in groupby(rows, _prefix):
         if not reverse:

@@ -1,4 +1,4 @@
-"""What operators call on a window store, as closures made when it is opened; ``layers/rows.py`` has the forms."""
+"""The methods of a window store for operators, as closures made when it is opened; ``layers/rows.py`` has the forms."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class PersistentWindowSupplier(WindowBytesStoreSupplier):
 
 @dataclass(frozen=True)
 class TimeOrderedWindowSupplier(WindowBytesStoreSupplier):
-    """Window stores in RocksDB that are read by time, for results that are handed on when windows close.
+    """Window stores in RocksDB that are read by time, for results that are forwarded when windows close.
 
     ``reads_keys_by_segment`` gives the order of the stores that Kafka Streams keeps with an index
     (``RocksDbIndexedTimeOrderedWindowBytesStoreSupplier``, 4.3.1).
@@ -109,7 +109,7 @@ def segment_interval(retention_ms: int) -> int:
 
 
 def window_lengths(name: str, retention_period: Duration, window_size: Duration) -> tuple[int, int]:
-    """Gives retention and window size in ms; ``ValueError`` if the store would forget windows before they end."""
+    """Returns retention and window size in ms; ``ValueError`` if the store would forget windows before they end."""
     retention_ms = duration_ms(retention_period, f"retention period of store {name!r}")
     size_ms = duration_ms(window_size, f"window size of store {name!r}")
     if size_ms > retention_ms:
@@ -121,7 +121,7 @@ def window_lengths(name: str, retention_period: Duration, window_size: Duration)
 
 
 def checked_window_supplier(supplier: Any) -> WindowBytesStoreSupplier:
-    """Gives what can make a window store; ``TypeError`` for anything else."""
+    """Returns the supplier if it can make a window store; ``TypeError`` for anything else."""
     if not isinstance(supplier, WindowBytesStoreSupplier):
         raise TypeError(
             f"supplier of a window store is {supplier!r}; expected one such as "
