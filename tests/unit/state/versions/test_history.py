@@ -64,7 +64,7 @@ def test_a_deletion_ends_a_version_and_nothing_is_valid_after_it(history: Versio
     assert (history.end_of(KEY, 10), history.end_of(KEY, 40)) == (40, None)
 
 
-def test_a_newest_version_that_is_deleted_at_its_very_time_does_not_make_the_one_before_longer(
+def test_deleting_the_newest_version_at_its_very_time_makes_no_other_one_longer(
     history: VersionHistory,
 ) -> None:
     history.put(KEY, b"a", 10)
