@@ -12,7 +12,7 @@ from confluent_kafka import Consumer
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
-from pykstreams.runtime.assembly import Application, build_standbys, build_worker
+from pykstreams.runtime.assembly import ApplicationParts, build_standbys, build_worker
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.swap.bootstrap import TaskBase
@@ -59,18 +59,18 @@ def directory(tmp_path: Path) -> Iterator[StateDirectory]:
     found.close()
 
 
-Make = Callable[..., Application]
+Make = Callable[..., ApplicationParts]
 
 
 @pytest.fixture
 def make(clients: Clients) -> Make:
     def application(
         topology: TopologyPlan = STATEFUL, settings: Mapping[str, object] | None = None, *, embedded: bool = False
-    ) -> Application:
+    ) -> ApplicationParts:
         config = StreamsConfig({"application.id": "shop", "bootstrap.servers": NOWHERE, **(settings or {})})
         clock = MockClock(0)
         admin = ClusterAdmin(clients.get_admin({"bootstrap.servers": NOWHERE}), NOWHERE, clock, 1, [])
-        return Application(
+        return ApplicationParts(
             topology,
             config,
             clock,
@@ -88,7 +88,7 @@ def make(clients: Clients) -> Make:
     return application
 
 
-def worker_of(app: Application, directory: StateDirectory) -> Worker:
+def worker_of(app: ApplicationParts, directory: StateDirectory) -> Worker:
     return build_worker(
         app,
         2,
