@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from pykstreams import Materialized, Serdes, SessionWindows, Stores, StreamsBuilder, TimeWindows
+from pykstreams import KStream, Materialized, Serdes, SessionWindows, Stores, StreamsBuilder, TimeWindows
 from pykstreams.cli.app import cli
 from pykstreams.cli.state import key_of_text, moment
 from pykstreams.core.clock import SystemClock
@@ -34,7 +34,7 @@ def build():
 def shop() -> StreamsBuilder:
     """A store of each kind, all of them filled from one topic."""
     builder = StreamsBuilder()
-    stream = builder.stream(TOPIC)
+    stream: KStream[str, str] = builder.stream(TOPIC)
     grouped = stream.group_by_key()
     grouped.count(materialized=Materialized("totals"))
     grouped.windowed_by(TimeWindows(10_000, grace=0)).count(materialized=Materialized("per-window"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -28,7 +29,7 @@ class World:
     The script is a list of (seconds from now on, event); when it is at its end, workers that were asked to stop do.
     """
 
-    def __init__(self, script: list[tuple[float, Event]], *, obedient: bool = True) -> None:
+    def __init__(self, script: Sequence[tuple[float, Event]], *, obedient: bool = True) -> None:
         self.clock = StepClock()
         self.script = list(script)
         self.obedient = obedient

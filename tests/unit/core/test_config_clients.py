@@ -6,6 +6,7 @@ import ctypes
 import ctypes.util
 import re
 from pathlib import Path
+from typing import Any
 
 import confluent_kafka
 import pytest
@@ -195,7 +196,8 @@ def test_librdkafka_accepts_what_the_clients_are_made_with(guarantee: str) -> No
         confluent_kafka.Consumer(settings).close()
     transactional = {"transactional.id": "shop-1"} if config.exactly_once else {}
     confluent_kafka.Producer({**config.get_producer_configs("till"), **transactional})
-    AdminClient(config.get_admin_configs("till"))
+    admin: dict[str, Any] = dict(config.get_admin_configs("till"))
+    AdminClient(admin)
 
 
 def test_the_table_knows_every_property_of_the_installed_librdkafka(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Built-in exception handlers and their dead letter records."""
 
 import logging
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ OUTPUT = ProducerRecord("out", b"key", b"value")
 WITH_DEAD_LETTERS = {"errors.dead.letter.queue.topic.name": "dlq"}
 
 
-def raised(error):
+def raised(error: Exception) -> Exception:
     try:
         raise error
     except Exception as caught:
@@ -82,7 +83,7 @@ def test_dead_letter_of_a_punctuator_has_no_topic_and_one_without_text_no_messag
 )
 @pytest.mark.parametrize("letters", [0, 1])
 def test_logging_handlers_decide_log_and_add_a_dead_letter_if_asked(
-    handler, record, result, level, letters, caplog: pytest.LogCaptureFixture
+    handler: Any, record: object, result: ErrorHandlerResult, level: int, letters: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     handler.configure(WITH_DEAD_LETTERS if letters else {})
 
@@ -119,7 +120,7 @@ def test_default_production_handler_fails_for_serialization_errors_with_a_dead_l
 
 
 def test_a_plain_callable_is_a_handler() -> None:
-    def handler(context, record, exception):
+    def handler(context: ErrorHandlerContext, record: object, exception: Exception) -> ErrorHandlerResponse:
         return ErrorHandlerResponse.resume()
 
     assert ErrorHandlerResponse.resume() == handler_function(handler)(CONTEXT, INPUT, ValueError())

@@ -1,6 +1,7 @@
 """Timestamp extractors and what they make of negative timestamps."""
 
 import logging
+from collections.abc import Callable
 
 import pytest
 
@@ -14,18 +15,18 @@ from pykstreams.core.timestamps import (
 )
 
 
-def record(timestamp):
+def record(timestamp: int) -> ConsumerRecord:
     return ConsumerRecord("orders", 2, 7, timestamp, "k", "v", ())
 
 
 class FixedClock:
-    def __init__(self, now) -> None:
+    def __init__(self, now: int) -> None:
         self.now = now
 
-    def now_ms(self):
+    def now_ms(self) -> int:
         return self.now
 
-    def monotonic(self):
+    def monotonic(self) -> float:
         return self.now / 1000
 
 
@@ -33,7 +34,7 @@ class FixedClock:
     "extractor",
     [FailOnInvalidTimestamp(), LogAndSkipOnInvalidTimestamp(), UsePartitionTimeOnInvalidTimestamp()],
 )
-def test_a_record_keeps_the_time_it_carries(extractor) -> None:
+def test_a_record_keeps_the_time_it_carries(extractor: Callable[[ConsumerRecord, int], int]) -> None:
     assert 0 == extractor(record(0), -1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from collections.abc import Callable
@@ -47,7 +48,7 @@ def test_the_users_function_is_told_where_pythons_library_raised() -> None:
 
 def test_the_users_function_is_told_where_an_installed_library_raised(installed: Callable[..., None]) -> None:
     installed(checker_of_models="def check(value):\n    raise ValueError(value)\n")
-    import checker_of_models
+    checker_of_models = importlib.import_module("checker_of_models")
 
     def model() -> object:
         return checker_of_models.check(1)
@@ -59,18 +60,17 @@ def test_the_users_function_is_told_where_a_library_calls_it_and_is_called_by_it
     installed: Callable[..., None],
 ) -> None:
     installed(decorator_of_tries="def tried(f):\n    def again():\n        return f()\n    return again\n")
-    import decorator_of_tries
+    decorator_of_tries = importlib.import_module("decorator_of_tries")
 
-    @decorator_of_tries.tried
     def parse() -> object:
         return json.loads("{")
 
-    assert place(parse) == "parse"
+    assert place(decorator_of_tries.tried(parse)) == "parse"
 
 
 def test_the_users_package_may_be_installed_itself(installed: Callable[..., None]) -> None:
     installed(shop_installed="import json\ndef read():\n    return parse()\ndef parse():\n    return json.loads('{')\n")
-    import shop_installed
+    shop_installed = importlib.import_module("shop_installed")
 
     assert place(shop_installed.read) == "parse"
 

@@ -3,47 +3,64 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pykstreams import Processor, Produced, PunctuationType, Record, Serdes, StreamsBuilder
+from pykstreams import (
+    KStream,
+    Processor,
+    ProcessorContext,
+    Produced,
+    PunctuationType,
+    Record,
+    Serdes,
+    StreamsBuilder,
+    Topology,
+)
 from pykstreams.core.errors import ProcessingError, StreamsError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.state import TimestampedKeyValueStore
-from pykstreams.testing import ProducedRecord, TestRecord, TopologyTestDriver
+from pykstreams.testing import ProducedRecord, TestInputTopic, TestOutputTopic, TestRecord, TopologyTestDriver
+
+MakeDriver = Callable[..., TopologyTestDriver]
 
 SERDES = {"default.key.serde": Serdes.string(), "default.value.serde": Serdes.string()}
 
 
-def upper():
+def upper() -> Topology:
     builder = StreamsBuilder()
     builder.stream("in").map_values(str.upper).to("out")
     return builder.build()
 
 
-def count_by_value():
+def count_by_value() -> Topology:
     """Counts values, so records go through a repartition topic."""
     builder = StreamsBuilder()
-    counts = builder.stream("in").group_by(lambda key, value: value).count(materialized="counts")
+    stream: KStream[str, str] = builder.stream("in")
+    counts = stream.group_by(lambda key, value: value).count(materialized="counts")
     counts.to_stream().to("out", Produced(value_serde=Serdes.long()))
     return builder.build()
 
 
 @pytest.fixture
-def make_driver(topology_test_driver):
-    def make(topology, config=None, **options):
+def make_driver(topology_test_driver: MakeDriver) -> MakeDriver:
+    def make(topology: Topology, config: dict[str, object] | None = None, **options: Any) -> TopologyTestDriver:
         return topology_test_driver(topology, {**SERDES, **(config or {})}, **options)
 
     return make
 
 
-def topics(driver, output_value=None):
+def topics(
+    driver: TopologyTestDriver, output_value: Any = None
+) -> tuple[TestInputTopic[Any, Any], TestOutputTopic[Any, Any]]:
     return driver.create_input_topic("in"), driver.create_output_topic("out", value_deserializer=output_value)
 
 
-def test_what_is_piped_in_comes_out_at_once(make_driver) -> None:
+def test_what_is_piped_in_comes_out_at_once(make_driver: MakeDriver) -> None:
     source, out = topics(make_driver(upper()))
 
     source.pipe_input("k", "v", 5, [("h", b"x")])
@@ -52,7 +69,7 @@ def test_what_is_piped_in_comes_out_at_once(make_driver) -> None:
     assert out.is_empty
 
 
-def test_input_topics_have_a_time_of_their_own_that_moves_on(make_driver) -> None:
+def test_input_topics_have_a_time_of_their_own_that_moves_on(make_driver: MakeDriver) -> None:
     driver = make_driver(upper())
     source = driver.create_input_topic("in", start_timestamp=100, auto_advance=timedelta(milliseconds=10))
     out = driver.create_output_topic("out")
@@ -67,7 +84,7 @@ def test_input_topics_have_a_time_of_their_own_that_moves_on(make_driver) -> Non
     assert [record.timestamp for record in out.read_records()] == [100, 110, 1120, 3, 1130]
 
 
-def test_input_topics_start_at_the_drivers_time(make_driver) -> None:
+def test_input_topics_start_at_the_drivers_time(make_driver: MakeDriver) -> None:
     driver = make_driver(upper(), initial_wall_clock_time=datetime(1970, 1, 2, tzinfo=UTC))
     source, out = topics(driver)
 
@@ -76,7 +93,7 @@ def test_input_topics_start_at_the_drivers_time(make_driver) -> None:
     assert [record.record_time for record in out.read_records()] == [datetime(1970, 1, 2, tzinfo=UTC)] * 2
 
 
-def test_pairs_are_piped_in_from_a_start_and_some_way_apart(make_driver) -> None:
+def test_pairs_are_piped_in_from_a_start_and_some_way_apart(make_driver: MakeDriver) -> None:
     source, out = topics(make_driver(upper()))
 
     source.pipe_key_values([("a", "x"), ("b", "y")], start_timestamp=10, advance=5)
@@ -84,7 +101,7 @@ def test_pairs_are_piped_in_from_a_start_and_some_way_apart(make_driver) -> None
     assert [(record.key, record.timestamp) for record in out.read_records()] == [("a", 10), ("b", 15)]
 
 
-def test_output_topics_are_read_in_the_shapes_a_test_needs(make_driver) -> None:
+def test_output_topics_are_read_in_the_shapes_a_test_needs(make_driver: MakeDriver) -> None:
     source, out = topics(make_driver(upper()))
     source.pipe_key_values([("a", "x"), ("b", "y"), ("a", "z"), ("c", "1"), ("d", "2")])
 
@@ -98,21 +115,21 @@ def test_output_topics_are_read_in_the_shapes_a_test_needs(make_driver) -> None:
     assert out.read_key_values() == [(None, "LAST")]
 
 
-def test_reading_an_empty_topic_is_an_error(make_driver) -> None:
+def test_reading_an_empty_topic_is_an_error(make_driver: MakeDriver) -> None:
     _, out = topics(make_driver(upper()))
 
     with pytest.raises(LookupError, match="topic 'out' is empty"):
         out.read_value()
 
 
-def test_piping_into_a_topic_that_nobody_reads_is_an_error(make_driver) -> None:
+def test_piping_into_a_topic_that_nobody_reads_is_an_error(make_driver: MakeDriver) -> None:
     driver = make_driver(upper())
 
     with pytest.raises(ValueError, match=r"topic 'elsewhere' is unknown; the topology reads \['in'\]"):
         driver.create_input_topic("elsewhere").pipe_input("k", "v")
 
 
-def test_negative_timestamps_are_refused(make_driver) -> None:
+def test_negative_timestamps_are_refused(make_driver: MakeDriver) -> None:
     source, _ = topics(make_driver(upper()))
 
     with pytest.raises(ValueError, match="timestamp of a record is -1; it must not be negative"):
@@ -121,7 +138,7 @@ def test_negative_timestamps_are_refused(make_driver) -> None:
         TestRecord("k", "v", timestamp=-1)
 
 
-def test_everything_that_was_sent_can_be_seen_internal_topics_included(make_driver) -> None:
+def test_everything_that_was_sent_can_be_seen_internal_topics_included(make_driver: MakeDriver) -> None:
     driver = make_driver(count_by_value(), {"application.id": "app"})
     source, _ = topics(driver)
 
@@ -137,7 +154,7 @@ def test_everything_that_was_sent_can_be_seen_internal_topics_included(make_driv
     assert driver.produced_topic_names == {"app-counts-repartition", "app-counts-changelog", "out"}
 
 
-def test_stores_can_be_read(make_driver) -> None:
+def test_stores_can_be_read(make_driver: MakeDriver) -> None:
     driver = make_driver(count_by_value())
     source, _ = topics(driver)
     source.pipe_input("k", "v", 5)
@@ -153,7 +170,7 @@ def test_stores_can_be_read(make_driver) -> None:
 
 
 @pytest.mark.parametrize("config", [{}, {"dsl.store.format": "HEADERS"}])
-def test_a_timestamped_store_can_be_seen_as_a_plain_one(make_driver, config) -> None:
+def test_a_timestamped_store_can_be_seen_as_a_plain_one(make_driver: MakeDriver, config: dict[str, object]) -> None:
     driver = make_driver(count_by_value(), config)
     source, _ = topics(driver)
     source.pipe_key_values([("k", "a"), ("k", "b"), ("k", "a")])
@@ -174,7 +191,7 @@ def test_a_timestamped_store_can_be_seen_as_a_plain_one(make_driver, config) -> 
         assert list(rows) == [("b", 1), ("d", 1)]
 
 
-def test_a_store_of_another_kind_or_name_is_refused(make_driver) -> None:
+def test_a_store_of_another_kind_or_name_is_refused(make_driver: MakeDriver) -> None:
     driver = make_driver(count_by_value())
 
     with pytest.raises(ValueError, match=r"store 'counts' is a .*, no TimestampedKeyValueStoreWithHeaders"):
@@ -183,21 +200,22 @@ def test_a_store_of_another_kind_or_name_is_refused(make_driver) -> None:
         driver.raw_store("none")
 
 
-class Ticker(Processor):
-    def init(self, context) -> None:
+class Ticker(Processor[str, str, str, str]):
+    def init(self, context: ProcessorContext[str, str]) -> None:
         super().init(context)
         context.schedule(100, PunctuationType.WALL_CLOCK_TIME, self.tick)
 
-    def tick(self, now) -> None:
+    def tick(self, now: int) -> None:
         self.context.forward(Record("tick", str(now), now))
 
-    def process(self, record) -> None:
+    def process(self, record: Record[str, str]) -> None:
         self.context.forward(record)
 
 
-def test_the_wall_clock_stands_still_until_it_is_moved(make_driver) -> None:
+def test_the_wall_clock_stands_still_until_it_is_moved(make_driver: MakeDriver) -> None:
     builder = StreamsBuilder()
-    builder.stream("in").process(Ticker).to("out")
+    stream: KStream[str, str] = builder.stream("in")
+    stream.process(Ticker).to("out")
     driver = make_driver(builder.build(), initial_wall_clock_time=0)
     _, out = topics(driver)
 
@@ -208,7 +226,7 @@ def test_the_wall_clock_stands_still_until_it_is_moved(make_driver) -> None:
     assert out.read_key_values() == [("tick", "350")]
 
 
-def test_a_cache_is_flushed_after_every_record(make_driver) -> None:
+def test_a_cache_is_flushed_after_every_record(make_driver: MakeDriver) -> None:
     driver = make_driver(count_by_value(), {"statestore.cache.max.bytes": 1_000_000})
     source, out = topics(driver, Serdes.long())
 
@@ -217,7 +235,7 @@ def test_a_cache_is_flushed_after_every_record(make_driver) -> None:
     assert out.read_values() == [1, 2]
 
 
-def test_an_exception_of_user_code_surfaces_where_the_record_was_piped_in(make_driver) -> None:
+def test_an_exception_of_user_code_surfaces_where_the_record_was_piped_in(make_driver: MakeDriver) -> None:
     builder = StreamsBuilder()
     builder.stream("in").map_values(int).to("out")
     source, _ = topics(make_driver(builder.build()))
@@ -246,15 +264,17 @@ def test_state_is_gone_after_close_and_close_may_be_repeated(tmp_path: Path) -> 
     assert list(Path(tmp_path).iterdir()) == []
 
 
-def test_topics_of_a_pattern_share_a_queue_and_its_offsets(make_driver) -> None:
+def test_topics_of_a_pattern_share_a_queue_and_its_offsets(make_driver: MakeDriver) -> None:
     seen = []
 
-    class Where(Processor):
-        def process(self, record) -> None:
+    class Where(Processor[str, str, str, str]):
+        def process(self, record: Record[str, str]) -> None:
+            assert self.context.record_metadata is not None
             seen.append(tuple(self.context.record_metadata))
 
     builder = StreamsBuilder()
-    builder.stream(re.compile("in-.*")).process(Where)
+    stream: KStream[str, str] = builder.stream(re.compile("in-.*"))
+    stream.process(Where)
     driver = make_driver(builder.build())
 
     driver.create_input_topic("in-a").pipe_value("v")
@@ -263,15 +283,17 @@ def test_topics_of_a_pattern_share_a_queue_and_its_offsets(make_driver) -> None:
     assert seen == [("in-a", 0, 0), ("in-b", 0, 1)]
 
 
-def test_with_several_partitions_records_go_where_their_keys_belong(make_driver) -> None:
+def test_with_several_partitions_records_go_where_their_keys_belong(make_driver: MakeDriver) -> None:
     seen = []
 
-    class Where(Processor):
-        def process(self, record) -> None:
+    class Where(Processor[str, str, str, str]):
+        def process(self, record: Record[str, str]) -> None:
+            assert self.context.record_metadata is not None
             seen.append((record.key, str(self.context.task_id), self.context.record_metadata.partition))
 
     builder = StreamsBuilder()
-    builder.stream("in").process(Where)
+    stream: KStream[str, str] = builder.stream("in")
+    stream.process(Where)
     driver = make_driver(builder.build(), partitions=4)
     keys = [f"key-{i}" for i in range(20)]
 
@@ -282,7 +304,7 @@ def test_with_several_partitions_records_go_where_their_keys_belong(make_driver)
     assert len(set(expected)) == 4
 
 
-def test_with_several_partitions_repartitioned_records_are_counted_once(make_driver) -> None:
+def test_with_several_partitions_repartitioned_records_are_counted_once(make_driver: MakeDriver) -> None:
     driver = make_driver(count_by_value(), partitions=4)
     source, out = topics(driver, Serdes.long())
     values = [f"v{i % 5}" for i in range(50)]
@@ -303,7 +325,7 @@ def test_a_partition_count_below_one_is_refused() -> None:
         TopologyTestDriver(upper(), partitions=0)
 
 
-def test_idle_inputs_are_waited_for_on_the_drivers_clock(make_driver) -> None:
+def test_idle_inputs_are_waited_for_on_the_drivers_clock(make_driver: MakeDriver) -> None:
     builder = StreamsBuilder()
     builder.stream("in").merge(builder.stream("other")).to("out")
     driver = make_driver(builder.build(), {"max.task.idle.ms": 100})

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pykstreams import Processor, Serdes, StreamsBuilder, Topology
+from pykstreams import GlobalKTable, KStream, Processor, Serdes, StreamsBuilder, Topology
 from pykstreams.core.errors import ProcessingError, StreamsError
 from pykstreams.core.record import Record
 from pykstreams.state import Stores, TimestampedKeyValueStore
@@ -29,7 +29,7 @@ class Get(Processor[Any, Any, Any, Any]):
 
 def joined() -> Topology:
     builder = StreamsBuilder()
-    names = builder.global_table("names", materialized="rows")
+    names: GlobalKTable[str, str] = builder.global_table("names", materialized="rows")
     builder.stream("in").left_join(names, lambda v, n: f"{v} {n}", key_selector=lambda k, v: v[:1] or None).to("out")
     return builder.build()
 
@@ -90,8 +90,8 @@ def test_record_that_the_topology_writes_to_a_global_topic_is_read_back(
     make_driver: Callable[..., TopologyTestDriver],
 ) -> None:
     builder = StreamsBuilder()
-    names = builder.global_table("names")
-    stream = builder.stream("in")
+    names: GlobalKTable[str, str] = builder.global_table("names")
+    stream: KStream[str, str] = builder.stream("in")
     stream.to("names")
     stream.join(names, lambda value, name: name, key_selector=lambda key, value: key).to("out")
     driver = make_driver(builder.build())

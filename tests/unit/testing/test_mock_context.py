@@ -6,28 +6,28 @@ from pathlib import Path
 
 import pytest
 
-from pykstreams import Processor, PunctuationType, Record, Serdes
+from pykstreams import Processor, ProcessorContext, PunctuationType, Record, Serdes
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
 from pykstreams.state import Stores
 from pykstreams.testing import CapturedForward, MockProcessorContext
 
 
-class Greeter(Processor):
-    def init(self, context) -> None:
+class Greeter(Processor[str, str, str, object]):
+    def init(self, context: ProcessorContext[str, object]) -> None:
         super().init(context)
         self.schedule = context.schedule(60_000, PunctuationType.STREAM_TIME, self.tick, start_time=5)
 
-    def tick(self, now) -> None:
+    def tick(self, now: int) -> None:
         self.context.forward(Record("tick", now, now), "ticks")
 
-    def process(self, record) -> None:
+    def process(self, record: Record[str, str]) -> None:
         self.context.forward(record.replace(value=f"hello {record.value}"))
         if record.value == "you":
             self.context.commit()
 
 
-def started():
+def started() -> tuple[MockProcessorContext, Greeter]:
     context = MockProcessorContext()
     processor = Greeter()
     processor.init(context)

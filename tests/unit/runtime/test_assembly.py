@@ -1,0 +1,146 @@
+"""A worker and standby tasks are put together: which clients are asked for, and what is left out where."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.assembly import ApplicationParts, build_standbys, build_worker
+from pykstreams.runtime.clients.admin import ClusterAdmin
+from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
+from pykstreams.runtime.swap.bootstrap import TaskBase
+from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
+from pykstreams.runtime.worker.worker import Worker
+from pykstreams.state.directory.state_directory import StateDirectory
+from pykstreams.testing.clock import MockClock
+from pykstreams.topology.plan import InternalTopic, TopologyPlan
+from tests.unit.runtime.plans import part, plan, source
+
+NOWHERE = "127.0.0.1:1"
+TASK = TaskId(0, 0)
+LAYOUT = TopicLayout({"orders": 1}, {TASK: frozenset({TopicPartition("orders", 0)})})
+STATEFUL = plan(part(0, source("A", "orders"), changelogs={"rows": InternalTopic("log", "changelog", 1, {})}))
+STATELESS = plan(part(0, source("A", "orders")))
+REPARTITIONED = plan(part(0, source("A", "orders"), repartition=[("shop-by-page-repartition", 1)]))
+
+
+class Clients(DefaultKafkaClientSupplier):
+    """Clients of brokers that are not there, with the settings that each was asked for with."""
+
+    def __init__(self) -> None:
+        self.made: list[Consumer] = []
+        self.settings: list[Mapping[str, object]] = []
+
+    def get_consumer(self, config: Mapping[str, object]) -> Consumer:
+        self.settings.append(config)
+        self.made.append(super().get_consumer(config))
+        return self.made[-1]
+
+
+@pytest.fixture
+def clients() -> Iterator[Clients]:
+    found = Clients()
+    yield found
+    for one in found.made:
+        one.close()
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[StateDirectory]:
+    found = StateDirectory(tmp_path, "shop", clock=MockClock(0))
+    yield found
+    found.close()
+
+
+Make = Callable[..., ApplicationParts]
+
+
+@pytest.fixture
+def make(clients: Clients) -> Make:
+    def application(
+        topology: TopologyPlan = STATEFUL, settings: Mapping[str, object] | None = None, *, embedded: bool = False
+    ) -> ApplicationParts:
+        config = StreamsConfig({"application.id": "shop", "bootstrap.servers": NOWHERE, **(settings or {})})
+        clock = MockClock(0)
+        admin = ClusterAdmin(clients.get_admin({"bootstrap.servers": NOWHERE}), NOWHERE, clock, 1, [])
+        return ApplicationParts(
+            topology,
+            config,
+            clock,
+            clients,
+            admin,
+            TopicAdmin(admin, topology, replication=1, embedded=embedded),
+            StreamsMetrics(),
+            "shop-client",
+            "process",
+            "instance",
+            embedded,
+            TaskBase(topology, config, admin, None),
+        )
+
+    return application
+
+
+def worker_of(app: ApplicationParts, directory: StateDirectory) -> Worker:
+    return build_worker(
+        app,
+        2,
+        LAYOUT,
+        directory=directory,
+        listener=None,
+        on_running=lambda running: None,
+        global_stores={},
+        standbys=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("topology", "replicas", "kept"), [(STATEFUL, 1, True), (STATEFUL, 0, False), (STATELESS, 1, False)]
+)
+def test_standby_tasks_are_there_where_they_are_wanted_and_tasks_have_state(
+    make: Make, directory: StateDirectory, topology: TopologyPlan, replicas: int, kept: bool
+) -> None:
+    app = make(topology, {"num.standby.replicas": replicas})
+
+    assert (build_standbys(app, LAYOUT, directory=directory) is not None) is kept
+
+
+def test_standby_tasks_on_an_embedded_cluster_are_left_out_with_a_warning(
+    make: Make, directory: StateDirectory, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = make(STATEFUL, {"num.standby.replicas": 1}, embedded=True)
+
+    with caplog.at_level(logging.WARNING):
+        assert build_standbys(app, LAYOUT, directory=directory) is None
+    assert "num.standby.replicas has no effect there" in caplog.text
+
+
+def test_clients_of_a_worker_carry_the_name_of_its_thread_and_the_member_its_instance(
+    make: Make, directory: StateDirectory, clients: Clients
+) -> None:
+    worker = worker_of(make(), directory)
+
+    assert worker.name == "shop-client-StreamThread-2"
+    assert [one["client.id"] for one in clients.settings] == [
+        "shop-client-StreamThread-2-membership-instance",
+        "shop-client-StreamThread-2-consumer",
+    ]
+
+
+def test_nothing_is_swapped_watched_or_purged_on_an_embedded_cluster(make: Make, directory: StateDirectory) -> None:
+    there = worker_of(make(REPARTITIONED), directory)._parts
+    embedded = worker_of(make(REPARTITIONED, embedded=True), directory)._parts
+
+    assert None not in (there.swaps, there.topic_watch, there.purge)
+    assert (embedded.swaps, embedded.topic_watch, embedded.purge) == (None, None, None)
+
+
+def test_without_repartition_topics_nothing_is_purged(make: Make, directory: StateDirectory) -> None:
+    assert worker_of(make(STATEFUL), directory)._parts.purge is None
