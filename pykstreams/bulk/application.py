@@ -69,7 +69,7 @@ class Application:
         )
 
     def layout(self, partitions: int | Mapping[str, int]) -> TopicLayout:
-        """What the topics of a cluster would make of the plan.
+        """Works out the tasks and topics that the plan has with so many partitions.
 
         :param partitions: the partition counts of its source topics, or one number for all of them.
         """
@@ -104,7 +104,7 @@ class StorePlace:
 
     @property
     def told_topic(self) -> str:
-        """What its serdes are told as their topic."""
+        """The topic that is passed to its serdes."""
         return self.changelog or f"{self.application.config.application_id}-{self.name}-changelog"
 
     def task(self, partition: int) -> TaskId:

@@ -52,12 +52,12 @@ Outputs: TypeAlias = Literal["files", "topics"]
 """Where output records go: to files of the bootstrap's folder, or to their topics."""
 
 _WITHOUT_CACHES: Mapping[str, object] = {"statestore.cache.max.bytes": 0}
-"""A cache would hold rows back until a commit, and history would be handed on in another order than that of time."""
+"""A cache would hold rows back until a commit, and history would be forwarded in another order than that of time."""
 
 
 @dataclass(frozen=True)
 class BackfillReport:
-    """What a backfill has made.
+    """The outcome of a backfill.
 
     :param manifest: what was published.
     :param records: by topic: how many records were sent to it; those of the application's own topics are not there.
@@ -279,7 +279,7 @@ def _manifest(
     offsets: Mapping[str, Mapping[int, int]],
     ends: Mapping[str, Mapping[int, int]],
 ) -> Manifest:
-    """What there is: stores, and where the tasks were in stream time."""
+    """The contents of the bootstrap: stores, and where the tasks were in stream time."""
     stores: dict[str, StoreManifest] = {}
     times: dict[str, dict[int, int]] = {}
     numbers: dict[str, dict[str, int]] = {}

@@ -1,7 +1,7 @@
 """``bootstrap``: state of an application from a snapshot, as a folder that workers start from.
 
 The order of events makes it safe: the offsets of the sources are noted *before* the snapshot is read, so nothing that
-the snapshot lacks is skipped; the manifest is written last, at once and only if every task has told what it made.
+the snapshot lacks is skipped; the manifest is written last, at once and only if every task has reported.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ Wanted: TypeAlias = tuple[StoreJob, Any]
 """(job, source)"""
 
 Built: TypeAlias = tuple[StoreJob, list[str]]
-"""(job as it was done, what its tasks told)"""
+"""(job as it was done, the reports of its tasks)"""
 
 Build: TypeAlias = Callable[[Sequence[Wanted]], Iterable[Built]]
 
 
 @dataclass(frozen=True)
 class BootstrapReport:
-    """What a job has made.
+    """The outcome of a bootstrap.
 
     :param manifest: what was published.
     :param stores: by name: how many rows, and which were refused.
@@ -155,7 +155,7 @@ def _job(
 def _builder(
     engine: EngineName, application: Application, spark: Any, modules: Sequence[str], processes: int | None, shown: bool
 ) -> Iterator[Build]:
-    """Gives what builds stores."""
+    """Opens the engine, and makes the function that builds stores by it."""
     if engine == "spark":
         from pykstreams.bulk.engines.spark import SparkEngine
 

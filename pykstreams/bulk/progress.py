@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def shown_progress(store: str, shown: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """Gives what takes (what is done, how far, of how much), for the building of one store."""
+    """Yields a function that takes (what is done, how far, of how much), for the building of one store."""
     if not shown:
         yield lambda what, done, total: None
         return

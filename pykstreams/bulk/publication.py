@@ -1,7 +1,7 @@
-"""The commit of a job: what its tasks have told becomes one manifest, or nothing does.
+"""The commit of a job: the reports of its tasks become one manifest, or nothing does.
 
-Invariant: a share of which no task has told is an error, an empty one tells, too; and of a share that was told twice
-one telling counts.
+Invariant: a share that no task has reported is an error, an empty one is reported, too; and of a share that was
+reported twice one report counts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MASK = (1 << 128) - 1
 
 @dataclass(frozen=True)
 class BuiltStore:
-    """What a job has made of one store.
+    """One store as a job has built it.
 
     :param oldest: the lowest timestamp of the rows of its changelog.
     :param refused: how many rows were left out, by the kind of error.
@@ -38,7 +38,7 @@ class BuiltStore:
 
 
 def built_store(job: StoreJob, told: Iterable[str], changelog_ends: Mapping[int, int]) -> BuiltStore:
-    """Puts together what the tasks of one store have told.
+    """Puts together the reports of the tasks of one store.
 
     :param changelog_ends: by partition, the offset of the changelog that the files stand for.
     """

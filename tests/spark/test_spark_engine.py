@@ -82,7 +82,7 @@ def built(script: str, out: Path, *stores: StoreBootstrap, **said: Any) -> Boots
 
 
 def contents(report: BootstrapReport) -> dict[str, list[tuple[int, int, int]]]:
-    """What does not depend on files and attempts."""
+    """The part of a manifest that does not depend on files and attempts."""
     return {
         name: [(task.rows, task.content, task.observed_time) for _, task in sorted(store.tasks.items())]
         for name, store in report.manifest.stores.items()

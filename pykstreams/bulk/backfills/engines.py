@@ -61,7 +61,7 @@ class Steps(Protocol):
         ...
 
     def run(self, step: Step, inputs: Sequence[Input], progress: Progress) -> list[str]:
-        """Runs one; gives what its tasks told."""
+        """Runs one; returns the reports of its tasks."""
         ...
 
     def each(self, calls: Sequence[Call]) -> list[int]:

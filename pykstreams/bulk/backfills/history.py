@@ -172,7 +172,7 @@ class Reading:
         return source_of(plan.whole, self.topic)
 
     def _encoder(self, part: str, deserializer: Any, serde: Any) -> Encoder:
-        """Gives what writes objects; what writes them is looked for when there is one."""
+        """Makes the function that serializes objects; its serde is looked for when there is one."""
         bound: list[Encoder] = []
 
         def encode(data: Any, headers: Headers) -> bytes | None:
@@ -197,7 +197,7 @@ class Reading:
         return bind_serializer(found, self.topic)
 
     def _time_of(self, source: SourceNode) -> _TimeOf | None:
-        """What extracts the time of a record; ``None`` where that is the timestamp it carries."""
+        """The extractor of the time of a record; ``None`` where that is the timestamp it carries."""
         config = self.application.config
         extract = source.timestamp_extractor or config.default_timestamp_extractor
         if isinstance(extract, ExtractRecordMetadataTimestamp | WallclockTimestampExtractor):
@@ -267,7 +267,7 @@ class TopicRecords:
 
 
 def as_history(given: Any) -> TopicHistory:
-    """What a user means who names a source only."""
+    """Takes a bare source for a history with the usual columns."""
     return given if isinstance(given, TopicHistory) else TopicHistory(given)
 
 

@@ -1,6 +1,6 @@
 """A backfill from its first step to the last: what has been sent and not been read, and what the tasks are at.
 
-Invariant: nothing of an attempt counts before the driver has been told of it, and of each task one telling counts.
+Invariant: nothing of an attempt counts before it is reported to the driver, and of each task one report counts.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _BY_KEY: Final = ("key", "number")
 
 
 def logged_rows(step: Step, store: str, files: Sequence[str], scratch: Path) -> Iterator[ChangelogRow]:
-    """What a store restores from the changelog of one task: in its order, or of each key the last."""
+    """Yields the rows that a store restores from the changelog of one task: in its order, or of each key the last."""
     if keeps_all(step.stores[store]):
         yield from _rows(batches_of_files(files))
         return

@@ -1,4 +1,4 @@
-"""What a backfill gives besides stores: the records of topics that are not the application's own."""
+"""The output of a backfill besides stores: the records of topics that are not the application's own."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A producer that writes what a task sends to files, one for each topic.
 
-The files carry the attempt in their names, and count only when the driver is told of them. In memory is a part of a
-batch for each topic.
+The files carry the attempt in their names, and count only when they are reported to the driver. In memory is a part of
+a batch for each topic.
 """
 
 from __future__ import annotations

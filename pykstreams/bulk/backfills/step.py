@@ -1,8 +1,8 @@
 """One step of a backfill: the tasks of one sub-topology take what is there for them.
 
-A sub-topology has one step, or several where it is in a circle. What a task tells at the end of a step, ``TaskTold``,
-is all that it goes on from in the next one: files of its stores and of their changelogs, and what it would have
-committed. So any process can run it, and an attempt that told nothing, or second, has no effect.
+A sub-topology has one step, or several where it is in a circle. The report of a task at the end of a step,
+``TaskTold``, is all that it goes on from in the next one: files of its stores and of their changelogs, and what it
+would have committed. So any process can run it, and an attempt that reported nothing, or second, has no effect.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pykstreams.topology.plan import SubtopologyPlan
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """What a store of a task has written to its changelog so far."""
+    """The rows that a store of a task has written to its changelog so far."""
 
     files: tuple[str, ...] = ()
     rows: int = 0
@@ -34,7 +34,7 @@ class Logged:
 
 @dataclass(frozen=True, slots=True)
 class TaskTold:
-    """What a task tells at the end of a step; with its files it is the state of the task.
+    """The report of a task at the end of a step; with its files it is the state of the task.
 
     :param processed: how many records it took in this step.
     :param stores: what its stores consist of, those in memory only apart.
@@ -86,7 +86,7 @@ class TaskTold:
 
 @dataclass(frozen=True)
 class Step:
-    """What every process of the job knows of a step.
+    """A step as every process of the job knows it.
 
     :param number: no other step of the job has it.
     :param root: the folder of the bootstrap.
@@ -94,7 +94,7 @@ class Step:
     :param scratch: where tasks keep their databases meanwhile; ``None`` for where the machine keeps such things.
     :param partitions: the partition counts of topics that are written.
     :param logs: whether the changelogs of all stores are kept; if not, those of stores in memory are.
-    :param states: what the tasks told in the step before, by partition; none in their first one.
+    :param states: the reports of the tasks in the step before, by partition; none in their first one.
     :param global_topics: what the global stores are made of.
     """
 

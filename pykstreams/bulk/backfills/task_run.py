@@ -1,7 +1,7 @@
 """Runs one task of the application over sorted records: the same class that workers run, without brokers.
 
 What it sends goes to files, its stores lie in a folder of this attempt; at the end the rows of the stores are written
-to files as well, and what there is is told. Wall-clock punctuators do not run: history has no time of day.
+to files as well, and all of it is reported. Wall-clock punctuators do not run: history has no time of day.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class _TaskRun:
         self._uncommitted = 0
 
     def _wait(self) -> None:
-        """Waits until something that an operator hands on later has finished."""
+        """Waits until something that an operator forwards later has finished."""
         self._woken.clear()
         if self._task.running and not self._woken.wait(_PATIENCE_S):
             raise StreamsError(

@@ -20,7 +20,7 @@ WriteRow: TypeAlias = Callable[[ChangelogRow, int], None]
 
 _FLUSH_S = 10.0
 _AFTER_ZERO: Final = 1
-"""What is sent in place of the timestamp 0, which the client takes for the time of day; as workers do."""
+"""Sent in place of the timestamp 0, which the client takes for the time of day; as workers do."""
 
 
 class TopicOutput:

@@ -1,4 +1,4 @@
-"""What a job asks of the brokers, and makes there: partition counts, ends of topics, the application's own topics."""
+"""The brokers as a job uses them: partition counts, ends of topics, the application's own topics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SourceOffsets: TypeAlias = Literal["now"] | Mapping[str, Mapping[int, int]] | No
 
 
 class Cluster:
-    """What is asked of the brokers."""
+    """The cluster of an application, as its jobs use it."""
 
     def __init__(self, application: Application) -> None:
         config = application.config

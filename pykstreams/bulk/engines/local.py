@@ -51,7 +51,7 @@ class LocalEngine:
         self._pool.__exit__(*error)
 
     def build(self, job: StoreJob, parts: list[Part], progress: Progress) -> tuple[StoreJob, list[str]]:
-        """Builds one store; gives the job and what its tasks told."""
+        """Builds one store; returns the job and the reports of its tasks."""
         pool = self._pool
         with work_folder(folder_at(job.root).local) as scratch:
             encoding: list[Any] = [(encode_part, (job, part, str(scratch), at)) for at, part in enumerate(parts)]

@@ -60,7 +60,7 @@ class SortedRuns:
         self.files.append(path)
 
     def merged(self) -> Iterator[pa.RecordBatch]:
-        """Gives everything, sorted."""
+        """Yields everything, sorted."""
         if not self.files:
             if self._waiting:
                 yield from self._sorted().to_batches(max_chunksize=_BATCH_ROWS)

@@ -6,7 +6,7 @@ the Spark partition (hashing the number, as ``repartition`` does, would put seve
 empty). Partitions with many more rows than others, and all of them where there are fewer than cores, are divided at
 keys that a sample gives, if the store keeps its rows in the order of its keys.
 
-A task may be tried again, or twice at once (speculation): its files carry the id of the attempt, and what it tells is
+A task may be tried again, or twice at once (speculation): its files carry the id of the attempt, and its report is
 its last output row, of which Spark takes one per task. This module, ``spark_rows`` and ``data_source`` are the doors to
 pyspark.
 """
@@ -68,8 +68,8 @@ class SparkEngine:
     ) -> list[tuple[StoreJob, list[str]]]:
         """Builds stores of one application, which are given with their sources.
 
-        Gives for each the job, whose partitions may be divided now, and what its tasks told. ``BootstrapError`` if a
-        task failed as often as Spark tries one.
+        Returns for each the job, whose partitions may be divided now, and the reports of its tasks. ``BootstrapError``
+        if a task failed as often as Spark tries one.
         """
         application = self.ship(wanted[0][0].application)
         stores = ", ".join(repr(job.spec.store) for job, _ in wanted)
@@ -122,7 +122,7 @@ class SparkEngine:
         return PartRows(self.session, parts)
 
     def read(self, source: Any) -> Any:
-        """What Spark reads, as a DataFrame."""
+        """Reads a source by Spark, as a DataFrame."""
         if not isinstance(source, SparkRead):
             return source
         reader = self.session.read.format(source.format).options(**source.options)
@@ -153,7 +153,7 @@ class SparkEngine:
         return [job.divided(bounds.get(at, {})) for at, job in enumerate(jobs)]
 
     def ship(self, application: Application) -> Application:
-        """Gives executors on other machines the code of the application, and it the name by which they find it.
+        """Sends the code of the application to executors on other machines, and returns it as they name it.
 
         pykstreams itself is installed there.
         """
@@ -221,7 +221,7 @@ def explained(what: str) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, out of the traceback of a task."""
+    """The cause of a failure, out of the traceback of a task."""
     lines = [line for line in str(error).splitlines() if line.startswith("pykstreams.")]
     reason = (lines or [*str(error).splitlines(), type(error).__name__])[0 if not lines else -1]
     missing = _MISSING_MODULE.search(str(error))
@@ -286,7 +286,7 @@ def _attempt(stage: WritingStage, together: JobsTogether) -> Stage:
 
 
 def _telling(stage: WritingStage, together: JobsTogether) -> Stage:
-    """The last stage: what it tells is told with the number of the task among all."""
+    """The last stage: its report carries the number of the task among all."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         number, attempt = task_and_attempt()

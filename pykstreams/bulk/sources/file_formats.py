@@ -1,4 +1,4 @@
-"""What is in files of rows, by format: their columns, and the pieces that can be read apart.
+"""The contents of files of rows, by format: their columns, and the pieces that can be read apart.
 
 Parquet and Avro files say what their columns are. CSV and JSON files do not: all of them are looked through once,
 before anything is read, so that the type of a column depends neither on the order of files nor on where a reader cuts
@@ -77,7 +77,7 @@ class File:
 
 @dataclass(frozen=True)
 class Found:
-    """What is in one file.
+    """The contents of one file.
 
     :param schema: its columns with their types, or without where each batch tells them.
     :param rows: how many rows each of its pieces has, as far as that is known.

@@ -60,7 +60,7 @@ class RowReader:
         }
 
     def __call__(self, batch: pa.RecordBatch) -> ReadParts:
-        """Gives for each row its parts, or the exception for which it has none."""
+        """Returns for each row its parts, or the exception for which it has none."""
         batch = plain(batch)
         if self._row is not None:
             return _each(self._whole, self._rows(batch))
@@ -140,7 +140,7 @@ class RowReader:
 
 
 def _decoded(decode: Decoder, raw: bytes | None) -> Any:
-    """What a serde reads, or the exception that it raises: an error of one record is one of that record alone."""
+    """Reads bytes by a serde; what it raises is returned: an error of one record is that record's alone."""
     try:
         return decode(raw, ())
     except Exception as error:

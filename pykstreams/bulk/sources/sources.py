@@ -85,7 +85,7 @@ class KafkaTopic:
     value_serde: Any = None
 
     def decoders(self, application: Application) -> tuple[Decoder, Decoder]:
-        """What reads keys and values."""
+        """The deserializers of keys and values."""
         from pykstreams.serdes.base import bind_deserializer
         from pykstreams.serdes.defaults import or_default
 

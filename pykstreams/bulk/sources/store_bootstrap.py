@@ -1,4 +1,4 @@
-"""What a user says of one store: where its rows come from, and which of their columns are what."""
+"""The description of one store by the user: where its rows come from, and which of their columns are what."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Column: TypeAlias = str | Callable[[Row], Any]
 """The name of a column, or a function of the row: as an object, or as ``module:attribute``."""
 
 OnError: TypeAlias = Literal["fail", "count", "rejects"]
-"""What becomes of rows that cannot be taken: the job fails, or they are counted, or they are written to a file, too."""
+"""The handling of rows that cannot be taken: the job fails, or they are counted, or they are written to a file, too."""
 
 Content: TypeAlias = Literal["entries", "records", "changelog"]
-"""What the rows are: what the store holds; what the operator of the store gets; records of its changelog."""
+"""The kind of rows: what the store holds; what the operator of the store gets; records of its changelog."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class StoreBootstrap:
     :param window_end: for sessions as ready rows: where the session ends.
     :param content: ``"entries"``: the rows are what the store holds (of a versioned store: the history of its keys; of
         a join's window store: the records that wait). ``"records"``: the application's own operator makes the store of
-        them: an aggregate of the records that are grouped, the subscriptions of a foreign-key join and the shipped
-        rows of a one-to-many join of the rows of the referring table. ``"changelog"``: key and value are serialized
-        already, as in the changelog of the store. Left out, ``"records"`` for stores that hold nothing else than what
-        their operator makes of a table's rows (subscriptions, shipped rows), else ``"entries"``.
+        them: an aggregate of the records that are grouped, the subscriptions of a foreign-key join and the
+        repartitioned rows of a one-to-many join of the rows of the referring table. ``"changelog"``: key and value are
+        serialized already, as in the changelog of the store. Left out, ``"records"`` for stores that hold nothing else
+        than what their operator makes of a table's rows (subscriptions, repartitioned rows), else ``"entries"``.
     :param latest: several rows with one key are fine, and that with the highest timestamp counts. Without, they are
         errors, apart from the versions of a versioned store and from records, and where a topic is the source.
     :param on_error: what becomes of rows that cannot be taken: without key, refused by a serde, or second ones of a

@@ -37,7 +37,7 @@ ROWS: Final = pa.schema([("key", pa.binary()), ("value", pa.binary())])
 """Rows of an engine."""
 
 TOLD: Final = pa.schema([("task", pa.int32()), ("told", pa.string())])
-"""What a task tells the driver."""
+"""The columns of the report of a task to the driver."""
 
 BY_KEY: Final = ("key", "time", "order", "value")
 BY_TIME: Final = ("time", "key", "order", "value")
@@ -84,7 +84,7 @@ class EncodedColumns:
         self.values.append(value)
 
     def batch(self) -> pa.RecordBatch:
-        """Gives the rows, and forgets them."""
+        """Returns the rows, and forgets them."""
         count = len(self.tasks)
         columns = (
             self.tasks,

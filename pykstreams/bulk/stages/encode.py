@@ -1,6 +1,6 @@
 """The first stage: rows of a user become encoded rows, each with the task that folds it.
 
-What cannot be taken goes to the task for refused rows, with the reason: so it is told by a task as everything else, and
+Refused rows go to a task of their own, with the reason: so they are reported by a task as everything else, and
 counted once however often a task is tried.
 """
 
@@ -101,7 +101,7 @@ def encode_marked(job: StoreJob, marked: Iterable[MarkedRows], part: int) -> Ite
 
 
 def row_orders(job: StoreJob, part: int) -> Callable[[pa.RecordBatch], Iterable[int]]:
-    """Gives what tells, batch after batch, the order of the rows of a part: that of a topic, or that of the source."""
+    """Makes the function that numbers the rows of a part, batch after batch: as a topic or as the source has them."""
     if job.topic is not None:
         return lambda batch: cast("list[int]", batch.column(_ORDER).to_pylist())
     numbers = count(part << _MOST_ROWS_BITS)

@@ -41,7 +41,7 @@ from pykstreams.state.interfaces.store import ChangelogRow
 
 @dataclass(slots=True)
 class Told:
-    """What a stage of one task tells: counted rows, and what the manifest needs.
+    """The report of a stage of one task: counted rows, and what the manifest needs.
 
     :param oldest: the lowest timestamp of the rows of the changelog.
     """
@@ -75,7 +75,7 @@ def fold(job: StoreJob, task: int, attempt: str, batches: Iterable[pa.RecordBatc
 
 
 def folded_rows(job: StoreJob, task: int, attempt: str, batches: Iterable[pa.RecordBatch], told: Told) -> Iterator[Row]:
-    """The same without batches, for a stage that follows in the same process; ``told`` is complete at the end."""
+    """The same without batches, for a stage that follows in the same process; the report is complete at the end."""
     if task == job.refused:
         _count_refused(job, attempt, batches, told)
         return
@@ -140,7 +140,7 @@ def _logged(
 
 
 def _engine_rows(job: StoreJob, share: Share, rows: Iterator[ChangelogRow], told: Told) -> Iterator[Row]:
-    """What the store's own restore makes of changelog rows."""
+    """Restores changelog rows as the store does it, and yields the rows of its engine."""
     place = job.target.store
     config = job.application.config
     with OfflineStore.in_memory(place.builder, place.task(share.partition), config, topic=place.told_topic) as store:

@@ -1,7 +1,7 @@
 """Before the first stage, where it has to be: rows of one key meet, and only the newest of them is encoded.
 
-What a row of a referring table becomes lies under the keys that it refers to, so an older row of the same key would
-leave behind what it referred to: nobody finds out once rows are encoded. ``keyed`` → sort by key → ``encode_newest``.
+A row of a referring table is kept under the keys that it refers to, so an older row of the same key would leave behind
+what it referred to: nobody finds out once rows are encoded. ``keyed`` → sort by key → ``encode_newest``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pykstreams.bulk.stages.store_job import StoreJob
 
 
 def keyed(job: StoreJob, batches: Iterable[pa.RecordBatch], part: int) -> Iterator[pa.RecordBatch]:
-    """Gives the rows of a part of the source as they are (``value``), with the key by which they meet; those without
+    """Yields the rows of a part of the source as they are (``value``), with the key by which they meet; those without
     one have none here either.
 
     ``task`` is one of as many as there are shares, the same for all rows of a key.

@@ -21,7 +21,7 @@ from pykstreams.runtime.topics.topic_admin import TopicLayout
 
 
 class Share(NamedTuple):
-    """What one task of the job makes."""
+    """The keys that one task of the job builds."""
 
     partition: int
     split: int
@@ -69,7 +69,7 @@ class StoreJob:
 
     @cached_property
     def shares(self) -> tuple[Share, ...]:
-        """What the tasks of the job make, by their numbers."""
+        """The shares of the tasks of the job, by their numbers."""
         partitions = tasks_of(self.layout, self.target.store.part)
         return tuple(
             Share(partition, split)
@@ -88,7 +88,7 @@ class StoreJob:
         return len(self.shares)
 
     def chooser(self) -> Callable[[int, bytes], int]:
-        """Gives what chooses the task for a partition and a key."""
+        """Makes the function that chooses the task for a partition and a key."""
         if not self.bounds:
             return lambda partition, key: partition
         first = {share.partition: at for at, share in reversed(list(enumerate(self.shares)))}

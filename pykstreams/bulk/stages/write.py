@@ -1,4 +1,4 @@
-"""The last stage: sorted rows of an engine become files, and what they are is told to the driver.
+"""The last stage: sorted rows of an engine become files, which are reported to the driver.
 
 A file is written under a name that carries the attempt. Nobody reads it before it is named in the manifest, so what a
 task leaves that was killed, or was the slower of two, is garbage and nothing else.

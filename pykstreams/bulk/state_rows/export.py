@@ -30,7 +30,7 @@ from pykstreams.topology.topology import Topology
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What was written.
+    """The file that was written.
 
     :param path: the file.
     :param tasks: of how many tasks.
@@ -133,7 +133,7 @@ class _Csv(AbstractContextManager["_Csv"]):
 
 
 def _as_csv(type_: pa.DataType) -> Callable[[Any], str] | None:
-    """What makes text of values that CSV has no form of."""
+    """Returns the function that makes text of values that CSV has no form of; ``None`` where it has one."""
     if pa.types.is_binary(type_):
         return bytes.hex
     return partial(json.dumps, default=_as_text) if pa.types.is_nested(type_) else None

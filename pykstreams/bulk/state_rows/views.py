@@ -104,7 +104,7 @@ class StoreView:
 
     @property
     def builder(self) -> StoreBuilder[Any]:
-        """What to open the store with."""
+        """The builder to open the store with."""
         return replace(self.planned, key_serde=self._key.serde, value_serde=self._value.serde)
 
     @property
@@ -114,7 +114,7 @@ class StoreView:
 
     @property
     def told_topic(self) -> str:
-        """What its serdes are told as their topic."""
+        """The topic that is passed to its serdes."""
         plan = self.application.plan
         feeds = {one.store.name: one.topic for one in plan.global_stores}
         logs = {name: topic for part in plan.subtopologies for name, topic in part.changelogs.items() if topic}

@@ -21,7 +21,7 @@ from pykstreams.state.windows.suppliers import WindowBytesStoreSupplier
 
 
 def choose_target(application: Application, spec: StoreBootstrap) -> Target:
-    """Gives the target of one store; ``StreamsError`` where nothing is known to make such a store of such rows."""
+    """Returns the target of one store; ``StreamsError`` where nothing is known to make such a store of such rows."""
     place = application.store(spec.store)
     way = way_of(place)
     content: Content = spec.content or ("entries" if way is None else "records")

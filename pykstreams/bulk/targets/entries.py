@@ -159,7 +159,7 @@ def codec_of(place: StorePlace) -> RowCodec:
 
 
 def newest_of_keys(store: str, latest: bool) -> FoldRows:
-    """Gives the fold that keeps the last of the rows of each key; all others are refused unless ``latest``."""
+    """Makes the fold that keeps the last of the rows of each key; all others are refused unless ``latest``."""
 
     def fold(rows: Iterator[EncodedRow], refuse: Refuse) -> Iterator[ChangelogRow]:
         newest = next(rows, None)

@@ -46,7 +46,7 @@ class Logged:
 
     @property
     def by_time(self) -> bool:
-        """Versions of all keys are told in the order of time."""
+        """Versions of all keys are logged in the order of time."""
         return isinstance(self.store.builder.supplier, VersionedBytesStoreSupplier)
 
     @property

@@ -18,10 +18,10 @@ ChoosePartition: TypeAlias = Callable[[Any, Any, bytes], int]
 
 
 def partition_chooser(partitioner: StreamPartitioner[Any, Any] | None, topic: str, partitions: int) -> ChoosePartition:
-    """Gives what chooses partitions of a topic.
+    """Makes the function that chooses partitions of a topic.
 
-    A partitioner that gives ``None`` leaves it to the default one, as in Kafka Streams; several partitions are refused,
-    since a row of a store is in one task.
+    A partitioner that returns ``None`` leaves it to the default one, as in Kafka Streams; several partitions are
+    refused, since a row of a store is in one task.
     """
     if partitioner is None:
 

@@ -1,5 +1,5 @@
-"""Stores of joins by reference from the rows of the referring table: subscriptions of a foreign-key join, shipped rows
-of a one-to-many or non-key join.
+"""Stores of joins by reference from the rows of the referring table: subscriptions of a foreign-key join, repartitioned
+rows of a one-to-many or non-key join.
 
 The rows go the way that they went when they were new: the application's own operator sends them (it knows extractor,
 instruction and hash), the sink of the plan chooses the partition, and the operator behind the topic keeps them. So what
@@ -105,7 +105,7 @@ class ReferringRows:
         return newest_of_keys(self.store.name, self.latest)
 
     def _receiver(self, layout: TopicLayout, sent: list[tuple[int, ChangelogRow]]) -> Forward:
-        """What the sending operator forwards to: it notes what the store's changelog would hold, and where."""
+        """Receives what the sending operator forwards, and notes what the store's changelog would hold, and where."""
         _, _, sink, source, keep = self.way
         config = self.store.application.config
         topic = source.topics[0]
@@ -128,7 +128,7 @@ class ReferringRows:
         return receive
 
     def _keeper(self, keep: ProcessorNode) -> tuple[Forward, Callable[[], list[ChangelogRow]]]:
-        """What keeps a row that has arrived, and what gives the changelog rows of that."""
+        """Makes the function that keeps a row that has arrived, and the one that takes the changelog rows of that."""
         if isinstance(keep.supplier, SubscriptionReceive):
             noted = _NotedSubscriptions()
             receiving = self._node(keep, 0, None, noted)
@@ -175,7 +175,7 @@ class _NotedSubscriptions:
         self._rows.append((key, value, timestamp, headers))
 
     def take(self) -> list[ChangelogRow]:
-        """What was put since the last call."""
+        """Takes the rows that were put since the last call."""
         rows, self._rows = self._rows, []
         return rows
 

@@ -66,7 +66,7 @@ class StoreInMemory:
 
 
 class OfflineStoreContext:
-    """What a store is opened with where no task runs (``StoreContext``)."""
+    """The ``StoreContext`` of a store that is opened where no task runs."""
 
     def __init__(self, place: StorePlace, task_id: TaskId, log: ChangelogWriter) -> None:
         self._place, self._log = place, log
@@ -90,8 +90,8 @@ class OfflineStoreContext:
 
 
 class OfflineNode:
-    """What an operator is built with where no task runs (``OperatorContext``): it forwards to one callable, and what it
-    cannot take is raised.
+    """The ``OperatorContext`` of an operator where no task runs: it forwards to one callable, and a row that it cannot
+    take is an error.
 
     :param drops: whether what a worker would drop is dropped, as a row that refers to nothing, or is an error.
     """
@@ -137,10 +137,10 @@ class OfflineNode:
         raise RowError(f"operator {self.node} drops a row: {reason}")
 
     def count_dropped(self) -> None:
-        """Nobody needs to hear of it."""
+        """Nobody needs to be notified."""
 
     def shared(self, name: str, make: Callable[[], T]) -> T:
-        """What operators share under a name."""
+        """The object that operators share under a name."""
         found: T = self._shared.setdefault(name, None) or make()
         self._shared[name] = found
         return found
@@ -207,4 +207,4 @@ def _no_record(raw: Any) -> RecordContext:
 
 
 def _nowhere(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
-    """Results are not handed on: they were, when the rows were new."""
+    """Results are not forwarded: they were, when the rows were new."""

@@ -1,4 +1,4 @@
-"""What stages ask of a target: how to encode one row of a user, and how to fold sorted rows into changelog rows.
+"""The target of a job as stages use it: encodes one row of a user, and folds sorted rows into changelog rows.
 
 Invariant: nothing here depends on where rows come from, in which order they are encoded, or how often: what is folded
 is sorted, and the fold of equal rows is equal.
@@ -65,8 +65,8 @@ class Target(Protocol):
 
     @property
     def row_key(self) -> Callable[[], Callable[[object], bytes]] | None:
-        """Gives what tells rows of one key from others, where they have to meet before they are encoded; ``None`` where
-        they meet in the store.
+        """Makes the function that tells rows of one key from others, where they have to meet before they are encoded;
+        ``None`` where they meet in the store.
         """
         ...
 
@@ -93,7 +93,7 @@ class Target(Protocol):
 
 
 def no_key(store: str) -> RowError:
-    """What is raised for a row without key."""
+    """The error for a row without key."""
     return RowError(f"a row for store {store!r} has no key")
 
 

@@ -145,7 +145,7 @@ def streams(builder: StreamsBuilder) -> None:
 
 
 def through_a_topic(builder: StreamsBuilder) -> None:
-    """What goes through a topic of a user is output, and input as well; versions are kept."""
+    """A record that goes through a topic of a user is output, and input as well; versions are kept."""
     _stream(builder, "left").map(lambda key, value: (value, key)).filter(lambda key, value: key is not None).to(
         "middle"
     )
@@ -201,7 +201,7 @@ class Backfilled:
         }
 
     def records(self, topic: str) -> dict[bytes | None, list[Any]]:
-        """What was sent to a topic, for each key in its order."""
+        """The records that were sent to a topic, for each key in its order."""
         found: dict[bytes | None, list[Any]] = {}
         rows = [row for name in self.job.sent.get(topic, ()) for row in pq.read_table(name).to_pylist()]
         for row in sorted(rows, key=lambda row: tuple(row[name] for name in AS_SENT)):
@@ -292,7 +292,7 @@ def check(topology: Topology, rows: list[Row], read: list[str], in_order: bool) 
 
 
 def changelog(sent: list[ProducedRecord], topic: str, *, whole: bool) -> dict[int, list[Any]]:
-    """What is in the partitions of a changelog: all of it, or of each key the last row, in the order of keys."""
+    """The rows in the partitions of a changelog: all of it, or of each key the last row, in the order of keys."""
     found: dict[int, list[Any]] = {}
     for record in sent:
         if record.topic == topic and record.partition is not None:

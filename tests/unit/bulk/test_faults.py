@@ -1,4 +1,4 @@
-"""What is left by jobs that die, run out of disk, or have tasks that run twice: nothing that a worker would read."""
+"""Jobs that die, run out of disk, or have tasks that run twice leave nothing that a worker would read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent to executors on other machines: code that Python imports, as it is named here."""
+"""The archive that is sent to executors on other machines: code that Python imports, as it is named here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Spark engine does before there is a session; what it does with one is in ``tests/spark``."""
+"""The Spark engine before there is a session; with one it is tested in ``tests/spark``."""
 
 from __future__ import annotations
 
