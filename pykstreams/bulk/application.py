@@ -103,7 +103,7 @@ class StorePlace:
         return self.changelog in self.part.changelog_topics
 
     @property
-    def told_topic(self) -> str:
+    def serde_topic(self) -> str:
         """The topic that is passed to its serdes."""
         return self.changelog or f"{self.application.config.application_id}-{self.name}-changelog"
 

@@ -20,7 +20,7 @@ from pykstreams.bulk.backfills.history import TopicHistory, TopicRecords, as_his
 from pykstreams.bulk.backfills.job import BackfillJob, History, external_topics, internal_topics, own_changelogs
 from pykstreams.bulk.backfills.logged_rows import write_changelog
 from pykstreams.bulk.backfills.outputs import move_records, write_records
-from pykstreams.bulk.backfills.step import TaskTold, needs_changelog
+from pykstreams.bulk.backfills.step import TaskReport, needs_changelog
 from pykstreams.bulk.bootstrap import EngineName, check_engine
 from pykstreams.bulk.brokers.cluster import Cluster, SourceOffsets, noted_offsets
 from pykstreams.bulk.engines.local import Progress
@@ -141,7 +141,7 @@ def backfill(
         work.chmod(0o755)
         with _steps(engine, application, spark, modules, processes) as steps:
             job = BackfillJob(
-                steps.shipped(application),
+                steps.for_executors(application),
                 layout,
                 histories,
                 counts,
@@ -248,8 +248,8 @@ def _write_changelogs(
     stores: list[str] = []
     for place in logged:
         step = job.step(place.part)
-        for partition, told in sorted(step.states.items()):
-            files = told.logged[place.name].files
+        for partition, report in sorted(step.states.items()):
+            files = report.logged[place.name].files
             if files:
                 scratch = str(job.work / "logged" / f"{place.name}-{partition}")
                 calls.append((write_changelog, (step, place.name, partition, files, scratch)))
@@ -288,12 +288,12 @@ def _manifest(
         for name, description in step.stores.items():
             if description.in_files or name in step.logged_stores:
                 found = {
-                    partition: _files(told, name, ends.get(name, {}).get(partition, 0))
-                    for partition, told in step.states.items()
+                    partition: _files(report, name, ends.get(name, {}).get(partition, 0))
+                    for partition, report in step.states.items()
                 }
                 stores[name] = StoreManifest(description, found)
-        for partition, told in step.states.items():
-            for topic, (_, text) in told.committed.items():
+        for partition, report in step.states.items():
+            for topic, (_, text) in report.committed.items():
                 time, values = decode(text)
                 times.setdefault(topic, {})[partition] = time
                 if values:
@@ -303,8 +303,8 @@ def _manifest(
     )
 
 
-def _files(told: TaskTold, store: str, end: int) -> TaskFiles:
-    files = told.stores.get(store)
+def _files(report: TaskReport, store: str, end: int) -> TaskFiles:
+    files = report.stores.get(store)
     if files is None:
         return TaskFiles((), end, 0, end)
     return replace(files, changelog_offset=end)

@@ -107,10 +107,10 @@ def bootstrap(
         for job, _ in wanted:
             if job.logs and cluster is not None:
                 cluster.check_empty(job.target.store, layout)
-        for job, told in build(wanted):
+        for job, reports in build(wanted):
             ends = cluster.changelog_ends(job.target.store, layout) if job.logs and cluster is not None else {}
             name = job.spec.store
-            built[name] = built_store(job, told, ends)
+            built[name] = built_store(job, reports, ends)
             if job.logs and cluster is not None:
                 cluster.warn_of_expiry(job.target.store, built[name].oldest)
             logger.info("store %s: %s rows, refused: %s", name, built[name].rows, built[name].refused)

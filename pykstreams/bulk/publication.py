@@ -37,7 +37,7 @@ class BuiltStore:
     rejects: tuple[str, ...]
 
 
-def built_store(job: StoreJob, told: Iterable[str], changelog_ends: Mapping[int, int]) -> BuiltStore:
+def built_store(job: StoreJob, reports: Iterable[str], changelog_ends: Mapping[int, int]) -> BuiltStore:
     """Puts together the reports of the tasks of one store.
 
     :param changelog_ends: by partition, the offset of the changelog that the files stand for.
@@ -46,7 +46,7 @@ def built_store(job: StoreJob, told: Iterable[str], changelog_ends: Mapping[int,
     refused: Counter[str] = Counter()
     rejects: list[str] = []
     seen_refused = False
-    for text in told:
+    for text in reports:
         found = json.loads(text)
         share = found["partition"], found["split"]
         if share in by_share or (found["partition"] is None and seen_refused):

@@ -28,7 +28,7 @@ from pykstreams.bulk.engines.spark_rows import SparkRows, beginnings, begun, tas
 from pykstreams.bulk.sources.sources import Files, Part
 from pykstreams.core.errors import ConfigError
 
-_TOLD_SQL: Final = "task int, told string"
+_REPORT_SQL: Final = "task int, report string"
 _LEAST_RUN_BYTES: Final = 4 << 20
 
 Call: TypeAlias = tuple[Callable[..., int], tuple[Any, ...]]
@@ -50,7 +50,7 @@ class Steps(Protocol):
 
     def __exit__(self, *_: object) -> None: ...
 
-    def shipped(self, application: Application) -> Application:
+    def for_executors(self, application: Application) -> Application:
         """The application, by the name under which the processes that run steps find it."""
         ...
 
@@ -89,7 +89,7 @@ class LocalSteps:
     def __exit__(self, *error: Any) -> None:
         self._pool.__exit__(*error)
 
-    def shipped(self, application: Application) -> Application:
+    def for_executors(self, application: Application) -> Application:
         return application
 
     def scratch(self, work: Path) -> str | None:
@@ -103,10 +103,10 @@ class LocalSteps:
             reading = [(read_part, (step, *part, str(scratch), at)) for at, part in enumerate(parts)]
             self._pool.run(reading, lambda done: progress("read parts", done, len(reading)))
             running = [(run_sorted, (step, task, str(scratch))) for task in range(step.tasks)]
-            told = self._pool.run(running, lambda done: progress("run tasks", done, len(running)))
+            reports = self._pool.run(running, lambda done: progress("run tasks", done, len(running)))
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-        return [text for text in told if text is not None]
+        return [text for text in reports if text is not None]
 
     def each(self, calls: Sequence[Call]) -> list[int]:
         return self._pool.run(list(calls), lambda done: None)
@@ -142,12 +142,12 @@ def read_part(step: Step, reading: Reading, part: Part, scratch: str, number: in
 
 
 def run_sorted(step: Step, task: int, scratch: str) -> str | None:
-    """Runs a task over what was sorted for it; gives what it tells."""
+    """Runs a task over what was sorted for it; returns its report."""
     folder = Path(scratch) / str(task)
     runs = sorted(folder.iterdir()) if folder.is_dir() else []
     batches = merged_runs(runs, BY_TIME) if runs else iter(())
-    told = list(run_task(step, task, f"local{os.getpid()}", batches))
-    return str(told[-1].column("told")[0].as_py()) if told else None
+    reports = list(run_task(step, task, f"local{os.getpid()}", batches))
+    return str(reports[-1].column("report")[0].as_py()) if reports else None
 
 
 class SparkSteps:
@@ -163,8 +163,8 @@ class SparkSteps:
     def __exit__(self, *_: object) -> None:
         """The session is the user's, or serves the next job."""
 
-    def shipped(self, application: Application) -> Application:
-        return self._engine.ship(application)
+    def for_executors(self, application: Application) -> Application:
+        return self._engine.send_code(application)
 
     def scratch(self, work: Path) -> str | None:
         return str(work) if self._session.sparkContext.master.startswith("local") else None
@@ -176,9 +176,9 @@ class SparkSteps:
             for one in inputs:
                 rows = rows.union(self._rows(one).through(one.reading.records, RECORDS_SQL))
             placed = rows.repartitionById(step.tasks, "task").sortWithinPartitions(*BY_TIME)
-            told = [row.told for row in placed.mapInArrow(begun(_running(step)), _TOLD_SQL).collect()]
+            reports = [row.report for row in placed.mapInArrow(begun(_running(step)), _REPORT_SQL).collect()]
         progress("run tasks", step.tasks, step.tasks)
-        return told
+        return reports
 
     def each(self, calls: Sequence[Call]) -> list[int]:
         if not calls:

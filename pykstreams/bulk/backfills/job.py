@@ -15,7 +15,7 @@ from pykstreams.bulk.application import Application, StorePlace
 from pykstreams.bulk.backfills.engines import Input, Steps
 from pykstreams.bulk.backfills.history import Reading, TopicHistory
 from pykstreams.bulk.backfills.order import in_order, reads
-from pykstreams.bulk.backfills.step import Step, TaskTold, inputs_of
+from pykstreams.bulk.backfills.step import Step, TaskReport, inputs_of
 from pykstreams.bulk.engines.local import Progress
 from pykstreams.bulk.sources.sources import Files, Part
 from pykstreams.core.errors import BootstrapError, StreamsError
@@ -55,7 +55,7 @@ class BackfillJob:
     logs: bool
     steps: Steps
     progress: ShowProgress
-    told: dict[TaskId, TaskTold] = field(default_factory=dict)
+    reports: dict[TaskId, TaskReport] = field(default_factory=dict)
     sent: dict[str, list[str]] = field(default_factory=dict)
     """By topic: the files of what was sent, in the order of the steps."""
     sent_rows: dict[str, int] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class BackfillJob:
 
     def step(self, part: SubtopologyPlan) -> Step:
         """The next step of a sub-topology."""
-        states = {task.partition: told for task, told in self.told.items() if task.subtopology == part.id}
+        states = {task.partition: report for task, report in self.reports.items() if task.subtopology == part.id}
         return Step(
             self.application,
             self.layout,
@@ -105,28 +105,28 @@ class BackfillJob:
         name = f"sub-topology {part.id}" + (", again" if step.states else "")
         with self.progress(name) as shown:
             found = self.steps.run(step, inputs, shown)
-        taken = [TaskTold.from_json(text) for text in found]
-        for told in taken:
-            self._take(step, told)
-        logger.info("%s: %s tasks took %s records", name, len(taken), sum(told.processed for told in taken))
-        missing = [number for number in range(step.tasks) if step.task(number) not in self.told]
+        taken = [TaskReport.from_json(text) for text in found]
+        for report in taken:
+            self._take(step, report)
+        logger.info("%s: %s tasks took %s records", name, len(taken), sum(report.processed for report in taken))
+        missing = [number for number in range(step.tasks) if step.task(number) not in self.reports]
         if missing:
             raise BootstrapError(
                 f"sub-topology {part.id} is not complete: of {step.tasks} tasks some have told nothing ({missing[:5]})"
                 "; nothing is published, run the job again"
             )
 
-    def _take(self, step: Step, told: TaskTold) -> None:
-        task = step.task(told.partition)
-        old = step.states.get(told.partition)
-        if self.told.get(task) is not old:
+    def _take(self, step: Step, report: TaskReport) -> None:
+        task = step.task(report.partition)
+        old = step.states.get(report.partition)
+        if self.reports.get(task) is not old:
             return  # a second telling of the same step
         if old is not None:
             self.superseded += [file.path for store in old.stores.values() for file in store.files]
-        self.told[task] = told
-        for topic, file in told.sent.items():
+        self.reports[task] = report
+        for topic, file in report.sent.items():
             self.sent.setdefault(topic, []).append(file)
-            self.sent_rows[topic] = self.sent_rows.get(topic, 0) + told.sent_rows[topic]
+            self.sent_rows[topic] = self.sent_rows.get(topic, 0) + report.sent_rows[topic]
             for part in self.application.plan.subtopologies:
                 if reads(part, topic):
                     self._unread.setdefault(part.id, {}).setdefault(topic, []).append(file)

@@ -44,7 +44,7 @@ def write_changelog(step: Step, store: str, partition: int, files: Sequence[str]
     folder = Path(scratch)
     folder.mkdir(parents=True, exist_ok=True)
     oldest = -1
-    topic = step.place(store).told_topic
+    topic = step.place(store).serde_topic
     with ChangelogOutput(step.application.config, topic, partition) as write:
         for row in logged_rows(step, store, files, folder):
             write(row)

@@ -1,7 +1,7 @@
 """One step of a backfill: the tasks of one sub-topology take what is there for them.
 
 A sub-topology has one step, or several where it is in a circle. The report of a task at the end of a step,
-``TaskTold``, is all that it goes on from in the next one: files of its stores and of their changelogs, and what it
+``TaskReport``, is all that it goes on from in the next one: files of its stores and of their changelogs, and what it
 would have committed. So any process can run it, and an attempt that reported nothing, or second, has no effect.
 """
 
@@ -33,7 +33,7 @@ class Logged:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskTold:
+class TaskReport:
     """The report of a task at the end of a step; with its files it is the state of the task.
 
     :param processed: how many records it took in this step.
@@ -66,7 +66,7 @@ class TaskTold:
         return json.dumps(found)
 
     @classmethod
-    def from_json(cls, text: str) -> TaskTold:
+    def from_json(cls, text: str) -> TaskReport:
         """Reads it."""
         found: dict[str, Any] = json.loads(text)
         stores = {}
@@ -107,7 +107,7 @@ class Step:
     scratch: str | None
     partitions: Mapping[str, int]
     logs: bool
-    states: Mapping[int, TaskTold] = field(default_factory=dict)
+    states: Mapping[int, TaskReport] = field(default_factory=dict)
     global_topics: tuple[tuple[Reading, tuple[Part, ...]], ...] = ()
 
     @cached_property

@@ -19,8 +19,8 @@ import pyarrow as pa
 from pykstreams.bulk.backfills.global_stores import opened_global_stores
 from pykstreams.bulk.backfills.logged_rows import logged_rows
 from pykstreams.bulk.backfills.sent_records import SentRecords
-from pykstreams.bulk.backfills.step import Logged, Step, TaskTold
-from pykstreams.bulk.stages.batches import CHUNK, TOLD
+from pykstreams.bulk.backfills.step import Logged, Step, TaskReport
+from pykstreams.bulk.stages.batches import CHUNK, REPORT
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
@@ -45,9 +45,9 @@ _OF_HISTORY: Final[Mapping[str, object]] = {"max.task.idle.ms": -1, **dict.fromk
 
 
 def run_task(step: Step, partition: int, attempt: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs the task of a partition over its records; gives one row, of what it has to tell.
+    """Runs the task of a partition over its records; yields one row, its report.
 
-    A task that has run before and gets nothing tells nothing: it is as it was.
+    A task that has run before and gets nothing reports nothing: it is as it was.
     """
     rest = iter(batches)
     first = next((batch for batch in rest if batch.num_rows), None)
@@ -59,8 +59,8 @@ def run_task(step: Step, partition: int, attempt: str, batches: Iterable[pa.Reco
             for batch in given:
                 run.take(batch)
             run.end()
-        told = run.told()
-    yield pa.RecordBatch.from_pylist([{"task": partition, "told": told.to_json()}], schema=TOLD)
+        report = run.report()
+    yield pa.RecordBatch.from_pylist([{"task": partition, "report": report.to_json()}], schema=REPORT)
 
 
 class _TaskRun:
@@ -155,7 +155,7 @@ class _TaskRun:
         }
         self._close()
 
-    def told(self) -> TaskTold:
+    def report(self) -> TaskReport:
         """Writes the rows of the stores to files, when the task is closed; gives what there is."""
         step, sent = self._step, self._sent.finish()
         before = {} if self._before is None else self._before.logged
@@ -167,7 +167,7 @@ class _TaskRun:
             logged[name] = old if file is None else Logged((*old.files, file), old.rows + new)
         stores = {name: self._files_of(name, logged) for name, store in step.stores.items() if store.in_files}
         rows = {topic: self._sent.count(topic) for topic in sent}
-        return TaskTold(
+        return TaskReport(
             self._partition,
             self._processed,
             stores,
@@ -197,7 +197,7 @@ class _TaskRun:
         places = {place.topic: place for place in self._places if place is not None}
         self._task.start({places[topic]: found for topic, found in self._committed.items()})
 
-    def _restore(self, restored: Mapping[TopicPartition, Any], before: TaskTold) -> None:
+    def _restore(self, restored: Mapping[TopicPartition, Any], before: TaskReport) -> None:
         """Reads stores in memory from what they logged before."""
         step = self._step
         for name, one in before.logged.items():

@@ -89,14 +89,14 @@ class Cluster:
         """
         if oldest_ms is None or self._admin.embedded:
             return
-        topic = place.told_topic
+        topic = place.serde_topic
         found = expiring(topic, self._admin.topic_settings([topic])[topic], oldest_ms, SystemClock().now_ms())
         if found is not None:
             logger.warning("store %s: %s", place.name, found)
 
     def _ends(self, place: StorePlace, layout: TopicLayout) -> dict[TopicPartition, int]:
         partitions = range(tasks_of(layout, place.part))
-        return self._admin.end_offsets([TopicPartition(place.told_topic, partition) for partition in partitions])
+        return self._admin.end_offsets([TopicPartition(place.serde_topic, partition) for partition in partitions])
 
 
 def noted_offsets(given: SourceOffsets, cluster: Cluster | None, layout: TopicLayout) -> dict[str, dict[int, int]]:

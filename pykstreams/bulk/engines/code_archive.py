@@ -1,4 +1,4 @@
-"""The code of an application as one archive, which machines get that do not have the files it lies in.
+"""The code of an application as one archive, for machines that do not have the files it lies in.
 
 A script becomes a module of the archive, under the name that it was loaded with here, so that functions of it that are
 pickled by name are found, too. Invariant: equal code makes an equal archive, whose name tells one from another.
@@ -22,7 +22,7 @@ _COMPILED: Final = "__pycache__"
 
 
 @dataclass(frozen=True)
-class ShippedCode:
+class CodeArchive:
     """An archive that Python imports from.
 
     :param named: how the application is named where the archive is.
@@ -37,8 +37,8 @@ class ShippedCode:
         return f"pykstreams-{hashlib.sha256(self.content).hexdigest()[:16]}.zip"
 
 
-def shipped_code(named: str, modules: Sequence[str] = ()) -> ShippedCode:
-    """The code of an application: its script, or the package or module that it is in, and what is named besides.
+def code_archive(named: str, modules: Sequence[str] = ()) -> CodeArchive:
+    """Packs the code of an application: its script, or the package or module that it is in, and what is named besides.
 
     :param modules: modules, and folders that are packages.
     """
@@ -51,7 +51,7 @@ def shipped_code(named: str, modules: Sequence[str] = ()) -> ShippedCode:
         _add(files, _home_of(module))
     for path in modules:
         _add(files, Path(path))
-    return ShippedCode(f"{module}:{attribute}" if attribute else module, _zipped(files))
+    return CodeArchive(f"{module}:{attribute}" if attribute else module, _zipped(files))
 
 
 def _home_of(module: str) -> Path:

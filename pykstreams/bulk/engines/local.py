@@ -31,7 +31,7 @@ from pykstreams.state.bulk.job_lock import work_folder
 Progress = Callable[[str, int, int], None]
 """Takes (what is done, how far, of how much)."""
 
-_TOLD: Final = "told"
+_REPORT: Final = "report"
 
 
 class LocalEngine:
@@ -107,14 +107,14 @@ def _into_runs(batches: Iterable[pa.RecordBatch], scratch: str, number: int, ord
 
 
 def build_task(job: StoreJob, task: int, scratch: str) -> str:
-    """The second phase, for one task; gives what it tells."""
+    """The second phase, for one task; returns its report."""
     folder = Path(scratch) / str(task)
     folder.mkdir(exist_ok=True)
     runs = sorted(folder.iterdir())
     attempt = f"local{os.getpid()}-{task}"
     batches = merged_runs(runs, _order(job)) if runs else iter(())
-    told = list(_last_stage(job, task, attempt, batches, folder))
-    text: str = told[-1].column(_TOLD)[0].as_py()
+    reports = list(_last_stage(job, task, attempt, batches, folder))
+    text: str = reports[-1].column(_REPORT)[0].as_py()
     return text
 
 

@@ -27,7 +27,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 
 from pykstreams.bulk.application import Application
-from pykstreams.bulk.engines.code_archive import shipped_code
+from pykstreams.bulk.engines.code_archive import code_archive
 from pykstreams.bulk.engines.spark_rows import FrameRows, PartRows, SparkRows, beginnings, begun, task_and_attempt
 from pykstreams.bulk.sources.sources import Files, KafkaTopic, Part, SparkRead
 from pykstreams.bulk.stages.batches import BY_KEY, BY_TIME, OF_ROWS
@@ -48,7 +48,7 @@ _WORTH_A_SAMPLE: Final = 10  # a store is divided that has at least so many time
 _MUCH: Final = 2.0  # a partition with so many times the rows of an average share is divided
 _ENCODED_SQL: Final = "task int, key binary, time long, `order` long, value binary, headers binary, reason string"
 _ROWS_SQL: Final = "key binary, value binary"
-_TOLD_SQL: Final = "task int, told string"
+_REPORT_SQL: Final = "task int, report string"
 _MISSING_MODULE: Final = re.compile(r"No module named '([^']+)'")
 
 
@@ -71,7 +71,7 @@ class SparkEngine:
         Returns for each the job, whose partitions may be divided now, and the reports of its tasks. ``BootstrapError``
         if a task failed as often as Spark tries one.
         """
-        application = self.ship(wanted[0][0].application)
+        application = self.send_code(wanted[0][0].application)
         stores = ", ".join(repr(job.spec.store) for job, _ in wanted)
         with explained(f"store {stores} was not built" if len(wanted) == 1 else f"stores {stores} were not built"):
             given = [(replace(job, application=application), source) for job, source in wanted]
@@ -81,14 +81,14 @@ class SparkEngine:
             progress("sampled", 1, 1)
             tasks = sum(job.tasks for job in jobs)
             progress("built tasks", 0, tasks)
-            told: dict[str, list[str]] = {job.spec.store: [] for job in jobs}
+            reports: dict[str, list[str]] = {job.spec.store: [] for job in jobs}
             for together, their_rows in _together(jobs, rows):
-                for row in self._told(together, their_rows).collect():
-                    told[together.of_task(row.task)[0].spec.store].append(row.told)
-                progress("built tasks", sum(map(len, told.values())), tasks)
-        return [(job, told[job.spec.store]) for job in jobs]
+                for row in self._reports(together, their_rows).collect():
+                    reports[together.of_task(row.task)[0].spec.store].append(row.report)
+                progress("built tasks", sum(map(len, reports.values())), tasks)
+        return [(job, reports[job.spec.store]) for job in jobs]
 
-    def _told(self, together: JobsTogether, rows: Sequence[SparkRows]) -> Any:
+    def _reports(self, together: JobsTogether, rows: Sequence[SparkRows]) -> Any:
         """The whole pipeline of some stores, lazily."""
         target = together.jobs[0].target
         parts = [self._encoded(*one) for one in zip(together.jobs, together.firsts, rows, strict=True)]
@@ -99,11 +99,11 @@ class SparkEngine:
             logged = encoded.sortWithinPartitions(*BY_TIME).mapInArrow(by_time, _ENCODED_SQL)
             engine_rows = logged.sortWithinPartitions(*BY_KEY).mapInArrow(_restoring(together), _ROWS_SQL)
         elif target.in_key_order:
-            telling = begun(_telling(fold_and_write, together))
-            return encoded.sortWithinPartitions(*BY_KEY).mapInArrow(telling, _TOLD_SQL)
+            reporting = begun(_reporting(fold_and_write, together))
+            return encoded.sortWithinPartitions(*BY_KEY).mapInArrow(reporting, _REPORT_SQL)
         else:
             engine_rows = encoded.sortWithinPartitions(*BY_KEY).mapInArrow(begun(_attempt(fold, together)), _ROWS_SQL)
-        return engine_rows.sortWithinPartitions(*OF_ROWS).mapInArrow(_telling(write, together), _TOLD_SQL)
+        return engine_rows.sortWithinPartitions(*OF_ROWS).mapInArrow(_reporting(write, together), _REPORT_SQL)
 
     def _encoded(self, job: StoreJob, first: int, rows: SparkRows) -> Any:
         if job.target.row_key is None:
@@ -152,7 +152,7 @@ class SparkEngine:
         bounds = {at: bounds_of(found, max(cores, len(jobs[at].shares))) for at, found in keys.items()}
         return [job.divided(bounds.get(at, {})) for at, job in enumerate(jobs)]
 
-    def ship(self, application: Application) -> Application:
+    def send_code(self, application: Application) -> Application:
         """Sends the code of the application to executors on other machines, and returns it as they name it.
 
         pykstreams itself is installed there.
@@ -162,7 +162,7 @@ class SparkEngine:
         named, context = application.named, self.session.sparkContext
         if not isinstance(named, str) or context.master.startswith("local"):
             return application
-        code = shipped_code(named, self._modules)
+        code = code_archive(named, self._modules)
         if not Path(SparkFiles.get(code.name)).exists():  # a session takes a file of a name once
             archive = Path(SparkFiles.getRootDirectory()) / "pykstreams" / code.name
             archive.parent.mkdir(exist_ok=True)
@@ -285,7 +285,7 @@ def _attempt(stage: WritingStage, together: JobsTogether) -> Stage:
     return _noting_causes(run)
 
 
-def _telling(stage: WritingStage, together: JobsTogether) -> Stage:
+def _reporting(stage: WritingStage, together: JobsTogether) -> Stage:
     """The last stage: its report carries the number of the task among all."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

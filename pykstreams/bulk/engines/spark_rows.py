@@ -114,7 +114,7 @@ _FIRST: Final = -(2**63)
 def beginnings(session: Any, tasks: int, sql: str) -> Any:
     """A row for each task, which comes first of all its rows, and which ``begun`` takes away again.
 
-    Spark leaves out tasks of which it finds that they get nothing, and these have something to tell, too.
+    Spark leaves out tasks of which it finds that they get nothing, and these have something to report, too.
 
     :param sql: the columns, with ``task`` and ``time`` among them; they are sorted by time, or by others, nulls first.
     """

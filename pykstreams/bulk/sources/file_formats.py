@@ -58,12 +58,12 @@ class Reader(Protocol):
 class File:
     """A file in some file system.
 
-    :param told: columns that the names of its folders tell (``year=2013/``).
+    :param folder_columns: columns that the names of its folders have (``year=2013/``).
     """
 
     name: str
     system: Any
-    told: Mapping[str, Any]
+    folder_columns: Mapping[str, Any]
 
     def stream(self) -> Any:
         """Opens it to be read from its beginning; what is packed is unpacked."""

@@ -75,7 +75,7 @@ class FilePart:
                 return column if column.type.equals(field.type) else column.cast(field.type)
             except pa.ArrowException as error:
                 raise ValueError(f"column {field.name!r} is not all {field.type}: {error}") from error
-        value = self.file.told.get(field.name)
+        value = self.file.folder_columns.get(field.name)
         return pa.nulls(rows, field.type) if value is None else pa.repeat(pa.scalar(value, field.type), rows)
 
 
@@ -94,7 +94,7 @@ def file_parts(
     there = [place.files() for place in places]
     if not any(there):
         raise ConfigError(f"there are no files in {given} to read rows from")
-    kind = kind or _told_format([name for found in there for name in found], given)
+    kind = kind or _format_by_names([name for found in there for name in found], given)
     files = _files(list(zip(places, there, strict=True)), kind)
     if not files:
         raise ConfigError(f"there are no {kind} files in {given}; name other files themselves, and say format=")
@@ -105,7 +105,7 @@ def file_parts(
         return _parts(kind, avro_files(files), None)
     found = _found(kind, files, decided, nulls, delimiter)
     schemas = [(one.file.name, one.schema) for one in found]
-    schemas += [(file.name, _schema_of(file.told)) for file in files if file.told]
+    schemas += [(file.name, _schema_of(file.folder_columns)) for file in files if file.folder_columns]
     schema = merged_columns(schemas, decided)
     if unknown := sorted(decided.keys() - set(schema.names)):
         raise ConfigError(f"types= names the columns {unknown}, and {given} has {schema.names}")
@@ -137,12 +137,12 @@ def _type(column: str, text: str) -> pa.DataType:
         ) from error
 
 
-def _told_format(names: Sequence[str], given: str) -> FileFormat:
-    told = sorted({kind for name in names if (kind := format_of(name)) is not None})
-    if len(told) == 1:
-        return told[0]
-    if told:
-        raise ConfigError(f"there are files of several formats in {given} ({', '.join(told)}); say which: format=")
+def _format_by_names(names: Sequence[str], given: str) -> FileFormat:
+    formats = sorted({kind for name in names if (kind := format_of(name)) is not None})
+    if len(formats) == 1:
+        return formats[0]
+    if formats:
+        raise ConfigError(f"there are files of several formats in {given} ({', '.join(formats)}); say which: format=")
     raise ConfigError(f"the format of {given} is not told by the names; say format='parquet' (or csv, json, avro)")
 
 
@@ -156,13 +156,13 @@ def _files(there: Sequence[tuple[Located, Sequence[str]]], kind: FileFormat) -> 
         left = set(foreign)
         found += [(place, name, _in_folders(place, name)) for name in names if name not in left]
     texts: dict[str, set[str]] = {}
-    for _, _, told in found:
-        for column, text in told.items():
+    for _, _, columns in found:
+        for column, text in columns.items():
             texts.setdefault(column, set()).add(text)
     numbers = {column for column, some in texts.items() if all(text.isdecimal() for text in some - {_NO_VALUE})}
     return [
-        File(name, place.system, {column: _value(text, column in numbers) for column, text in told.items()})
-        for place, name, told in found
+        File(name, place.system, {column: _value(text, column in numbers) for column, text in columns.items()})
+        for place, name, columns in found
     ]
 
 
@@ -178,5 +178,5 @@ def _value(text: str, number: bool) -> Any:
     return int(text) if number else text
 
 
-def _schema_of(told: Mapping[str, Any]) -> pa.Schema:
-    return pa.schema([(column, pa.scalar(value).type) for column, value in told.items()])
+def _schema_of(columns: Mapping[str, Any]) -> pa.Schema:
+    return pa.schema([(column, pa.scalar(value).type) for column, value in columns.items()])

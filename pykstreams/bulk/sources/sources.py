@@ -49,7 +49,7 @@ class Files:
     Both engines read them by the same code, so rows are the same objects in the same order.
 
     :param path: one path, or several; those with a scheme (``s3://...``) are found by fsspec.
-    :param format: told by the ends of the names if left out.
+    :param format: found by the ends of the names if left out.
     :param types: by column, what its values are, as Arrow names it (``"string"``, ``"int64"``): where the type that
         files have, or that fields of CSV look like, is not meant.
     :param nulls: of CSV: the fields that stand for nothing where they are not in quotes.

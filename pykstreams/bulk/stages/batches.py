@@ -1,7 +1,7 @@
 """The columns of the batches between two stages, and in which order they are sorted there.
 
-A row without ``key`` between ``fold`` and ``write`` is a note: what its ``value`` tells (JSON) belongs to what the task
-tells in the end. Null keys come first, so the notes of a task are read before its rows.
+A row without ``key`` between ``fold`` and ``write`` is a note: its ``value`` (JSON) belongs to the report of the task.
+Null keys come first, so the notes of a task are read before its rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ where times are equal. A row with a ``reason`` was refused, and ``order`` then s
 ROWS: Final = pa.schema([("key", pa.binary()), ("value", pa.binary())])
 """Rows of an engine."""
 
-TOLD: Final = pa.schema([("task", pa.int32()), ("told", pa.string())])
+REPORT: Final = pa.schema([("task", pa.int32()), ("report", pa.string())])
 """The columns of the report of a task to the driver."""
 
 BY_KEY: Final = ("key", "time", "order", "value")
@@ -138,10 +138,10 @@ def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[bytes | None, b
         yield from zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
 
 
-def note(told: str) -> pa.RecordBatch:
+def note(text: str) -> pa.RecordBatch:
     """A batch of one note."""
     return pa.RecordBatch.from_arrays(
-        [pa.array([None], pa.binary()), pa.array([told.encode()], pa.binary())], schema=ROWS
+        [pa.array([None], pa.binary()), pa.array([text.encode()], pa.binary())], schema=ROWS
     )
 
 

@@ -43,7 +43,7 @@ def encode_marked(job: StoreJob, marked: Iterable[MarkedRows], part: int) -> Ite
     read = RowReader(spec, job.started_ms, job.application, job.topic)
     encode_row = job.target.encoder(job.layout)
     choose, columns = job.chooser(), EncodedColumns()
-    refused_task, fails, told = job.refused, spec.on_error == "fail", spec.on_error == "rejects"
+    refused_task, fails, noted = job.refused, spec.on_error == "fail", spec.on_error == "rejects"
     orders_of = row_orders(job, part)
     order = place = 0
     take, divided = columns.add, bool(job.bounds)
@@ -89,7 +89,7 @@ def encode_marked(job: StoreJob, marked: Iterable[MarkedRows], part: int) -> Ite
                         'on_error="count" or "rejects"'
                     ) from error
                 reason = type(error).__name__
-                if told:
+                if noted:
                     line = json.dumps({"reason": str(error), "row": _row(batch, at)}, default=_as_text)
                     columns.add(refused_task, b"", 0, line.encode(), order=1, reason=reason)
                 else:

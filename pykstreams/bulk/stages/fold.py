@@ -40,7 +40,7 @@ from pykstreams.state.interfaces.store import ChangelogRow
 
 
 @dataclass(slots=True)
-class Told:
+class StageReport:
     """The report of a stage of one task: counted rows, and what the manifest needs.
 
     :param oldest: the lowest timestamp of the rows of the changelog.
@@ -69,44 +69,46 @@ class Told:
 
 def fold(job: StoreJob, task: int, attempt: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Makes engine rows of rows that are sorted by key; at the end, a note."""
-    told = Told()
-    yield from batches_of_rows(folded_rows(job, task, attempt, batches, told))
-    yield note(told.to_json())
+    report = StageReport()
+    yield from batches_of_rows(folded_rows(job, task, attempt, batches, report))
+    yield note(report.to_json())
 
 
-def folded_rows(job: StoreJob, task: int, attempt: str, batches: Iterable[pa.RecordBatch], told: Told) -> Iterator[Row]:
+def folded_rows(
+    job: StoreJob, task: int, attempt: str, batches: Iterable[pa.RecordBatch], report: StageReport
+) -> Iterator[Row]:
     """The same without batches, for a stage that follows in the same process; the report is complete at the end."""
     if task == job.refused:
-        _count_refused(job, attempt, batches, told)
+        _count_refused(job, attempt, batches, report)
         return
     share = job.shares[task]
-    with _Refusals(job, share, attempt, told) as refusals, _log(job, share) as log:
+    with _Refusals(job, share, attempt, report) as refusals, _log(job, share) as log:
         rows = job.target.folder()(encoded_rows(batches), refusals)
-        yield from _engine_rows(job, share, _logged(rows, log, told), told)
+        yield from _engine_rows(job, share, _logged(rows, log, report), report)
 
 
 def fold_by_time(job: StoreJob, task: int, attempt: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Makes changelog rows of rows that are sorted by time, as encoded rows; what it tells is a row with a reason."""
-    columns, told = EncodedColumns(), Told()
+    """Makes changelog rows of rows that are sorted by time, as encoded rows; its report is a row with a reason."""
+    columns, report = EncodedColumns(), StageReport()
     if task == job.refused:
-        _count_refused(job, attempt, batches, told)
-        columns.add(task, None, 0, told.to_json().encode())
+        _count_refused(job, attempt, batches, report)
+        columns.add(task, None, 0, report.to_json().encode())
         yield columns.batch()
         return
     share = job.shares[task]
-    with _Refusals(job, share, attempt, told) as refusals, _log(job, share) as log:
+    with _Refusals(job, share, attempt, report) as refusals, _log(job, share) as log:
         rows = job.target.folder()(encoded_rows(batches), refusals)
-        for at, (key, value, time, headers) in enumerate(_logged(rows, log, told)):
+        for at, (key, value, time, headers) in enumerate(_logged(rows, log, report)):
             columns.add(task, key, time, value, headers, order=at)
             if len(columns) == CHUNK:
                 yield columns.batch()
-    columns.add(task, None, 0, told.to_json().encode())
+    columns.add(task, None, 0, report.to_json().encode())
     yield columns.batch()
 
 
 def restore(job: StoreJob, task: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Makes engine rows of changelog rows that are sorted by key, and passes notes on."""
-    told = Told()
+    report = StageReport()
 
     def logged() -> Iterator[ChangelogRow]:
         for key, time, value, headers in encoded_rows(batches):
@@ -119,36 +121,36 @@ def restore(job: StoreJob, task: int, batches: Iterable[pa.RecordBatch]) -> Iter
     if task == job.refused:
         list(logged())
     else:
-        yield from batches_of_rows(_engine_rows(job, job.shares[task], logged(), told))
-        yield note(told.to_json())
+        yield from batches_of_rows(_engine_rows(job, job.shares[task], logged(), report))
+        yield note(report.to_json())
     for text in notes:
         yield note(text.decode())
 
 
 def _logged(
-    rows: Iterator[ChangelogRow], log: Callable[[ChangelogRow], None] | None, told: Told
+    rows: Iterator[ChangelogRow], log: Callable[[ChangelogRow], None] | None, report: StageReport
 ) -> Iterator[ChangelogRow]:
     oldest: float = math.inf
     for row in rows:
         if log is not None:
             log(row)
-        told.logged += 1
+        report.logged += 1
         if row[2] < oldest:
             oldest = row[2]
         yield row
-    told.oldest = None if oldest == math.inf else int(oldest)
+    report.oldest = None if oldest == math.inf else int(oldest)
 
 
-def _engine_rows(job: StoreJob, share: Share, rows: Iterator[ChangelogRow], told: Told) -> Iterator[Row]:
+def _engine_rows(job: StoreJob, share: Share, rows: Iterator[ChangelogRow], report: StageReport) -> Iterator[Row]:
     """Restores changelog rows as the store does it, and yields the rows of its engine."""
     place = job.target.store
     config = job.application.config
-    with OfflineStore.in_memory(place.builder, place.task(share.partition), config, topic=place.told_topic) as store:
+    with OfflineStore.in_memory(place.builder, place.task(share.partition), config, topic=place.serde_topic) as store:
         for chunk in _chunks(rows):
             if store.in_files:
                 store.restore(chunk)
                 yield from store.drain()
-        told.observed_time = store.observed_time
+        report.observed_time = store.observed_time
 
 
 def _chunks(rows: Iterator[ChangelogRow]) -> Iterator[list[ChangelogRow]]:
@@ -168,16 +170,16 @@ def _log(job: StoreJob, share: Share) -> AbstractContextManager[Callable[[Change
     if not job.logs:
         return nullcontext(None)
     place = job.target.store
-    return ChangelogOutput(job.application.config, place.told_topic, share.partition)
+    return ChangelogOutput(job.application.config, place.serde_topic, share.partition)
 
 
-def _count_refused(job: StoreJob, attempt: str, batches: Iterable[pa.RecordBatch], told: Told) -> None:
+def _count_refused(job: StoreJob, attempt: str, batches: Iterable[pa.RecordBatch], report: StageReport) -> None:
     """Counts the rows that the first stage refused, and writes them to a file if the user wants that."""
-    with _Rejects(job, attempt, told) as write:
+    with _Rejects(job, attempt, report) as write:
         for batch in batches:
             columns: Any = zip(*(batch.column(name).to_pylist() for name in ("reason", "order", "value")), strict=True)
             for reason, count, line in columns:
-                told.refused[reason] += count
+                report.refused[reason] += count
                 if line is not None:
                     write(line)
 
@@ -185,10 +187,10 @@ def _count_refused(job: StoreJob, attempt: str, batches: Iterable[pa.RecordBatch
 class _Rejects:
     """The file of refused rows, one JSON object a line; made when there is one."""
 
-    def __init__(self, job: StoreJob, attempt: str, told: Told) -> None:
+    def __init__(self, job: StoreJob, attempt: str, report: StageReport) -> None:
         self._name = f"rejects/{job.spec.store}/{attempt}.jsonl"
         self._root = folder_at(job.root)
-        self._told = told
+        self._report = report
         self._file: Any = None
 
     def __enter__(self) -> Callable[[bytes], None]:
@@ -202,16 +204,16 @@ class _Rejects:
     def _write(self, line: bytes) -> None:
         if self._file is None:
             self._file = self._root.room(self._name).open("wb")
-            self._told.rejects = self._name
+            self._report.rejects = self._name
         self._file.write(line + b"\n")
 
 
 class _Refusals:
     """Takes the rows that a fold cannot take."""
 
-    def __init__(self, job: StoreJob, share: Share, attempt: str, told: Told) -> None:
-        self._job, self._told = job, told
-        self._rejects = _Rejects(job, f"{attempt}-{share.partition}-{share.split}", told)
+    def __init__(self, job: StoreJob, share: Share, attempt: str, report: StageReport) -> None:
+        self._job, self._report = job, report
+        self._rejects = _Rejects(job, f"{attempt}-{share.partition}-{share.split}", report)
         self._write = self._rejects.__enter__()
 
     def __enter__(self) -> Callable[[Exception, EncodedRow], None]:
@@ -226,7 +228,7 @@ class _Refusals:
             raise RowError(
                 f'a row for store {spec.store!r} cannot be taken: {error}; or say on_error="count" or "rejects"'
             ) from error
-        self._told.refused[type(error).__name__] += 1
+        self._report.refused[type(error).__name__] += 1
         if spec.on_error == "rejects":
             key, time, value, _ = row
             shown = {"key": key.hex(), "timestamp": time, "value": None if value is None else value.hex()}

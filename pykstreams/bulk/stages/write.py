@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from pykstreams.bulk.stages.batches import CHUNK, TOLD
-from pykstreams.bulk.stages.fold import Told, folded_rows, notes_and_rows
+from pykstreams.bulk.stages.batches import CHUNK, REPORT
+from pykstreams.bulk.stages.fold import StageReport, folded_rows, notes_and_rows
 from pykstreams.bulk.stages.store_job import StoreJob
 from pykstreams.state.bulk.manifest import content_hash, store_folder
 from pykstreams.state.bulk.sst import SstFiles
@@ -24,19 +24,19 @@ from pykstreams.state.interfaces.engine import Row
 
 
 def write(job: StoreJob, task: int, attempt: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Writes the rows of one task, which are sorted by key; gives one row, of what it has to tell."""
+    """Writes the rows of one task, which are sorted by key; yields one row, its report."""
     notes: list[dict[str, Any]] = []
     found = _written(job, task, attempt, notes_and_rows(batches, notes))
-    yield _told(task, found, notes)
+    yield _report(task, found, notes)
 
 
 def fold_and_write(
     job: StoreJob, task: int, attempt: str, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Folds and writes rows whose order stays as it is."""
-    told = Told()
-    found = _written(job, task, attempt, folded_rows(job, task, attempt, batches, told))
-    yield _told(task, found, [told.as_note()])
+    report = StageReport()
+    found = _written(job, task, attempt, folded_rows(job, task, attempt, batches, report))
+    yield _report(task, found, [report.as_note()])
 
 
 def _written(job: StoreJob, task: int, attempt: str, rows: Iterator[Row]) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def _written(job: StoreJob, task: int, attempt: str, rows: Iterator[Row]) -> dic
     return {**share._asdict(), "files": written, "rows": count, "content": content}
 
 
-def _told(task: int, found: dict[str, Any], notes: list[dict[str, Any]]) -> pa.RecordBatch:
+def _report(task: int, found: dict[str, Any], notes: list[dict[str, Any]]) -> pa.RecordBatch:
     refused: Counter[str] = Counter()
     for note in notes:
         refused.update(note["refused"])
@@ -65,4 +65,4 @@ def _told(task: int, found: dict[str, Any], notes: list[dict[str, Any]]) -> pa.R
     found["observed_time"] = max((note["observed_time"] for note in notes), default=-1)
     found["rejects"] = [note["rejects"] for note in notes if note["rejects"]]
     found["refused"] = refused
-    return pa.RecordBatch.from_pylist([{"task": task, "told": json.dumps(found)}], schema=TOLD)
+    return pa.RecordBatch.from_pylist([{"task": task, "report": json.dumps(found)}], schema=REPORT)

@@ -2,7 +2,8 @@
 
 One Spark partition reads the store of one task, in Arrow batches. Nothing is pushed down: a reader with ``pushFilters``
 gave ``df.count()`` the filter of an earlier ``df.where(...).count()`` (Spark 4.3.0); what is to be left out before it
-is read is said by options. This module and ``spark_engine`` are the doors to pyspark.
+is read is said by options. This module, ``engines.spark`` and ``engines.spark_rows`` are the doors to
+pyspark.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ def register(spark: Any = None, *, app: str | None = None, modules: Sequence[str
     :param modules: files and folders of its code that executors need besides.
     """
     engine = SparkEngine(spark, modules)
-    shipped = None if app is None else engine.ship(Application(app)).named
-    engine.session.dataSource.register(data_source(app, shipped))
+    on_executors = None if app is None else engine.send_code(Application(app)).named
+    engine.session.dataSource.register(data_source(app, on_executors))
 
 
 @cache
-def data_source(app: str | None = None, shipped: str | None = None) -> Any:
+def data_source(app: str | None = None, on_executors: str | None = None) -> Any:
     """The class that Spark makes a reader from; it derives from one of pyspark, so it is made when it is needed.
 
     :param app: the application that is meant where none is named.
-    :param shipped: how executors name it.
+    :param on_executors: how executors name it.
     """
     from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
@@ -58,8 +59,8 @@ def data_source(app: str | None = None, shipped: str | None = None) -> Any:
         def __init__(self, options: Mapping[str, str], schema: Any) -> None:
             self._view = view_of(options)
             self._executors_view = self._view
-            if shipped is not None and options["app"] == app:
-                application = replace(self._view.application, named=shipped)
+            if on_executors is not None and options["app"] == app:
+                application = replace(self._view.application, named=on_executors)
                 self._executors_view = replace(self._view, application=application)
             self._path = options.get("path")
             self._topic = options.get("topic")

@@ -72,7 +72,7 @@ def state_parts(view: StoreView, path: str | None = None, topic: str | None = No
     if not planned.build().persistent:
         raise ConfigError(
             f"store {view.store!r} is kept in memory, so nothing of it is on disk; read its changelog (topic "
-            f"{view.told_topic!r})"
+            f"{view.serde_topic!r})"
         )
     if (folder / "rocksdb" / view.store).is_dir():
         return [_Folder(place_of_task(folder))]
@@ -119,7 +119,7 @@ class _Files:
     @contextmanager
     def opened(self, view: StoreView) -> Iterator[OfflineStore]:
         config = view.application.config
-        wanted = StoreToMake(view.builder, self.files, None, view.told_topic)
+        wanted = StoreToMake(view.builder, self.files, None, view.serde_topic)
         with TemporaryDirectory(prefix="pykstreams-") as made:
             take_over(Path(made), self.task_id, self.folder, [wanted], config, "to be read")
             with _read_only(view, self.task_id, Path(made)) as store:
@@ -145,7 +145,7 @@ class _Records:
         with (
             TemporaryDirectory(prefix="pykstreams-") as made,
             OfflineStore(
-                view.builder, self.task_id, config, RocksDbEngine, directory=Path(made), topic=view.told_topic
+                view.builder, self.task_id, config, RocksDbEngine, directory=Path(made), topic=view.serde_topic
             ) as store,
         ):
             for messages in read_partition(supplier, config, place, part.begin, part.end):
@@ -155,7 +155,7 @@ class _Records:
 
 
 def _read_only(view: StoreView, task_id: TaskId, folder: Path) -> OfflineStore:
-    return OfflineStore.in_folder(view.builder, task_id, view.application.config, folder, topic=view.told_topic)
+    return OfflineStore.in_folder(view.builder, task_id, view.application.config, folder, topic=view.serde_topic)
 
 
 def _of_bootstrap(view: StoreView, folder: Folder) -> list[StatePart]:
@@ -175,7 +175,7 @@ def _of_bootstrap(view: StoreView, folder: Folder) -> list[StatePart]:
     if not about.in_files:
         raise ConfigError(
             f"store {view.store!r} is kept in memory, so the bootstrap in {str(folder)!r} has no files of it; read its "
-            f"changelog (topic {view.told_topic!r})"
+            f"changelog (topic {view.serde_topic!r})"
         )
     tasks = sorted(found.tasks.items())
     return [_Files(folder, TaskId(about.subtopology, partition), files) for partition, files in tasks]

@@ -113,7 +113,7 @@ class StoreView:
         return [part.id for part in self.application.plan.subtopologies if self.store in part.stores]
 
     @property
-    def told_topic(self) -> str:
+    def serde_topic(self) -> str:
         """The topic that is passed to its serdes."""
         plan = self.application.plan
         feeds = {one.store.name: one.topic for one in plan.global_stores}

@@ -69,7 +69,7 @@ class Aggregates:
 
     def encoder(self, layout: TopicLayout) -> EncodeRow:
         name, encode_key = self.store.name, codec_of(self.store).encode_key
-        choose = partition_chooser(self.partitioner, self.store.told_topic, tasks_of(layout, self.store.part))
+        choose = partition_chooser(self.partitioner, self.store.serde_topic, tasks_of(layout, self.store.part))
         dumps, protocol = pickle.dumps, pickle.HIGHEST_PROTOCOL
 
         def encode(parts: RowParts, add: Add) -> None:

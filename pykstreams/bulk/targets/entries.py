@@ -54,7 +54,7 @@ class Entries:
     def encoder(self, layout: TopicLayout) -> EncodeRow:
         name, codec = self.store.name, codec_of(self.store)
         encode_key, encode_value = codec.encode_key, codec.encode_value
-        choose = partition_chooser(self.partitioner, self.store.told_topic, tasks_of(layout, self.store.part))
+        choose = partition_chooser(self.partitioner, self.store.serde_topic, tasks_of(layout, self.store.part))
 
         def encode(parts: RowParts, add: Add) -> None:
             key, value, timestamp, _, _ = parts
@@ -83,7 +83,7 @@ class _TimedEntries(ABC):
 
     def encoder(self, layout: TopicLayout) -> EncodeRow:
         name, kept, schema = self.store.name, StoreInMemory(self.store, self.store.task(0)), self._schema()
-        choose = partition_chooser(self.partitioner, self.store.told_topic, tasks_of(layout, self.store.part))
+        choose = partition_chooser(self.partitioner, self.store.serde_topic, tasks_of(layout, self.store.part))
         put = self._putter(kept)
 
         def encode(parts: RowParts, add: Add) -> None:
@@ -152,7 +152,7 @@ class SessionEntries(_TimedEntries):
 
 
 def codec_of(place: StorePlace) -> RowCodec:
-    """The serdes of a store, bound to what it tells them as their topic."""
+    """The serdes of a store, bound to the topic that is passed to them."""
     builder = place.builder
     context: Any = OfflineStoreContext(place, place.task(0), _unlogged)
     return bound_codec(builder.name, builder.key_serde, builder.value_serde, PLAIN, context)

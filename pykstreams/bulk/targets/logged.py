@@ -57,7 +57,7 @@ class Logged:
 
     def encoder(self, layout: TopicLayout) -> EncodeRow:
         name, supplier = self.store.name, self.store.builder.supplier
-        choose = partition_chooser(self.partitioner, self.store.told_topic, tasks_of(layout, self.store.part))
+        choose = partition_chooser(self.partitioner, self.store.serde_topic, tasks_of(layout, self.store.part))
         schema: WindowKeySchema | SessionKeySchema | None = None
         if isinstance(supplier, WindowBytesStoreSupplier):
             schema = WindowKeySchema(1)

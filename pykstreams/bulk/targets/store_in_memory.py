@@ -86,7 +86,7 @@ class OfflineStoreContext:
         return self._log
 
     def changelog_topic(self, store_name: str) -> str:
-        return self._place.told_topic
+        return self._place.serde_topic
 
 
 class OfflineNode:

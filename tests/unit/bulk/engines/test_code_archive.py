@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from pykstreams.bulk.engines.code_archive import ShippedCode, shipped_code
+from pykstreams.bulk.engines.code_archive import CodeArchive, code_archive
 from pykstreams.core.errors import ConfigError
 
 
-def names(code: ShippedCode) -> list[str]:
+def names(code: CodeArchive) -> list[str]:
     with zipfile.ZipFile(io.BytesIO(code.content)) as archive:
         return archive.namelist()
 
@@ -23,7 +23,7 @@ def test_a_script_is_a_module_of_the_archive(tmp_path: Path) -> None:
     script = tmp_path / "shipped_shop.py"
     script.write_text("def build(): ...")
 
-    code = shipped_code(f"{script}:build")
+    code = code_archive(f"{script}:build")
 
     assert "shipped_shop:build" == code.named
     (tmp_path / code.name).write_bytes(code.content)
@@ -35,7 +35,7 @@ def test_a_script_that_is_called_like_a_module_of_python_has_a_name_of_its_own(t
     script = tmp_path / "json.py"
     script.write_text("def build(): ...")
 
-    code = shipped_code(str(script))
+    code = code_archive(str(script))
 
     assert ["pykstreams_script_json.py"] == names(code)
     assert "pykstreams_script_json" == code.named
@@ -50,7 +50,7 @@ def test_a_package_is_sent_with_its_data_and_without_compiled_files(
         (package / name).write_text("")
     monkeypatch.syspath_prepend(tmp_path)
 
-    code = shipped_code("shipped_package.inner:build")
+    code = code_archive("shipped_package.inner:build")
 
     assert "shipped_package.inner:build" == code.named
     expected = ["__init__.py", "inner/__init__.py", "inner/order.avsc"]
@@ -61,11 +61,11 @@ def test_equal_code_has_one_name_and_other_code_another(tmp_path: Path) -> None:
     script, module = tmp_path / "shipped_twice.py", tmp_path / "more.py"
     script.write_text("")
     module.write_text("one = 1")
-    once, twice = shipped_code(str(script), [str(module)]), shipped_code(str(script), [str(module)])
+    once, twice = code_archive(str(script), [str(module)]), code_archive(str(script), [str(module)])
     module.write_text("one = 2")
 
     assert once == twice
-    assert once.name != shipped_code(str(script), [str(module)]).name
+    assert once.name != code_archive(str(script), [str(module)]).name
 
 
 def test_files_that_would_have_one_name_or_are_not_there_are_refused(tmp_path: Path) -> None:
@@ -74,8 +74,8 @@ def test_files_that_would_have_one_name_or_are_not_there_are_refused(tmp_path: P
     for path in (script, other):
         path.write_text("")
 
-    assert ["shipped_again.py"] == names(shipped_code(str(script), [str(script)]))
+    assert ["shipped_again.py"] == names(code_archive(str(script), [str(script)]))
     with pytest.raises(ConfigError, match=r"would both be 'shipped_again.py' on the executors"):
-        shipped_code(str(script), [str(other)])
+        code_archive(str(script), [str(other)])
     with pytest.raises(ConfigError, match=r"there is no file or folder '.*missing.py'"):
-        shipped_code(str(script), [str(tmp_path / "missing.py")])
+        code_archive(str(script), [str(tmp_path / "missing.py")])
