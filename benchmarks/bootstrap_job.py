@@ -38,10 +38,10 @@ from benchmarks.cpu import cpu_seconds
 from benchmarks.memory import JAVA, PYTHON, ProcessesBelow
 from benchmarks.plain_spark import plain_job
 from pykstreams import Consumed, Grouped, Materialized, Serdes, StreamsBuilder, Topology
+from pykstreams.bulk.application import Application
+from pykstreams.bulk.targets.references import way_of
 from pykstreams.serdes import JsonSerde
 from pykstreams.spark import StoreBootstrap, bootstrap
-from pykstreams.spark.application import Application
-from pykstreams.spark.targets.references import way_of
 
 application_id = "bootstrap-job-bench"
 

@@ -17,7 +17,7 @@ from pykstreams.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from pykstreams.spark.backfill import BackfillReport
+    from pykstreams.spark import BackfillReport
 
 _TOPIC = "topic:"
 

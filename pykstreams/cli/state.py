@@ -210,7 +210,7 @@ def export(
     from pykstreams.dsl.script import load_script
 
     try:
-        from pykstreams.spark.export import export_state
+        from pykstreams.spark import export_state
     except ImportError as error:
         raise click.UsageError(
             f"{error}; state is exported by the extra 'spark': pip install 'pykstreams[spark]'"

@@ -3,13 +3,13 @@
 Needs the extra ``spark`` of the package (pyarrow for every engine; pyspark and Java 17 or 21 for ``engine="spark"``).
 """
 
-from pykstreams.spark.backfill import BackfillReport, backfill
-from pykstreams.spark.backfills.history import TopicHistory
-from pykstreams.spark.bootstrap import BootstrapReport, bootstrap
-from pykstreams.spark.data_source import register
-from pykstreams.spark.export import ExportReport, export_state
-from pykstreams.spark.sources import Files, KafkaTopic, SparkRead
-from pykstreams.spark.store_bootstrap import StoreBootstrap
+from pykstreams.bulk.backfill import BackfillReport, backfill
+from pykstreams.bulk.backfills.history import TopicHistory
+from pykstreams.bulk.bootstrap import BootstrapReport, bootstrap
+from pykstreams.bulk.sources.sources import Files, KafkaTopic, SparkRead
+from pykstreams.bulk.sources.store_bootstrap import StoreBootstrap
+from pykstreams.bulk.state_rows.data_source import register
+from pykstreams.bulk.state_rows.export import ExportReport, export_state
 
 __all__ = [
     "BackfillReport",

@@ -241,7 +241,7 @@ def store_of(app: Twin, name: str) -> Any:
     """A store of another application's bootstrap, as a source."""
     script, folder = str(app.folder / "application.py"), app.folder / "bootstrap"
     if ENGINE == "spark":
-        from pykstreams.spark.spark_engine import open_session
+        from pykstreams.bulk.engines.spark import open_session
 
         spark = open_session()
         register(spark)

@@ -22,10 +22,10 @@ from pykstreams import (
     TimeWindows,
     Topology,
 )
+from pykstreams.bulk.sources.topic_parts import topic_parts
 from pykstreams.core.errors import BootstrapError, ClusterError, ConfigError, MissingSourceTopicError
 from pykstreams.serdes import JsonSerde
 from pykstreams.spark import BootstrapReport, KafkaTopic, StoreBootstrap, backfill, bootstrap
-from pykstreams.spark.topic_parts import topic_parts
 from tests.integration.conftest import MakeTopic
 
 PARTITIONS, RECORDS, KEYS = 3, 900, 40

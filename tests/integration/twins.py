@@ -16,8 +16,8 @@ from typing import TypeAlias
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from pykstreams.bulk.application import Application
 from pykstreams.core.ids import TaskId
-from pykstreams.spark.application import Application
 from pykstreams.state.bulk.manifest import content_hash, read
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.take_over import StoreToMake, take_over

@@ -16,7 +16,7 @@ PLANE = ["year", "model", "seats", "speed"]
 
 
 def flight_key(row: dict[str, Any]) -> str:
-    """What no two flights have in common."""
+    """The columns that no two flights have in common."""
     return "{month}-{day} {carrier}{flight} {origin} {sched_dep_time}".format_map(row)
 
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 @contextmanager
 def standalone_cluster(folder: Path, hidden: Path | None = None) -> Iterator[str]:
-    """Gives the address of its master.
+    """Yields the address of its master.
 
     :param folder: where the workers work.
     :param hidden: a folder of this machine that is an empty one for the workers and all that they start.
@@ -71,7 +71,7 @@ def standalone_cluster(folder: Path, hidden: Path | None = None) -> Iterator[str
 
 
 def without(folder: Path) -> list[str]:
-    """What runs a command in a view of the file system in which a folder is empty; skips where that is forbidden."""
+    """Finds a prefix to commands that makes a folder look empty to them; skips where that is forbidden."""
     own_view = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
     emptied = f"mount -t tmpfs none {shlex.quote(str(folder))}"
     tried = subprocess.run([*own_view, "sh", "-c", emptied], capture_output=True, text=True)
@@ -81,7 +81,7 @@ def without(folder: Path) -> list[str]:
 
 
 def environment_of_driver(folder: Path | None = None) -> dict[str, str]:
-    """What a driver needs to reach such a cluster.
+    """The settings that a driver needs to reach such a cluster.
 
     :param folder: where it keeps temporary files; the machine's place if left out.
     """

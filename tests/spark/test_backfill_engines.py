@@ -79,7 +79,7 @@ def made(script: str, sources: dict[str, Any], out: Path, **said: Any) -> Backfi
 
 
 def content(report: BackfillReport) -> Any:
-    """What is equal however it came about: hashes of the stores, records, stream times."""
+    """The outcome that is equal however it came about: hashes of the stores, records, stream times."""
     stores = {
         (name, partition): (task.rows, task.content)
         for name, store in report.manifest.stores.items()

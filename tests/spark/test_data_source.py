@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pykstreams.spark import StoreBootstrap, bootstrap, register
-from tests.unit.spark.state_of_tests import script_in, state_in
+from tests.unit.bulk.state_of_tests import script_in, state_in
 
 
 def test_state_and_bootstraps_are_data_frames(spark: Any, tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
-    """What all machines have."""
+    """The folder that all machines have."""
     (tmp_path / "orders").mkdir()
     rows = [{"key": f"c{n % 7}", "value": {"n": n}, "timestamp": n} for n in range(200)]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "orders" / "part.parquet")

@@ -49,7 +49,7 @@ def written(folder: Path) -> str:
 def test_every_source_gives_the_same_store(
     spark: Any, embedded_cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pykstreams.spark.spark_engine._SAMPLED_ROWS", 100)  # partitions are divided
+    monkeypatch.setattr("pykstreams.bulk.engines.spark._SAMPLED_ROWS", 100)  # partitions are divided
     script, path = written(tmp_path), tmp_path / "rows.parquet"
     pq.write_table(pa.Table.from_pylist(ROWS), path)
     brokers = {"bootstrap.servers": embedded_cluster.bootstrap_servers}

@@ -82,7 +82,7 @@ def built(script: str, out: Path, *stores: StoreBootstrap, **said: Any) -> Boots
 
 
 def contents(report: BootstrapReport) -> dict[str, list[tuple[int, int, int]]]:
-    """What does not depend on files and attempts."""
+    """The part of a manifest that does not depend on files and attempts."""
     return {
         name: [(task.rows, task.content, task.observed_time) for _, task in sorted(store.tasks.items())]
         for name, store in report.manifest.stores.items()
@@ -108,7 +108,7 @@ def test_a_task_that_fails_in_the_middle_of_a_file_is_tried_again(
     fault: str, script: str, source: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The one partition is divided among two tasks, of which one fails."""
-    monkeypatch.setattr("pykstreams.spark.spark_engine._SAMPLED_ROWS", 100)
+    monkeypatch.setattr("pykstreams.bulk.engines.spark._SAMPLED_ROWS", 100)
     spec = StoreBootstrap("totals", source, key="id", value="n", timestamp="at", content="records")
     expected = contents(built(script, tmp_path / "local", spec, engine="local", partitions=1))
     (tmp_path / "fault").write_text(fault)

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from pykstreams.cli.app import cli
 from pykstreams.spark import export_state
-from tests.unit.spark.state_of_tests import state_in
+from tests.unit.bulk.state_of_tests import state_in
 
 PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "state-as-data-frames.md").read_text(encoding="utf-8")
 PRICES = """

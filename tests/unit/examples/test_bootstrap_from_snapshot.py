@@ -10,9 +10,9 @@ import pytest
 
 from examples import bootstrap_from_snapshot as example
 from pykstreams import Serdes
+from pykstreams.bulk.application import Application
 from pykstreams.core.ids import TaskId
 from pykstreams.serdes import JsonSerde
-from pykstreams.spark.application import Application
 from pykstreams.state.bulk.manifest import read
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.take_over import StoreToMake, take_over

@@ -9,7 +9,7 @@ import pytest
 
 from pykstreams.state.encoding.composed_keys import WindowKeySchema
 from pykstreams.state.engines.memory import MemoryEngine
-from pykstreams.state.engines.segments import SegmentedEngine
+from pykstreams.state.engines.segments import Expiry, SegmentedEngine
 from tests.unit.state.support import Context
 
 RETENTION, INTERVAL = 100, 50
@@ -21,10 +21,8 @@ def context(tmp_path: Path) -> Context:
     return Context(tmp_path)
 
 
-def opened(
-    context: Context, below: MemoryEngine, *, exact: bool = False, shows_oldest: bool = False
-) -> SegmentedEngine:
-    engine = SegmentedEngine(below, SCHEMA, RETENTION, INTERVAL, "rows", exact=exact, shows_oldest=shows_oldest)
+def opened(context: Context, below: MemoryEngine, expiry: Expiry = Expiry.BY_SEGMENT) -> SegmentedEngine:
+    engine = SegmentedEngine(below, SCHEMA, RETENTION, INTERVAL, "rows", expiry)
     engine.open(context)
     return engine
 
@@ -86,18 +84,18 @@ def test_segments_are_dropped_as_a_whole_when_stream_time_has_passed_them(contex
 
 
 def test_an_exact_engine_refuses_what_it_would_hide(context: Context) -> None:
-    engine = opened(context, MemoryEngine(), exact=True)
+    engine = opened(context, MemoryEngine(), Expiry.AT_ONCE)
     put(engine, 170, 70, 71)
 
     assert seen(engine) == [71, 170]
     assert refused(context) == 1
 
 
-@pytest.mark.parametrize(("shows_oldest", "expected"), [(False, [71, 170]), (True, [70, 71, 170])])
+@pytest.mark.parametrize(("expiry", "expected"), [(Expiry.BY_SEGMENT, [71, 170]), (Expiry.AFTER_CLOSE, [70, 71, 170])])
 def test_a_row_as_old_as_the_retention_is_shown_where_windows_are_emitted_on_close(
-    context: Context, shows_oldest: bool, expected: list[int]
+    context: Context, expiry: Expiry, expected: list[int]
 ) -> None:
-    engine = opened(context, MemoryEngine(), shows_oldest=shows_oldest)
+    engine = opened(context, MemoryEngine(), expiry)
     put(engine, 70, 71, 170)
 
     assert seen(engine) == expected

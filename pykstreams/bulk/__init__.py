@@ -1,0 +1,1 @@
+"""Bulk jobs over state: bootstraps, backfills, state as rows; ``pykstreams.spark`` is the public door to them."""

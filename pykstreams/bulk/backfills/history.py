@@ -1,0 +1,302 @@
+"""The history of a topic: where its records are, and how they become records for tasks.
+
+Rows are bytes as the topic had them, or objects, which are then written by the serdes of the topic. Each goes to the
+partition that its row names, or else to that of its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, TypeAlias
+
+import pyarrow as pa
+
+from pykstreams.bulk.application import Application
+from pykstreams.bulk.backfills.records import RECORDS, SENT, headers_of, packed
+from pykstreams.bulk.sources.rows import RowReader
+from pykstreams.bulk.sources.sources import KafkaTopic
+from pykstreams.bulk.sources.store_bootstrap import Column, Row, StoreBootstrap
+from pykstreams.bulk.sources.topic_parts import COLUMNS, TopicPart
+from pykstreams.core.errors import ConfigError, StreamsError
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.record import ConsumerRecord
+from pykstreams.core.timestamps import ExtractRecordMetadataTimestamp, WallclockTimestampExtractor
+from pykstreams.core.types import Encoder, Headers
+from pykstreams.runtime.clients.partitioner import partition_for_key
+from pykstreams.runtime.clients.snapshot import read_partition
+from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
+from pykstreams.runtime.tasks.compiled import source_of
+from pykstreams.serdes.base import CompiledSerializer, bind_deserializer, bind_serializer
+from pykstreams.serdes.defaults import or_default
+from pykstreams.topology.plan import SourceNode
+
+_TimeOf: TypeAlias = Callable[[TopicPartition, int, int, bytes | None, bytes | None, Headers], int]
+
+
+@dataclass(frozen=True)
+class TopicHistory:
+    """The records that a topic had.
+
+    Columns of bytes are taken as they are; others are written by the topic's serdes. Columns named ``partition``,
+    ``offset`` and ``headers`` (a list of structs of ``key`` and ``value``) are heeded if they are there.
+
+    :param source: a path, a source of ``pykstreams.spark``, or a Spark DataFrame; ``KafkaTopic`` for the topic itself.
+    :param key: a column, or a function of the row (or its name, ``module:attribute``).
+    :param value: a column, a list of columns (the value is a dict of these), or a function of the row.
+    :param timestamp: a column of integers (ms) or of times, or a function.
+    :param row: instead of these three, a function row -> ``(key, value, timestamp in ms)``.
+    :param key_serde, value_serde: what writes objects, where that of the topology can only read.
+    """
+
+    source: Any
+    key: Column = "key"
+    value: Column | Sequence[str] = "value"
+    timestamp: Column = "timestamp"
+    row: Callable[[Row], tuple[Any, Any, int]] | str | None = None
+    key_serde: Any = None
+    value_serde: Any = None
+
+    def columns(self, topic: str) -> StoreBootstrap:
+        """The same, as what reads rows takes it."""
+        if self.row is not None:
+            return StoreBootstrap(topic, None, row=self.row)
+        return StoreBootstrap(topic, None, key=self.key, value=self.value, timestamp=self.timestamp)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the records of one topic are read for the tasks of a sub-topology; every process of the job has it.
+
+    :param history: what the user has said, without the source.
+    :param number: that of the topic among those that are read.
+    :param sent: whether they are records that the job itself has sent (``SENT``).
+    :param in_order: whether the rows of each partition come in the order of their offsets, which they then keep.
+    """
+
+    application: Application
+    topic: str
+    number: int
+    partitions: int
+    history: TopicHistory
+    sent: bool = False
+    in_order: bool = False
+
+    def records(self, batches: Iterable[pa.RecordBatch], origin: int) -> Iterator[pa.RecordBatch]:
+        """Makes batches of ``RECORDS`` of batches of rows; ``origin`` is the part of the source they come from."""
+        return self._sent_records(batches) if self.sent else self._users_records(batches, origin)
+
+    def _users_records(self, batches: Iterable[pa.RecordBatch], origin: int) -> Iterator[pa.RecordBatch]:
+        source = self._source()
+        read = RowReader(self.history.columns(self.topic), 0, self.application, None)
+        encode_key = self._encoder("key", source.key_deserializer, self.history.key_serde)
+        encode_value = self._encoder("value", source.value_deserializer, self.history.value_serde)
+        time_of, count, order = self._time_of(source), self.partitions, 0
+        highest: dict[int, int] = {}
+        for batch in batches:
+            headers = list(headers_of(_column(batch, "headers"), batch.num_rows))
+            places = _integers(batch, "partition")
+            offsets = _integers(batch, "offset")
+            columns: tuple[list[Any], ...] = tuple([] for _ in RECORDS)
+            append = [column.append for column in columns]
+            for at, parts in enumerate(read(batch)):
+                if isinstance(parts, Exception):
+                    raise self._refused(str(parts), batch, at) from parts
+                own_key, own_value, timestamp, _, _ = parts
+                if timestamp is None:
+                    raise self._refused("it has no timestamp", batch, at)
+                try:
+                    key = encode_key(own_key, headers[at])
+                    value = encode_value(own_value, headers[at])
+                except ConfigError:
+                    raise
+                except Exception as error:
+                    raise self._refused(str(error), batch, at) from error
+                known = offsets[at]
+                offset = -1 if known is None else known
+                place = places[at]
+                if place is None:
+                    place = order % count if key is None else partition_for_key(key, count)
+                elif not 0 <= place < count:
+                    raise self._refused(f"its partition is {place}, and the topic has {count}", batch, at)
+                time = timestamp
+                if time_of is not None:
+                    time = time_of(TopicPartition(self.topic, place), offset, timestamp, key, value, headers[at])
+                if self.in_order:
+                    time = highest[place] = max(time, highest.get(place, time))
+                row = (
+                    place,
+                    time,
+                    self.number,
+                    place if offset >= 0 else origin,
+                    offset if offset >= 0 else order,
+                    offset,
+                    timestamp,
+                    key,
+                    value,
+                    packed(headers[at]),
+                )
+                for add, data in zip(append, row, strict=True):
+                    add(data)
+                order += 1
+            yield _batch(columns)
+
+    def _sent_records(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = batch.num_rows
+            found: dict[str, list[Any]] = {
+                name: batch.column(name).to_pylist() for name in SENT.names if name not in ("topic", "headers")
+            }
+            headers = list(headers_of(batch.column("headers"), rows))
+            origins = {text: _origin(text) for text in set(found["task"])}
+            yield _batch(
+                (
+                    found["partition"],
+                    found["time"],
+                    [self.number] * rows,
+                    [origins[text] for text in found["task"]],
+                    found["number"],
+                    [-1] * rows,
+                    found["timestamp"],
+                    found["key"],
+                    found["value"],
+                    [packed(each) for each in headers],
+                )
+            )
+
+    def _source(self) -> SourceNode:
+        plan = self.application.plan
+        for store in plan.global_stores:
+            if store.topic == self.topic:
+                return store.source
+        return source_of(plan.whole, self.topic)
+
+    def _encoder(self, part: str, deserializer: Any, serde: Any) -> Encoder:
+        """Makes the function that serializes objects; its serde is looked for when there is one."""
+        bound: list[Encoder] = []
+
+        def encode(data: Any, headers: Headers) -> bytes | None:
+            if data is None or isinstance(data, bytes):
+                return data
+            if not bound:
+                bound.append(self._serializer(part, deserializer, serde))
+            return bound[0](data, headers)
+
+        return encode
+
+    def _serializer(self, part: str, deserializer: Any, serde: Any) -> Encoder:
+        config = self.application.config
+        default = (lambda: config.default_key_serde) if part == "key" else (lambda: config.default_value_serde)
+        found = serde if serde is not None else or_default(deserializer, default)
+        found = getattr(found, "serializer", found)
+        if not isinstance(found, CompiledSerializer) and not hasattr(found, "serialize"):
+            raise ConfigError(
+                f"the {part}s of topic {self.topic!r} are objects, and what the topology reads them with, {found!r}, "
+                f"cannot write them; name the serde: TopicHistory(..., {part}_serde=...), or give columns of bytes"
+            )
+        return bind_serializer(found, self.topic)
+
+    def _time_of(self, source: SourceNode) -> _TimeOf | None:
+        """The extractor of the time of a record; ``None`` where that is the timestamp it carries."""
+        config = self.application.config
+        extract = source.timestamp_extractor or config.default_timestamp_extractor
+        if isinstance(extract, ExtractRecordMetadataTimestamp | WallclockTimestampExtractor):
+            return None
+        decode_key, decode_value = (
+            bind_deserializer(or_default(given, default), self.topic)
+            for given, default in (
+                (source.key_deserializer, lambda: config.default_key_serde),
+                (source.value_deserializer, lambda: config.default_value_serde),
+            )
+        )
+
+        def time_of(
+            place: TopicPartition, offset: int, carried: int, key: bytes | None, value: bytes | None, headers: Headers
+        ) -> int:
+            try:
+                record = ConsumerRecord(
+                    *place, offset, carried, decode_key(key, headers), decode_value(value, headers), headers
+                )
+                time = extract(record, -1)
+            except Exception:  # the task meets the same, and asks the handlers of the application
+                return carried
+            return carried if time < 0 else time
+
+        return time_of
+
+    def _refused(self, why: str, batch: pa.RecordBatch, at: int) -> StreamsError:
+        row = repr(batch.slice(at, 1).to_pylist()[0])
+        return StreamsError(
+            f"a row of the history of topic {self.topic!r} cannot be taken: {why}; the row: {row[:500]}. Correct it, "
+            "or say which columns are what: TopicHistory(source, key=..., value=..., timestamp=...)"
+        )
+
+
+_FROM_TOPIC: Final = pa.schema([*COLUMNS, ("headers", SENT.field("headers").type)])
+
+
+@dataclass(frozen=True)
+class TopicRecords:
+    """One partition of a topic between two offsets, with headers; a ``Part`` of a source."""
+
+    part: TopicPart
+    schema: ClassVar[pa.Schema] = _FROM_TOPIC
+
+    @property
+    def rows(self) -> int:
+        """About how many records there are."""
+        return self.part.rows
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Reads it."""
+        from pykstreams.core.config import StreamsConfig
+
+        config = StreamsConfig(self.part.settings)
+        place = TopicPartition(self.part.topic, self.part.partition)
+        for messages in read_partition(DefaultKafkaClientSupplier(), config, place, self.part.begin, self.part.end):
+            columns: tuple[list[Any], ...] = (
+                [message.key() for message in messages],
+                [message.value() for message in messages],
+                [message.timestamp()[1] for message in messages],
+                [message.partition() for message in messages],
+                [message.offset() for message in messages],
+                [_structs(message.headers()) for message in messages],
+            )
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, _FROM_TOPIC, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=_FROM_TOPIC)
+
+
+def as_history(given: Any) -> TopicHistory:
+    """Takes a bare source for a history with the usual columns."""
+    return given if isinstance(given, TopicHistory) else TopicHistory(given)
+
+
+def is_topic(history: TopicHistory) -> bool:
+    """Whether it is read from the brokers."""
+    return isinstance(history.source, KafkaTopic)
+
+
+def _origin(task: str) -> int:
+    found = TaskId.parse(task)
+    return found.subtopology << 32 | found.partition
+
+
+def _structs(headers: Any) -> list[dict[str, Any]] | None:
+    return [{"key": name, "value": value} for name, value in headers] if headers else None
+
+
+def _column(batch: pa.RecordBatch, name: str) -> pa.Array | None:
+    return batch.column(name) if name in batch.schema.names else None
+
+
+def _integers(batch: pa.RecordBatch, name: str) -> list[int | None]:
+    column = _column(batch, name)
+    if column is None or not pa.types.is_integer(column.type):
+        return [None] * batch.num_rows
+    found: list[int | None] = column.to_pylist()
+    return found
+
+
+def _batch(columns: Sequence[Iterable[Any]]) -> pa.RecordBatch:
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, RECORDS, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=RECORDS)

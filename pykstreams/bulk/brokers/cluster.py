@@ -1,0 +1,110 @@
+"""The brokers as a job uses them: partition counts, ends of topics, the application's own topics."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from pykstreams.bulk.application import Application, StorePlace, tasks_of
+from pykstreams.bulk.brokers.retention import expiring
+from pykstreams.core.clock import SystemClock
+from pykstreams.core.errors import BootstrapError, ConfigError
+from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.clients.admin import ClusterAdmin
+from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
+from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
+
+logger = logging.getLogger(__name__)
+
+SourceOffsets: TypeAlias = Literal["now"] | Mapping[str, Mapping[int, int]] | None
+"""Where an application goes on in its inputs: where they end now, by topic and partition, or wherever it likes."""
+
+
+class Cluster:
+    """The cluster of an application, as its jobs use it."""
+
+    def __init__(self, application: Application) -> None:
+        config = application.config
+        if "bootstrap.servers" not in config:
+            raise ConfigError(
+                "no brokers are named (bootstrap.servers), and they are needed to write changelogs, note offsets and "
+                "count partitions; name them, or say changelog='base-only', source_offsets=None (or a mapping), and "
+                "partitions=..."
+            )
+        self._application = application
+        supplier = DefaultKafkaClientSupplier()
+        self._admin = ClusterAdmin.open(supplier, config, f"{config.application_id}-bootstrap-admin", SystemClock())
+        self._admin.wait_until_reachable()
+
+    def layout(self) -> TopicLayout:
+        """The topics as they are, with those that are worked out; none is made."""
+        return self._application.layout(self.partition_counts())
+
+    def partition_counts(self) -> dict[str, int]:
+        """The partition counts of all topics."""
+        return self._admin.partition_counts()
+
+    def prepared(self, layout: TopicLayout) -> TopicLayout:
+        """Makes the topics of the application, as its first worker would."""
+        plan, config = self._application.plan, self._application.config
+        embedded = self._admin.embedded
+        found = TopicAdmin(self._admin, plan, replication=config.replication_factor, embedded=embedded).prepare()
+        if len(found.inputs) != len(layout.inputs):
+            raise BootstrapError(
+                f"the topics of the cluster make {len(found.inputs)} tasks, and those given make {len(layout.inputs)}; "
+                "leave partitions= out"
+            )
+        return found
+
+    def input_ends(self, layout: TopicLayout) -> dict[str, dict[int, int]]:
+        """Where each input topic ends now, internal ones left out."""
+        plan = self._application.plan
+        internal = {topic for part in plan.subtopologies for topic in part.repartition_topics}
+        wanted = {place for places in layout.inputs.values() for place in places if place.topic not in internal}
+        found: dict[str, dict[int, int]] = {}
+        for place, end in self._admin.end_offsets(wanted).items():
+            found.setdefault(place.topic, {})[place.partition] = end
+        return found
+
+    def check_empty(self, place: StorePlace, layout: TopicLayout) -> None:
+        """Refuses a changelog that has rows: those that the job does not write would come back with a fail-over."""
+        held = {place: end for place, end in self._ends(place, layout).items() if end}
+        if held:
+            first = min(held)
+            raise BootstrapError(
+                f"changelog {first.topic!r} of store {place.name!r} holds records already ({held[first]} in "
+                f"partition {first.partition}): of a worker that has run, or of a job that failed. Delete the topic "
+                "(kafka-topics.sh --delete), and it is made anew"
+            )
+
+    def changelog_ends(self, place: StorePlace, layout: TopicLayout) -> dict[int, int]:
+        """Where the changelog of a store ends."""
+        return {found.partition: end for found, end in self._ends(place, layout).items()}
+
+    def warn_of_expiry(self, place: StorePlace, oldest_ms: int | None) -> None:
+        """Warns where the changelog of a store does not keep what was written to it.
+
+        :param oldest_ms: the lowest timestamp of that.
+        """
+        if oldest_ms is None or self._admin.embedded:
+            return
+        topic = place.serde_topic
+        found = expiring(topic, self._admin.topic_settings([topic])[topic], oldest_ms, SystemClock().now_ms())
+        if found is not None:
+            logger.warning("store %s: %s", place.name, found)
+
+    def _ends(self, place: StorePlace, layout: TopicLayout) -> dict[TopicPartition, int]:
+        partitions = range(tasks_of(layout, place.part))
+        return self._admin.end_offsets([TopicPartition(place.serde_topic, partition) for partition in partitions])
+
+
+def noted_offsets(given: SourceOffsets, cluster: Cluster | None, layout: TopicLayout) -> dict[str, dict[int, int]]:
+    """Where the application goes on in its inputs, by topic and partition, as far as it is known."""
+    if given is None:
+        return {}
+    if isinstance(given, str):
+        if given != "now":
+            raise ConfigError(f"source_offsets is {given!r}; expected 'now', a mapping or None")
+        return {} if cluster is None else cluster.input_ends(layout)
+    return {topic: dict(found) for topic, found in given.items()}

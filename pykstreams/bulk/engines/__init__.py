@@ -1,0 +1,1 @@
+"""The engines that run the stages: Spark, or processes of one machine."""

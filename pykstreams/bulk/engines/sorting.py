@@ -1,0 +1,158 @@
+"""Sorts more rows than fit into memory: sorted runs go to files, and are merged batch by batch.
+
+Arrow sorts binary columns as unsigned bytes, as databases do. Invariant: in memory are the rows of one run while runs
+are made, and one batch of each run while they are merged.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+RUN_BYTES: Final = 64 << 20
+_BATCH_ROWS: Final = 10_000
+
+
+class SortedRuns:
+    """Rows that are put in any order and come back sorted.
+
+    :param folder: where runs are kept that do not fit into memory.
+    :param stem: how their names begin.
+    :param keys: the columns to sort by, all ascending, nulls first.
+    """
+
+    def __init__(
+        self, folder: Path, stem: str, schema: pa.Schema, keys: Sequence[str], run_bytes: int = RUN_BYTES
+    ) -> None:
+        self._folder, self._stem, self._schema, self._keys = folder, stem, schema, tuple(keys)
+        self._limit = run_bytes
+        self._waiting: list[pa.RecordBatch] = []
+        self._bytes = 0
+        self.files: list[Path] = []
+        """The runs that were written."""
+
+    @property
+    def waiting_bytes(self) -> int:
+        """How many bytes of rows are in memory."""
+        return self._bytes
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Takes a batch."""
+        self._waiting.append(batch)
+        self._bytes += batch.nbytes
+        if self._bytes >= self._limit:
+            self.spill()
+
+    def spill(self) -> None:
+        """Writes what waits to a file."""
+        if not self._waiting:
+            return
+        path = self._folder / f"{self._stem}-{len(self.files)}.arrow"
+        table = self._sorted()
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, self._schema) as writer:
+            for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
+                writer.write_batch(batch)
+        self.files.append(path)
+
+    def merged(self) -> Iterator[pa.RecordBatch]:
+        """Yields everything, sorted."""
+        if not self.files:
+            if self._waiting:
+                yield from self._sorted().to_batches(max_chunksize=_BATCH_ROWS)
+            return
+        self.spill()
+        yield from merged_runs(self.files, self._keys)
+
+    def _sorted(self) -> pa.Table:
+        table = pa.Table.from_batches(self._waiting, self._schema)
+        self._waiting, self._bytes = [], 0
+        return _in_order(table, self._keys)
+
+
+def merged_runs(files: Sequence[Path], keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Merges sorted runs.
+
+    In turns: the run whose current batch ends first decides how far all of them may be taken; what is up to there is
+    sorted at once, by Arrow instead of row by row.
+    """
+    runs = [_Run(path, keys) for path in files]
+    if len(runs) == 1:
+        yield from runs[0].rest()
+        return
+    ends = [(run.end(), at) for at, run in enumerate(runs) if run.is_open]
+    heapq.heapify(ends)
+    while ends:
+        bound, at = ends[0]
+        taken = [piece for run in runs if run.is_open for piece in run.up_to(bound)]
+        if taken:  # another run that ends at the same row has been taken with it
+            yield from _in_order(pa.Table.from_batches(taken), keys).to_batches(max_chunksize=_BATCH_ROWS)
+        if runs[at].is_open:
+            heapq.heapreplace(ends, (runs[at].end(), at))
+        else:
+            heapq.heappop(ends)
+
+
+class _Run:
+    """One run, of which one batch is in memory."""
+
+    def __init__(self, path: Path, keys: Sequence[str]) -> None:
+        self._file = pa.ipc.open_file(pa.memory_map(str(path)))
+        self._keys = keys
+        self._next = 0
+        self._batch: Any = None
+        self._at = 0
+        self._advance()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there are rows left."""
+        return self._batch is not None
+
+    def end(self) -> tuple[Any, ...]:
+        """The last row of the current batch."""
+        return self._row(self._batch.num_rows - 1)
+
+    def up_to(self, bound: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
+        """Takes the rows up to, and with, a bound; none of later batches, unless they are not beyond it."""
+        while self.is_open:
+            low, high = self._at, self._batch.num_rows
+            while low < high:
+                middle = (low + high) // 2
+                if self._row(middle) <= bound:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low > self._at:
+                yield self._batch.slice(self._at, low - self._at)
+            self._at = low
+            if low < self._batch.num_rows:
+                return
+            self._advance()
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """Takes everything."""
+        while self.is_open:
+            yield self._batch
+            self._advance()
+
+    def _advance(self) -> None:
+        self._at = 0
+        if self._next == self._file.num_record_batches:
+            self._batch = None
+            return
+        self._batch = self._file.get_batch(self._next)
+        self._next += 1
+
+    def _row(self, at: int) -> tuple[Any, ...]:
+        values = (self._batch.column(name)[at].as_py() for name in self._keys)
+        return tuple((value is not None, value) for value in values)
+
+
+def _in_order(table: pa.Table, keys: Iterable[str]) -> pa.Table:
+    order = pc.sort_indices(table, sort_keys=[(key, "ascending", "at_start") for key in keys])
+    return table.take(order)

@@ -1,0 +1,182 @@
+"""Files as parts of a source: the one reading of them, whichever engine runs the job.
+
+The parts stand in the order of the rows: files as they were named, those of a folder by their names, pieces of a file
+from its beginning.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from pykstreams.bulk.sources.file_formats import (
+    BATCH_ROWS,
+    File,
+    FileFormat,
+    Found,
+    Reader,
+    avro_files,
+    csv_files,
+    format_of,
+    json_files,
+    merged_columns,
+    naming,
+    parquet_files,
+)
+from pykstreams.bulk.sources.located import Located
+from pykstreams.bulk.sources.plain_types import plain
+from pykstreams.core.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+_NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """A piece of a file.
+
+    :param schema: the columns of all parts; ``None`` where each batch tells its own.
+    :param rows: how many rows it has, if that is known.
+    """
+
+    file: File
+    format: FileFormat
+    reader: Reader
+    schema: pa.Schema | None
+    rows: int | None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Reads it."""
+        with naming(self.file, self.format):
+            for found in self.reader.batches():
+                batch = self._in_columns(plain(found))
+                for at in range(0, batch.num_rows, BATCH_ROWS):
+                    yield batch.slice(at, BATCH_ROWS)
+
+    def _in_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        schema, rows = self.schema, batch.num_rows
+        if schema is None:
+            return batch
+        return pa.RecordBatch.from_arrays([self._column(batch, field, rows) for field in schema], schema=schema)
+
+    def _column(self, batch: pa.RecordBatch, field: pa.Field, rows: int) -> pa.Array:
+        if pa.types.is_null(field.type):
+            return pa.nulls(rows)
+        if field.name in batch.schema.names:
+            column = batch.column(field.name)
+            try:
+                return column if column.type.equals(field.type) else column.cast(field.type)
+            except pa.ArrowException as error:
+                raise ValueError(f"column {field.name!r} is not all {field.type}: {error}") from error
+        value = self.file.folder_columns.get(field.name)
+        return pa.nulls(rows, field.type) if value is None else pa.repeat(pa.scalar(value, field.type), rows)
+
+
+def file_parts(
+    places: Sequence[Located],
+    kind: FileFormat | None,
+    types: Mapping[str, str],
+    nulls: Sequence[str],
+    delimiter: str,
+) -> list[FilePart]:
+    """The parts of files and folders.
+
+    :param kind: their format; left out, the names tell it.
+    """
+    given = ", ".join(repr(place.given) for place in places)
+    there = [place.files() for place in places]
+    if not any(there):
+        raise ConfigError(f"there are no files in {given} to read rows from")
+    kind = kind or _format_by_names([name for found in there for name in found], given)
+    files = _files(list(zip(places, there, strict=True)), kind)
+    if not files:
+        raise ConfigError(f"there are no {kind} files in {given}; name other files themselves, and say format=")
+    decided = {name: _type(name, text) for name, text in types.items()}
+    if kind == "avro":
+        if decided:
+            raise ConfigError(f"types= says what the columns of {given} are, and Avro files say it themselves")
+        return _parts(kind, avro_files(files), None)
+    found = _found(kind, files, decided, nulls, delimiter)
+    schemas = [(one.file.name, one.schema) for one in found]
+    schemas += [(file.name, _schema_of(file.folder_columns)) for file in files if file.folder_columns]
+    schema = merged_columns(schemas, decided)
+    if unknown := sorted(decided.keys() - set(schema.names)):
+        raise ConfigError(f"types= names the columns {unknown}, and {given} has {schema.names}")
+    return _parts(kind, found, schema)
+
+
+def _found(
+    kind: FileFormat, files: Sequence[File], decided: Mapping[str, pa.DataType], nulls: Sequence[str], delimiter: str
+) -> list[Found]:
+    if kind == "csv":
+        return csv_files(files, delimiter, nulls, decided)
+    return json_files(files) if kind == "json" else parquet_files(files)
+
+
+def _parts(kind: FileFormat, found: Sequence[Found], schema: pa.Schema | None) -> list[FilePart]:
+    return [
+        FilePart(one.file, kind, reader, schema, rows)
+        for one in found
+        for reader, rows in zip(one.readers, one.rows, strict=True)
+    ]
+
+
+def _type(column: str, text: str) -> pa.DataType:
+    try:
+        return pa.type_for_alias(text)
+    except ValueError as error:
+        raise ConfigError(
+            f"types= says {text!r} of column {column!r}; expected a type of Arrow such as string, int64, double or bool"
+        ) from error
+
+
+def _format_by_names(names: Sequence[str], given: str) -> FileFormat:
+    formats = sorted({kind for name in names if (kind := format_of(name)) is not None})
+    if len(formats) == 1:
+        return formats[0]
+    if formats:
+        raise ConfigError(f"there are files of several formats in {given} ({', '.join(formats)}); say which: format=")
+    raise ConfigError(f"the format of {given} is not told by the names; say format='parquet' (or csv, json, avro)")
+
+
+def _files(there: Sequence[tuple[Located, Sequence[str]]], kind: FileFormat) -> list[File]:
+    """The files that are of a format, and those that were named themselves, whatever their names tell."""
+    found: list[tuple[Located, str, dict[str, str]]] = []
+    for place, names in there:
+        foreign = [name for name in names if name != place.path and format_of(name) != kind]
+        if foreign:
+            logger.warning("left out of %r, since they are no %s files: %s", place.given, kind, foreign[:5])
+        left = set(foreign)
+        found += [(place, name, _in_folders(place, name)) for name in names if name not in left]
+    texts: dict[str, set[str]] = {}
+    for _, _, columns in found:
+        for column, text in columns.items():
+            texts.setdefault(column, set()).add(text)
+    numbers = {column for column, some in texts.items() if all(text.isdecimal() for text in some - {_NO_VALUE})}
+    return [
+        File(name, place.system, {column: _value(text, column in numbers) for column, text in columns.items()})
+        for place, name, columns in found
+    ]
+
+
+def _in_folders(place: Located, name: str) -> dict[str, str]:
+    """The columns in the names of folders below a place, as Hive writes them."""
+    parts = (part.partition("=") for part in PurePosixPath(name).relative_to(place.path).parts[:-1])
+    return {unquote(column): unquote(text) for column, equals, text in parts if equals}
+
+
+def _value(text: str, number: bool) -> Any:
+    if text == _NO_VALUE:
+        return None
+    return int(text) if number else text
+
+
+def _schema_of(columns: Mapping[str, Any]) -> pa.Schema:
+    return pa.schema([(column, pa.scalar(value).type) for column, value in columns.items()])

@@ -1,0 +1,212 @@
+"""Takes Arrow batches of a user apart into (key, value, timestamp, window start, window end), as a user has said.
+
+Columns are turned into Python objects one by one; dicts of whole rows are made only where somebody asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import repeat
+from typing import Any, TypeAlias, cast
+
+import pyarrow as pa
+
+from pykstreams.bulk.application import Application
+from pykstreams.bulk.sources.plain_types import plain
+from pykstreams.bulk.sources.sources import KafkaTopic
+from pykstreams.bulk.sources.store_bootstrap import Row, StoreBootstrap
+from pykstreams.core.errors import ConfigError
+from pykstreams.core.references import is_reference, load_reference
+from pykstreams.core.types import Decoder, timestamp_ms
+
+RowParts: TypeAlias = tuple[Any, Any, int | None, int | None, int | None]
+"""(key, value, timestamp, window start, window end); what the user has not named is ``None``. A plain tuple, as one is
+made for each row.
+"""
+
+ReadParts: TypeAlias = Iterator[RowParts | Exception]
+
+
+class RowReader:
+    """Reads the rows of one store.
+
+    :param started_ms: the time of rows for which the user names none.
+    """
+
+    def __init__(
+        self, spec: StoreBootstrap, started_ms: int, application: Application, topic: KafkaTopic | None
+    ) -> None:
+        self._store = spec.store
+        self._decode: dict[str, Decoder] = {}
+        if topic is not None and spec.content != "changelog":
+            self._decode = dict(zip(("key", "value"), topic.decoders(application), strict=True))
+        if topic is not None and spec.row is None:
+            spec = replace(
+                spec, key=spec.key or "key", value=spec.value or "value", timestamp=spec.timestamp or "timestamp"
+            )
+        self._row = _function(spec.row, "row", spec.store)
+        wanted = {
+            "key": spec.key,
+            "value": spec.value,
+            "timestamp": started_ms if spec.timestamp is None else spec.timestamp,
+            "window_start": spec.window_start,
+            "window_end": spec.window_end,
+        }
+        self._wanted: dict[str, Any] = wanted
+        self._functions = {
+            name: found for name, given in wanted.items() if (found := _function(given, name, spec.store))
+        }
+
+    def __call__(self, batch: pa.RecordBatch) -> ReadParts:
+        """Returns for each row its parts, or the exception for which it has none."""
+        batch = plain(batch)
+        if self._row is not None:
+            return _each(self._whole, self._rows(batch))
+        columns = {name: self._column(batch, name) for name in self._wanted if name not in self._functions}
+        if not self._functions:
+            found = cast("ReadParts", zip(*columns.values(), strict=False))
+            return map(_readable, found) if self._decode or self._texts_of(batch) else found
+        given = zip(*columns.values(), strict=False) if columns else repeat((), batch.num_rows)
+        names = tuple(columns)
+        return self._computed(names, given, self._rows(batch))
+
+    def _texts_of(self, batch: pa.RecordBatch) -> bool:
+        """Whether times are read from texts, each of which may be none."""
+        columns = [self._wanted[name] for name in ("timestamp", "window_start", "window_end")]
+        return any(isinstance(name, str) and pa.types.is_string(batch.schema.field(name).type) for name in columns)
+
+    def _rows(self, batch: pa.RecordBatch) -> list[Row]:
+        rows = cast("list[Row]", batch.to_pylist())
+        for name, decode in self._decode.items():
+            for row in rows:
+                row[name] = _decoded(decode, row[name])
+        return rows
+
+    def _computed(self, names: tuple[str, ...], given: Iterable[tuple[Any, ...]], rows: list[Row]) -> ReadParts:
+        functions = self._functions
+        order = tuple(self._wanted)
+        for found, row in zip(given, rows, strict=False):
+            parts = dict(zip(names, found, strict=True))
+            try:
+                _check_readable(row)
+                _check_readable(parts)
+                for name, function in functions.items():
+                    computed = function(row)
+                    parts[name] = computed if name in ("key", "value") else _milliseconds(computed, name)
+            except Exception as error:
+                yield error
+            else:
+                key, value, timestamp, start, end = (parts[name] for name in order)
+                yield key, value, timestamp, start, end
+
+    def _whole(self, row: Row) -> RowParts:
+        function = cast("Callable[[Row], Any]", self._row)
+        _check_readable(row)
+        found = function(row)
+        try:
+            key, value, timestamp = found
+        except (TypeError, ValueError):
+            raise TypeError(f"row= gave {found!r}; expected (key, value, timestamp in ms)") from None
+        return key, value, _milliseconds(timestamp, "timestamp"), None, None
+
+    def _column(self, batch: pa.RecordBatch, name: str) -> Iterable[Any]:
+        given = self._wanted[name]
+        if name == "value":
+            if given is None:
+                return cast("list[Any]", batch.to_pylist())
+            if not isinstance(given, str):
+                for column in given:
+                    self._check(batch, column, name)
+                return cast("list[Any]", batch.select(list(given)).to_pylist())
+        if given is None:
+            return repeat(None)
+        if isinstance(given, int):
+            return repeat(given)
+        self._check(batch, given, name)
+        column = batch.column(given)
+        if name in ("key", "value"):
+            found = cast("list[Any]", column.to_pylist())
+            decode = self._decode.get(given)
+            return found if decode is None else [_decoded(decode, raw) for raw in found]
+        return _milliseconds_of(column, given)
+
+    def _check(self, batch: pa.RecordBatch, column: str, name: str) -> None:
+        if column not in batch.schema.names:
+            raise ConfigError(
+                f"{name}= of store {self._store!r} names column {column!r}, and the source has {batch.schema.names}"
+            )
+
+
+def _decoded(decode: Decoder, raw: bytes | None) -> Any:
+    """Reads bytes by a serde; what it raises is returned: an error of one record is that record's alone."""
+    try:
+        return decode(raw, ())
+    except Exception as error:
+        return error
+
+
+def _readable(parts: RowParts | Exception) -> RowParts | Exception:
+    if isinstance(parts, Exception):
+        return parts
+    return next((part for part in parts if isinstance(part, Exception)), parts)
+
+
+def _check_readable(row: Mapping[str, Any]) -> None:
+    for value in row.values():
+        if isinstance(value, Exception):
+            raise value
+
+
+def _each(read: Callable[[Row], RowParts], rows: Iterable[Row]) -> ReadParts:
+    for row in rows:
+        try:
+            yield read(row)
+        except Exception as error:
+            yield error
+
+
+def _function(given: Any, name: str, store: str) -> Callable[[Row], Any] | None:
+    """The function that a user has given, by itself or by name."""
+    if callable(given):
+        return cast("Callable[[Row], Any]", given)
+    if not isinstance(given, str) or not is_reference(given):
+        return None
+    try:
+        found = load_reference(given)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"{name}={given!r} of store {store!r} cannot be imported: {error}") from error
+    if not callable(found):
+        raise ConfigError(f"{name}={given!r} of store {store!r} is {found!r}; expected a function of a row")
+    return cast("Callable[[Row], Any]", found)
+
+
+def _milliseconds(given: Any, name: str) -> int | None:
+    return None if given is None else timestamp_ms(given, name)
+
+
+def _milliseconds_of(column: pa.Array, name: str) -> list[int | Exception | None]:
+    """A column of times, or of milliseconds; what has no zone is in UTC."""
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        column = column.cast(pa.timestamp("ms", kind.tz), safe=False).cast(pa.int64())
+    elif pa.types.is_date(kind):
+        column = column.cast(pa.timestamp("ms")).cast(pa.int64())
+    elif pa.types.is_string(kind):
+        return [None if text is None else _milliseconds_in(text, name) for text in column.to_pylist()]
+    elif not (pa.types.is_integer(kind) or pa.types.is_null(kind)):
+        raise ConfigError(f"column {name!r} is of type {kind}; expected times, or integers of milliseconds")
+    return cast("list[int | Exception | None]", column.to_pylist())
+
+
+def _milliseconds_in(text: str, name: str) -> int | Exception:
+    """The time that a text says, or the exception that it says none."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        return ValueError(
+            f"column {name!r} has {text!r}; expected a time such as 2013-01-31T05:15:00Z, or integers of milliseconds "
+            f"({error})"
+        )
+    return timestamp_ms(time if time.tzinfo is not None else time.replace(tzinfo=UTC), name)

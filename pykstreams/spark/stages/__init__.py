@@ -1,4 +1,0 @@
-"""What happens to rows on their way to files: generator functions over Arrow batches that no engine has to know.
-
-``encode`` → sort → ``fold`` (→ sort → ``restore``) → sort → ``write``; ``batches`` says what the columns are.
-"""

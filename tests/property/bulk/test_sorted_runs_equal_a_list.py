@@ -1,0 +1,42 @@
+"""Rows that are sorted through files come back as a sorted list, however many runs there are."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pykstreams.bulk.engines.sorting import SortedRuns
+
+SCHEMA = pa.schema([("key", pa.binary()), ("time", pa.int64()), ("other", pa.int64())])
+
+keys = st.one_of(st.none(), st.binary(max_size=3), st.sampled_from([b"", b"\x00", b"\x7f", b"\x80", b"\xff"]))
+rows = st.lists(st.lists(st.tuples(keys, st.integers(0, 3), st.integers(0, 9)), max_size=12), max_size=8)
+
+
+@given(rows, st.sampled_from([1, 200, 10_000]))
+def test_what_is_merged_is_what_was_put_in_order(
+    batches: list[list[tuple[bytes | None, int, int]]], limit: int
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        runs = SortedRuns(Path(folder), "run", SCHEMA, ("key", "time"), limit)
+        for batch in batches:
+            if batch:
+                arrays = [
+                    pa.array(column, field.type) for column, field in zip(zip(*batch, strict=True), SCHEMA, strict=True)
+                ]
+                runs.add(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
+        found = [tuple(row.values()) for merged in runs.merged() for row in merged.to_pylist()]
+
+    put = [row for batch in batches for row in batch]
+    assert sorted(put, key=_order) == sorted(found, key=_order)
+    assert [_order(row)[:2] for row in found] == sorted(_order(row)[:2] for row in put)
+
+
+def _order(row: tuple[bytes | None, int, int]) -> tuple[tuple[bool, bytes], int, int]:
+    """Nulls come first."""
+    key, time, other = row
+    return (key is not None, key or b""), time, other

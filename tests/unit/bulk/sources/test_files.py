@@ -1,0 +1,289 @@
+"""Files of rows: which ones are read, what their columns and values are, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pykstreams import StreamsBuilder
+from pykstreams.bulk.application import Application
+from pykstreams.bulk.sources import file_formats as formats
+from pykstreams.bulk.sources.file_parts import FilePart
+from pykstreams.bulk.sources.rows import RowReader
+from pykstreams.core.errors import ConfigError
+from pykstreams.spark import Files, StoreBootstrap
+
+
+def read(source: Files) -> list[dict[str, Any]]:
+    return [row for part in source.parts() for batch in part.batches() for row in batch.to_pylist()]
+
+
+def read_text(folder: Path, text: str, name: str = "rows.csv", **said: Any) -> list[dict[str, Any]]:
+    path = folder / name
+    path.write_text(text)
+    return read(Files(path, **said))
+
+
+def test_csv_columns_are_integers_numbers_booleans_or_texts_as_all_of_their_fields_are(tmp_path: Path) -> None:
+    text = "n,x,b,t,id,none\n1,1,true,2013-01-01T05:00:00Z,0x1F,\n2,2.5,False,2013-01-02,7,NA\n"
+
+    assert [
+        {"n": 1, "x": 1.0, "b": True, "t": "2013-01-01T05:00:00Z", "id": "0x1F", "none": None},
+        {"n": 2, "x": 2.5, "b": False, "t": "2013-01-02", "id": "7", "none": None},
+    ] == read_text(tmp_path, text)
+
+
+def test_csv_fields_that_say_nothing_are_null_unless_they_are_in_quotes(tmp_path: Path) -> None:
+    text = 'n,t\n2004,a\nNA,NA\n,\n7,"NA"\n8,""\n9,"two\nlines"\n'
+
+    assert [(2004, "a"), (None, None), (None, None), (7, "NA"), (8, ""), (9, "two\nlines")] == [
+        (row["n"], row["t"]) for row in read_text(tmp_path, text)
+    ]
+
+
+def test_csv_can_be_told_what_stands_for_nothing_what_is_between_fields_and_what_columns_are(tmp_path: Path) -> None:
+    found = read_text(tmp_path, "zip;country;n\n007;NA;-\n", nulls=["-"], delimiter=";", types={"zip": "string"})
+
+    assert [{"zip": "007", "country": "NA", "n": None}] == found
+
+
+def test_a_column_has_one_type_in_all_csv_files_wherever_its_first_text_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "_BLOCK_BYTES", 64)
+    numbers = "".join(f"{at},{at}\n" for at in range(100))
+    (tmp_path / "a.csv").write_text(f"id,n\n{numbers}")
+    (tmp_path / "b.csv").write_text(f"id,n\n{numbers}x,1.5\n")
+    rows = read(Files(tmp_path))
+
+    assert [*map(str, range(100)), *map(str, range(100)), "x"] == [row["id"] for row in rows]
+    assert {float} == {type(row["n"]) for row in rows}
+
+
+@pytest.mark.parametrize("row", ["3,4,5", "3"])
+def test_a_csv_row_with_a_field_too_many_or_too_few_is_refused(row: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"rows.csv' cannot be read as csv: .*Expected 2 columns, got"):
+        read_text(tmp_path, f"a,b\n1,2\n{row}\n")
+
+
+def test_texts_of_json_stay_as_they_are_and_fields_in_their_order(tmp_path: Path) -> None:
+    rows = [
+        {"z": "2013-01-01T05:00:00Z", "a": 1, "in": {"z": "2013-01-01", "a": ["2013-01-01 00:00:00"]}},
+        {"z": "x", "a": 2, "in": None},
+    ]
+    found = read_text(tmp_path, "\n".join(map(json.dumps, rows)), "rows.jsonl")
+
+    assert rows == found
+    assert list(map(json.dumps, rows)) == list(map(json.dumps, found))
+
+
+def test_a_column_has_one_type_in_all_of_json_wherever_it_is_met_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "_BLOCK_BYTES", 50)
+    monkeypatch.setattr(formats, "_BLOCKS_OF_A_PIECE", 2)
+    rows = [{"n": at, "t": None} for at in range(40)] + [{"n": 1.5, "late": "2013-01-01"}]
+    text = "\n\n".join(map(json.dumps, rows))
+    (tmp_path / "a.json").write_text(text)
+    (tmp_path / "b.json.gz").write_bytes(gzip.compress(text.encode()))
+    source = Files(tmp_path)
+    found = read(source)
+
+    assert len(source.parts()) > 5
+    assert [{"late": None, "t": None} | row for row in rows] * 2 == found
+    assert {float} == {type(row["n"]) for row in found}
+    assert [41, 41] == [
+        sum(part.rows or 0 for part in source.parts() if part.file.packed == how) for how in (False, True)
+    ]
+
+
+def test_the_columns_are_those_of_all_files(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1], "n": pa.array([1], pa.int32())}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"late": ["x"], "id": [2], "n": [2.5]}), tmp_path / "b.parquet")
+
+    assert [{"id": 1, "n": 1.0, "late": None}, {"id": 2, "n": 2.5, "late": "x"}] == read(Files(tmp_path))
+
+
+def test_columns_of_two_types_are_refused_unless_one_is_said(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"id": ["x"]}), tmp_path / "b.parquet")
+
+    with pytest.raises(ConfigError, match=r"column 'id' is int64 in '.*a.parquet' and string in '.*b.parquet'"):
+        read(Files(tmp_path))
+    assert [{"id": "1"}, {"id": "x"}] == read(Files(tmp_path, types={"id": "string"}))
+
+
+def test_times_have_microseconds_and_are_in_utc_and_codes_are_what_they_stand_for(tmp_path: Path) -> None:
+    moment = datetime(2013, 1, 1, 5, 0, 0, 123_456, tzinfo=UTC)
+    nanoseconds = int(moment.timestamp()) * 10**9 + 123_456_789
+    table = pa.table(
+        {
+            "at": pa.array([nanoseconds], pa.timestamp("ns", "America/New_York")),
+            "naive": pa.array([nanoseconds], pa.timestamp("ns")),
+            "inside": pa.array([{"at": nanoseconds}], pa.struct([("at", pa.timestamp("ns", "Asia/Tokyo"))])),
+            "code": pa.array(["a"]).dictionary_encode(),
+            "large": pa.array(["a"], pa.large_string()),
+        }
+    )
+    pq.write_table(table, tmp_path / "rows.parquet")
+    source = Files(tmp_path / "rows.parquet")
+    [row] = read(source)
+
+    naive = moment.replace(tzinfo=None)
+    assert {"at": moment, "naive": naive, "inside": {"at": moment}, "code": "a", "large": "a"} == row
+    assert ["UTC", "UTC"] == [str(row["at"].tzinfo), str(row["inside"]["at"].tzinfo)]
+    assert datetime is type(row["at"])
+    assert [pa.string()] * 2 == [source.parts()[0].schema.field(name).type for name in ("code", "large")]
+
+
+def test_values_of_a_frame_are_in_utc_whatever_the_zone_of_the_session_is() -> None:
+    times = pa.array([5_250_000], pa.timestamp("us", "Asia/Tokyo"))
+    batch = pa.RecordBatch.from_pydict({"id": ["a"], "at": times})
+    application = Application(StreamsBuilder().build())
+    read = RowReader(StoreBootstrap("kept", None, key="id", timestamp="at"), 0, application, None)
+    [(key, value, timestamp, _, _)] = read(batch)
+
+    assert ("a", 5250, "1970-01-01 00:00:05.250000+00:00") == (key, timestamp, str(value["at"]))
+
+
+def test_folders_tell_columns_as_hive_writes_them(tmp_path: Path) -> None:
+    for year, where in (("2013", "a%2Fb"), ("2014", "__HIVE_DEFAULT_PARTITION__")):
+        folder = tmp_path / f"year={year}" / f"where={where}"
+        folder.mkdir(parents=True)
+        (folder / "rows.csv").write_text("n\n1\n")
+
+    assert [{"n": 1, "year": 2013, "where": "a/b"}, {"n": 1, "year": 2014, "where": None}] == read(Files(tmp_path))
+
+
+def test_other_files_of_a_folder_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("README.txt", "_SUCCESS", ".part-1.csv.crc", "_temporary/part-9.csv"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("how the rows came about")
+    (tmp_path / "part-1.CSV").write_text("n\n1\n")
+    (tmp_path / "part-2.csv.gz").write_bytes(gzip.compress(b"n\n2\n"))
+    (tmp_path / "part-3.csv").write_text("")
+    (tmp_path / "part-4.csv.gz").write_bytes(gzip.compress(b""))
+    (tmp_path / "part-5.csv").write_text("n")
+
+    assert [{"n": 1}, {"n": 2}] == read(Files(tmp_path))
+    assert "README.txt" in caplog.text
+    assert "_SUCCESS" not in caplog.text
+
+
+def test_files_come_in_the_order_in_which_they_are_named_and_those_of_a_folder_by_name(tmp_path: Path) -> None:
+    for name in ("b/2", "b/1", "a/9"):
+        path = tmp_path / f"{name}.csv"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f'n\n"{name}"\n')
+
+    assert ["b/1", "b/2", "a/9"] == [row["n"] for row in read(Files([tmp_path / "b", tmp_path / "a" / "9.csv"]))]
+
+
+def test_a_file_that_is_named_is_read_whatever_its_name_is(tmp_path: Path) -> None:
+    assert [{"n": 1}] == read_text(tmp_path, "n\n1\n", "rows.txt", format="csv")
+
+
+def test_avro_files_have_the_columns_of_all(tmp_path: Path) -> None:
+    for name, row in (("a", {"id": 1}), ("b", {"id": 2, "n": 0.5})):
+        fields = [{"name": key, "type": "long" if key == "id" else "double"} for key in row]
+        with (tmp_path / f"{name}.avro").open("wb") as file:
+            fastavro.writer(file, {"type": "record", "name": "Row", "fields": fields}, [row])
+
+    assert [{"id": 1, "n": None}, {"id": 2, "n": 0.5}] == read(Files(tmp_path))
+    with pytest.raises(ConfigError, match="Avro files say it themselves"):
+        read(Files(tmp_path, types={"id": "string"}))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "json", "avro"])
+def test_rows_of_no_files_are_none(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"rows.{kind}"
+    if kind == "parquet":
+        pq.write_table(pa.table({"id": pa.array([], pa.int64())}), path)
+    elif kind == "avro":
+        with path.open("wb") as file:
+            fastavro.writer(file, {"type": "record", "name": "Row", "fields": []}, [])
+    else:
+        path.write_text("id,n\n" if kind == "csv" else "\n")
+
+    assert [] == read(Files(path))
+    if kind in ("csv", "json"):
+        path.write_text("")
+        assert [] == read(Files(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("rows.parquet", b"PAR1 and no more"),
+        ("rows.parquet", b""),
+        ("rows.csv", b"id,id\n1,2\n"),
+        ("rows.csv", b"id\n\xff\xfe\n"),
+        ("rows.csv.gz", b"id\n1\n"),
+        ("rows.json", b'[{"id": 1}]'),
+        ("rows.json", b'{"id": 1}\n{"id": '),
+        ("rows.json", b'{"id": 1}\n{"id": "x"}\n'),
+        ("rows.avro", b"Obj\x01 and no more"),
+    ],
+)
+def test_a_file_that_is_foreign_or_cut_off_is_named_in_one_line(name: str, content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+
+    with pytest.raises(
+        ConfigError, match=rf"^file '{path}' cannot be read as [a-z]+: .*Correct it, leave it out"
+    ) as said:
+        read(Files(path))
+    assert "\n" not in str(said.value)
+
+
+def test_a_file_that_is_cut_off_behind_its_header_is_named_when_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "rows.avro"
+    with path.open("wb") as file:
+        schema = {"type": "record", "name": "Row", "fields": [{"name": "id", "type": "string"}]}
+        fastavro.writer(file, schema, [{"id": "a" * 100}])
+    path.write_bytes(path.read_bytes()[:-40])
+
+    with pytest.raises(ConfigError, match=rf"file '{path}' cannot be read as avro"):
+        read(Files(path))
+
+
+@pytest.mark.parametrize(
+    ("names", "said", "message"),
+    [
+        ((), {}, "there are no files in"),
+        (("a.csv", "b.json"), {}, r"files of several formats in .* \(csv, json\); say which"),
+        (("a.txt",), {}, "is not told by the names; say format="),
+        (("a.csv",), {"format": "json"}, "there are no json files in"),
+        (("a.csv",), {"types": {"id": "number"}}, "types= says 'number' of column 'id'"),
+        (("a.csv",), {"types": {"id": "int64"}}, r"types= names the columns \['id'\], and .* has \['n'\]"),
+        (("a.csv",), {"types": {"n": "int64"}}, r"column 'n' is not all int64: Failed to parse string: 'x'"),
+    ],
+)
+def test_what_cannot_be_read_is_said(
+    names: tuple[str, ...], said: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    for name in names:
+        (tmp_path / name).write_text("n\nx\n")
+
+    with pytest.raises(ConfigError, match=message):
+        read(Files(tmp_path, **said))
+
+
+def test_a_part_can_be_read_again_and_in_another_process(tmp_path: Path) -> None:
+    import pickle
+
+    (tmp_path / "a.csv").write_text("n\n1\n")
+    [part] = Files(tmp_path).parts()
+    again: FilePart = pickle.loads(pickle.dumps(part))
+
+    assert [[{"n": 1}]] == [batch.to_pylist() for batch in part.batches()]
+    assert [[{"n": 1}]] == [batch.to_pylist() for batch in again.batches()]
