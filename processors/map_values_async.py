@@ -103,7 +103,7 @@ class _Calls:
         self._closing = False
         self._lanes: dict[Any, deque[_Call]] = {}
         self._accepted = 0
-        self._handed_on = 0
+        self._forwarded = 0
         self._finished: deque[_Call] = deque()
         self._completed = 0
         self._waiting: deque[_Call] = deque()
@@ -113,7 +113,7 @@ class _Calls:
 
     @property
     def unfinished(self) -> int:
-        return self._accepted - self._handed_on
+        return self._accepted - self._forwarded
 
     @property
     def running(self) -> int:
@@ -141,8 +141,8 @@ class _Calls:
         self._accepted += 1
         loop.call_soon_threadsafe(self._arrive, call)
 
-    def hand_on(self) -> None:
-        """Hands on what has finished and has no unfinished record of its key before it, in the order of arrival."""
+    def forward_finished(self) -> None:
+        """Forwards what has finished and has no unfinished record of its key before it, in the order of arrival."""
         finished, ready = self._finished, []
         lanes = {}
         while finished:
@@ -157,7 +157,7 @@ class _Calls:
                 self._forget_lane(call.key)
         ready.sort(key=lambda call: call.number)
         for call in ready:
-            self._handed_on += 1
+            self._forwarded += 1
             self._conclude(call)
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ from pykstreams.processors.user_functions import not_a_pair, not_iterable
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Hands on the records for which the predicate holds, or with ``negate`` those for which it does not.
+    """Forwards the records for which the predicate holds, or with ``negate`` those for which it does not.
 
     Any true or false value will do as the predicate's result (``KStreamFilter.process``, 4.3.1).
     """
@@ -262,7 +262,7 @@ class ForEach:
 class PassThrough:
     """A node that only has a name, as merges and branches; records never see it (``PassThrough``, 4.3.1)."""
 
-    hands_on: ClassVar = True
+    forwards_input: ClassVar = True
 
     def build(self, context: OperatorContext) -> Forward:
         return context.forward
@@ -279,7 +279,7 @@ class Branch:
 
     predicates: tuple[Predicate[Any, Any] | None, ...]
     children: tuple[str | None, ...]
-    hands_on: ClassVar = True
+    forwards_input: ClassVar = True
 
     def __post_init__(self) -> None:
         if len(self.predicates) != len(self.children):

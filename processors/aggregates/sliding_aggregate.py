@@ -101,7 +101,7 @@ class _Sliding:
             self._close = timestamp - self._grace
         if timestamp + self._difference < self._close:
             self._drop(LATE)
-            self._hand_on_late(key, value, timestamp, headers)
+            self._forward_late(key, value, timestamp, headers)
             return
         early = timestamp < self._difference
         if timestamp > self._last:
@@ -113,11 +113,11 @@ class _Sliding:
             self._fail(error, key, value, timestamp, headers)
             return
         if not taken:
-            self._hand_on_late(key, value, timestamp, headers)
+            self._forward_late(key, value, timestamp, headers)
         if self._emit_closed is not None and not early:
             self._emit_closed(self._close, key, value, timestamp, headers)
 
-    def _hand_on_late(self, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+    def _forward_late(self, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
         if self._late is not None:
             self._late(key, value, timestamp, headers)
 

@@ -80,18 +80,18 @@ class WindowedView:
     """A windowed table as it is read by windowed keys (``KStreamWindowAggregateValueGetter``, 4.3.1)."""
 
     store: str
-    handed_on: bool = False
+    forwarded: bool = False
 
     @property
     def stores(self) -> tuple[str, ...]:
         return (self.store,)
 
-    def as_handed_on(self) -> WindowedView:
-        return replace(self, handed_on=True)
+    def as_forwarded(self) -> WindowedView:
+        return replace(self, forwarded=True)
 
     def build(self, context: OperatorContext) -> ReadRow:
         store = window_rows(context, self.store)
-        get_row = store.reader_below_cache() if self.handed_on else store.get_row
+        get_row = store.reader_below_cache() if self.forwarded else store.get_row
 
         def read(windowed: Any) -> tuple[Any, int] | None:
             return get_row(windowed.key, windowed.window.start)

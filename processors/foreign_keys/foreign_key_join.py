@@ -84,7 +84,7 @@ class SubscriptionSend:
         current, ask_in_any_case = context.current, self._left(context)
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
-            if current.repeated:
+            if current.replayed:
                 # The row is in the store, but what it was to send may be lost, and so the old foreign key.
                 ask_in_any_case(key, change, timestamp, headers)
                 return
@@ -141,7 +141,7 @@ class SubscriptionSend:
             if versioned and not newest:
                 drop(OUT_OF_ORDER)
                 return
-            if new is None and old is None and not current.repeated:
+            if new is None and old is None and not current.replayed:
                 return
             try:
                 old_foreign = None if old is None else extract(key, old)
@@ -171,7 +171,7 @@ class SubscriptionSend:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionReceive:
-    """Keeps a subscription in the store, or takes it away, and hands it on (``SubscriptionReceiveProcessorSupplier``,
+    """Keeps a subscription in the store, or takes it away, and forwards it (``SubscriptionReceiveProcessorSupplier``,
     4.3.1).
 
     One without foreign key is not kept; it is dropped unless an answer is wanted in any case.
@@ -214,7 +214,7 @@ class SubscriptionJoin:
 
     def build(self, context: OperatorContext) -> Forward:
         # What a cache holds back is told to all subscriptions when it is flushed, unless it is gone again by then.
-        read = self.right.as_handed_on().build(context)
+        read = self.right.as_forwarded().build(context)
         current, fail = context.current, context.fail
         forward = current.following(context.forward)
 
@@ -225,7 +225,7 @@ class SubscriptionJoin:
             except Exception as error:
                 fail(error, foreign, message, timestamp, headers)
                 return
-            if instruction is _FORGET or (row is None and instruction is _ANSWER_IF_THERE and not current.repeated):
+            if instruction is _FORGET or (row is None and instruction is _ANSWER_IF_THERE and not current.replayed):
                 return
             value, time = (None, timestamp) if row is None else row
             if instruction is _FORGET_AND_ANSWER:

@@ -37,7 +37,7 @@ class ForeignKeyResolver:
 
     def build(self, context: OperatorContext) -> Forward:
         # Rows as they were when their subscriptions were sent: those that a cache holds back have sent none yet.
-        read, hash_of = self.left_rows.as_handed_on().build(context), self.serdes.hash_of_left(context)
+        read, hash_of = self.left_rows.as_forwarded().build(context), self.serdes.hash_of_left(context)
         unsettled = context.shared(self.serdes.topic, Unsettled)
         joiner, left = self.joiner, self.left
         settled = left or context.one_record_at_a_time  # then no answer comes too late

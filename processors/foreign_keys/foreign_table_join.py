@@ -22,7 +22,7 @@ from pykstreams.processors.stores import subscription_rows
 from pykstreams.serdes.combined_key import CombinedKey
 from pykstreams.serdes.subscription import response_of, subscription_source
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 _COMPOSED: Final = (Windowed, CombinedKey)
 
@@ -147,7 +147,7 @@ def _unequal_serdes(
 
 
 def _warn_of_partition(context: OperatorContext, topic: str, key: Any, message: Any, chosen: object) -> None:
-    logger.warning(
+    log.warning(
         "%s: the row %r of the right table is in partition %s of topic %r, but left rows subscribe to it in partition "
         "%s of topic %r, so it joins nothing; set TableJoined(other_partitioner=...) to what chooses the partitions of "
         "%r, or let that topic be written by Kafka's default partitioner",

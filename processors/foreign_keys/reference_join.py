@@ -4,7 +4,7 @@ Two operators in one task give the changes of the result: ``JoinShipped`` looks 
 ``JoinReferred`` scans the shipped rows that refer to a changed one. Behind them a merger puts both together.
 
 Invariant: a result row is the joiner's of the two rows as both have been forwarded, with the larger of their
-timestamps. The referred row is therefore read as its table last handed it on, without what a cache still holds back:
+timestamps. The referred row is therefore read as its table last forwarded it, without what a cache still holds back:
 the change that the cache forwards later brings the results that belong to it, with old values that were really sent.
 """
 
@@ -48,7 +48,7 @@ class ReferenceJoin:
 
     def read_referred(self, context: OperatorContext) -> ReadRow:
         """Makes the reader of referred rows as their table forwarded them last; to what is null nothing refers."""
-        read = self.referred.as_handed_on().build(context)
+        read = self.referred.as_forwarded().build(context)
         return lambda key: None if key is None else read(key)
 
 
@@ -68,7 +68,7 @@ class JoinShipped:
         unreferred = _Unreferred.of(join, context) if join.keeps_unreferred else None
 
         def repeat(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
-            """Hands on the result as it is now, and that of the referred row: what was sent before may be anything."""
+            """Forwards the result as it is now, and that of the referred row: what was sent before may be anything."""
             new, old, newest = change
             joined = joined_old = lone = None
             try:
@@ -90,7 +90,7 @@ class JoinShipped:
                 forward(lone[0], (lone[1], None, True), time, headers)
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
-            if current.repeated:
+            if current.replayed:
                 repeat(key, change, timestamp, headers)
                 return
             new, old, newest = change
@@ -175,7 +175,7 @@ class JoinReferred:
             if not newest:
                 drop(OUT_OF_ORDER)
                 return
-            if new is None and old is None and not current.repeated:
+            if new is None and old is None and not current.replayed:
                 return
             found = False
             try:
@@ -194,7 +194,7 @@ class JoinReferred:
                     continue
                 time = row[2] if row[2] > timestamp else timestamp
                 forward(result_key, (joined, joined_old, True), time, headers)
-            if not keeps_unreferred or (found and not current.repeated):
+            if not keeps_unreferred or (found and not current.replayed):
                 return
             try:
                 result_key, joined, joined_old = unreferred(key, None if found else new, old)
@@ -216,7 +216,7 @@ class ReferenceJoinView:
     def stores(self) -> tuple[str, ...]:
         return self.join.stores
 
-    def as_handed_on(self) -> ReferenceJoinView:
+    def as_forwarded(self) -> ReferenceJoinView:
         return self
 
     def build(self, context: OperatorContext) -> ReadRow:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import StreamPartitioner
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 class CompletedByDefaults(Protocol):
@@ -53,7 +53,7 @@ class ReferredRowCheck:
             chosen = choose(topic, key, None, count)
             if chosen == here:
                 return True
-            logger.warning(
+            log.warning(
                 "%s: the row %r lies in partition %s, but rows that refer to it are sent to partition %s of topic %r, "
                 "so it joins nothing; let its topic be written by Kafka's default partitioner with the key serde of "
                 "the table, or send it through to_stream().repartition().to_table()",

@@ -121,7 +121,7 @@ class SelectKeys:
                 else:
                     if selected is None:
                         drop("the selected key of a join is null")
-            if current.repeated:
+            if current.replayed:
                 both_before: tuple[bool, ...] = (False,) if key[0] is None or key[1] is None else (False, True)
             else:
                 both_before = () if old is None else (old.both,)
@@ -175,7 +175,7 @@ class SelectedKeys:
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
                 return
-            if after is before and not current.repeated:  # if it is, what was sent before may be another one
+            if after is before and not current.replayed:  # if it is, what was sent before may be another one
                 return
             time = timestamp if after is None else max(timestamp, after[2])
             forward(selected, (_result(after), _result(before), True), time, headers)
@@ -194,7 +194,7 @@ class SelectedView:
     def stores(self) -> tuple[str, ...]:
         return (self.store,)
 
-    def as_handed_on(self) -> SelectedView:
+    def as_forwarded(self) -> SelectedView:
         return self
 
     def build(self, context: OperatorContext) -> ReadRow:

@@ -77,7 +77,7 @@ class ShipRows:
 class KeepShipped:
     """Keeps shipped rows in a store without cache, and forwards their changes, each with the old value.
 
-    What deletes nothing is not forwarded, unless it is repeated: the deletion may be known here, and nowhere else.
+    What deletes nothing is not forwarded, unless it is replayed: the deletion may be known here, and nowhere else.
     """
 
     store: str
@@ -91,7 +91,7 @@ class KeepShipped:
             try:
                 row = get_row(key)
                 if row is None:
-                    if value is None and not current.repeated:
+                    if value is None and not current.replayed:
                         return
                     old = None
                 else:

@@ -86,7 +86,7 @@ class CompleteJoin:
 
 @dataclass(frozen=True, slots=True)
 class CompleteJoinMerger:
-    """Keeps the results of both sides and hands them on; the old value of a change is the newest one before it."""
+    """Keeps the results of both sides and forwards them; the old value of a change is the newest one before it."""
 
     store: str
     send_old_values: bool = False

@@ -41,7 +41,7 @@ class KeepForJoin:
     """Forwards each record to the join, then keeps it for later records of the other side; not those without key."""
 
     store: str
-    hands_on: ClassVar = True
+    forwards_input: ClassVar = True
 
     def build(self, context: OperatorContext) -> Forward:
         put_row = join_window_rows(context, self.store).put_row

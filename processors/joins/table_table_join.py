@@ -76,7 +76,7 @@ class TableTableJoin:
 
 @dataclass(frozen=True, slots=True)
 class TableTableJoinMerger:
-    """Hands on what both sides of a join give, and keeps it if the joined table has a store
+    """Forwards what both sides of a join give, and keeps it if the joined table has a store
     (``KTableKTableJoinMergeProcessor.process``, 4.3.1).
     """
 
@@ -84,7 +84,7 @@ class TableTableJoinMerger:
     send_old_values: bool = False
 
     @property
-    def hands_on(self) -> bool:
+    def forwards_input(self) -> bool:
         return self.store is None and self.send_old_values
 
     def build(self, context: OperatorContext) -> Forward:
@@ -122,8 +122,8 @@ class JoinedView:
     def stores(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.left.stores, *self.right.stores)))
 
-    def as_handed_on(self) -> JoinedView:
-        return replace(self, left=self.left.as_handed_on(), right=self.right.as_handed_on())
+    def as_forwarded(self) -> JoinedView:
+        return replace(self, left=self.left.as_forwarded(), right=self.right.as_forwarded())
 
     def build(self, context: OperatorContext) -> ReadRow:
         read_left, read_right = self.left.build(context), self.right.build(context)

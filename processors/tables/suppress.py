@@ -106,8 +106,8 @@ class SuppressedView:
     def stores(self) -> tuple[str, ...]:
         return (self.store, *self.parent.stores)
 
-    def as_handed_on(self) -> SuppressedView:
-        return replace(self, parent=self.parent.as_handed_on())
+    def as_forwarded(self) -> SuppressedView:
+        return replace(self, parent=self.parent.as_forwarded())
 
     def build(self, context: OperatorContext) -> ReadRow:
         read_parent = self.parent.build(context)

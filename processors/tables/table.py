@@ -21,7 +21,7 @@ from pykstreams.processors.tables.table_forwarding import forwarder
 from pykstreams.processors.tables.table_view import Compute, ComputedView, TableView
 from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def _source_with_old_values(name: str, context: OperatorContext) -> Forward:
 
 
 def _warn_out_of_order(store: str, context: OperatorContext, timestamp: int, stored: int) -> None:
-    logger.warning(
+    log.warning(
         "%s: table store %r takes a record of %d ms over one of %d ms (%s); "
         "let the records of a key be written in the order of their timestamps",
         context.node,
@@ -227,7 +227,7 @@ def _derived_table(
         except Exception as error:
             fail(error, key, change, timestamp, headers)
             return
-        if skip_nothing and new is None and old is None and not current.repeated:
+        if skip_nothing and new is None and old is None and not current.replayed:
             return
         forward(key, (new, old, newest), timestamp, headers)
 
@@ -260,7 +260,7 @@ def _stored(
             new = compute(key, change[0])
             row = get_row(key)
             old = None if row is None else row[0]
-            if skip_nothing and new is None and old is None and not current.repeated:
+            if skip_nothing and new is None and old is None and not current.replayed:
                 return
             newest = put_row(key, new, timestamp)
         except Exception as error:

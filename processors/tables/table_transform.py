@@ -78,8 +78,8 @@ class TransformedView:
     def stores(self) -> tuple[str, ...]:
         return self.parent.stores
 
-    def as_handed_on(self) -> TransformedView:
-        return replace(self, parent=self.parent.as_handed_on())
+    def as_forwarded(self) -> TransformedView:
+        return replace(self, parent=self.parent.as_forwarded())
 
     def build(self, context: OperatorContext) -> ReadRow:
         read_parent, transformed = self.parent.build(context), self._transformed(context)

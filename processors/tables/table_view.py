@@ -34,7 +34,7 @@ class TableView(Protocol):
         """The stores to be connected to the operator that reads."""
         ...
 
-    def as_handed_on(self) -> TableView:
+    def as_forwarded(self) -> TableView:
         """The table as it last handed its rows on to other operators, without what caches still hold back."""
         ...
 
@@ -85,22 +85,22 @@ def history_of(view: TableView, context: OperatorContext) -> RowHistory:
 class StoredView:
     """A table that is kept in a key-value store (``KTableMaterializedValueGetterSupplier``, 4.3.1).
 
-    :param handed_on: whether rows are read as the table last handed them on, without what its cache holds back.
+    :param forwarded: whether rows are read as the table last forwarded them, without what its cache holds back.
     """
 
     store: str
-    handed_on: bool = False
+    forwarded: bool = False
 
     @property
     def stores(self) -> tuple[str, ...]:
         return (self.store,)
 
-    def as_handed_on(self) -> StoredView:
-        return replace(self, handed_on=True)
+    def as_forwarded(self) -> StoredView:
+        return replace(self, forwarded=True)
 
     def build(self, context: OperatorContext) -> ReadRow:
         store = keyed_rows(context, self.store)
-        return store.reader_below_cache() if self.handed_on else store.get_row
+        return store.reader_below_cache() if self.forwarded else store.get_row
 
     def build_as_of(self, context: OperatorContext) -> ReadRowAsOf | None:
         store = history_rows(context, self.store)
@@ -122,8 +122,8 @@ class ComputedView:
     def stores(self) -> tuple[str, ...]:
         return self.parent.stores
 
-    def as_handed_on(self) -> ComputedView:
-        return replace(self, parent=self.parent.as_handed_on())
+    def as_forwarded(self) -> ComputedView:
+        return replace(self, parent=self.parent.as_forwarded())
 
     def build(self, context: OperatorContext) -> ReadRow:
         read_parent, compute = self.parent.build(context), self.compute

@@ -46,7 +46,7 @@ from pykstreams.state.bulk.manifest import (
 )
 from pykstreams.topology.topology import Topology
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 Outputs: TypeAlias = Literal["files", "topics"]
 """Where output records go: to files of the bootstrap's folder, or to their topics."""

@@ -30,7 +30,7 @@ from pykstreams.state.bulk.job_lock import held_by_job
 from pykstreams.state.bulk.manifest import MANIFEST, Changelog, Manifest, new_id, publish
 from pykstreams.topology.topology import Topology
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 EngineName: TypeAlias = Literal["local", "spark"]
 """Who runs a job."""
@@ -113,7 +113,7 @@ def bootstrap(
             built[name] = built_store(job, reports, ends)
             if job.logs and cluster is not None:
                 cluster.warn_of_expiry(job.target.store, built[name].oldest)
-            logger.info("store %s: %s rows, refused: %s", name, built[name].rows, built[name].refused)
+            log.info("store %s: %s rows, refused: %s", name, built[name].rows, built[name].refused)
         manifest = Manifest(
             new_id(),
             application.config.application_id,

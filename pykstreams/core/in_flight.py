@@ -31,9 +31,9 @@ class FinishesLater(Protocol):
 
     @property
     def has_news(self) -> bool:
-        """Whether anything has finished since ``hand_on`` was called last."""
+        """Whether anything has finished since ``forward_finished`` was called last."""
         ...
 
-    def hand_on(self) -> None:
+    def forward_finished(self) -> None:
         """Forwards what may be forwarded, each record with ``current.raw`` as it was when the record came."""
         ...

@@ -186,11 +186,11 @@ class CurrentRecord:
     state may be ahead of what was sent. A change that seems to change nothing is forwarded then.
     """
 
-    __slots__ = ("_describe", "raw", "repeated")
+    __slots__ = ("_describe", "raw", "replayed")
 
     def __init__(self, describe: Callable[[Any], RecordContext]) -> None:
         self.raw: tuple[Any, int, Headers] | None = None
-        self.repeated = False
+        self.replayed = False
         self._describe = describe
 
     @property
@@ -359,18 +359,18 @@ class OperatorContext(Protocol):
 
 
 class OperatorSupplier(Protocol):
-    """A frozen description of an operator that can be built once per task; see ``hands_on``, too."""
+    """A frozen description of an operator that can be built once per task; see ``forwards_input``, too."""
 
     def build(self, context: OperatorContext) -> Forward:
         """Makes the callable for one position in one task: (key, value, timestamp, headers), all positional."""
         ...
 
 
-def hands_on(operator: object) -> bool:
-    """Returns whether an operator forwards the very record it got, by its ``hands_on``; most make new ones.
+def forwards_input(operator: object) -> bool:
+    """Returns whether an operator forwards the very record it got, by its ``forwards_input``; most make new ones.
 
     What a sink below has sent is sent for the whole record, so that its raw key and value are gone (``let_go``) for
     other children above, too (``ProcessorContextImpl.forward``, 4.3.1, which keeps the context of such a record). Those
     that cannot change keys, as filters, make new ones there.
     """
-    return bool(getattr(operator, "hands_on", False))
+    return bool(getattr(operator, "forwards_input", False))

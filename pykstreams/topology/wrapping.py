@@ -107,7 +107,7 @@ class _Inside:
     def _to(self, child: str | None) -> Forward:
         forward = self._context.forward
 
-        def hand_on(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def forward_record(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             forward(Record(key, value, timestamp, headers), child)
 
-        return hand_on
+        return forward_record

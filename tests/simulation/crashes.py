@@ -101,7 +101,7 @@ class MortalRunner(Runner):
         self.task.post_commit({})
 
     def _hand_over(self) -> None:
-        repeats = self.task.repeats
+        repeats = self.task.replays
         self._commit()
         self.task.close()
         self._go_on_elsewhere(interrupted=repeats)

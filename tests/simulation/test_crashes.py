@@ -135,7 +135,7 @@ def test_where_repeated_records_are_taken_for_new_ones_wrong_rows_are_left(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Inputs may be read in another order than before, and what was sent before is not in the state."""
-    monkeypatch.setattr(CurrentRecord, "repeated", property(lambda record: False, lambda record, value: None))
+    monkeypatch.setattr(CurrentRecord, "replayed", property(lambda record: False, lambda record, value: None))
 
     with pytest.raises(AssertionError, match="seed"):
         check(JOINS[kind](None), 3 * SCHEDULES, make_cluster=CrashingCluster)

@@ -198,7 +198,7 @@ def test_rows_that_refer_to_rows_of_such_a_join() -> None:
 
 def test_reading_what_a_cache_holds_back_takes_away_what_was_never_added(monkeypatch: pytest.MonkeyPatch) -> None:
     """Why the referred table is read as it was last handed on."""
-    monkeypatch.setattr(StoredView, "as_handed_on", lambda view: view)
+    monkeypatch.setattr(StoredView, "as_forwarded", lambda view: view)
 
     with pytest.raises(StreamsError, match="where it is not"):
         test_retraction_takes_exactly_what_was_added()

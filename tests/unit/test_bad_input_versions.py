@@ -276,7 +276,7 @@ def test_versions_from_before_the_history_are_not_put_counted_and_warned_of_once
     ]
 
 
-def test_table_hands_on_nothing_that_came_too_late_for_its_history() -> None:
+def test_table_forwards_nothing_that_came_too_late_for_its_history() -> None:
     builder = StreamsBuilder()
     builder.table("in", materialized=versioned()).to_stream().to("out")
     with TopologyTestDriver(builder.build(), SETTINGS) as driver:

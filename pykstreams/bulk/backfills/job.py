@@ -23,7 +23,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.topology.plan import SubtopologyPlan
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 ShowProgress = Callable[[str], AbstractContextManager[Progress]]
 
@@ -108,7 +108,7 @@ class BackfillJob:
         taken = [TaskReport.from_json(text) for text in found]
         for report in taken:
             self._take(step, report)
-        logger.info("%s: %s tasks took %s records", name, len(taken), sum(report.processed for report in taken))
+        log.info("%s: %s tasks took %s records", name, len(taken), sum(report.processed for report in taken))
         missing = [number for number in range(step.tasks) if step.task(number) not in self.reports]
         if missing:
             raise BootstrapError(

@@ -15,7 +15,7 @@ from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 SourceOffsets: TypeAlias = Literal["now"] | Mapping[str, Mapping[int, int]] | None
 """Where an application goes on in its inputs: where they end now, by topic and partition, or wherever it likes."""
@@ -92,7 +92,7 @@ class Cluster:
         topic = place.serde_topic
         found = expiring(topic, self._admin.topic_settings([topic])[topic], oldest_ms, SystemClock().now_ms())
         if found is not None:
-            logger.warning("store %s: %s", place.name, found)
+            log.warning("store %s: %s", place.name, found)
 
     def _ends(self, place: StorePlace, layout: TopicLayout) -> dict[TopicPartition, int]:
         partitions = range(tasks_of(layout, place.part))

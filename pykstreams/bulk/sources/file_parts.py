@@ -33,7 +33,7 @@ from pykstreams.bulk.sources.located import Located
 from pykstreams.bulk.sources.plain_types import plain
 from pykstreams.core.errors import ConfigError
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 
@@ -152,7 +152,7 @@ def _files(there: Sequence[tuple[Located, Sequence[str]]], kind: FileFormat) -> 
     for place, names in there:
         foreign = [name for name in names if name != place.path and format_of(name) != kind]
         if foreign:
-            logger.warning("left out of %r, since they are no %s files: %s", place.given, kind, foreign[:5])
+            log.warning("left out of %r, since they are no %s files: %s", place.given, kind, foreign[:5])
         left = set(foreign)
         found += [(place, name, _in_folders(place, name)) for name in names if name not in left]
     texts: dict[str, set[str]] = {}

@@ -159,7 +159,7 @@ class OfflineNode:
 
     def finishes_later(self, work: Any) -> Callable[[], None]:
         """Nothing finishes later."""
-        raise StreamsError(f"operator {self.node} hands records on later; it cannot be run while state is built")
+        raise StreamsError(f"operator {self.node} forwards records later; it cannot be run while state is built")
 
     def on_init(self, callback: Callable[[], None]) -> None:
         """Runs it now, as everything is there."""

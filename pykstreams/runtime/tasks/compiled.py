@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pykstreams.core.errors import ConfigError, StreamsError
-from pykstreams.core.processor import OperatorSupplier, hands_on
+from pykstreams.core.processor import OperatorSupplier, forwards_input
 from pykstreams.core.types import Decoder, Forward, Headers
 from pykstreams.processors.user import UserProcessor
 from pykstreams.runtime.tasks.context import NodeContext, NodeProcessingContext, TaskState
@@ -32,7 +32,7 @@ def compile_plan(plan: SubtopologyPlan, task: TaskState) -> Mapping[str, Forward
             continue
         children = {child: built[child] for child in node.children}
         forward = fan_out([built[child] for child in node.children])  # a child that names a parent twice is there twice
-        if not (task.failures.only_fails or (isinstance(node, ProcessorNode) and hands_on(node.supplier))):
+        if not (task.failures.only_fails or (isinstance(node, ProcessorNode) and forwards_input(node.supplier))):
             forward = task.current.scoped(forward)
         if isinstance(node, SourceNode):
             built[name] = forward

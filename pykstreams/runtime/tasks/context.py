@@ -265,7 +265,7 @@ class NodeContext:
         return self._task.stream_time[0]
 
     def finishes_later(self, work: FinishesLater) -> Callable[[], None]:
-        """Announces an operator that hands records on later; gives what to call when something has finished."""
+        """Announces an operator that forwards records later; gives what to call when something has finished."""
         self._task.in_flight.add(work)
         return self._task.in_flight.wake
 

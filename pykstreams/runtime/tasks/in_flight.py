@@ -51,8 +51,8 @@ class InFlight:
         """Whether anything can be forwarded."""
         return any(work.has_news for work in self._works)
 
-    def hand_on(self) -> None:
+    def forward_finished(self) -> None:
         """Forwards what has finished."""
         for work in self._works:
             if work.has_news:
-                work.hand_on()
+                work.forward_finished()

@@ -147,7 +147,7 @@ class Task:
         return self._commit_needed or self._state.metadata.needs_commit
 
     @property
-    def repeats(self) -> bool:
+    def replays(self) -> bool:
         """Whether records that a worker which died may have processed are not all committed yet."""
         return self._replay.lasts
 
@@ -253,7 +253,7 @@ class Task:
 
     def _process(self, max_records: int) -> int:
         if self._state.in_flight:
-            self._hand_on()
+            self._forward_finished()
             max_records = min(max_records, self._state.in_flight.room)
             if max_records <= 0:
                 return 0
@@ -288,7 +288,7 @@ class Task:
             return True
         in_flight.held = True
         with self.gate:
-            self._hand_on()
+            self._forward_finished()
             if not in_flight.unfinished:
                 self._flush_caches()  # may send records to operators that finish later
         return not in_flight.unfinished
@@ -378,15 +378,15 @@ class Task:
 
     def _advance_replay(self) -> None:
         self._replay.advance(self._offsets.committed)
-        self._state.current.repeated = self._replay.lasts
+        self._state.current.replayed = self._replay.lasts
 
-    def _hand_on(self) -> None:
+    def _forward_finished(self) -> None:
         """Forwards what was in flight and has finished; counts as work to commit even if no record is taken."""
         if not self._state.in_flight.has_news:
             return
         self._commit_needed = True
         try:
-            self._state.in_flight.hand_on()
+            self._state.in_flight.forward_finished()
         except Exception as error:
             raise self._as_streams_error(error) from _cause(error)
 

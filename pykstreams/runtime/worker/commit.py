@@ -41,7 +41,7 @@ class CommittableTask(Protocol):
     def commit_needed(self) -> bool: ...
 
     @property
-    def repeats(self) -> bool: ...
+    def replays(self) -> bool: ...
 
     def prepare_commit(self) -> Offsets: ...
 
@@ -208,9 +208,9 @@ class AtLeastOnce:
         return done
 
     def commit_last(self, tasks: Collection[Committable]) -> bool:
-        # one that repeats what a dead worker did has not come to its end: the next worker goes on repeating
+        # one that replays what a dead worker did has not come to its end: the next worker goes on replaying
         return self._commit(
-            tasks, at_rest([one.note for one in tasks if one.note is not None and not one.task.repeats])
+            tasks, at_rest([one.note for one in tasks if one.note is not None and not one.task.replays])
         )
 
     def abort(self) -> bool:

@@ -467,7 +467,7 @@ class CachingStore:
                     entry.value = UNSET  # what is forwarded may be changed further down; the bytes stay
                 entry.raw = None  # a clean entry keeps no record alive
                 old = get(key) if send_old or (packed is None and forward is not None) else None
-                if packed is None and old is None and forward is not None and not current.repeated:
+                if packed is None and old is None and forward is not None and not current.replayed:
                     continue
                 put(key, packed)
                 if forward is not None:

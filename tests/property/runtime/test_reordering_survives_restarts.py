@@ -156,7 +156,7 @@ STEPS = st.lists(st.one_of(st.integers(1, 5), st.none(), st.tuples(CRASHES, st.b
 @pytest.mark.parametrize("guarantee", ["exactly_once_v2", "at_least_once"])
 @settings(max_examples=30, deadline=None)
 @given(rows=MESSAGES, steps=STEPS, grace_ms=st.integers(0, 9))
-def test_a_table_that_is_killed_anywhere_hands_on_a_sorted_input(
+def test_a_table_that_is_killed_anywhere_forwards_a_sorted_input(
     guarantee: str, caching: bool, rows: Any, steps: list[Any], grace_ms: int, tmp_path_factory: Any
 ) -> None:
     messages = [

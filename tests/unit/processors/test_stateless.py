@@ -38,13 +38,13 @@ def boom(*_: object) -> Any:
     raise LookupError("boom")
 
 
-def test_filter_hands_on_records_for_which_the_predicate_holds() -> None:
+def test_filter_forwards_records_for_which_the_predicate_holds() -> None:
     context = run(Filter(lambda key, value: value > 1), ("a", 1), ("b", 2))
 
     assert context.forwarded == [("b", 2, 6, HEADERS)]
 
 
-def test_negated_filter_hands_on_the_other_records() -> None:
+def test_negated_filter_forwards_the_other_records() -> None:
     context = run(Filter(lambda key, value: value > 1, negate=True), ("a", 1), ("b", 2))
 
     assert context.forwarded == [("a", 1, 5, HEADERS)]
@@ -99,7 +99,7 @@ def test_map_values_with_key_sees_the_key() -> None:
     assert context.forwarded == [("a", "a1", 5, HEADERS)]
 
 
-def test_flat_map_hands_on_each_pair_in_order() -> None:
+def test_flat_map_forwards_each_pair_in_order() -> None:
     context = run(FlatMap(lambda key, value: [(key, part) for part in value]), ("a", "xy"), ("b", ""))
 
     assert context.forwarded == [("a", "x", 5, HEADERS), ("a", "y", 5, HEADERS)]

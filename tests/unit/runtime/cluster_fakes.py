@@ -74,7 +74,7 @@ class FakeTask(Task):
     """
 
     commit_requested = False
-    repeats = False
+    replays = False
     unfinished = 0
 
     def __init__(

@@ -120,7 +120,7 @@ def test_buffers_are_written_as_bytes(value: Any) -> None:
     assert type(data) is bytes
 
 
-def test_bytes_are_handed_on_without_a_copy() -> None:
+def test_bytes_are_passed_on_without_a_copy() -> None:
     data = b"payload"
 
     assert BytesSerde().serialize("t", data) is data

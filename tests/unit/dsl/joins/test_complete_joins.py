@@ -134,7 +134,7 @@ def test_a_record_with_the_time_of_another_takes_its_place() -> None:
     assert run(complete(), *records)[3:] == [[("A1+b2", 2)], [(None, 2)], [("a5+B2", 5)]]
 
 
-def test_a_result_that_equals_the_one_before_is_handed_on_and_a_second_deletion_is_not() -> None:
+def test_a_result_that_equals_the_one_before_is_forwarded_and_a_second_deletion_is_not() -> None:
     records = [("A", "a0", 0), ("B", "b0", 0), ("A", "a0", 4), ("A", "a0", 2), ("A", None, 5), ("A", None, 7)]
 
     assert run(complete(), *records)[2:] == [[("a0+b0", 4)], [("a0+b0", 2)], [(None, 5)], []]

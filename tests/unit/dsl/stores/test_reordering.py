@@ -123,7 +123,7 @@ def test_a_join_of_versioned_tables_sees_no_record_out_of_order() -> None:
     assert results == {None: [("k", "9r", 9)], 10: [("k", "3r", 3), ("k", "9r", 9)]}
 
 
-def test_a_stream_finds_the_table_as_far_as_it_was_handed_on() -> None:
+def test_a_stream_finds_the_table_as_far_as_it_was_forwarded() -> None:
     """A join that waits at least as long as the table lags behind finds what a join in the order of time finds."""
     results = {}
     for grace in (None, 10):

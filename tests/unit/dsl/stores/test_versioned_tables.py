@@ -242,7 +242,7 @@ def test_an_aggregate_can_be_versioned() -> None:
     assert found == [("a+b+c", 20), ("a", 10)]
 
 
-def test_a_record_that_was_not_put_is_not_handed_on() -> None:
+def test_a_record_that_was_not_put_is_not_forwarded() -> None:
     builder = StreamsBuilder()
     table = builder.table("A", materialized=versioned("a"))
     table.to_stream().to("out")

@@ -48,7 +48,7 @@ def test_a_first_record_is_a_session_of_its_own():
     assert [("a", 5, 5, ">x", 5)] == results(got)
 
 
-def test_a_session_that_grows_is_taken_back_before_the_longer_one_is_handed_on():
+def test_a_session_that_grows_is_taken_back_before_the_longer_one_is_forwarded():
     got = run(SessionAggregate("s", TEN, TEXT), ("a", "x", 5), ("a", "y", 15))
 
     assert [("a", 5, 5, ">x", 5), ("a", 5, 5, None, 5), ("a", 5, 15, ">(>x)y", 15)] == results(got)
@@ -125,13 +125,13 @@ def test_old_values_are_left_out_unless_asked_for():
     assert [(1, None, True), (None, None, True), (2, None, True)] == [value for _, value, *_ in got.forwarded]
 
 
-def test_none_as_the_result_removes_the_session_and_is_handed_on():
+def test_none_as_the_result_removes_the_session_and_is_forwarded():
     got = run(SessionAggregate("s", TEN, TEXT), ("a", "x", 5), ("a", "clear", 6), ("a", "y", 7))
 
     assert [("a", 5, 5, None, 5), ("a", 5, 6, None, 6), ("a", 7, 7, ">y", 7)] == results(got)[1:]
 
 
-def test_with_a_cache_the_flush_hands_on_and_the_operator_does_not():
+def test_with_a_cache_the_flush_forwards_and_the_operator_does_not():
     store = FakeSessionStore(cached=True)
     got = run(SessionAggregate("s", TEN, COUNT_OF_SESSION, True), ("a", "x", 1), context=FakeOperatorContext(s=store))
 
@@ -198,7 +198,7 @@ def test_an_error_of_a_child_passes_through():
     assert [] == context.failed
 
 
-def test_on_close_a_session_is_handed_on_once_with_the_headers_of_the_record_that_closed_it():
+def test_on_close_a_session_is_forwarded_once_with_the_headers_of_the_record_that_closed_it():
     operator = SessionAggregate("s", SessionWindows(10, grace=5), COUNT_OF_SESSION, emit_strategy=CLOSE)
     got = run(operator, ("a", "x", 5), ("a", "x", 8), ("b", "y", 23), ("b", "y", 24), ("b", "y", 60))
 

@@ -92,7 +92,7 @@ def test_null_keys_and_null_values_are_dropped_and_do_not_advance_time():
     assert ["the key or the value of a record to aggregate is null"] * 2 == got.dropped
 
 
-def test_a_record_that_no_window_takes_is_dropped_and_handed_on_as_late():
+def test_a_record_that_no_window_takes_is_dropped_and_forwarded_as_late():
     context = FakeOperatorContext(children=("child", "n-late"), s=FakeWindowStore(10))
     operator = SlidingAggregate("s", SlidingWindows(10, grace=5), JOIN, late_child="n-late")
     run(operator, ("k", "a", 50), ("k", "gone", 34), ("k", "edge", 45), context=context)

@@ -122,7 +122,7 @@ def test_change_tells_when_it_is_not_the_newest_of_its_key(make: Any) -> None:
 
 @OPERATORS
 @pytest.mark.parametrize("send_old_values", [False, True])
-def test_with_a_cache_only_the_flush_hands_on_and_keeps_the_last_change(make: Any, send_old_values: bool) -> None:
+def test_with_a_cache_only_the_flush_forwards_and_keeps_the_last_change(make: Any, send_old_values: bool) -> None:
     store = FakeStore(cached=True)
     store.rows["a"] = {aggregate: (">", 1), reduce: (">", 1), count: (0, 1)}[make]
     context = run(make(send_old_values), ("a", "x", 5), ("a", "y", 6), store=store)

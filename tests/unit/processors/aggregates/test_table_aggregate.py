@@ -211,7 +211,7 @@ def test_old_aggregate_is_sent_on_request(make: Any, send_old_values: bool) -> N
 
 
 @BOTH
-def test_with_a_cache_only_the_flush_hands_on(make: Any) -> None:
+def test_with_a_cache_only_the_flush_forwards(make: Any) -> None:
     store = FakeStore(cached=True)
     store.rows["g"] = ("x", 1)
     context = run(make(True), ("g", ("a", None, True), 5), ("g", ("b", "a", True), 6), store=store)

@@ -130,7 +130,7 @@ def test_old_values_are_left_out_unless_asked_for():
     assert [(1, None, True), (2, None, True)] == [record[1] for record in got.forwarded]
 
 
-def test_with_a_cache_the_flush_hands_on_and_the_operator_does_not():
+def test_with_a_cache_the_flush_forwards_and_the_operator_does_not():
     store = FakeWindowStore(10, cached=True)
     got = run(
         WindowAggregate("s", TimeWindows(10), COUNT), ("a", "x", 1), ("a", "x", 2), context=FakeOperatorContext(s=store)

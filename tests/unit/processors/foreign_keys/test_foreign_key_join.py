@@ -37,7 +37,7 @@ def foreign_key(key: str, value: str) -> str | None:
 def sent(left: bool, new: str | None, old: str | None, *, repeated: bool = False) -> list[tuple[Any, Instruction]]:
     """What a change makes the left side send: foreign keys and instructions."""
     context = FakeOperatorContext()
-    context.current.repeated = repeated
+    context.current.replayed = repeated
     process = context.start(SubscriptionSend(foreign_key, SERDES, left))
     process("1", (new, old, True), 5, HEADERS)
     for _, message, timestamp, headers in context.forwarded:
@@ -78,7 +78,7 @@ def test_a_change_to_what_a_worker_that_died_has_stored_asks_in_any_case(left: b
 
 def test_an_extractor_that_raises_for_a_repeated_change_fails_with_it() -> None:
     context = FakeOperatorContext()
-    context.current.repeated = True
+    context.current.replayed = True
     context.start(SubscriptionSend(lambda key, value: {}[value], SERDES, False))("1", ("x", "x", True), 5, HEADERS)
 
     assert [type(error) for error, *_ in context.failed] == [KeyError]
@@ -167,7 +167,7 @@ def test_a_subscription_is_answered_with_the_right_row_and_the_larger_time(
 
 def test_a_repeated_subscription_is_answered_although_the_row_that_it_met_is_gone() -> None:
     context = FakeOperatorContext(rows=HandedOn({}))
-    context.current.repeated = True
+    context.current.replayed = True
     context.start(SubscriptionJoin(StoredView("rows")))("y", asking(ANSWER_IF_THERE), 5, HEADERS)
 
     assert [answer.value for _, answer, _, _ in context.forwarded] == [None]

@@ -51,7 +51,7 @@ class Join:
         return self.context.forwarded
 
     def repeating(self) -> Join:
-        self.context.current.repeated = True
+        self.context.current.replayed = True
         return self
 
     def read(self, key: Any) -> Any:
@@ -200,7 +200,7 @@ def test_repeated_deletion_of_a_referred_row_that_is_gone_takes_its_results_alon
     assert values(join.change_referred("a", None)) == {("a", 1): None, ("a", None): None}
 
 
-def test_referred_row_is_read_as_it_was_last_handed_on() -> None:
+def test_referred_row_is_read_as_it_was_last_forwarded() -> None:
     join = Join(cached=True).with_rows({}, {"a": ("before", 0)})
     join.referred.put_row("a", "held back", 1)
 

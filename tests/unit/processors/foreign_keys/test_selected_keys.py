@@ -62,22 +62,22 @@ def test_repeated_result_is_deleted_under_the_other_key_that_it_may_have_had(
     key: tuple[Any, Any], new: Any, sent: dict[Any, Any]
 ) -> None:
     context = FakeOperatorContext()
-    context.current.repeated = True
+    context.current.replayed = True
     process = context.start(SelectKeys(lambda own, mapped: (own, mapped)))
     process(CombinedKey(*key), (new, new, True), 5, ())
 
     assert {found.prefix: value for found, value, _, _ in context.forwarded} == sent
 
 
-@pytest.mark.parametrize(("repeated", "handed_on"), [(False, []), (True, [("s", ("first", "first", True), 5, ())])])
+@pytest.mark.parametrize(("repeated", "forwarded"), [(False, []), (True, [("s", ("first", "first", True), 5, ())])])
 def test_repeated_deletion_of_a_result_that_is_gone_tells_which_one_is_the_last(
-    repeated: bool, handed_on: list[Any]
+    repeated: bool, forwarded: list[Any]
 ) -> None:
     store = FakeStore()
     store.rows[CombinedKey("s", CombinedKey("m", "k"))] = (Numbered(0, "first"), 3)
     context = FakeOperatorContext(s=store)
     context.processing.metrics = StreamsMetrics()
-    context.current.repeated = repeated
+    context.current.replayed = repeated
     context.start(SelectedKeys("s", None))(CombinedKey("s", CombinedKey("m", "gone")), None, 5, ())
 
-    assert context.forwarded == handed_on
+    assert context.forwarded == forwarded

@@ -121,7 +121,7 @@ def keeping(**rows: tuple[Any, int]) -> tuple[FakeOperatorContext, FakeStore, An
     return context, store, context.start(KeepShipped("s"))
 
 
-def test_kept_row_is_handed_on_with_the_one_before() -> None:
+def test_kept_row_is_forwarded_with_the_one_before() -> None:
     context, store, process = keeping(k=("old", 3))
     process("k", "new", 5, HEADERS)
 
@@ -129,7 +129,7 @@ def test_kept_row_is_handed_on_with_the_one_before() -> None:
     assert context.forwarded == [("k", ("new", "old", True), 5, HEADERS)]
 
 
-def test_deletion_is_handed_on_with_what_was_deleted() -> None:
+def test_deletion_is_forwarded_with_what_was_deleted() -> None:
     context, store, process = keeping(k=("old", 3))
     process("k", None, 5, HEADERS)
 
@@ -137,17 +137,17 @@ def test_deletion_is_handed_on_with_what_was_deleted() -> None:
     assert context.forwarded == [("k", (None, "old", True), 5, HEADERS)]
 
 
-def test_deletion_of_nothing_is_not_handed_on() -> None:
+def test_deletion_of_nothing_is_not_forwarded() -> None:
     context, _, process = keeping()
     process("k", None, 5, HEADERS)
 
     assert context.forwarded == []
 
 
-def test_repeated_deletion_of_nothing_is_handed_on() -> None:
+def test_repeated_deletion_of_nothing_is_forwarded() -> None:
     """A worker that died may have deleted the row, and not told anybody."""
     context, _, process = keeping()
-    context.current.repeated = True
+    context.current.replayed = True
     process("k", None, 5, HEADERS)
 
     assert context.forwarded == [("k", (None, None, True), 5, HEADERS)]

@@ -53,7 +53,7 @@ class View:
 
     stores = ("other",)
 
-    def as_handed_on(self) -> View:
+    def as_forwarded(self) -> View:
         return self
 
     def build(self, context: Any) -> Any:
@@ -75,7 +75,7 @@ def fail(value: Any, other: Any) -> Any:
     raise ValueError("no")
 
 
-def test_error_of_the_joiner_is_handed_over_with_the_change_and_nothing_is_handed_on() -> None:
+def test_error_of_the_joiner_is_handed_over_with_the_change_and_nothing_is_forwarded() -> None:
     context = FakeOperatorContext(s=FakeVersionedStore())
     operator = CompleteJoin(View(), View(), "s", fail, True, True)
     context.start(operator)("a", ("x", None, True), 2, ())
@@ -101,7 +101,7 @@ def test_results_have_the_headers_of_the_change_and_no_old_values() -> None:
 
 
 @pytest.mark.parametrize("send_old_values", [False, True])
-def test_merger_hands_on_the_value_that_it_keeps(send_old_values: bool) -> None:
+def test_merger_forwards_the_value_that_it_keeps(send_old_values: bool) -> None:
     store = FakeStore()
     store.rows["a"] = ("kept", 1)
     context = FakeOperatorContext(s=store)

@@ -97,7 +97,7 @@ def inner(*rows: tuple[Any, int, Any], **options: Any) -> FakeOperatorContext:
     return context
 
 
-def test_a_record_is_handed_on_before_it_is_kept_with_its_headers() -> None:
+def test_a_record_is_forwarded_before_it_is_kept_with_its_headers() -> None:
     store = FakeJoinWindowStore()
     context = FakeOperatorContext(own=store)
     context.start(KeepForJoin("own"))("k", "v", 5, HEADERS)
@@ -106,7 +106,7 @@ def test_a_record_is_handed_on_before_it_is_kept_with_its_headers() -> None:
     assert store.kept == [("k", 5, "v", 5, HEADERS)]
 
 
-def test_a_record_without_key_is_handed_on_and_not_kept() -> None:
+def test_a_record_without_key_is_forwarded_and_not_kept() -> None:
     store = FakeJoinWindowStore()
     context = FakeOperatorContext(own=store)
     context.start(KeepForJoin("own"))(None, "v", 5, HEADERS)

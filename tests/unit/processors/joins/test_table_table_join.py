@@ -119,7 +119,7 @@ def test_merger_without_store_hands_changes_on() -> None:
 
 
 @pytest.mark.parametrize("send_old_values", [False, True])
-def test_merger_with_store_keeps_the_row_and_hands_on_the_joins_old_value(send_old_values: bool) -> None:
+def test_merger_with_store_keeps_the_row_and_forwards_the_joins_old_value(send_old_values: bool) -> None:
     store = store_with(a=("stored", 1))
     context = FakeOperatorContext(s=store)
     context.start(TableTableJoinMerger("s", send_old_values))("a", ("x", "w", True), 5, HEADERS)

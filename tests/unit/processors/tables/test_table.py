@@ -29,7 +29,7 @@ def is_x(key: Any, value: Any) -> bool:
     return bool(value.startswith("x"))
 
 
-def test_source_without_store_hands_on_changes_without_old_value() -> None:
+def test_source_without_store_forwards_changes_without_old_value() -> None:
     context = run(TableSource(), ("a", 1, 5), ("a", None, 6))
 
     assert context.forwarded == [
@@ -115,9 +115,9 @@ def test_filter_with_old_values_filters_both_and_skips_changes_from_nothing_to_n
     ]
 
 
-def test_filter_hands_on_changes_from_nothing_to_nothing_while_records_may_be_repeated() -> None:
+def test_filter_forwards_changes_from_nothing_to_nothing_while_records_may_be_repeated() -> None:
     context = FakeOperatorContext()
-    context.current.repeated = True
+    context.current.replayed = True
     context.start(TableFilter(is_x, send_old_values=True))("a", (None, None, True), 5, HEADERS)
 
     assert changes(context) == [(None, None, True)]
@@ -161,7 +161,7 @@ def test_map_values_maps_new_values_only_unless_old_ones_are_sent() -> None:
     ]
 
 
-def test_map_values_with_old_values_maps_both_and_hands_on_changes_from_nothing_to_nothing() -> None:
+def test_map_values_with_old_values_maps_both_and_forwards_changes_from_nothing_to_nothing() -> None:
     context = run(
         TableMapValues(str.upper, send_old_values=True),
         ("a", ("x", "w", False), 5),
@@ -197,7 +197,7 @@ def test_stored_tables_tell_the_age_that_their_own_store_gives() -> None:
 
 @pytest.mark.parametrize("send_old_values", [False, True])
 @pytest.mark.parametrize("kind", ["source", "filter", "map_values"])
-def test_with_a_cache_only_the_flush_hands_on(kind: str, send_old_values: bool) -> None:
+def test_with_a_cache_only_the_flush_forwards(kind: str, send_old_values: bool) -> None:
     store = FakeStore(cached=True)
     store.rows["a"] = ("x0", 1)
     operator = {
@@ -235,7 +235,7 @@ def test_source_reports_a_store_that_fails(send_old_values: bool) -> None:
     assert context.failed == [(store.broken, "a", 1, 5, HEADERS)]
 
 
-def test_to_stream_hands_on_new_values_and_nulls() -> None:
+def test_to_stream_forwards_new_values_and_nulls() -> None:
     context = run(TableToStream(), ("a", ("x", "w", True), 5), ("a", (None, "x", False), 6))
 
     assert context.forwarded == [("a", "x", 5, HEADERS), ("a", None, 6, HEADERS)]

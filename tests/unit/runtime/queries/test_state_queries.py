@@ -85,7 +85,7 @@ def test_store_with_headers_answers_without_them(make: Make) -> None:
     assert only(app.query("prices", TimestampedKeyQuery("a"))) == ValueAndTimestamp("1", 5)
 
 
-def test_skipping_the_cache_gives_what_was_handed_on_and_the_position_of_that(make: Make) -> None:
+def test_skipping_the_cache_gives_what_was_forwarded_and_the_position_of_that(make: Make) -> None:
     app = make(table())
     app.feed(("a", "1", 5))
     app.commit()

@@ -172,7 +172,7 @@ def test_a_sink_that_sends_to_no_partition_has_not_sent(chosen: Collection[int])
     assert letter.value == (None if chosen else b"bad")
 
 
-def test_what_is_sent_below_a_node_counts_above_it_where_the_node_hands_on_the_very_record() -> None:
+def test_what_is_sent_below_a_node_counts_above_it_where_the_node_forwards_the_very_record() -> None:
     def always(key: str, value: str) -> bool:
         return True
 

@@ -59,7 +59,7 @@ def repeating(end: int | None, committed: dict[TopicPartition, tuple[int, str]])
     told = []
     bench = TaskBench(
         source("SOURCE", "in", children=("NODE",)),
-        node("NODE", Operator(lambda context: lambda *record: told.append(context.current.repeated))),
+        node("NODE", Operator(lambda context: lambda *record: told.append(context.current.replayed))),
         stores={"rows": Stores.key_value_store_builder(Stores.in_memory_key_value_store("rows"))},
         changelogs={"rows": InternalTopic("log", "changelog", None, {})},
         ends=None if end is None else {IN: end},

@@ -321,7 +321,7 @@ def test_task_that_ends_while_it_repeats_what_a_dead_worker_did_is_not_noted_as_
 ) -> None:
     note = TopicPartition("shop-tasks-a-0", 0)
     world.one.note = note
-    world.task.repeats = repeats
+    world.task.replays = repeats
     world.process(0)
 
     assert AtLeastOnce(world.steps).commit_last([world.one])

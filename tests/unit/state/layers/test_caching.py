@@ -144,7 +144,7 @@ def test_delete_of_what_never_was_below_is_neither_forwarded_nor_logged(context:
 def test_delete_of_what_is_not_below_is_forwarded_while_records_may_be_repeated(context: Context) -> None:
     """A worker that died may have written the deletion and not what it was to send."""
     store, flushed = listening(CACHED, context, old=True)
-    context.current.repeated = True
+    context.current.replayed = True
     store.put_row("a", None, 5)
     store.flush_cache()
 

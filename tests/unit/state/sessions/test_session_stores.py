@@ -429,7 +429,7 @@ def test_what_is_too_old_is_not_restored(make_store: Any) -> None:
 
 
 @pytest.mark.parametrize("supplier", SUPPLIERS)
-def test_the_cache_hands_on_the_last_change_of_a_session_with_its_end_and_the_headers_of_its_record(
+def test_the_cache_forwards_the_last_change_of_a_session_with_its_end_and_the_headers_of_its_record(
     make_store: Any, context: Context, supplier: Any
 ) -> None:
     store = make_store(supplier, caching=True)
@@ -458,7 +458,7 @@ def test_the_cache_hands_on_the_last_change_of_a_session_with_its_end_and_the_he
     assert headers == [(), HEADERS, HEADERS]
 
 
-def test_with_headers_the_cache_hands_on_those_of_the_row_and_none_for_a_delete(
+def test_with_headers_the_cache_forwards_those_of_the_row_and_none_for_a_delete(
     make_store: Any, context: Context
 ) -> None:
     store = make_store(builder=Stores.session_store_with_headers_builder, caching=True)
@@ -479,7 +479,7 @@ def test_without_a_cache_nobody_is_told(make_store: Any, context: Context) -> No
 
 
 @pytest.mark.parametrize("supplier", SUPPLIERS)
-def test_a_full_cache_writes_and_hands_on_what_was_used_longest_ago(
+def test_a_full_cache_writes_and_forwards_what_was_used_longest_ago(
     make_store: Any, context: Context, supplier: Any
 ) -> None:
     context.cache.max_bytes = 150  # two sessions of 73 bytes
