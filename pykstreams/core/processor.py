@@ -182,7 +182,7 @@ class CurrentRecord:
     readable form of it when somebody asks. Time and headers are those that travel with what is forwarded, so they can
     differ from the message's. Caches keep ``raw`` beside a dirty entry and put it back while they forward the entry.
 
-    ``repeated`` tells that what is read may have been worked on before, by a worker that died before it committed:
+    ``replayed`` tells that what is read may have been processed before, by a worker that died before it committed:
     state may be ahead of what was sent. A change that seems to change nothing is forwarded then.
     """
 

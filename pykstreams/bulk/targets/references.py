@@ -14,7 +14,7 @@ tell of changes. Where the join is an inner one the instruction of both differs,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, cast
 
@@ -173,6 +173,10 @@ class _NotedSubscriptions:
 
     def put_subscription(self, key: bytes, value: bytes | None, timestamp: int, headers: Headers) -> None:
         self._rows.append((key, value, timestamp, headers))
+
+    def subscriptions(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Nothing: no right row changes here, so nobody is answered."""
+        return iter(())
 
     def take(self) -> list[ChangelogRow]:
         """Takes the rows that were put since the last call."""
