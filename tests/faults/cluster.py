@@ -28,7 +28,7 @@ _SETTINGS = {
 _JVM = ("-Xms256m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _IN_SYNC_S = 60.0
 _ASK_S = 5.0
-_TIMES = 6
+_TIMES = 3
 _TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 _SKIPPED = "Couldn't find leader endpoint"
 _ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
@@ -74,6 +74,8 @@ class Cluster:
                 return self._elect()
             case Action.COORDINATOR:
                 group, node = self._coordinator()
+                if node is None:
+                    return f"left out: no broker says who coordinates {group}"
                 self._restart(node, fault.length_s)
                 wait_until_ready(self._brokers)
                 return f"{node} coordinated {group}"
@@ -114,8 +116,8 @@ class Cluster:
         moved = next((line for line in said.splitlines() if line.startswith("Successfully")), "")
         return f"{moved.count(',') + 1 if moved else 0} leaders moved"
 
-    def _coordinator(self) -> tuple[str, str]:
-        """The coordinator of the groups by turns."""
+    def _coordinator(self) -> tuple[str, str | None]:
+        """The coordinator of the groups by turns; ``None`` when the client does not find it out."""
         group = self._groups[self._turn % len(self._groups)]
         self._turn += 1
         for _ in range(_TIMES):
@@ -123,7 +125,7 @@ class Cluster:
             asked = self._admin().describe_consumer_groups([group], request_timeout=_ASK_S)[group]
             with contextlib.suppress(KafkaException, FutureTimeoutError):
                 return group, f"kafka-{asked.result(2 * _ASK_S).coordinator.id}"
-        raise TimeoutError(f"no broker says who coordinates {group!r}\n{self._brokers.log_tail()}")
+        return group, None
 
     def _wait_until_in_sync(self) -> None:
         admin, deadline = self._admin(), time.monotonic() + _IN_SYNC_S
