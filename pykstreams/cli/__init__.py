@@ -1,4 +1,4 @@
-"""The command line: ``pykstreams run``, ``describe`` and ``topics``, one module a command.
+"""The command line: ``pykstreams run``, ``describe``, ``topics``, ``bootstrap``, ``backfill`` and ``state``.
 
 Invariant: nothing is imported before it is needed, so that ``--help`` answers at once.
 """

@@ -1,7 +1,7 @@
 """``StreamsConfig``: the settings of an application, checked once and never changed.
 
-It only describes: the table of settings is in ``config_keys``, how values are read in ``config_parsing``,
-what the Kafka clients get in ``client_config``.
+It only describes: the table of settings is in ``settings.keys``, how values are read in ``settings.parsing``,
+what the Kafka clients get in ``settings.clients``.
 
 Invariant: a configuration that exists is valid; ``originals`` holds what the user gave, in each setting's
 type, and everything else is a default.

@@ -7,7 +7,7 @@ empty). Partitions with many more rows than others, and all of them where there 
 keys that a sample gives, if the store keeps its rows in the order of its keys.
 
 A task may be tried again, or twice at once (speculation): its files carry the id of the attempt, and its report is
-its last output row, of which Spark takes one per task. This module, ``spark_rows`` and ``data_source`` are the doors to
+its last output row, of which Spark takes one per task. This module, ``spark_rows`` and ``state_rows.data_source`` are the doors to
 pyspark.
 """
 

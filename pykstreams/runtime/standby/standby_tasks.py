@@ -1,6 +1,6 @@
 """Standby tasks: copies of the state of tasks that run in other instances, kept warm for when they come here.
 
-One thread a process. Every few seconds it asks who is in the group and what they work on, sees by ``standby_placement``
+One thread a process. Every few seconds it asks who is in the group and what they work on, sees by ``placement``
 which copies are its own, opens them in the folders of their tasks, and lets them follow their changelogs in rounds: a
 round goes from where a store was committed to the end that its changelog has by then, with the same ``Restorer`` as
 active tasks. A worker that is given a task asks for its folder by ``give_up``; the copy is closed then, with its

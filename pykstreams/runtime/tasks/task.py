@@ -2,7 +2,8 @@
 
 The worker and the test driver run this same class. The order of its life: ``open_stores``, restoring the stores from
 outside, ``start``, then ``add``, ``process``, ``punctuate`` and for each commit ``settle``, ``prepare_commit`` and
-``post_commit``, at last ``close``. Everything but ``open_stores`` and restoring happens on one thread.
+``post_commit``, at last ``close``. ``open_stores``, restoring and ``close`` happen on the state updater's thread, the
+rest on the worker's.
 
 Invariant: what ``prepare_commit`` gives is exactly what was processed; records that are queued are not in it, and none
 is in flight.

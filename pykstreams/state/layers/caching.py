@@ -14,7 +14,7 @@ ones are taken to be as large as the average of every ``SAMPLE_EVERY``-th, which
 exactly as Kafka Streams does, and long ones about.
 
 Invariant: an object in an entry is what the next reader would get by deserializing; who may change objects gets them
-by ``take``, or gets copies.
+by ``take_row`` of ``rows``, or gets copies.
 """
 
 from __future__ import annotations

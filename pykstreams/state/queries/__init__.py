@@ -1,5 +1,5 @@
 """Interactive queries as stores see them.
 
-``queries`` are the questions, ``results`` the answers, ``position`` says up to which records a store has come, and
-``answers`` is how the stores of the package answer.
+The questions, the answers and positions are in ``state.interfaces`` (``queries``, ``query_results``, ``position``);
+``answers`` is how the stores of the package answer, ``values`` the views for readers that want less than a store keeps.
 """
