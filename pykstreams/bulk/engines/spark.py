@@ -6,9 +6,9 @@ the Spark partition (hashing the number, as ``repartition`` does, would put seve
 empty). Partitions with many more rows than others, and all of them where there are fewer than cores, are divided at
 keys that a sample gives, if the store keeps its rows in the order of its keys.
 
-A task may be tried again, or twice at once (speculation): its files carry the id of the attempt, and its report is
-its last output row, of which Spark takes one per task. This module, ``spark_rows`` and ``state_rows.data_source`` are the doors to
-pyspark.
+A task may be tried again, or twice at once (speculation): its files carry the id of the attempt, and its report is its
+last output row, of which Spark takes one per task. This module, ``spark_rows`` and ``state_rows.data_source`` are the
+doors to pyspark.
 """
 
 from __future__ import annotations

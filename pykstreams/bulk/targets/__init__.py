@@ -1,1 +1,1 @@
-"""How rows of a user become rows of a changelog: one module a kind of store, ``choice.choose_target`` finds the right one."""
+"""How rows of a user become rows of a changelog: one module a kind of store; ``choice.choose_target`` picks it."""

@@ -1,6 +1,7 @@
 """A bootstrap that is to become the state of tasks that run: what fits, where tasks begin in it, and how far it is.
 
-Tasks are swapped by ``runtime.worker.swaps`` and ``shadow``; docs/internals/bulk-bootstrap.md tells the order of events.
+Tasks are swapped by ``runtime.worker.swaps`` and ``shadow``; docs/internals/bulk-bootstrap.md tells the order of
+events.
 
 Invariant: a task never goes from one generation to another with a lower number, and a number rises with the time at
 which its bootstrap was made.
