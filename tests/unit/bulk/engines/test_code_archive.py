@@ -14,6 +14,12 @@ from pykstreams.bulk.engines.code_archive import CodeArchive, code_archive
 from pykstreams.core.errors import ConfigError
 
 
+@pytest.fixture(autouse=True)
+def own_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading a script leaves its folder in the path, and processes that are spawned later would find its ``json.py``."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+
 def names(code: CodeArchive) -> list[str]:
     with zipfile.ZipFile(io.BytesIO(code.content)) as archive:
         return archive.namelist()
