@@ -16,7 +16,7 @@ from pykstreams.core.errors import ConfigError
 
 @pytest.fixture(autouse=True)
 def own_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loading a script leaves its folder in the path, and processes that are spawned later would find its ``json.py``."""
+    """Loading a script leaves its folder in the path; processes that are spawned later would find its ``json.py``."""
     monkeypatch.setattr(sys, "path", list(sys.path))
 
 
