@@ -1,33 +1,25 @@
 """Retention: an engine over an engine that forgets what has become too old.
 
-Observed stream time is the highest time that was put. What is older than it by the retention is hidden from every
-read; in segments it is refused only when its whole segment is, and segments go as a whole (``AbstractSegments``,
-``AbstractRocksDBSegmentedBytesStore``), while ``Expiry.AT_ONCE`` refuses what is hidden (``InMemoryWindowStore``,
-``InMemorySessionStore``, 4.3.1). What is dropped goes as one range with the next commit.
+Which times are shown, taken and dropped is decided in ``live_times``; what is dropped goes as one range with the next
+commit. Observed stream time is not kept: after reopening it starts anew, from what is restored and put, as in Kafka
+Streams.
 
-Observed stream time is not kept: after reopening it starts anew, from what is restored and put, as in Kafka Streams.
-
-Invariants: no read shows a row that was dropped, committed or not; no row that can be read is older than ``_oldest``,
-and nothing older than ``_taken_from``, which that one never falls below, is taken.
+Invariant: no read shows a row that was dropped, committed or not.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
+from functools import partial
 from operator import itemgetter
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
-from pykstreams.core.metrics import Counter
-from pykstreams.state.encoding.composed_keys import LAST_TIME, KeySchema, number_of, prefix_of
+from pykstreams.state.encoding.composed_keys import KeySchema, number_of, prefix_of
+from pykstreams.state.engines.live_times import LiveTimes
+from pykstreams.state.engines.refused_rows import RefusedRows
 from pykstreams.state.interfaces.engine import Engine, Row, Write
 from pykstreams.state.interfaces.store import StoreContext
-
-log = logging.getLogger(__name__)
-
-NO_TIME: Final = -1
-"""Observed stream time before the first row."""
 
 ScanKey: TypeAlias = Callable[[bytes, int, int, bool], Iterator[Row]]
 """(user's key, first time, last time, reverse): the rows of a key, for engines in order of time that can tell."""
@@ -69,36 +61,38 @@ class SegmentedEngine:
         self._engine = engine
         self._schema = schema
         self._time_of, self._time_at = schema.time_of, schema.time_at
-        self._retention = retention_ms
-        self._shown = retention_ms if expiry is Expiry.AFTER_CLOSE else retention_ms - 1
-        self._interval = interval_ms
-        self._exact = expiry is Expiry.AT_ONCE
-        self._name = name
+        self._times = LiveTimes(
+            retention_ms,
+            shown_ms=retention_ms if expiry is Expiry.AFTER_CLOSE else retention_ms - 1,
+            segment_ms=None if expiry is Expiry.AT_ONCE else interval_ms,
+        )
+        self._refused_by = partial(RefusedRows, name, retention_ms)
         self._get, self._put = engine.get, engine.put
         self._scan_key: ScanKey | None = getattr(engine, "scan_key", None)
-        self._dropped_at_once = retention_ms // 8 + 1 if self._exact else 1
         self.persistent = engine.persistent
         self.end_restore = engine.end_restore
         self.commit = engine.commit
         self.committed_offset = engine.committed_offset
         self.approximate_num_entries = engine.approximate_num_entries
         self.close = engine.close
-        self._forget()
-
-    def _forget(self) -> None:
-        self.observed_time = NO_TIME
-        self.shown_from = NO_TIME - self._shown
-        self._taken_from = 0
-        self._dropped_before = 0
-        self._oldest = LAST_TIME  # no row is older, apart from what was dropped
-        self._kept_before = NO_TIME  # no row that was there when it was opened is newer
         self._compare_bytes()
 
     def _compare_bytes(self) -> None:
         """Keeps the times that each read and write compares as keys have them: big-endian, none before the first."""
-        self._first_shown = _in_key(self.shown_from)
-        self._last_there = _in_key(max(self.observed_time, self._kept_before))
-        self._first_taken, self._last_taken = _in_key(self._oldest), _in_key(self.observed_time)
+        times = self._times
+        self._first_shown = _in_key(times.shown_from)
+        self._first_taken = _in_key(times.oldest)
+        self._last_taken = taken = _in_key(times.observed)
+        self._last_there = taken if times.newest == times.observed else _in_key(times.newest)
+
+    @property
+    def observed_time(self) -> int:
+        return self._times.observed
+
+    @property
+    def shown_from(self) -> int:
+        """The lowest time that a row which is read may have."""
+        return self._times.shown_from
 
     @property
     def uncommitted_bytes(self) -> int:
@@ -112,32 +106,28 @@ class SegmentedEngine:
     @property
     def first_number(self) -> int:
         """The lowest prefix that a row may have."""
-        return max(self._oldest, self._taken_from) // self._schema.prefix_ms
+        return self._times.oldest // self._schema.prefix_ms
 
     @property
     def last_number(self) -> int:
         """The highest prefix that a row may have; -1 when there is none."""
-        return max(self.observed_time, self._kept_before) // self._schema.prefix_ms
+        return self._times.newest // self._schema.prefix_ms
 
     def open(self, context: StoreContext) -> None:
         self._engine.open(context)
         self._get, self._put = self._engine.get, self._engine.put
-        self._forget()
-        self._refused: Counter = context.metrics.counter(
-            "dropped-records-total", "stream-task-metrics", task_id=str(context.task_id)
-        )
-        self._warned = False
-        self._task_id = context.task_id
+        self._refused = self._refused_by(context)
+        self._times.reset()
         if self.persistent:
             self._find_kept()
+        self._compare_bytes()
 
     def _find_kept(self) -> None:
         """Looks between which times the rows lie that were kept before."""
         oldest, newest = (next(self._engine.scan(None, None, reverse), None) for reverse in (False, True))
         if oldest is not None and newest is not None:
             width = self._schema.prefix_ms
-            self._oldest, self._kept_before = number_of(oldest[0]) * width, (number_of(newest[0]) + 1) * width - 1
-            self._compare_bytes()
+            self._times.kept(number_of(oldest[0]) * width, (number_of(newest[0]) + 1) * width - 1)
 
     def get(self, key: bytes) -> bytes | None:
         return self._get(key) if self._first_shown <= key[self._time_at] <= self._last_there else None
@@ -148,18 +138,18 @@ class SegmentedEngine:
 
     def _takes(self, time: int) -> bool:
         """Makes room for a time outside of those that were put before; whether rows of it are still taken."""
-        if time > self.observed_time:
+        times = self._times
+        if time > times.observed:
             self._advance(time)
-        if time < self._taken_from:
-            self._refuse(time)
-            return False
-        if time < self._oldest:
-            self._oldest = time
+        is_taken = times.put(time)
+        if is_taken:
             self._compare_bytes()
-        return True
+        else:
+            self._refused.refuse(time, times.observed)
+        return is_taken
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
-        shown_from = self.shown_from
+        shown_from = self._times.shown_from
         if shown_from <= 0:
             return self._engine.scan(lower, upper, reverse)
         width = self._schema.prefix_ms
@@ -179,8 +169,9 @@ class SegmentedEngine:
 
     def scan_key(self, key: bytes, time_from: int, time_to: int, reverse: bool) -> Iterator[Row]:
         """The rows of a user's key between two times, both inclusive, in order of time, if it ``finds_keys``."""
-        first = max(time_from, self.shown_from, self._oldest)
-        last = min(time_to, max(self.observed_time, self._kept_before))
+        times = self._times
+        first = max(time_from, times.shown_from, times.oldest)
+        last = min(time_to, times.newest)
         return iter(()) if self._scan_key is None or first > last else self._scan_key(key, first, last, reverse)
 
     def write(self, rows: Iterable[Write]) -> None:
@@ -189,56 +180,30 @@ class SegmentedEngine:
         if not found:
             return
         time_of = self._time_of
-        times = [time_of(key) for key in map(_key_of, found)]
-        newest = max(times)
-        if newest > self.observed_time:
-            self._advance(newest)
-        oldest, taken_from = min(times), self._taken_from
-        self._oldest = max(min(self._oldest, oldest), taken_from)
-        self._compare_bytes()
+        row_times = [time_of(key) for key in map(_key_of, found)]
+        self.advance(max(row_times))
+        times, oldest = self._times, min(row_times)
+        taken_from = times.taken_from
         if oldest < taken_from:
-            found = [row for row, time in zip(found, times, strict=True) if time >= taken_from]
+            found = [row for row, time in zip(found, row_times, strict=True) if time >= taken_from]
+        times.put(max(oldest, taken_from))
+        self._compare_bytes()
         self._engine.write(found)
 
     def drop(self, lower: bytes, upper: bytes) -> None:
         self._engine.drop(lower, upper)
 
     def advance(self, time: int) -> None:
-        """Hears of a time that was put elsewhere, and drops what is too old by it."""
-        if time > self.observed_time:
+        """Observes a time that was put elsewhere, and drops what is too old by it."""
+        if time > self._times.observed:
             self._advance(time)
+            self._compare_bytes()
 
     def _advance(self, time: int) -> None:
-        is_empty = self._oldest == LAST_TIME
-        self.observed_time = time
-        self.shown_from = time - self._shown
-        if self._exact:
-            self._taken_from = self.shown_from
-        else:
-            self._taken_from = max(self._taken_from, (time - self._retention) // self._interval * self._interval)
-        self._oldest = max(self._oldest, self._taken_from)
-        if is_empty:
-            self._dropped_before = max(self._taken_from, 0)
-        elif self._taken_from - self._dropped_before >= self._dropped_at_once:
+        dropped = self._times.advance(time)
+        if dropped is not None:
             width = self._schema.prefix_ms
-            self._engine.drop(prefix_of(self._dropped_before // width), prefix_of(self._taken_from // width))
-            self._dropped_before = self._taken_from
-        self._compare_bytes()
-
-    def _refuse(self, time: int) -> None:
-        self._refused.add()
-        if self._warned:
-            return
-        self._warned = True
-        log.warning(
-            "store %r of task %s drops rows that are older than its retention of %d ms: the first has the time %d, "
-            "when the newest has %d. Give the store a longer retention if such rows matter",
-            self._name,
-            self._task_id,
-            self._retention,
-            time,
-            self.observed_time,
-        )
+            self._engine.drop(prefix_of(dropped[0] // width), prefix_of(dropped[1] // width))
 
 
 def _in_key(time: int) -> bytes:
