@@ -34,6 +34,8 @@ from pykstreams.runtime.membership.group_view import TaskTopicGroup
 from pykstreams.runtime.membership.task_topics import TaskTopicMembership, TaskTopics
 from pykstreams.runtime.restore.progress import restore_progress
 from pykstreams.runtime.restore.restore import Listeners, OffsetReader, Restorer, StateRestoreListener
+from pykstreams.runtime.standby.changelog_rounds import ChangelogRounds
+from pykstreams.runtime.standby.standby_plan import StandbyPlan
 from pykstreams.runtime.standby.standby_tasks import StandbyTasks
 from pykstreams.runtime.swap.bootstrap import Bootstrap, GroupStart, TaskBase
 from pykstreams.runtime.swap.shadow import Nowhere, Shadow, ShadowParts
@@ -136,7 +138,7 @@ def build_global_thread(
 
 
 def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: StateDirectory) -> StandbyTasks | None:
-    """Makes what keeps copies of tasks of other instances, if that is wanted and there is anything to keep."""
+    """Makes the standby tasks of an instance, if they are wanted and there is any state to keep."""
     config, clock = app.config, app.clock
     parts = {part.id: part for part in app.plan.subtopologies}
     stateful = {task_id: places for task_id, places in layout.inputs.items() if parts[task_id.subtopology].changelogs}
@@ -166,20 +168,22 @@ def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: Sta
             consumer, offsets, StateRestoreListener(), log_level=logging.DEBUG, clock=app.clock
         ), consumer.close
 
-    return StandbyTasks(
-        f"{app.client_id}-StandbyTasks",
-        instance=app.instance,
-        replicas=config.num_standby_replicas,
-        stateful=stateful,
-        group=TaskTopicGroup(
+    plan = StandbyPlan(
+        TaskTopicGroup(
             config.application_id,
             TaskTopics(config.application_id, spread=not app.embedded),
             app.admin,
             lambda: GroupConsumer.open(app.supplier, config, f"{app.client_id}-standby-offsets"),
         ),
+        instance=app.instance,
+        replicas=config.num_standby_replicas,
+        stateful=stateful,
+    )
+    return StandbyTasks(
+        f"{app.client_id}-StandbyTasks",
+        plan=plan,
+        rounds=ChangelogRounds(restorer, app.admin, plan.limits, clock),
         make_task=make_task,
-        restorer=restorer,
-        offsets=app.admin,
         directory=directory,
         clock=clock,
     )

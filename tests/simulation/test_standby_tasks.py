@@ -20,6 +20,8 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.restore.restore import OffsetReader, Restorer, StateRestoreListener
+from pykstreams.runtime.standby.changelog_rounds import ChangelogRounds
+from pykstreams.runtime.standby.standby_plan import StandbyPlan
 from pykstreams.runtime.standby.standby_tasks import StandbyTasks
 from pykstreams.runtime.swap.bootstrap import TaskBase
 from pykstreams.runtime.swap.shadow import Nowhere
@@ -152,15 +154,12 @@ class World:
             reader = WholeReader(self.brokers, self.random)
             return Restorer(reader, offsets, StateRestoreListener(), log_level=logging.DEBUG), reader.close
 
+        plan = StandbyPlan(self, instance="standbys", replicas=1, stateful=LAYOUT.inputs)
         return StandbyTasks(
             "standbys",
-            instance="standbys",
-            replicas=1,
-            stateful=LAYOUT.inputs,
-            group=self,
+            plan=plan,
+            rounds=ChangelogRounds(restorer, self.brokers, plan.limits, self.clock),
             make_task=make_task,
-            restorer=restorer,
-            offsets=self.brokers,
             directory=directory,
             clock=self.clock,
         )

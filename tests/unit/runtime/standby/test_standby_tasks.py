@@ -14,7 +14,9 @@ from pykstreams.core.errors import BootstrapError, ClusterError, StoreEngineErro
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.restore.restore import OffsetReader, Restorer, StateRestoreListener
-from pykstreams.runtime.standby.standby_tasks import LOOK_S, ROUND_S, StandbyTasks
+from pykstreams.runtime.standby.changelog_rounds import ROUND_S, ChangelogRounds
+from pykstreams.runtime.standby.standby_plan import StandbyPlan
+from pykstreams.runtime.standby.standby_tasks import LOOK_S, StandbyTasks
 from pykstreams.runtime.swap.bootstrap import GENERATION
 from pykstreams.runtime.tasks.offset_metadata import encode
 from pykstreams.runtime.worker.state_updater import Restored, StateUpdater
@@ -63,15 +65,12 @@ class Scene:
         self.directory = StateDirectory(folder, "shop", clock=self.clock)
         self.worker = StateDirectory(folder, "shop", clock=self.clock)
         self.restorers = 0
+        plan = StandbyPlan(self.group, instance="me", replicas=1, stateful=TASKS)
         self.standbys = StandbyTasks(
             "standbys",
-            instance="me",
-            replicas=1,
-            stateful=TASKS,
-            group=self.group,
+            plan=plan,
+            rounds=ChangelogRounds(self._restorer, self.logs, plan.limits, self.clock),
             make_task=self._make,
-            restorer=self._restorer,
-            offsets=self.logs,
             directory=self.directory,
             clock=self.clock,
         )

@@ -1,0 +1,127 @@
+"""Rounds of reading changelogs: when one begins, up to where it goes, and what cannot be followed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.restore.restore import OffsetReader, Restorer, StateRestoreListener, Truncated
+from pykstreams.runtime.standby.changelog_rounds import ROUND_S, ChangelogRounds
+from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeStore
+
+TASK = TaskId(0, 0)
+LOG = TopicPartition("shop-counts-changelog", 0)
+
+
+class Followed:
+    """Rounds over changelogs that a test fills."""
+
+    def __init__(self) -> None:
+        self.clock, self.logs = FakeClock(), FakeChangelogs()
+        self.limits: dict[TopicPartition, int] = {}
+        self.readers: list[str] = []
+        self.rounds = ChangelogRounds(self._restorer, self.logs, self._limits, self.clock)
+
+    def _restorer(self, offsets: OffsetReader) -> tuple[Restorer, Callable[[], None]]:
+        self.readers.append("opened")
+        restorer = Restorer(self.logs, offsets, StateRestoreListener(), log_level=logging.DEBUG)
+        return restorer, lambda: self.readers.append("closed")
+
+    def _limits(self, task_id: TaskId) -> Mapping[TopicPartition, int]:
+        return self.limits
+
+    def turn(self) -> list[Any]:
+        return list(self.rounds.turn(self.clock.monotonic()))
+
+
+@pytest.fixture
+def followed() -> Followed:
+    return Followed()
+
+
+def test_no_reader_is_opened_while_there_is_nothing_to_follow(followed: Followed) -> None:
+    followed.turn()
+
+    assert (followed.readers, followed.rounds.due_at, followed.rounds.is_busy) == ([], None, False)
+
+
+def test_a_round_begins_at_once_and_goes_to_the_end_of_that_moment(
+    followed: Followed, caplog: pytest.LogCaptureFixture
+) -> None:
+    store: Any = FakeStore()
+    followed.logs.ends[LOG] = 4
+    followed.rounds.add(TASK, {LOG: store})
+    with caplog.at_level(logging.INFO):
+        followed.turn()
+        behind = followed.rounds.is_busy
+        followed.logs.put(LOG, 0, 3)
+        while followed.rounds.is_busy:
+            followed.turn()
+
+    assert behind
+    assert store.commits == [4]
+    assert caplog.messages == ["standby task 0_0 is up to date"]
+
+
+def test_the_next_round_goes_on_from_there_after_a_second(followed: Followed) -> None:
+    store: Any = FakeStore()
+    followed.rounds.add(TASK, {LOG: store})
+    followed.turn()
+    followed.logs.ends[LOG] = 1
+    followed.turn()
+    early = followed.rounds.is_busy
+    followed.clock.advance(ROUND_S)
+    followed.turn()
+
+    assert (early, followed.rounds.is_busy) == (False, True)
+    assert followed.logs.assigned == {LOG: 0}
+
+
+def test_a_changelog_that_is_an_input_is_read_up_to_its_limit(followed: Followed) -> None:
+    store: Any = FakeStore()
+    followed.limits[LOG] = 2
+    followed.logs.ends[LOG] = 100
+    followed.logs.put(LOG, 0, 1, 2)
+    followed.rounds.add(TASK, {LOG: store})
+    followed.turn()
+    while followed.rounds.is_busy:
+        followed.turn()
+
+    assert store.commits == [2]
+
+
+def test_a_task_that_cannot_be_followed_is_yielded(followed: Followed) -> None:
+    store: Any = FakeStore(offset=3)
+    followed.logs.begins[LOG], followed.logs.ends[LOG] = 7, 9
+    followed.rounds.add(TASK, {LOG: store})
+    (setback,) = followed.turn()
+    followed.rounds.remove(TASK)
+
+    assert isinstance(setback, Truncated)
+    assert followed.turn() == []
+
+
+def test_a_task_that_is_removed_keeps_the_offset_it_has_come_to(followed: Followed) -> None:
+    store: Any = FakeStore()
+    followed.logs.ends[LOG] = 10
+    followed.logs.put(LOG, 0, 1)
+    followed.rounds.add(TASK, {LOG: store})
+    followed.turn()
+    followed.rounds.remove(TASK)
+
+    assert (store.commits, followed.logs.assigned, followed.rounds.due_at) == ([2], {}, None)
+
+
+def test_a_reader_that_was_closed_is_opened_again(followed: Followed) -> None:
+    store: Any = FakeStore()
+    followed.rounds.add(TASK, {LOG: store})
+    followed.turn()
+    followed.rounds.close()
+    followed.rounds.close()
+    followed.turn()
+
+    assert followed.readers == ["opened", "closed", "opened"]
