@@ -38,7 +38,8 @@ from pykstreams.runtime.standby.changelog_rounds import ChangelogRounds
 from pykstreams.runtime.standby.standby_plan import StandbyPlan
 from pykstreams.runtime.standby.standby_tasks import StandbyTasks
 from pykstreams.runtime.swap.bootstrap import Bootstrap, GroupStart, TaskBase
-from pykstreams.runtime.swap.shadow import Nowhere, Shadow, ShadowParts
+from pykstreams.runtime.swap.only_stores import Nowhere
+from pykstreams.runtime.swap.shadow import Shadow, ShadowParts
 from pykstreams.runtime.swap.swap_output import SwapOutput
 from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
 from pykstreams.runtime.tasks.collector import RecordCollector

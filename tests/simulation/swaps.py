@@ -30,7 +30,8 @@ from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.restore.restore import Restorer, StateRestoreListener
 from pykstreams.runtime.swap.bootstrap import TaskBase
 from pykstreams.runtime.swap.generation import Generation
-from pykstreams.runtime.swap.shadow import Nowhere, Shadow, ShadowParts
+from pykstreams.runtime.swap.only_stores import Nowhere
+from pykstreams.runtime.swap.shadow import Shadow, ShadowParts
 from pykstreams.runtime.swap.swap_output import SwapOutput
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage

@@ -24,7 +24,7 @@ from pykstreams.runtime.standby.changelog_rounds import ChangelogRounds
 from pykstreams.runtime.standby.standby_plan import StandbyPlan
 from pykstreams.runtime.standby.standby_tasks import StandbyTasks
 from pykstreams.runtime.swap.bootstrap import TaskBase
-from pykstreams.runtime.swap.shadow import Nowhere
+from pykstreams.runtime.swap.only_stores import Nowhere
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.state.directory.state_directory import StateDirectory

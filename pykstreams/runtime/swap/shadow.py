@@ -3,8 +3,8 @@
 It works on the thread of the state updater, in slices, like a task that is restored; ``follow`` and ``swap`` are for
 the worker's thread, which looks at ``near``, ``written`` and ``failure``.
 
-Invariant: nothing that the shadow does is seen by anybody until the transaction is committed that ``written`` tells of;
-it never reads beyond what the live task has committed.
+Invariant: nothing that the shadow does is seen by anybody until the transaction is committed whose offsets are
+``written``; it never reads beyond what the live task has committed (``BoundedInputs``).
 """
 
 from __future__ import annotations
@@ -12,44 +12,29 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from pykstreams.core.errors import BootstrapError, ClusterError, StreamsError
+from pykstreams.core.errors import ClusterError, StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.core.types import Forward, Headers
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.swap.bootstrap import GENERATION, OffsetReader
+from pykstreams.runtime.swap.bounded_inputs import BoundedInputs, InputReader
 from pykstreams.runtime.swap.generation import Generation
+from pykstreams.runtime.swap.only_stores import only_stores
 from pykstreams.runtime.swap.swap_output import SwapOutput
 from pykstreams.runtime.tasks.offset_metadata import decode, encode
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.state.bulk.differences import differences
 from pykstreams.state.bulk.take_over import forget_next, next_of, put_in_place
-from pykstreams.topology.plan import Node, ProcessorNode, SinkNode, SubtopologyPlan
+from pykstreams.topology.plan import SubtopologyPlan
 
 log = logging.getLogger(__name__)
 
-_FETCH_S: Final = 0.05
 _IN_FLIGHT_S: Final = 0.01
 _BATCH: Final = 1000
 _COMMIT_EVERY: Final = 50_000
-_MOST_BUFFERED: Final = 10_000
-"""A partition that has so many records waiting for another one is not read on."""
-
-
-class InputReader(Protocol):
-    """The methods of a consumer that a shadow calls."""
-
-    def assign(self, positions: Mapping[TopicPartition, int]) -> None: ...
-
-    def unassign(self, partitions: Collection[TopicPartition]) -> None: ...
-
-    def fetch(self, timeout: float) -> RestoreBatch: ...
-
-    def close(self) -> None: ...
 
 
 class MakeTask(Protocol):
@@ -101,37 +86,34 @@ class Shadow:
         self._generation = generation
         self._parts = parts
         self._plan = parts.plans[live.id.subtopology]
-        self._inputs = live.input_partitions
         self._directory = parts.directory(live.id)
-        self._begins = generation.start_of(live.id, self._inputs, committed)
-        self._positions = {place: offset for place, (offset, _) in self._begins.items()}
-        self._limits = self._limited(committed)
+        self._begins = generation.start_of(live.id, live.input_partitions, committed)
+        self._inputs = BoundedInputs(live.id, self._begins, parts.make_reader)
+        self._inputs.limit(committed)
         self._reached: Mapping[TopicPartition, int] | None = None
         self._last: Offsets | None = None
-        self._assigned: set[TopicPartition] = set()
         self._uncommitted = 0
         self._woken = threading.Event()
         self._task: Task | None = None
-        self._reader: InputReader | None = None
         self._writes = False
         self._steps = self._run(committed)
 
     @property
     def near(self) -> bool:
-        """Whether it has come to the last commit of the live task that it has heard of."""
-        return self._reached is self._limits
+        """Whether it has come to the last commit of the live task that it was notified of."""
+        return self._reached is self._inputs.limits
 
     def follow(self, committed: Offsets) -> None:
-        """Hears of a commit of the live task."""
-        self._limits = self._limited(committed)
+        """Follows a commit of the live task."""
+        self._inputs.limit(committed)
 
     def swap(self, committed: Offsets) -> None:
-        """Hears of the commit at which the live task is held."""
-        self._limits = self._limited(committed)
+        """Follows the commit at which the live task is held, up to which and no further."""
+        self._inputs.limit(committed)
         self._last = dict(committed)
 
     def step(self) -> bool:
-        """Goes on a bit; tells whether there is more to do at once."""
+        """Goes on a bit; whether there is more to do at once."""
         try:
             return next(self._steps, False)
         except StreamsError as error:
@@ -164,25 +146,22 @@ class Shadow:
     def _changelogs(self) -> list[TopicPartition]:
         return [TopicPartition(topic, self.task_id.partition) for topic in self._plan.changelogs.values()]
 
-    def _limited(self, committed: Offsets) -> dict[TopicPartition, int]:
-        """Up to where inputs are read: one that was never committed has not been read by the live task either."""
-        return {place: committed[place][0] if place in committed else self._begins[place][0] for place in self._inputs}
-
     def _opened(self) -> Task:
         if self._task is None:
             raise StreamsError(f"the shadow of task {self.task_id} is not open", task_id=self.task_id)
         return self._task
 
     def _run(self, committed: Offsets) -> Generator[bool, None, None]:
-        self._generation.check(self.task_id, self._inputs, committed)
+        self._generation.check(self.task_id, self._live.input_partitions, committed)
         self._open()
         yield True
-        while (last := self._last) is None or not self._is_at(self._limits):
-            if self._is_at(limits := self._limits):
+        while (last := self._last) is None or not self._is_at(self._inputs.limits):
+            if self._is_at(limits := self._inputs.limits):
                 self._reached = limits
                 yield False
             else:
-                self._read(limits)
+                self._inputs.read(limits, self._opened())
+                self._process()
                 yield True
         offsets = yield from self._sealed(last)
         yield from self._write(committed)
@@ -194,50 +173,25 @@ class Shadow:
         beside.mkdir()
         self._generation.take_over(self.task_id, beside)
         self._task = task = self._parts.make_task(
-            self.task_id, only_stores(self._plan), self._inputs, beside, self._lag, self._woken.set
+            self.task_id,
+            only_stores(self._plan),
+            self._live.input_partitions,
+            beside,
+            self._inputs.lag,
+            self._woken.set,
         )
         task.open_stores()
         for name, time in self._generation.observed_times(self.task_id).items():
             task.stores[name].advance(time)
         task.start(self._begins)
-        log.info("task %s: its next state is loaded, and follows from %s", self.task_id, self._positions)
-
-    def _lag(self, place: TopicPartition) -> int:
-        return max(0, self._limits[place] - self._positions[place])
+        log.info("task %s: its next state is loaded, and follows from %s", self.task_id, self._inputs.positions)
 
     def _is_at(self, limits: Mapping[TopicPartition, int]) -> bool:
         task = self._opened()
-        return all(self._positions[place] >= limits[place] for place in limits) and not (
-            task.buffered or task.unfinished
-        )
+        return self._inputs.are_at(limits) and not (task.buffered or task.unfinished)
 
-    def _read(self, limits: Mapping[TopicPartition, int]) -> None:
-        """Reads a batch of what is below the limits, and processes what may be."""
-        task, positions = self._opened(), self._positions
-        wanted = {
-            place for place in limits if positions[place] < limits[place] and task.buffered_of(place) < _MOST_BUFFERED
-        }
-        self._assign(wanted)
-        if wanted:
-            batch = self._read_by().fetch(_FETCH_S)
-            for place in batch.out_of_range:
-                if place in wanted:
-                    raise BootstrapError(
-                        f"task {self.task_id} cannot go on with its next state at offset {positions[place]} of "
-                        f"{place}: the records there were deleted meanwhile; bootstrap again",
-                        task_id=self.task_id,
-                    )
-            for place, messages in batch.runs.items():
-                if place in wanted:
-                    task.add(place, _below(limits[place], messages))
-            for place, position in batch.positions.items():
-                if place in wanted:
-                    positions[place] = max(positions[place], min(position, limits[place]))
-            # the consumer may have come beyond a limit: it is placed anew when there is a higher one
-            self._assign({place for place in wanted if positions[place] < limits[place]})
-        self._process(task)
-
-    def _process(self, task: Task) -> None:
+    def _process(self) -> None:
+        task = self._opened()
         self._woken.clear()
         while task.is_ready() and (count := task.process(_BATCH)):
             self._uncommitted += count
@@ -249,9 +203,9 @@ class Shadow:
             task.post_commit({})
 
     def _sealed(self, last: Offsets) -> Generator[bool, None, Offsets]:
-        """Makes durable what was made; gives what is to be committed."""
+        """Makes durable what was made; returns the offsets to commit."""
         task = self._opened()
-        self._assign(set())
+        self._inputs.pause()
         task.metadata.put(GENERATION, self._generation.number)
         while not task.settle():
             self._woken.wait(_IN_FLIGHT_S)
@@ -284,67 +238,8 @@ class Shadow:
         output.flush()
         log.info("task %s: its next state differs by %d rows", self.task_id, count)
 
-    def _assign(self, wanted: set[TopicPartition]) -> None:
-        if wanted != self._assigned:
-            reader = self._read_by()
-            reader.unassign(self._assigned - wanted)
-            reader.assign({place: self._positions[place] for place in wanted - self._assigned})
-            self._assigned = wanted
-
-    def _read_by(self) -> InputReader:
-        if self._reader is None:
-            self._reader = self._parts.make_reader()
-        return self._reader
-
     def _let_go(self) -> None:
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.close()
+        self._inputs.close()
         task, self._task = self._task, None
         if task is not None:
             task.close()
-
-
-def only_stores(plan: SubtopologyPlan) -> SubtopologyPlan:
-    """The same sub-topology without sinks and without nodes that lead to no store; their names stay, as dead ends."""
-    leading: set[str] = set()
-    nodes: dict[str, Node] = {}
-    for name in reversed(list(plan.nodes)):
-        node = plan.nodes[name]
-        stores, children = getattr(node, "stores", ()), getattr(node, "children", ())
-        if stores or leading.intersection(children):
-            leading.add(name)
-            nodes[name] = node
-        elif isinstance(node, SinkNode | ProcessorNode):
-            nodes[name] = ProcessorNode(name, _DeadEnd(), (), ())
-        else:
-            nodes[name] = replace(node, children=())
-    return replace(plan, nodes={name: nodes[name] for name in plan.nodes})
-
-
-def _below(limit: int, messages: list[Any]) -> list[Any]:
-    """The messages of a run whose offsets are below a limit."""
-    return messages if messages[-1].offset() < limit else [one for one in messages if one.offset() < limit]
-
-
-class Nowhere:
-    """A producer for the shadow's task: nothing is sent."""
-
-    def produce(self, *_: object, **__: object) -> None:
-        """Takes a record, and forgets it."""
-
-    def poll(self, timeout_s: float, /) -> int:
-        return 0
-
-    def flush(self, timeout_s: float, /) -> int:
-        return 0
-
-
-class _DeadEnd:
-    """An operator that does nothing."""
-
-    def build(self, context: Any) -> Forward:
-        def nothing(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
-            """Takes a row that the live task has forwarded."""
-
-        return nothing

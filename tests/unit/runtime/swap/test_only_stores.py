@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pykstreams import Consumed, Grouped, Materialized, Produced, Serdes, StreamsBuilder, StreamsConfig
-from pykstreams.runtime.swap.shadow import only_stores
+from pykstreams.runtime.swap.only_stores import only_stores
 from pykstreams.topology.plan import ProcessorNode, SinkNode, SubtopologyPlan
 
 TEXT = Serdes.string()
