@@ -231,7 +231,7 @@ def build_worker(
         clock=clock,
         task_timeout_ms=config.task_timeout_ms,
         cleanup_delay_ms=config.state_cleanup_delay_ms,
-        copies=standbys,
+        standbys=standbys,
     )
     start_offsets = StartOffsets(plan, _reset_policy(config), app.admin.offsets_at, clock)
     cache = _cache(app)

@@ -15,12 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias
-from weakref import WeakSet
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import (
     ClusterUnavailableError,
-    LockError,
     MissingInternalTopicsError,
     StoreEngineError,
     StreamsError,
@@ -29,28 +27,17 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.restore.restore import Damaged, Remade, Restorer, Setback, Truncated
 from pykstreams.runtime.swap.shadow import Shadow
 from pykstreams.runtime.worker.outage import Outage
+from pykstreams.runtime.worker.task_folders import LOCK_RETRY_S, Standbys, TaskFolders
+from pykstreams.runtime.worker.task_reports import TaskReports
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.interfaces.store import TaskStore
 
 log = logging.getLogger(__name__)
 
 _FETCH_S = 0.1
-_LOCK_RETRY_S = 0.1
 _CLUSTER_RETRY_S = 1.0
 _SHADOW_S = 0.02
-"""How long a shadow that is where its task was waits for news of it."""
-
-
-class Copies(Protocol):
-    """The methods of the standby tasks that this thread calls; they may be in the folder of a task that comes here."""
-
-    def give_up(self, task_id: TaskId) -> bool:
-        """Asks for the folder of a task; true while there is a copy in it, which is about to be closed."""
-        ...
-
-    def allow(self, task_id: TaskId) -> None:
-        """Lets go of the folder of a task."""
-        ...
+"""How long a shadow that is where its task was waits for its next commit."""
 
 
 class OpenableTask(Protocol):
@@ -74,7 +61,7 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class Corrupted:
-    """A task whose local state is of no use; it was closed and its state deleted."""
+    """A task whose local state is unusable; it was closed and its state deleted."""
 
     task_id: TaskId
 
@@ -116,19 +103,16 @@ class StateUpdater:
         clock: Clock,
         task_timeout_ms: int,
         cleanup_delay_ms: int,
-        copies: Copies | None = None,
+        standbys: Standbys | None = None,
     ) -> None:
         self._make_restorer = restorer
-        self._copies = copies
-        self._directory = directory
+        self._folders = TaskFolders(
+            directory, clock, task_timeout_ms=task_timeout_ms, cleanup_delay_ms=cleanup_delay_ms, standbys=standbys
+        )
         self._clock = clock
-        self._task_timeout_s = task_timeout_ms / 1000
-        self._cleanup_delay_ms = cleanup_delay_ms
-        self._cleanup_at = clock.monotonic() + cleanup_delay_ms / 1000
         self._outage = Outage(f"requests of {name}", clock, task_timeout_ms / 1000)
         self._orders: SimpleQueue[_Open | _Close | Shadow | None] = SimpleQueue()
-        self._reports: SimpleQueue[tuple[OpenableTask | None, Report]] = SimpleQueue()
-        self._let_go: WeakSet[OpenableTask] = WeakSet()
+        self._reports: TaskReports[OpenableTask, Report] = TaskReports()
         self._waiting: dict[TaskId, _Open] = {}
         self._retry_at = 0.0
         self._restoring: dict[TaskId, tuple[OpenableTask, frozenset[TopicPartition]]] = {}
@@ -145,7 +129,7 @@ class StateUpdater:
 
     def open(self, task: OpenableTask, limits: Mapping[TopicPartition, int]) -> None:
         """Hands a task to this thread: to open its stores, restore them, and hand it back."""
-        self._orders.put(_Open(task, limits, self._clock.monotonic() + self._task_timeout_s))
+        self._orders.put(_Open(task, limits, self._folders.give_up_at()))
 
     def follow(self, shadow: Shadow) -> None:
         """Hands the shadow of a task to this thread, until that task is closed; there is one at a time."""
@@ -156,25 +140,15 @@ class StateUpdater:
 
         :param swapped: its shadow, if that is to take the place of its state; else nothing is left of one.
         """
-        self._let_go.add(task)
+        self._reports.take_back(task)
         if self._thread.is_alive() or not self._started:
             self._orders.put(_Close(task, wipe, swapped))
         else:  # it failed; nothing is restored any more
             self._close(task, wipe=wipe, swapped=swapped)
 
     def reports(self) -> list[Report]:
-        """The events since the last call, without those of tasks that were handed over to be closed meanwhile.
-
-        The same tasks may have been opened anew since, and would be taken for the ones that are told of.
-        """
-        found: list[Report] = []
-        while True:
-            try:
-                task, report = self._reports.get_nowait()
-            except Empty:
-                return found
-            if task not in self._let_go:
-                found.append(report)
+        """The events since the last call, without those of tasks that were handed over to be closed meanwhile."""
+        return self._reports.take()
 
     def remaining(self) -> dict[TaskId, int]:
         """How many changelog offsets each restoring task has still before it."""
@@ -190,13 +164,13 @@ class StateUpdater:
         try:
             self._restorer, close = self._make_restorer()
         except Exception as error:
-            self._reports.put((None, Failed(error)))
+            self._reports.put(None, Failed(error))
             return
         try:
             while self.turn(self._restorer, self._patience()):
                 continue
         except Exception as error:
-            self._reports.put((None, Failed(error)))
+            self._reports.put(None, Failed(error))
         finally:
             self._discard_shadow()
             for task, _ in list(self._restoring.values()):
@@ -216,7 +190,7 @@ class StateUpdater:
             return 0
         if self._shadow is not None:
             return _SHADOW_S
-        return _LOCK_RETRY_S if self._waiting else max(_LOCK_RETRY_S, self._cleanup_at - self._clock.monotonic())
+        return LOCK_RETRY_S if self._waiting else max(LOCK_RETRY_S, self._folders.cleanup_in_s())
 
     def _obey(self, wait: float) -> bool:
         while True:
@@ -245,32 +219,19 @@ class StateUpdater:
         if self._waiting and self._clock.monotonic() >= self._retry_at:
             for order in list(self._waiting.values()):
                 self._open(order)
-        if self._clock.monotonic() >= self._cleanup_at:
-            self._cleanup_at = self._clock.monotonic() + self._cleanup_delay_ms / 1000
-            self._directory.clean_up(self._cleanup_delay_ms)
+        self._folders.clean_up()
 
     def _open(self, order: _Open) -> None:
         task = order.task
-        has_copy = self._copies is not None and self._copies.give_up(task.id)
         try:
-            self._directory.lock(task.id)
-        except LockError as error:
-            if not has_copy and self._clock.monotonic() > order.give_up_at:
-                raise LockError(
-                    f"task {task.id} has waited {self._task_timeout_s:g} s (task.timeout.ms) for its state: {error}",
-                    task_id=task.id,
-                ) from error
-            if task.id not in self._waiting:
-                # a copy is closed in a moment, here or in another process with the same state directory
-                level = logging.WARNING if self._copies is None else logging.INFO
-                log.log(level, "task %s waits up to %g s for its state: %s", task.id, self._task_timeout_s, error)
-            self._waiting[task.id] = order
-            self._retry_at = self._clock.monotonic() + _LOCK_RETRY_S
-            return
+            claimed = self._folders.claim(task.id, give_up_at=order.give_up_at, is_waiting=task.id in self._waiting)
         except StoreEngineError as error:
             self._waiting.pop(task.id, None)
-            self._allow_copy(task.id)
-            self._reports.put((task, Damaged(task.id, error)))
+            self._folders.allow_standby(task.id)
+            self._reports.put(task, Damaged(task.id, error))
+            return
+        if not claimed:
+            self._wait(order, LOCK_RETRY_S)
             return
         self._waiting.pop(task.id, None)
         restorer = self._restorer
@@ -282,8 +243,7 @@ class StateUpdater:
         except ClusterUnavailableError as error:
             self._outage.failed(error)
             self._close(task, wipe=False, swapped=None)
-            self._waiting[task.id] = order
-            self._retry_at = self._clock.monotonic() + _CLUSTER_RETRY_S
+            self._wait(order, _CLUSTER_RETRY_S)
             return
         except StoreEngineError as error:
             self._set_back(Damaged(task.id, error))
@@ -294,6 +254,10 @@ class StateUpdater:
             self._set_back(setback)
         else:
             self._hand_over(restorer)
+
+    def _wait(self, order: _Open, seconds: float) -> None:
+        self._waiting[order.task.id] = order
+        self._retry_at = self._clock.monotonic() + seconds
 
     def _discard_shadow(self) -> None:
         shadow, self._shadow, self._shadow_works = self._shadow, None, False
@@ -307,7 +271,7 @@ class StateUpdater:
         for task_id, (task, changelogs) in list(self._restoring.items()):
             if not restorer.is_restoring(task_id):
                 del self._restoring[task_id]
-                self._reports.put((task, Restored(task_id, changelogs)))
+                self._reports.put(task, Restored(task_id, changelogs))
 
     def _set_back(self, setback: Setback) -> None:
         """Closes a task that cannot be restored; its state is deleted only where its changelog has all of it."""
@@ -319,16 +283,16 @@ class StateUpdater:
             case Truncated(reason=reason):
                 log.warning("%s; its state is deleted and restored from the beginning", reason)
                 self._close(found[0], wipe=True, swapped=None)
-                self._reports.put((found[0], Corrupted(task_id)))
+                self._reports.put(found[0], Corrupted(task_id))
             case Damaged():
                 self._close(found[0], wipe=False, swapped=None)
-                self._reports.put((found[0], setback))
+                self._reports.put(found[0], setback)
             case Remade():
                 self._close(found[0], wipe=False, swapped=None)
                 raise self._without_changelog(setback)
 
     def _without_changelog(self, remade: Remade) -> MissingInternalTopicsError:
-        folder = str(self._directory.task_dir(remade.task_id))
+        folder = str(self._folders.path(remade.task_id))
         return MissingInternalTopicsError(
             f"{remade.reason}: the topic was deleted and made anew, or the brokers have lost records of it. The local "
             "state may be the only copy that is left, so it is not touched, and nothing is processed. Either bring "
@@ -339,7 +303,7 @@ class StateUpdater:
 
     def _close(self, task: OpenableTask, *, wipe: bool, swapped: Shadow | None) -> None:
         if self._waiting.pop(task.id, None) is not None:
-            self._allow_copy(task.id)
+            self._folders.allow_standby(task.id)
             return
         if self._restoring.pop(task.id, None) is not None and self._restorer is not None:
             self._restorer.remove(task.id)
@@ -354,11 +318,4 @@ class StateUpdater:
             log.exception("task %s: closing went wrong; its state is read again from the last commit", task.id)
             if swapped is not None:
                 self._discard_shadow()
-        if wipe:
-            self._directory.wipe(task.id)
-        self._directory.unlock(task.id)
-        self._allow_copy(task.id)
-
-    def _allow_copy(self, task_id: TaskId) -> None:
-        if self._copies is not None:
-            self._copies.allow(task_id)
+        self._folders.release(task.id, wipe=wipe)

@@ -169,7 +169,7 @@ def test_worker_that_is_given_the_task_finds_the_copy_closed_with_its_offset(sce
         clock=scene.clock,
         task_timeout_ms=0,
         cleanup_delay_ms=600_000,
-        copies=scene.standbys,
+        standbys=scene.standbys,
     )
     restorer = updater._restorer = Restorer(FakeChangelogs(), FakeChangelogs(), StateRestoreListener())
     active = FakeTask(TASK, TASKS[TASK], {})

@@ -110,7 +110,7 @@ def test_news_of_a_task_that_was_let_go_are_not_taken_for_those_of_its_successor
     deadline = clock.monotonic() + PATIENCE_S
     updater, first, second = start(), task(), task()
     updater.open(first, {})
-    while updater._reports.empty():  # it is restored, and nobody has heard of it yet
+    while updater._reports.is_empty:  # it is restored, and nobody was notified of it yet
         assert clock.monotonic() < deadline
     updater.close(first)
     updater.open(second, {})

@@ -1,0 +1,105 @@
+"""The folders of the tasks of one worker, which standby tasks and other processes may be in.
+
+Invariant: a folder is locked from ``claim`` to ``release``; a standby task of this process is asked to leave it before.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Final, Protocol
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.errors import LockError
+from pykstreams.core.ids import TaskId
+from pykstreams.state.directory.state_directory import StateDirectory
+
+log = logging.getLogger(__name__)
+
+LOCK_RETRY_S: Final = 0.1
+"""How long to wait before a folder is claimed again."""
+
+
+class Standbys(Protocol):
+    """The standby tasks of this process, of which one may be in the folder of a task that comes here."""
+
+    def give_up(self, task_id: TaskId) -> bool:
+        """Asks for the folder of a task; true while there is a standby in it, which is about to be closed."""
+        ...
+
+    def allow(self, task_id: TaskId) -> None:
+        """Lets go of the folder of a task."""
+        ...
+
+
+class TaskFolders:
+    """Locks folders for tasks, and deletes those that nobody uses any more."""
+
+    def __init__(
+        self,
+        directory: StateDirectory,
+        clock: Clock,
+        *,
+        task_timeout_ms: int,
+        cleanup_delay_ms: int,
+        standbys: Standbys | None,
+    ) -> None:
+        self._directory = directory
+        self._clock = clock
+        self._task_timeout_s = task_timeout_ms / 1000
+        self._cleanup_delay_ms = cleanup_delay_ms
+        self._cleanup_at = clock.monotonic() + cleanup_delay_ms / 1000
+        self._standbys = standbys
+
+    def give_up_at(self) -> float:
+        """Until when a task waits for its folder that comes now."""
+        return self._clock.monotonic() + self._task_timeout_s
+
+    def path(self, task_id: TaskId) -> Path:
+        """The folder of a task."""
+        return self._directory.task_dir(task_id)
+
+    def claim(self, task_id: TaskId, *, give_up_at: float, is_waiting: bool) -> bool:
+        """Locks the folder of a task; false while somebody else has it, ``LockError`` when that takes too long.
+
+        Standby tasks leave it alone from now on.
+
+        :param is_waiting: whether it was claimed in vain before, which is logged once.
+        """
+        has_standby = self._standbys is not None and self._standbys.give_up(task_id)
+        try:
+            self._directory.lock(task_id)
+        except LockError as error:
+            if not has_standby and self._clock.monotonic() > give_up_at:
+                raise LockError(
+                    f"task {task_id} has waited {self._task_timeout_s:g} s (task.timeout.ms) for its state: {error}",
+                    task_id=task_id,
+                ) from error
+            if not is_waiting:
+                # a standby is closed in a moment, here or in another process with the same state directory
+                level = logging.WARNING if self._standbys is None else logging.INFO
+                log.log(level, "task %s waits up to %g s for its state: %s", task_id, self._task_timeout_s, error)
+            return False
+        return True
+
+    def release(self, task_id: TaskId, *, wipe: bool) -> None:
+        """Unlocks the folder of a task, and deletes its state before if asked to."""
+        if wipe:
+            self._directory.wipe(task_id)
+        self._directory.unlock(task_id)
+        self.allow_standby(task_id)
+
+    def allow_standby(self, task_id: TaskId) -> None:
+        """Lets a standby task be in a folder again, which is not claimed any more."""
+        if self._standbys is not None:
+            self._standbys.allow(task_id)
+
+    def cleanup_in_s(self) -> float:
+        """How long until ``clean_up`` is due."""
+        return self._cleanup_at - self._clock.monotonic()
+
+    def clean_up(self) -> None:
+        """Deletes the folders that nobody has used for long, when that is due."""
+        if self.cleanup_in_s() <= 0:
+            self._cleanup_at = self._clock.monotonic() + self._cleanup_delay_ms / 1000
+            self._directory.clean_up(self._cleanup_delay_ms)

@@ -1,0 +1,124 @@
+"""Folders of tasks: claimed, waited for, left to standby tasks again, and cleaned up."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pykstreams.core.errors import LockError
+from pykstreams.core.ids import TaskId
+from pykstreams.runtime.worker.task_folders import TaskFolders
+from pykstreams.state.directory.state_directory import StateDirectory
+from tests.unit.runtime.cluster_fakes import FakeClock
+
+TASK = TaskId(0, 0)
+
+
+class Standbys:
+    def __init__(self, *tasks: TaskId) -> None:
+        self.tasks = set(tasks)
+        self.asked_for: set[TaskId] = set()
+
+    def give_up(self, task_id: TaskId) -> bool:
+        self.asked_for.add(task_id)
+        return task_id in self.tasks
+
+    def allow(self, task_id: TaskId) -> None:
+        self.asked_for.discard(task_id)
+
+
+class Scene:
+    def __init__(self, folder: Path) -> None:
+        self.clock = FakeClock()
+        self.mine = StateDirectory(folder, "shop", clock=self.clock)
+        self.other = StateDirectory(folder, "shop", clock=self.clock)
+
+    def folders(self, standbys: Standbys | None = None) -> TaskFolders:
+        return TaskFolders(self.mine, self.clock, task_timeout_ms=5_000, cleanup_delay_ms=600_000, standbys=standbys)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    found = Scene(tmp_path)
+    yield found
+    found.mine.close()
+    found.other.close()
+
+
+def claim(folders: TaskFolders, *, is_waiting: bool = False) -> bool:
+    return folders.claim(TASK, give_up_at=folders.give_up_at(), is_waiting=is_waiting)
+
+
+def test_a_claimed_folder_is_locked_until_it_is_released(scene: Scene) -> None:
+    folders = scene.folders()
+    assert claim(folders)
+    (folders.path(TASK) / "rows").touch()
+    with pytest.raises(LockError):
+        scene.other.lock(TASK)
+    folders.release(TASK, wipe=False)
+    scene.other.lock(TASK)
+
+    assert (folders.path(TASK) / "rows").exists()
+
+
+def test_state_is_deleted_with_the_release_if_asked_for(scene: Scene) -> None:
+    folders = scene.folders()
+    claim(folders)
+    (folders.path(TASK) / "rows").touch()
+    folders.release(TASK, wipe=True)
+
+    assert not (folders.path(TASK) / "rows").exists()
+
+
+def test_a_folder_that_somebody_else_has_is_waited_for_and_that_is_logged_once(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    folders = scene.folders()
+    scene.other.lock(TASK)
+    with caplog.at_level(logging.INFO):
+        claimed = claim(folders), claim(folders, is_waiting=True)
+
+    assert claimed == (False, False)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "task 0_0 waits up to 5 s for its state" in caplog.text
+
+
+def test_a_task_does_not_wait_longer_than_its_time_out_but_for_a_standby(scene: Scene) -> None:
+    standbys = Standbys()
+    folders = scene.folders(standbys)
+    scene.other.lock(TASK)
+    give_up_at = folders.give_up_at()
+    scene.clock.advance(6)
+    with pytest.raises(LockError, match=r"task 0_0 has waited 5 s \(task.timeout.ms\) for its state"):
+        folders.claim(TASK, give_up_at=give_up_at, is_waiting=True)
+    standbys.tasks.add(TASK)
+
+    assert not folders.claim(TASK, give_up_at=give_up_at, is_waiting=True)
+
+
+def test_a_standby_is_asked_to_leave_and_may_come_back_after_the_release(scene: Scene) -> None:
+    standbys = Standbys(TASK)
+    folders = scene.folders(standbys)
+    claim(folders)
+    asked_for = set(standbys.asked_for)
+    folders.release(TASK, wipe=False)
+
+    assert (asked_for, standbys.asked_for) == ({TASK}, set())
+
+
+def test_folders_that_nobody_uses_are_deleted_when_it_is_time(scene: Scene) -> None:
+    folders = scene.folders()
+    claim(folders)
+    (folders.path(TASK) / "rows").touch()
+    folders.release(TASK, wipe=False)
+    folders.clean_up()
+    early = (scene.mine.path / "0_0" / "rows").exists()
+    scene.clock.advance(1 + folders.cleanup_in_s())
+    folders.clean_up()
+
+    assert early
+    assert not (scene.mine.path / "0_0" / "rows").exists()
+    assert folders.cleanup_in_s() > 0
