@@ -9,6 +9,7 @@ from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.serdes.base import bind_serializer
 from pykstreams.state.encoding.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
 from pykstreams.state.interfaces.engine import after, prefix_end
+from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.store import (
     KeyValueIterator,
     KeyValueStore,
@@ -17,6 +18,7 @@ from pykstreams.state.interfaces.store import (
     TimestampedKeyValueStoreWithHeaders,
     ValueTimestampHeaders,
 )
+from pykstreams.state.key_values.answers import answer
 from pykstreams.state.layers.metered_store import MeteredStore
 from pykstreams.state.layers.rows import GetRow, Rows, null_key, rows_of_bytes, rows_of_objects
 
@@ -28,6 +30,9 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
     """A key-value store as it is handed out."""
 
     logged_from = 0
+
+    def _answer(self, query: Query[Any]) -> object:
+        return answer(self, query)
 
     def _make_closures(self) -> None:
         if self._cache is not None and self.layout is TIMESTAMPED:

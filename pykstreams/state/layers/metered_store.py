@@ -76,7 +76,7 @@ class MeteredStore(EngineStore):
         self._engine.close()
 
     def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
-        """Tells whether the store has a cache; then the listener is called for what leaves it."""
+        """Returns whether the store has a cache; then the listener is called for what leaves it."""
         if self._cache is None:
             return False
         current, name = self._current, self._name
@@ -99,7 +99,7 @@ class MeteredStore(EngineStore):
 
     def query(self, query: Query[R], position_bound: PositionBound, config: QueryConfig) -> QueryResult[R]:
         partition = self._partition if self._open else None
-        return answered(self, query, position_bound, config, self._position_of, partition)
+        return answered(self, self._answer, query, position_bound, config, self._position_of, partition)
 
     @property
     def position(self) -> Position:
@@ -107,6 +107,10 @@ class MeteredStore(EngineStore):
 
     def told_by(self, position_of: PositionOf) -> None:
         self._position_of = position_of
+
+    @abstractmethod
+    def _answer(self, query: Query[Any]) -> object:
+        """Finds what a query asks for, or ``NO_ANSWER`` where stores of this kind cannot."""
 
     @abstractmethod
     def _make_closures(self) -> None:

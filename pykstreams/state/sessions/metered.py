@@ -14,6 +14,7 @@ from pykstreams.state.encoding.composed_keys import LAST_TIME, PREFIX_BYTES, Ses
 from pykstreams.state.encoding.layout import HEADERS_AND_VALUE
 from pykstreams.state.engines.segments import SegmentedEngine
 from pykstreams.state.interfaces.engine import Row
+from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.session_store import (
     AggregationWithHeaders,
     RawSession,
@@ -26,6 +27,7 @@ from pykstreams.state.layers.caching import UNSET
 from pykstreams.state.layers.changelogging import record_being_processed
 from pykstreams.state.layers.metered_store import Layers, MeteredStore
 from pykstreams.state.layers.rows import RowCodec, null_key
+from pykstreams.state.sessions.answers import answer
 from pykstreams.state.sessions.end_index import EndIndex
 from pykstreams.state.sessions.order import InMemorySessions, SegmentOrder, SessionOrder, TimeOrder
 
@@ -169,6 +171,9 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
         self, key_from: K | None, key_to: K | None, *, reverse: bool = False
     ) -> KeyValueIterator[Windowed[K], AGG]:
         return self.find_sessions_range(key_from, key_to, 0, LAST_TIME, reverse=reverse)
+
+    def _answer(self, query: Query[Any]) -> object:
+        return answer(self, query)
 
     def _make_closures(self) -> None:
         top, cache = self._top, self._cache

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, overload
 from pykstreams.core.types import Timestamp, timestamp_ms
 from pykstreams.state.encoding.layout import PLAIN
 from pykstreams.state.interfaces.engine import Engine
+from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.store import ChangelogRow, ChangelogWriter, StoreContext
 from pykstreams.state.interfaces.versioned_store import (
     LAST_TIME,
@@ -26,6 +27,7 @@ from pykstreams.state.interfaces.versioned_store import (
 )
 from pykstreams.state.layers.metered_store import Layers, MeteredStore
 from pykstreams.state.layers.rows import RowCodec, null_key
+from pykstreams.state.versions.answers import answer
 from pykstreams.state.versions.history import RawVersion
 
 K = TypeVar("K")
@@ -99,6 +101,9 @@ class MeteredVersionedStore(MeteredStore, VersionedKeyValueStore[K, V]):
 
     def commit(self, changelog_offset: int | None) -> None:
         self._history.commit(changelog_offset)
+
+    def _answer(self, query: Query[Any]) -> object:
+        return answer(self, query)
 
     def _make_closures(self) -> None:
         codec, history, name = self._codec, self._history, self._name

@@ -14,6 +14,7 @@ from pykstreams.state.encoding.composed_keys import LAST_TIME, PREFIX_BYTES, Win
 from pykstreams.state.encoding.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
 from pykstreams.state.engines.segments import SegmentedEngine
 from pykstreams.state.interfaces.engine import Row
+from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.store import ChangelogRow, KeyValueIterator, StoreContext, ValueTimestampHeaders
 from pykstreams.state.interfaces.window_store import (
     RawWindowRow,
@@ -24,6 +25,7 @@ from pykstreams.state.interfaces.window_store import (
 )
 from pykstreams.state.layers.metered_store import Layers, MeteredStore
 from pykstreams.state.layers.rows import RowCodec
+from pykstreams.state.windows.answers import answer
 from pykstreams.state.windows.duplicates import RetainedDuplicates
 from pykstreams.state.windows.reads import WindowReads
 from pykstreams.state.windows.rows import (
@@ -87,6 +89,9 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
     def _tell_cache(self) -> None:
         if self._cache is not None:
             self._cache.knows_below(self._segments.last_there)
+
+    def _answer(self, query: Query[Any]) -> object:
+        return answer(self, query)
 
     def _make_closures(self) -> None:
         self._tell_cache()
