@@ -41,18 +41,10 @@ The facts are attributes; the text is for people and no interface.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pykstreams.core.ids import TaskId
-
-
-class StreamsError(Exception):
-    """The application cannot go on; ``task_id`` names the task where that is known."""
-
-    def __init__(self, message: str, *, task_id: TaskId | None = None) -> None:
-        super().__init__(message)
-        self.task_id = task_id
+from pykstreams.core.task_id import StreamsError as StreamsError
+from pykstreams.core.task_id import TaskId
+from pykstreams.core.task_id import TaskIdFormatError as TaskIdFormatError
 
 
 class TopologyError(StreamsError):
@@ -142,10 +134,6 @@ class TaskMigratedError(StreamsError):
 
 class TaskAssignmentError(StreamsError):
     """Tasks could not be shared out among the workers."""
-
-
-class TaskIdFormatError(StreamsError):
-    """Text that should have been a task id is none."""
 
 
 class LockError(StreamsError):
