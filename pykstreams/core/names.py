@@ -1,4 +1,4 @@
-"""Names of nodes and stores: what users may give, and what is generated where they give none."""
+"""Names of nodes, stores and internal topics: what users may give, and what is generated where they give none."""
 
 from __future__ import annotations
 
@@ -43,6 +43,29 @@ def fault_of_name(name: str) -> str | None:
     if not _LEGAL.fullmatch(name):
         return "has characters other than ASCII letters, digits, '.', '_' and '-'"
     return None
+
+
+def changelog_of(store: str) -> str:
+    """The name of a store's changelog without the application in front of it.
+
+    >>> changelog_of("counts")
+    'counts-changelog'
+    """
+    return f"{store}-changelog"
+
+
+def internal_topic_name(application_id: str, topic: str) -> str:
+    """The name of an internal topic in the cluster: with its application in front of it."""
+    return f"{application_id}-{topic}"
+
+
+def changelog_name(application_id: str, store: str) -> str:
+    """The name of a store's changelog in the cluster.
+
+    >>> changelog_name("shop", "counts")
+    'shop-counts-changelog'
+    """
+    return internal_topic_name(application_id, changelog_of(store))
 
 
 class NodeNamer:

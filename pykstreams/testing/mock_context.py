@@ -14,6 +14,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.names import changelog_name
 from pykstreams.core.processor import (
     CurrentRecord,
     FixedKeyProcessorContext,
@@ -281,7 +282,7 @@ class _MockStoreContext:
         return None
 
     def changelog_topic(self, store_name: str) -> str:
-        return f"{self.application_id}-{store_name}-changelog"
+        return changelog_name(self.application_id, store_name)
 
 
 def _record_context(processor: MockProcessorContext) -> RecordContext:

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pykstreams.core.names import NodeNamer
+from pykstreams.core.names import NodeNamer, changelog_of
 from pykstreams.core.timestamps import FailOnInvalidTimestamp
 from pykstreams.core.types import StreamPartitioner, TimestampExtractor, TopicNameExtractor
 from pykstreams.topology.definition import Supplier
-from pykstreams.topology.internal_topics import CHANGELOG_SUFFIX
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.stores import StoreFactory
 from pykstreams.topology.topology import Topology
@@ -406,7 +405,7 @@ class ImplicitNames:
 
     def add_changelog(self, store: str) -> None:
         """Notes the changelog of a store."""
-        self.changelogs.append(store + CHANGELOG_SUFFIX)
+        self.changelogs.append(changelog_of(store))
 
     def __str__(self) -> str:
         kinds = (

@@ -11,7 +11,6 @@ from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.plan import InternalTopic
 
 REPARTITION_SUFFIX = "-repartition"
-CHANGELOG_SUFFIX = "-changelog"
 
 _LAST_LONG = 2**63 - 1
 _DAY_MS = 24 * 60 * 60 * 1000

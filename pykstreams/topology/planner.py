@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pykstreams.core.config import StreamsConfig
+from pykstreams.core.names import changelog_name, internal_topic_name
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.definition import (
     GlobalStoreDefinition,
@@ -15,7 +16,7 @@ from pykstreams.topology.definition import (
     SourceDefinition,
     TopologyDefinition,
 )
-from pykstreams.topology.internal_topics import CHANGELOG_SUFFIX, changelog_topic, repartition_topic
+from pykstreams.topology.internal_topics import changelog_topic, repartition_topic
 from pykstreams.topology.plan import (
     GlobalStorePlan,
     InternalTopic,
@@ -127,10 +128,10 @@ class _Planner:
 
     def _changelog(self, store: str) -> str:
         reused = self._definition.changelog_sources.get(store)
-        return f"{self.application_id}-{store}{CHANGELOG_SUFFIX}" if reused is None else self._full(reused)
+        return changelog_name(self.application_id, store) if reused is None else self._full(reused)
 
     def _full(self, topic: str) -> str:
-        return f"{self.application_id}-{topic}" if topic in self._definition.internal_topics else topic
+        return internal_topic_name(self.application_id, topic) if topic in self._definition.internal_topics else topic
 
     def _repartition_topics(self, sources: list[SourceDefinition]) -> dict[str, InternalTopic]:
         owned = self._definition.internal_topics

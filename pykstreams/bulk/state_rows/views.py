@@ -22,6 +22,7 @@ import pyarrow as pa
 from pykstreams.bulk.application import Application
 from pykstreams.core.errors import ConfigError, UnknownStateStoreError
 from pykstreams.core.ids import TaskId
+from pykstreams.core.names import changelog_name
 from pykstreams.core.types import timestamp_ms
 from pykstreams.serdes import json_serde, primitives
 from pykstreams.serdes.defaults import default_part, or_default
@@ -118,7 +119,7 @@ class StoreView:
         plan = self.application.plan
         feeds = {one.store.name: one.topic for one in plan.global_stores}
         logs = {name: topic for part in plan.subtopologies for name, topic in part.changelogs.items() if topic}
-        default = f"{self.application.config.application_id}-{self.store}-changelog"
+        default = changelog_name(self.application.config.application_id, self.store)
         return {**feeds, **logs}.get(self.store, default)
 
     @cached_property

@@ -17,6 +17,7 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
 from pykstreams.core.in_flight import FinishesLater
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.names import changelog_name
 from pykstreams.core.processor import Cancellable, CurrentRecord, ProcessingContext, PunctuationType
 from pykstreams.core.record import RecordContext, RecordMetadata
 from pykstreams.core.types import (
@@ -308,5 +309,5 @@ class TaskStoreContext:
         )
 
     def changelog_topic(self, store_name: str) -> str:
-        """The name of a store's changelog, also where it has none: serdes are told it as their topic."""
-        return self._plan.changelogs.get(store_name, f"{self.application_id}-{store_name}-changelog")
+        """The name of a store's changelog, also where it has none: it is the topic that its serdes get."""
+        return self._plan.changelogs.get(store_name, changelog_name(self.application_id, store_name))

@@ -19,6 +19,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ProcessorStateError, StreamsError
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.names import changelog_name
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import RecordContext
 from pykstreams.core.types import Headers
@@ -218,7 +219,7 @@ class _Context:
         return None
 
     def changelog_topic(self, store_name: str) -> str:
-        return self._topic or f"{self.application_id}-{store_name}-changelog"
+        return self._topic or changelog_name(self.application_id, store_name)
 
     def durable_engine(self, name: str, prefix_bytes: int | None) -> DurableEngine:
         made = self._engine(name, prefix_bytes)
