@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,9 +26,40 @@ from pykstreams.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
+    from pykstreams.dsl.script import Script
     from pykstreams.topology.topology import Topology
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstraps:
+    """The bootstraps that an application begins with, or goes over to.
+
+    :param start: the folder of the one whose offsets the group starts at.
+    :param reset_offsets: whether offsets that the group has are given up for them.
+    :param load: the folder of the one whose state takes the place of that of an application that goes on.
+    """
+
+    start: str | None
+    reset_offsets: bool
+    load: str | None
+
+    def check(self) -> None:
+        """Raises ``UsageError`` where the options contradict each other."""
+        if self.reset_offsets and self.start is None:
+            raise click.UsageError(
+                "--reset-offsets gives up offsets for those of a bootstrap; name one: --bootstrap DIR"
+            )
+
+    def arguments(self) -> list[str]:
+        """The same as options of a worker process."""
+        arguments = [] if self.start is None else ["--bootstrap", self.start]
+        if self.reset_offsets:
+            arguments.append("--reset-offsets")
+        if self.load is not None:
+            arguments += ["--load-bootstrap", self.load]
+        return arguments
 
 
 @click.command(epilog=SETTINGS_HELP)
@@ -111,54 +143,48 @@ def run(
     from pykstreams.cli.logs import configure_logging
     from pykstreams.dsl.script import load_script
 
+    bootstraps = Bootstraps(bootstrap, reset_offsets, load_bootstrap)
     if embedded and (bootstrap_servers or state_dir):
         raise click.UsageError(
             "--embedded brings its own brokers and a fresh state directory; leave out --bootstrap-servers and "
             "--state-dir"
         )
-    if reset_offsets and bootstrap is None:
-        raise click.UsageError("--reset-offsets gives up offsets for those of a bootstrap; name one: --bootstrap DIR")
+    bootstraps.check()
     configure_logging(log_level, worker, topology)
     script = load_script(topology)
-    config = combined_config(
-        script,
-        config_file=config_file,
-        pairs=pairs,
-        options={
-            "application.id": application_id,
-            "bootstrap.servers": "127.0.0.1:0" if embedded else bootstrap_servers,
-            "state.dir": state_dir,
-        },
-        warns=worker is None,  # else the supervisor has
-    )
-    need_application_id(config)
-    if "bootstrap.servers" not in config:
-        raise click.UsageError(
-            "no brokers are named; give --bootstrap-servers HOST:PORT, or --embedded for a first look without Kafka"
-        )
+    settings = {
+        "application.id": application_id,
+        "bootstrap.servers": "127.0.0.1:0" if embedded else bootstrap_servers,
+        "state.dir": state_dir,
+    }
+    # a supervisor has warned of settings before its workers
+    config = _complete_config(script, config_file, pairs, settings, warns=worker is None)
     count = workers or config.num_stream_threads
     config = for_worker(config, worker)
     built = built_topology(script, config)
     if embedded:
         check_embedded(config, built)
     if worker is not None or (count == 1 and not embedded):
-        _work(built, config, bootstrap, reset_offsets, load_bootstrap, supervised=worker is not None)
+        _work(built, config, bootstraps, supervised=worker is not None)
         return
-    arguments = [topology, "--workers", "1", "--log-level", log_level]
-    if config_file is not None:
-        arguments += ["--config", str(config_file)]
-    for pair in pairs:
-        arguments += ["--set", pair]
-    arguments += ["--application-id", config.application_id]
-    if bootstrap is not None:
-        arguments += ["--bootstrap", bootstrap]
-    if reset_offsets:
-        arguments.append("--reset-offsets")
-    if load_bootstrap is not None:
-        arguments += ["--load-bootstrap", load_bootstrap]
+    arguments = [topology, "--workers", "1", "--log-level", log_level, *settings_arguments(config_file, pairs)]
+    arguments += ["--application-id", config.application_id, *bootstraps.arguments()]
     with _place(embedded, bootstrap_servers, state_dir) as options:
         code = _supervise(count, [*arguments, *options], None if embedded else partial(_look, built, config))
     click.get_current_context().exit(code)
+
+
+def _complete_config(
+    script: Script, config_file: Path | None, pairs: tuple[str, ...], options: Mapping[str, str | None], *, warns: bool
+) -> StreamsConfig:
+    """Puts the settings together, and raises ``UsageError`` where one is missing without which nothing can run."""
+    config = combined_config(script, config_file=config_file, pairs=pairs, options=options, warns=warns)
+    need_application_id(config)
+    if "bootstrap.servers" not in config:
+        raise click.UsageError(
+            "no brokers are named; give --bootstrap-servers HOST:PORT, or --embedded for a first look without Kafka"
+        )
+    return config
 
 
 def for_worker(config: StreamsConfig, worker: int | None) -> StreamsConfig:
@@ -188,30 +214,30 @@ def check_embedded(config: StreamsConfig, topology: Topology) -> None:
             )
 
 
-def _work(
-    topology: Topology,
-    config: StreamsConfig,
-    bootstrap: str | None,
-    reset_offsets: bool,
-    load_bootstrap: str | None,
-    *,
-    supervised: bool,
-) -> None:
+def settings_arguments(config_file: Path | None, pairs: tuple[str, ...]) -> list[str]:
+    """The options by which a worker process gets the settings of its supervisor."""
+    arguments = [] if config_file is None else ["--config", str(config_file)]
+    for pair in pairs:
+        arguments += ["--set", pair]
+    return arguments
+
+
+def _work(topology: Topology, config: StreamsConfig, bootstraps: Bootstraps, *, supervised: bool) -> None:
     from pykstreams.runtime.streams import KafkaStreams
 
     if supervised:
         from pykstreams.cli.worker_process import stop_with_supervisor
 
         stop_with_supervisor(sys.stdin.fileno())
-    streams = KafkaStreams(topology, config, bootstrap=bootstrap, reset_offsets=reset_offsets)
-    if load_bootstrap is not None:
-        streams.load_bootstrap(load_bootstrap)
+    streams = KafkaStreams(topology, config, bootstrap=bootstraps.start, reset_offsets=bootstraps.reset_offsets)
+    if bootstraps.load is not None:
+        streams.load_bootstrap(bootstraps.load)
     streams.run()
 
 
 @contextmanager
 def _place(embedded: bool, bootstrap_servers: str | None, state_dir: str | None) -> Iterator[list[str]]:
-    """Returns the options that tell workers where brokers and state are; an embedded cluster lives inside."""
+    """Yields the options with the places of brokers and state for workers; an embedded cluster lives inside."""
     if embedded:
         from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 

@@ -54,7 +54,7 @@ from pykstreams.runtime.worker.purge import RepartitionPurge
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.swaps import Swaps
-from pykstreams.runtime.worker.task_manager import TaskManager
+from pykstreams.runtime.worker.task_manager import MakeTask, TaskManager
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.interfaces.record_cache import RecordCache
@@ -202,7 +202,7 @@ def build_worker(
     standbys: StandbyTasks | None,
 ) -> Worker:
     """Makes the clients and the parts of one worker thread; nothing runs yet."""
-    config, clock, plan = app.config, app.clock, app.plan
+    config, clock = app.config, app.clock
     name = f"{app.client_id}-StreamThread-{number}"
     membership = TaskTopicMembership(
         GroupConsumer.open(app.supplier, config, member_client_id(name, app.instance), thread=number),
@@ -210,66 +210,26 @@ def build_worker(
     )
     reader = DataConsumer.open(app.supplier, config, f"{name}-consumer")
     purge = _purge(app)
-    output = WorkerOutput(
-        config=config,
-        clock=clock,
-        metrics=app.metrics,
-        partition_counts=PartitionCounts(app.admin.partition_counts, clock, config.metadata_max_age_ms),
-        make_producer=lambda: WorkerProducer.open(
-            app.supplier,
-            config,
-            f"{name}-producer",
-            transactional_id=f"{config.application_id}-{app.process_id}-{number}" if config.exactly_once else None,
-        ),
-        make_steps=lambda deliveries: _steps(app, name, deliveries, membership, purge),
-        changelogs=ChangelogWatch() if app.embedded else None,
-    )
-    updater = StateUpdater(
-        f"{app.client_id}-StateUpdater-{number}",
-        restorer=lambda: _restorer(app, name, listener),
-        directory=directory,
-        clock=clock,
-        task_timeout_ms=config.task_timeout_ms,
-        cleanup_delay_ms=config.state_cleanup_delay_ms,
-        standbys=standbys,
-    )
-    start_offsets = StartOffsets(plan, _reset_policy(config), app.admin.offsets_at, clock)
-    cache = _cache(app)
-    parts = {part.id: part for part in plan.subtopologies}
+    output = _output(app, name, number, membership, purge)
+    updater = _updater(app, name, number, directory, listener, standbys)
+    start_offsets = StartOffsets(app.plan, _reset_policy(config), app.admin.offsets_at, clock)
     woken = threading.Event()
-
-    def make_task(task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets, interrupted: bool) -> Task:
-        return Task(
-            task_id,
-            parts[task_id.subtopology],
-            sorted(inputs),
-            config=config,
-            clock=clock,
-            collector=output.collector,
-            cache=cache,
-            directory=directory.task_dir(task_id),
-            metrics=app.metrics,
-            lag=reader.lag,
-            global_stores=global_stores,
-            wake=woken.set,
-            end_offsets=app.admin.end_offsets if interrupted else None,
-            make_ready=lambda: app.base.make_ready(task_id, committed, directory),
-        )
-
     tasks = TaskManager(
         inputs=layout.inputs,
         membership=membership,
         reader=reader,
         updater=updater,
         start_offsets=start_offsets,
-        make_task=make_task,
+        make_task=_task_maker(app, output, reader.lag, woken.set, directory, global_stores),
         before_start=lambda: output.commits.before_processing(),
         clock=clock,
         note_of=None if config.exactly_once else membership.note_of,
     )
-    swaps = None
+    swaps, topic_watch = None, None
     if not app.embedded:
-        swaps = _swaps(app, name, number, tasks, updater, membership, directory, global_stores)
+        parts = _shadow_parts(app, name, number, directory, global_stores)
+        swaps = _swaps(name, tasks, updater, membership, parts, clock)
+        topic_watch = TopicWatch(f"{name}-topics", app.topics.check)
     return Worker(
         name,
         WorkerParts(
@@ -283,7 +243,7 @@ def build_worker(
             app.topics.prepare,
             woken,
             swaps,
-            None if app.embedded else TopicWatch(f"{name}-topics", app.topics.check),
+            topic_watch,
         ),
         shared=layout.inputs.keys(),
         config=config,
@@ -293,30 +253,110 @@ def build_worker(
     )
 
 
-def _swaps(
+def _updater(
     app: ApplicationParts,
     name: str,
     number: int,
+    directory: StateDirectory,
+    listener: StateRestoreListener | None,
+    standbys: StandbyTasks | None,
+) -> StateUpdater:
+    return StateUpdater(
+        f"{app.client_id}-StateUpdater-{number}",
+        restorer=lambda: _restorer(app, name, listener),
+        directory=directory,
+        clock=app.clock,
+        task_timeout_ms=app.config.task_timeout_ms,
+        cleanup_delay_ms=app.config.state_cleanup_delay_ms,
+        standbys=standbys,
+    )
+
+
+def _output(
+    app: ApplicationParts, name: str, number: int, membership: TaskTopicMembership, purge: RepartitionPurge | None
+) -> WorkerOutput:
+    """Makes the way out of a worker."""
+    config = app.config
+    return WorkerOutput(
+        config=config,
+        clock=app.clock,
+        metrics=app.metrics,
+        partition_counts=PartitionCounts(app.admin.partition_counts, app.clock, config.metadata_max_age_ms),
+        make_producer=lambda: WorkerProducer.open(
+            app.supplier,
+            config,
+            f"{name}-producer",
+            transactional_id=_transactional_id(app, number) if config.exactly_once else None,
+        ),
+        make_steps=lambda deliveries: _steps(app, name, deliveries, membership, purge),
+        changelogs=ChangelogWatch() if app.embedded else None,
+    )
+
+
+def _task_maker(
+    app: ApplicationParts,
+    output: WorkerOutput,
+    lag: Callable[[TopicPartition], int | None],
+    wake: Callable[[], None],
+    directory: StateDirectory,
+    global_stores: Mapping[str, Any],
+) -> MakeTask:
+    """Makes what makes the tasks of a worker."""
+    cache = _cache(app)
+    parts = {part.id: part for part in app.plan.subtopologies}
+
+    def make_task(task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets, interrupted: bool) -> Task:
+        return Task(
+            task_id,
+            parts[task_id.subtopology],
+            sorted(inputs),
+            config=app.config,
+            clock=app.clock,
+            collector=output.collector,  # another one after a renewal
+            cache=cache,
+            directory=directory.task_dir(task_id),
+            metrics=app.metrics,
+            lag=lag,
+            global_stores=global_stores,
+            wake=wake,
+            end_offsets=app.admin.end_offsets if interrupted else None,
+            make_ready=lambda: app.base.make_ready(task_id, committed, directory),
+        )
+
+    return make_task
+
+
+def _swaps(
+    name: str,
     tasks: TaskManager,
     updater: StateUpdater,
     membership: TaskTopicMembership,
-    directory: StateDirectory,
-    global_stores: Mapping[str, Any],
+    parts: ShadowParts,
+    clock: Clock,
 ) -> Swaps:
-    """Makes the swaps of a worker, for the state of a bootstrap; their clients are made when they are needed."""
+    return Swaps(
+        name,
+        tasks=tasks,
+        updater=updater,
+        membership=membership,
+        output=parts.output,
+        make_shadow=lambda task, committed, generation: Shadow(task, committed, generation, parts),
+        clock=clock,
+    )
+
+
+def _shadow_parts(
+    app: ApplicationParts, name: str, number: int, directory: StateDirectory, global_stores: Mapping[str, Any]
+) -> ShadowParts:
+    """Makes what the shadows of a worker share; their clients are made when they are needed."""
     config = app.config
     counts = PartitionCounts(app.admin.partition_counts, app.clock, config.metadata_max_age_ms)
 
     def make_output() -> tuple[WorkerProducer, RecordCollector]:
         producer = WorkerProducer.open_for_one_transaction(
-            app.supplier,
-            config,
-            f"{name}-swap-producer",
-            transactional_id=f"{config.application_id}-{app.process_id}-{number}-swap",
+            app.supplier, config, f"{name}-swap-producer", transactional_id=f"{_transactional_id(app, number)}-swap"
         )
         return producer, _uncounted(app, producer, counts.of)
-
-    output = SwapOutput(make_output)
 
     def make_task(
         task_id: TaskId,
@@ -341,23 +381,18 @@ def _swaps(
             global_stores=global_stores,
         )
 
-    parts = ShadowParts(
+    return ShadowParts(
         {part.id: part for part in app.plan.subtopologies},
         make_task,
         lambda: RestoreConsumer.open_inputs(app.supplier, config, f"{name}-swap-consumer"),
         app.admin,
-        output,
+        SwapOutput(make_output),
         directory.task_dir,
     )
-    return Swaps(
-        name,
-        tasks=tasks,
-        updater=updater,
-        membership=membership,
-        output=output,
-        make_shadow=lambda task, committed, generation: Shadow(task, committed, generation, parts),
-        clock=app.clock,
-    )
+
+
+def _transactional_id(app: ApplicationParts, number: int) -> str:
+    return f"{app.config.application_id}-{app.process_id}-{number}"
 
 
 def _uncounted(app: ApplicationParts, producer: Any, partition_count: Callable[[str], int]) -> RecordCollector:

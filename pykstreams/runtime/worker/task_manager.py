@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import StoreEngineError
@@ -30,6 +30,9 @@ from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Report, R
 from pykstreams.runtime.worker.work_notes import at_work, was_left_at_work
 
 log = logging.getLogger(__name__)
+
+MakeTask: TypeAlias = Callable[[TaskId, frozenset[TopicPartition], Offsets, bool], Task]
+"""(task, inputs, what was committed for them, whether its last worker has left uncommitted work): makes the task."""
 
 RETRY_S: Final = 30.0
 """How long a task is set aside, and so how often a store that cannot be used is told of."""
@@ -76,8 +79,6 @@ class TaskManager:
     """All tasks of one worker; for its thread only.
 
     :param before_start: runs before a task is started, which is when its operators may send records.
-    :param make_task: makes a task over its input partitions, of which the committed offsets are known; the last
-        argument tells whether its last worker has left it with work that is not committed.
     :param note_of: where it is noted that a task with changelogs is worked on; ``None`` where a worker that dies leaves
         nothing behind.
     """
@@ -90,7 +91,7 @@ class TaskManager:
         reader: PartitionReader,
         updater: TaskKeeper,
         start_offsets: StartOffsets,
-        make_task: Callable[[TaskId, frozenset[TopicPartition], Offsets, bool], Task],
+        make_task: MakeTask,
         before_start: Callable[[], None],
         clock: Clock,
         note_of: Callable[[TaskId], TopicPartition] | None = None,
