@@ -12,13 +12,12 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import signal
 import threading
 import uuid
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, TypeVar
 
 from pykstreams.core.clock import Clock, SystemClock
@@ -37,9 +36,11 @@ from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.metadata import KeyQueryMetadata, StreamsMetadata
 from pykstreams.runtime.queries.store_types import QueryableStoreType
 from pykstreams.runtime.restore.restore import StateRestoreListener
+from pykstreams.runtime.signals import stopped_by_signals
 from pykstreams.runtime.standby.standby_tasks import StandbyTasks
 from pykstreams.runtime.swap.bootstrap import Bootstrap, TaskBase
-from pykstreams.runtime.swap.generation import BootstrapLoad, Generation
+from pykstreams.runtime.swap.generation import BootstrapLoad
+from pykstreams.runtime.swap.loading import BootstrapLoading
 from pykstreams.runtime.topics.start_check import check_start
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.runtime.worker.commit import RECOMMIT_INTERVAL_MS
@@ -169,11 +170,10 @@ class KafkaStreams:
         self._directory: StateDirectory | None = None
         self._global: GlobalThread | None = None
         self._standbys: StandbyTasks | None = None
-        self._generation: Generation | None = None
-        self._to_load: Folder | None = None
         self._workers = WorkerThreads(
             self._build, replaces=self._replaces, on_running=self._running_changed, on_end=self._finish
         )
+        self._loading = BootstrapLoading(self._plan, self._config, lambda: self._workers.workers)
         self._queries = LocalQueries(
             self._plan,
             self._config,
@@ -213,8 +213,7 @@ class KafkaStreams:
         try:
             self._started = started = self._prepare()
             self._start_global(started)
-            if self._to_load is not None:
-                self._load(self._to_load, started)
+            self._loading.load_remembered(started.layout, started.app.admin, embedded=started.app.embedded)
             if self._plan.global_stores and not self._plan.subtopologies:  # there is no task, and no worker needed
                 self._life.move(State.RUNNING)
                 return
@@ -261,15 +260,12 @@ class KafkaStreams:
         Raises the error that ended a worker. For scripts, in their main thread: it takes the process over, and
         makes Python look less often for cycles of garbage, of which records make none.
         """
-        restore = self._catch_signals()
-        try:
+        with stopped_by_signals(self._request_stop):
             gc.set_threshold(_COLLECT_AFTER, *gc.get_threshold()[1:])
             self.start()
             while not self._stop_requested and not self._life.wait_for(_has_ended, _LOOK_FOR_SIGNALS_S):
                 pass
             self.close(group_membership=GroupMembershipOperation.LEAVE_GROUP)
-        finally:
-            restore()
         if self.error is not None:
             raise self.error
 
@@ -358,12 +354,14 @@ class KafkaStreams:
         """
         state = self.state
         if state.has_not_started:
-            self._to_load = folder_at(os.fspath(folder))
-        elif state.is_running_or_rebalancing and self._started is not None:
-            self._load(folder_at(os.fspath(folder)), self._started)
+            self._loading.remember(folder_at(os.fspath(folder)))
+        elif state.is_running_or_rebalancing and (started := self._started) is not None:
+            self._loading.load(
+                folder_at(os.fspath(folder)), started.layout, started.app.admin, embedded=started.app.embedded
+            )
         else:
             raise StreamsError(f"the application is {state.value}, and has no tasks to load a bootstrap into")
-        return BootstrapLoad(lambda: self._generation, lambda: [one.name for one in self._workers.workers])
+        return self._loading.progress
 
     def metadata_for_all_streams_clients(self) -> list[StreamsMetadata]:
         """The tasks and stores of each instance of the application, as far as known here: of this one."""
@@ -461,23 +459,6 @@ class KafkaStreams:
             start_group(app, layout, bootstrap, reset=self._options.reset_offsets)
         return _Started(app, layout)
 
-    def _load(self, folder: Folder, started: _Started) -> None:
-        """Checks a bootstrap as far as possible, and tells the workers of it."""
-        if started.app.embedded:
-            raise ConfigError(
-                "a bootstrap is loaded into a running application in a transaction, and an embedded cluster has none; "
-                "use a real cluster, or start with bootstrap=folder"
-            )
-        bootstrap = Bootstrap(folder, self._plan, self._config)
-        bootstrap.check_tasks(started.layout)
-        generation = Generation(bootstrap, self._plan, self._config, started.app.admin)
-        for worker in self._workers.workers:
-            for task, committed in worker.committed().items():
-                generation.check(task.id, task.input_partitions, committed)
-        self._generation = generation
-        for worker in self._workers.workers:
-            worker.load(generation)
-
     def _start_global(self, started: _Started) -> None:
         """Reads the global stores, if there are any, to the ends of their topics."""
         directory = self._directory
@@ -523,8 +504,7 @@ class KafkaStreams:
         )
 
     def _before_start(self, worker: Worker) -> None:
-        if self._generation is not None:
-            worker.load(self._generation)
+        self._loading.give(worker)
         if self._stop_requested:
             worker.stop(leave=self._leave)
 
@@ -567,26 +547,11 @@ class KafkaStreams:
             self._life.move(State.PENDING_SHUTDOWN)
         self._life.move(State.ERROR if self.state is State.PENDING_ERROR else State.NOT_RUNNING)
 
+    def _request_stop(self) -> None:
+        self._stop_requested = True
+
     def _open_directory(self) -> StateDirectory:
         return StateDirectory.of(self._config, clock=self._clock)
-
-    def _catch_signals(self) -> Callable[[], None]:
-        """Makes SIGINT and SIGTERM stop the application; a second one has its usual effect."""
-        if threading.current_thread() is not threading.main_thread():
-            return lambda: None
-        before: dict[signal.Signals, Any] = {}
-
-        def restore() -> None:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-        def stop(number: int, frame: FrameType | None) -> None:
-            restore()
-            self._stop_requested = True  # no lock is taken here: this thread may hold it
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            before[number] = signal.signal(number, stop)
-        return restore
 
 
 def _has_ended(state: State) -> bool:
