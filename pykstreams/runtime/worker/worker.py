@@ -17,7 +17,6 @@ from typing import Protocol
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import (
-    ClusterError,
     ClusterUnavailableError,
     StoreEngineError,
     TaskCorruptedError,
@@ -39,6 +38,7 @@ from pykstreams.runtime.worker.standing import GroupStanding
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.swaps import Swaps
 from pykstreams.runtime.worker.task_manager import Running, TaskManager
+from pykstreams.runtime.worker.topic_check import TopicCheck
 from pykstreams.runtime.worker.turns import Turns
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class Output(Protocol):
         ...
 
     def renew(self) -> None:
-        """Makes a new producer in place of one that is of no use any more."""
+        """Makes a new producer in place of one that is unusable."""
         ...
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ class Worker:
             most=config.buffered_records_per_partition,
             poll_s=self._poll_s,
         )
-        self._check_topics_s = config.metadata_max_age_ms / 1000
+        self._topic_check = TopicCheck(parts.prepare_topics, clock, config.metadata_max_age_ms)
         self._transaction_waits = False
         """Whether a commit waits for deliveries: until they are there nothing is added to it."""
         self._outage = Outage(f"requests of {name}", clock, config.task_timeout_ms / 1000)
@@ -150,7 +150,6 @@ class Worker:
         self._leave = True
         self._assigned = False
         self._was_running = False
-        self._check_topics_at = clock.monotonic() + self._check_topics_s
 
     @property
     def running_tasks(self) -> frozenset[TaskId]:
@@ -250,7 +249,7 @@ class Worker:
         tasks.poll()
         if parts.swaps is not None and self._assigned:
             parts.swaps.poll()
-        self._tell()
+        self._report_running()
         self._feed.poll(self._patience())
         requested = self._transaction_waits
         if not self._transaction_waits:
@@ -267,8 +266,8 @@ class Worker:
             self._commit()
         if parts.purge is not None:
             parts.purge.poll()
-        if self._clock.monotonic() >= self._check_topics_at:
-            self._check_topics()
+        if (layout := self._topic_check.poll()) is not None:
+            self._adapt(layout)
 
     def _output_is_ready(self) -> bool:
         try:
@@ -285,7 +284,7 @@ class Worker:
             return min(SOON_S, self._poll_s)
         return max(0.0, min(self._poll_s, self._schedule.left_s))
 
-    def _tell(self) -> None:
+    def _report_running(self) -> None:
         running = self._assigned and self._tasks.all_running
         if running != self._was_running:
             if running:
@@ -315,14 +314,8 @@ class Worker:
             self._transaction_waits = self._exactly_once
             self._schedule.waits()
 
-    def _check_topics(self) -> None:
-        """Looks for new topics that match patterns, and for partitions that were added."""
-        self._check_topics_at = self._clock.monotonic() + self._check_topics_s
-        try:
-            layout = self._parts.prepare_topics()
-        except ClusterError as error:
-            log.warning("topics were not checked this time: %s", error)
-            return
+    def _adapt(self, layout: TopicLayout) -> None:
+        """Has tasks whose inputs have changed begin again with the new ones."""
         changed = self._tasks.update_inputs(layout.inputs)
         self._parts.membership.follow(layout.inputs.keys())
         if changed:
@@ -332,7 +325,7 @@ class Worker:
             self._drop(changed)
 
     def _settled(self, tasks: Collection[Running]) -> list[Running]:
-        """Waits for what these tasks have in flight; gives those that may be committed after all the time there is.
+        """Waits for what these tasks have in flight; returns those that may be committed after all the time there is.
 
         Under exactly-once one task that may not be committed holds back the transaction: ``TaskMigratedError``.
         """
