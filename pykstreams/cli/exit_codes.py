@@ -82,7 +82,7 @@ def error_lines(error: BaseException) -> Iterator[str]:
 
 
 def _place(cause: BaseException) -> str:
-    """The line of the user's code, else of ours, that an exception came from; a syntax error tells its own."""
+    """The line of the user's code, else of ours, that an exception came from; a syntax error has its own."""
     if isinstance(cause, SyntaxError):
         return ""
     found = user_frame(cause) or next(iter(reversed(list(traceback.walk_tb(cause.__traceback__)))), None)

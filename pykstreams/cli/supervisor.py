@@ -107,7 +107,7 @@ class Supervisor:
         self._stop_before: float | None = None
 
     def run(self) -> int:
-        """Runs until all workers have stopped; gives the exit code of the application."""
+        """Runs until all workers have stopped; returns the exit code of the application."""
         try:
             while True:
                 if not self._stopping:

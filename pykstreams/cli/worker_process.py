@@ -1,4 +1,4 @@
-"""Worker processes: how a supervisor starts one, hears of its end, and how a worker notices that it is alone.
+"""Worker processes: how a supervisor starts one, notices its end, and how a worker notices that it is alone.
 
 A worker runs in a session of its own, so that Ctrl-C reaches the supervisor only, which stops the workers in
 order. Its standard input is a pipe that the supervisor holds open: when the supervisor dies, however it dies,

@@ -94,7 +94,7 @@ class _Component(Generic[T]):
 class StreamsConfig(ConfigNames, Mapping[str, object]):
     """Settings of an application, by Kafka's dotted names; a mapping, frozen.
 
-    Values are checked when it is made, all in one pass: a ``ConfigError`` tells every problem. Settings are
+    Values are checked when it is made, all in one pass: a ``ConfigError`` names every problem. Settings are
     attributes as well, with underscores for dots and in their own type. ``application.id`` and
     ``bootstrap.servers`` may be missing as long as nobody asks for them, so that a topology can be built and
     described without a cluster.

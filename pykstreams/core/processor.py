@@ -182,7 +182,7 @@ class CurrentRecord:
     readable form of it when somebody asks. Time and headers are those that travel with what is forwarded, so they can
     differ from the message's. Caches keep ``raw`` beside a dirty entry and put it back while they forward the entry.
 
-    ``replayed`` tells that what is read may have been processed before, by a worker that died before it committed:
+    ``replayed`` says that what is read may have been processed before, by a worker that died before it committed:
     state may be ahead of what was sent. A change that seems to change nothing is forwarded then.
     """
 
@@ -323,7 +323,7 @@ class OperatorContext(Protocol):
         ...
 
     def count_dropped(self) -> None:
-        """Counts a dropped record of which nobody needs to hear, since it is part of normal work."""
+        """Counts a dropped record without a warning, since it is part of normal work."""
         ...
 
     def shared(self, name: str, make: Callable[[], T]) -> T:

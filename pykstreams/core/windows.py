@@ -47,7 +47,7 @@ class Window:
         return _EPOCH + timedelta(milliseconds=self.end)
 
     def overlap(self, other: Window) -> bool:
-        """Tells whether the two share a point in time."""
+        """Returns whether the two share a point in time."""
         return self.start < other.end and other.start < self.end
 
 

@@ -122,7 +122,7 @@ class KafkaStreams:
     :param client_supplier: makes the Kafka clients.
     :param state_listener: called with (new state, old state), from the threads in which states change.
     :param uncaught_exception_handler: asked what to do when a worker failed; without it the application stops.
-    :param state_restore_listener: hears how the restoring of stores goes.
+    :param state_restore_listener: is notified of how the restoring of stores goes.
     :param time: the clock.
     :param recommit_interval: how often offsets of idle inputs are committed again; must be shorter than the brokers'
         ``offsets.retention.minutes``.
@@ -270,7 +270,7 @@ class KafkaStreams:
             raise self.error
 
     def wait(self, timeout: Duration | None = None) -> State:
-        """Waits until the application has stopped, for whatever reason; gives the state it is in then."""
+        """Waits until the application has stopped, for whatever reason; returns the state it is in then."""
         seconds = None if timeout is None else duration_ms(timeout, "timeout") / 1000
         self._life.wait_for(_has_ended, seconds)
         return self.state
@@ -303,7 +303,7 @@ class KafkaStreams:
 
         :param partition: reads this one only, which asks one task instead of all.
         :param enable_stale_stores: reads what is there also while tasks are being restored or move between workers, and
-            the copies of standby tasks.
+            by standby tasks.
         """
         self._check_queryable()
         return self._queries.store(store_name, store_type, partition, enable_stale_stores)
@@ -318,12 +318,12 @@ class KafkaStreams:
         require_active: bool = False,
         execution_info: bool = False,
     ) -> StateQueryResult[R]:
-        """Asks the partitions of a store that are in this process; what a partition cannot do is told in its result.
+        """Asks the partitions of a store that are in this process; a partition that fails says so in its result.
 
         :param partitions: asks these only; ``None`` for all that are here.
         :param position_bound: how far a partition must have come at least, else it is ``NOT_UP_TO_BOUND``.
-        :param require_active: asks only tasks that are running, and no copies; there is no bound then.
-        :param execution_info: has results tell how they came about.
+        :param require_active: asks only tasks that are running, and no standby tasks; there is no bound then.
+        :param execution_info: has results say how they came about.
         """
         self._queries.check_name(store_name)
         self._check_queryable()
@@ -345,9 +345,9 @@ class KafkaStreams:
         them, so that any machine can restore the new state, without the files.
 
         One task of a worker is swapped after the other, also those that come to it later, for as long as this process
-        runs. Each process of the application has to be told. Before the start it is remembered, and checked by
+        runs. Each process of the application needs its own call. Before the start it is remembered, and checked by
         ``start``. Raises ``BootstrapError`` for a bootstrap that does not fit, and changes nothing then; what goes
-        wrong later is told by ``wait`` of what it gives.
+        wrong later is raised by ``wait`` of the result.
 
         :param folder: a bootstrap with all stores of each task that it has stores of, and source offsets that the tasks
             have passed and the topics still have; made with ``changelog="base-only"``.

@@ -1,4 +1,4 @@
-"""A store that one thread writes while others read it: the two faces of a global store.
+"""A store that one thread writes while others read it: the two views of a global store.
 
 ``SharedStore`` is for the processor that writes, ``ReadOnlyStore`` for everybody else. Both are the store itself in all
 but two things: every call, and every step of an iterator, is made with a lock held; and what changes the store is

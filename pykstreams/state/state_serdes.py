@@ -14,7 +14,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class StateSerdes(Generic[K, V]):
-    """Serdes of keys and values; ``topic`` is what they are told, usually the changelog of the store.
+    """Serdes of keys and values; ``topic`` is the one they get, usually the changelog of the store.
 
     >>> from pykstreams.serdes import Serdes
     >>> counts = StateSerdes("app-counts-changelog", Serdes.string(), Serdes.integer())

@@ -149,7 +149,7 @@ class StateStore(ABC):
 
     @property
     def position(self) -> Position:
-        """Up to which input records it has come; a store that does not tell gives an empty one."""
+        """Up to which input records it has come; a store that does not say so returns an empty one."""
         return Position()
 
 
@@ -232,7 +232,7 @@ class UserStore(TaskStore):
         return self._store.is_open
 
     @property
-    def face(self) -> StateStore:
+    def public_view(self) -> StateStore:
         return self._store
 
     def init(self, context: StoreContext, root: TaskStore | None = None) -> None:

@@ -195,13 +195,13 @@ class TopologyTestDriver:
         found: dict[str, Any] = {}
         for task in self._tasks:
             for name, store in task.stores.items():
-                found.setdefault(name, store.face)
+                found.setdefault(name, store.public_view)
         return {**found, **self._global_stores}
 
     def get_state_store(self, name: str, partition: int = 0) -> Any:
         """A store of any kind; ``None`` if there is none of that name."""
         stores = [task.stores[name] for task in self._tasks if name in task.stores and self._has(task, partition)]
-        return stores[0].face if stores else self._global_stores.get(name)
+        return stores[0].public_view if stores else self._global_stores.get(name)
 
     def get_key_value_store(self, name: str) -> KeyValueStore[Any, Any] | None:
         """A key-value store, without the timestamps it may keep; ``ValueError`` for a store of another kind."""
@@ -320,7 +320,7 @@ class TopologyTestDriver:
 
     @property
     def _global_stores(self) -> Mapping[str, Any]:
-        return {} if self._global is None else {name: store.face for name, store in self._global.stores.items()}
+        return {} if self._global is None else {name: store.public_view for name, store in self._global.stores.items()}
 
     def _start_tasks(self) -> None:
         if self._topics.partitions == 1:
@@ -377,7 +377,7 @@ class TopologyTestDriver:
         self._global.flush_caches()
 
     def _enqueue(self, record: ProducedRecord) -> bool:
-        """Puts a record where it is read; tells whether anybody reads it."""
+        """Puts a record where it is read; returns whether anybody reads it."""
         source = self._topics.source(record.topic)
         if source is None:
             return False

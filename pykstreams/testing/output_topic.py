@@ -76,7 +76,7 @@ class TestOutputTopic(Generic[K, V]):
         return [self.read_key_value() for _ in range(len(self._queue))]
 
     def read_key_values_to_dict(self) -> dict[K, V]:
-        """Reads everything there is; gives the last value of each key."""
+        """Reads everything there is; returns the last value of each key."""
         return dict(self.read_key_values())
 
     def read_values(self) -> list[V]:

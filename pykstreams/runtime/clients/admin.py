@@ -241,7 +241,7 @@ class ClusterAdmin:
     ) -> dict[TopicPartition, int]:
         """Asks the leaders of the partitions.
 
-        A leader that has not heard yet of a topic that was just made says that it does not exist. And while a leader is
+        A leader that does not know yet of a topic that was just made says that it does not exist. And while a leader is
         silent the client answers by itself, without an error, with an offset that says nothing.
         """
 
@@ -272,7 +272,7 @@ class ClusterAdmin:
     ) -> dict[K, Any]:
         """Makes a request, and makes it again for those whose answer was none, until the time is over.
 
-        The client keeps what it believes of leaders, their epochs and the controller until it is told to look again:
+        The client keeps what it believes of leaders, their epochs and the controller until it is made to look again:
         without that a request is refused for minutes after a leader has changed (FENCED_LEADER_EPOCH), or waits all of
         its time for a connection that is gone.
 

@@ -46,7 +46,7 @@ def commit(consumer: Consumer, offsets: Offsets, timeout_s: float) -> None:
 def committed(consumer: Consumer, partitions: Collection[TopicPartition], timeout_s: float) -> Offsets:
     """Reads what the group has committed, without the partitions of which it has committed nothing.
 
-    ``KafkaException`` when it was not told for each partition in time.
+    ``KafkaException`` when the answer for a partition did not come in time.
     """
     library, handle = _library(), handle_of(consumer)
     found: dict[TopicPartition, tuple[int, str]] = {}

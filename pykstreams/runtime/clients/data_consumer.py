@@ -76,7 +76,7 @@ class DataConsumer:
             positions[place] = run[-1].offset() + 1  # type: ignore[operator]  # typed optional, set on data
             self._ends.pop(place, None)
         for partition, end in fetched.ends.items():
-            # Behind the records of the same batch there may be markers and aborted records: no record tells of them.
+            # Behind the records of the same batch there may be markers and aborted records: no record shows them.
             # An end that is no further than the records are was overtaken by those that came after it.
             if end >= positions.get(partition, end):
                 positions[partition] = self._ends[partition] = end

@@ -29,7 +29,7 @@ _COMMIT_S = 10.0
 """How long a commit is waited for at a time; a worker serves nobody meanwhile."""
 _NOT_NOW = (
     KafkaError.ILLEGAL_GENERATION,
-    # a broker that has just started does not know of all topics; of one that was deleted the topic watch tells
+    # a broker that has just started does not know of all topics; one that was deleted is reported by the topic watch
     KafkaError.UNKNOWN_TOPIC_OR_PART,
 )
 """Refusals of a commit, beside what passes anywhere, that may be none a moment later."""
@@ -55,7 +55,7 @@ class GroupConsumer:
     def open(
         cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str, *, thread: int = 1
     ) -> GroupConsumer:
-        """Makes the consumer; the number of its thread tells its ``group.instance.id`` from those of the others."""
+        """Makes the consumer; by the number of its thread its ``group.instance.id`` differs from others."""
         application_id = config.application_id
         return cls(
             supplier.get_consumer(
@@ -149,7 +149,7 @@ class GroupConsumer:
         raise cluster_error("committing offsets", exception) from exception
 
     def committed(self, partitions: Collection[TopicPartition], timeout: float) -> Offsets | None:
-        """Reads committed offsets; ``None`` when the broker could not tell yet, so try again."""
+        """Reads committed offsets; ``None`` when the broker does not know yet, so try again."""
         if not partitions:
             return {}
         try:

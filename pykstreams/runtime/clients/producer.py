@@ -1,6 +1,6 @@
 """The producer of a worker: deliveries, transactions.
 
-Invariant: no call waits for longer than it was told to, and what leaves this module is one of our errors.
+Invariant: no call waits for longer than its time-out, and what leaves this module is one of our errors.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class WorkerProducer:
         """Commit what was sent together with offsets, or raise ``TaskMigratedError``: then call ``abort``.
 
         It may have been committed nevertheless, when the answer of the cluster did not come. Then this producer is
-        broken; the next one settles the matter before it starts, and the offsets that the group has tell the rest.
+        broken; the next one settles the matter before it starts, and the offsets that the group has show the rest.
         """
         if offsets:
             self._transact(

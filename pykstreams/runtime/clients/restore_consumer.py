@@ -32,7 +32,7 @@ _LOOK_UP_S = 1.0
 
 
 class RestoreConsumer:
-    """Reads whole topics, such as changelogs; what it gives tells the position of a partition, not only its records."""
+    """Reads whole topics, such as changelogs: the positions of partitions, not only their records."""
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
@@ -119,7 +119,7 @@ class RestoreConsumer:
 class RestoreBatch:
     """Changelog records, and where each partition that moved now stands.
 
-    A position also moves over compaction holes and transaction markers, of which no record tells.
+    A position also moves over compaction holes and transaction markers, which no record shows.
     """
 
     runs: dict[TopicPartition, list[Message]] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class RestoreBatch:
 
 
 def _whole_topics(settings: Mapping[str, object]) -> dict[str, object]:
-    """Settings of a consumer that is told where to start, and wants to know where a partition ends."""
+    """Settings of a consumer that gets its positions from here, and reports where a partition ends."""
     return {
         "queued.min.messages": RESTORE_QUEUE,
         **settings,

@@ -1,7 +1,7 @@
 """Calls that serve a client's callbacks, in which it raises what has become of it.
 
 The extension raises a fatal error of a client as a bare ``KafkaError``, which is no exception class: no ``except`` with
-a name catches it, and a thread would end without anybody being told. In other places it is a ``SystemError`` ("returned
+a name catches it, and a thread would end without a report. In other places it is a ``SystemError`` ("returned
 NULL without setting an exception").
 """
 

@@ -1,6 +1,6 @@
 """How far the topics of global stores have been read, kept beside the stores.
 
-Stores are committed under a number that grows; the file tells, for each of the last commits, the offsets that it stood
+Stores are committed under a number that grows; the file says, for each of the last commits, the offsets that it stood
 for. A store that comes back after a crash knows under which number it was last durable, and so what to read again.
 
 The file is JSON::

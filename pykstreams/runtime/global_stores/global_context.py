@@ -80,7 +80,7 @@ class GlobalStoreContext:
         return None
 
     def changelog_topic(self, store_name: str) -> str:
-        """The topic that feeds a store: serdes are told it as their topic."""
+        """The topic that feeds a store: serdes get it as their topic."""
         return self._topics[store_name]
 
 

@@ -275,8 +275,8 @@ class GlobalState:
         self._stores[store.name] = store
         store.told_by(self._position_of(plan.topic))
         store.init(GlobalStoreContext(self._state, {store.name: plan.topic}, self._cache))
-        self._state.stores[store.name] = SharedStore(store.face, self._lock)
-        self._views[store.name] = ReadOnlyStore(store.face, self._lock, plan.topic)
+        self._state.stores[store.name] = SharedStore(store.public_view, self._lock)
+        self._views[store.name] = ReadOnlyStore(store.public_view, self._lock, plan.topic)
 
     def _find_offsets(self) -> None:
         """Looks up where reading goes on; a store of which that is not known is emptied."""

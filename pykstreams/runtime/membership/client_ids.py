@@ -12,7 +12,7 @@ _ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def member_client_id(worker: str, instance: str) -> str:
-    """The client id of a worker's group member, which tells all others which instance it belongs to.
+    """The client id of a worker's group member, from which all others know its instance.
 
     >>> member_client_id("shop-StreamThread-1", "0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1")
     'shop-StreamThread-1-membership-0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1'
@@ -21,7 +21,7 @@ def member_client_id(worker: str, instance: str) -> str:
 
 
 def instance_of(client_id: str) -> str:
-    """The instance that a group member belongs to; one that does not tell counts as an instance of its own.
+    """The instance that a group member belongs to; without one in its client id it counts as an instance of its own.
 
     >>> instance_of("shop-StreamThread-1-membership-0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1")
     '0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1'

@@ -1,4 +1,4 @@
-"""Who owns which task: one interface, whatever tells it.
+"""Who owns which task: one interface, whatever decides it.
 
 Invariant: between two answers of ``poll`` the set of owned tasks changes in two ways only: ``on_revoked``
 names tasks that go away in good order (they may still be committed inside that call), or ``poll`` gives
@@ -41,15 +41,15 @@ class Membership(Protocol):
         ...
 
     def follow(self, tasks: Collection[TaskId]) -> None:
-        """Tells which tasks there are from now on."""
+        """Sets the tasks there are from now on."""
         ...
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
-        """Serves the group for up to ``timeout`` seconds; gives what changed. Call it several times a second."""
+        """Serves the group for up to ``timeout`` seconds; returns what changed. Call it several times a second."""
         ...
 
     def ack(self, change: Assignment | Lost) -> None:
-        """Tells that the worker acts on what ``poll`` gave; until then no commit counts."""
+        """Confirms that the worker acts on what ``poll`` returned; until then no commit counts."""
         ...
 
     def confirm(self) -> bool:

@@ -175,13 +175,13 @@ class LocalQueries:
         parts = {task.id.subtopology for task in tasks}
         names = {name for name, part in self._parts.items() if part in parts} | self._global_names
         places = frozenset(place for task in tasks for place in task.input_partitions)
-        copies = self._standbys()
-        copied = {task.id.subtopology for task in copies}
-        copied_names = frozenset(name for name in self._logged if self._parts[name] in copied)
-        if store is not None and store not in names | copied_names:
+        standbys = self._standbys()
+        standby_parts = {task.id.subtopology for task in standbys}
+        standby_names = frozenset(name for name in self._logged if self._parts[name] in standby_parts)
+        if store is not None and store not in names | standby_names:
             return []
-        copied_places = frozenset(place for task in copies for place in task.input_partitions)
-        return [StreamsMetadata(self._host, frozenset(names), places, copied_places, copied_names)]
+        standby_places = frozenset(place for task in standbys for place in task.input_partitions)
+        return [StreamsMetadata(self._host, frozenset(names), places, standby_places, standby_names)]
 
     def key_metadata(
         self, name: str, key: Any, key_serializer: Any, partitioner: StreamPartitioner[Any, Any] | None
@@ -215,9 +215,9 @@ class LocalQueries:
             partition = partition_for_key(raw, count)
         wanted = TaskId(part, partition)
         here = any(wanted == task.id for worker in self._workers() for task in worker.tasks())
-        copied = not here and any(wanted == task.id for task in self._standbys())
+        on_standby = not here and any(wanted == task.id for task in self._standbys())
         return KeyQueryMetadata(
-            self._host if here else HostInfo.UNAVAILABLE, frozenset({self._host} if copied else ()), partition
+            self._host if here else HostInfo.UNAVAILABLE, frozenset({self._host} if on_standby else ()), partition
         )
 
     @property
@@ -225,13 +225,13 @@ class LocalQueries:
         return HostInfo.from_endpoint(self._config.application_server) or HostInfo.UNAVAILABLE
 
     def _find(self, name: str) -> list[_Found]:
-        """The stores of a name, running, being restored, or copies of those that are not here, by partition."""
+        """The stores of a name, running, being restored, or on standby where they are not, by partition."""
         part = self._parts[name]
-        copies = [(task, None, False) for task in self._standbys()] if name in self._logged else []
+        standbys = [(task, None, False) for task in self._standbys()] if name in self._logged else []
         of_workers = [(task, worker, runs) for worker in self._workers() for task, runs in worker.tasks().items()]
         found = {
             task.id: _Found(task, worker, running, _local(task, name, whole=not running))
-            for task, worker, running in (*copies, *of_workers)  # a task of a worker comes after its copy
+            for task, worker, running in (*standbys, *of_workers)  # a task of a worker comes after its standby
             if task.id.subtopology == part and name in task.stores
         }
         return sorted(found.values(), key=lambda one: one.partition)

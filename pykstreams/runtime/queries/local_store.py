@@ -74,8 +74,8 @@ class LocalStore:
             store = self._find()
             if store is None:
                 raise self.gone()
-            self._check(store.face)
-            return self._for_later(store, action(store.face))
+            self._check(store.public_view)
+            return self._for_later(store, action(store.public_view))
 
         found: T = self._reading(inside)
         return found

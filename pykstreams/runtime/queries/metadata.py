@@ -1,8 +1,8 @@
-"""Which instance of an application has which stores, as far as one instance can tell: about itself.
+"""Which instance of an application has which stores, as far as one instance knows: about itself.
 
-Instances do not tell each other what they have: Kafka Streams has them do so through the group's assignment, which the
-task topics leave to the broker. A key that is not here is therefore at an unknown host, and an instance knows
-of its own standby tasks only.
+Instances do not report to each other what they have: in Kafka Streams they do so through the group's assignment,
+which the task topics leave to the broker. A key that is not here is therefore at an unknown host, and an instance
+knows of its own standby tasks only.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class StreamsMetadata:
     standby_topic_partitions: frozenset[TopicPartition] = frozenset()
     """The input partitions of its standby tasks."""
     standby_state_store_names: frozenset[str] = frozenset()
-    """The stores of which it keeps copies."""
+    """The stores of its standby tasks."""
 
     @property
     def host(self) -> str:
@@ -77,7 +77,7 @@ class KeyQueryMetadata:
     """Where a key is.
 
     :param active_host: ``HostInfo.UNAVAILABLE`` when it is not this instance.
-    :param standby_hosts: this instance, if it keeps a copy.
+    :param standby_hosts: this instance, if it has a standby of the task.
     :param partition: that of the store in which the key is; -1 for a global store.
     """
 

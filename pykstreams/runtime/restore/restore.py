@@ -35,7 +35,7 @@ _ENDING_THREADS = 2
 
 
 class StateRestoreListener:
-    """Hears how restoring goes, on the state updater's thread; override what you need."""
+    """Notified of how restoring goes, on the state updater's thread; override what you need."""
 
     def on_restore_start(
         self, topic_partition: TopicPartition, store_name: str, starting_offset: int, ending_offset: int
@@ -136,7 +136,7 @@ Setback: TypeAlias = Truncated | Remade | Damaged
 class Restorer:
     """All stores that one worker restores.
 
-    :param log_level: of the lines that tell of each changelog.
+    :param log_level: of the lines about each changelog.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class Restorer:
         return left
 
     def step(self, timeout: float) -> list[Setback]:
-        """Restores one batch, for which it waits up to ``timeout`` seconds; gives what cannot be restored."""
+        """Restores one batch, for which it waits up to ``timeout`` seconds; returns what cannot be restored."""
         with _garbage_collection_paused():
             return self._step(timeout)
 
@@ -362,7 +362,7 @@ def changelog_columns(messages: Sequence[Any]) -> ChangelogColumns:
 
 
 class Listeners(StateRestoreListener):
-    """Tells several listeners."""
+    """Notifies several listeners."""
 
     def __init__(self, listeners: Sequence[StateRestoreListener]) -> None:
         self._listeners = listeners
@@ -370,19 +370,19 @@ class Listeners(StateRestoreListener):
     def on_restore_start(
         self, topic_partition: TopicPartition, store_name: str, starting_offset: int, ending_offset: int
     ) -> None:
-        self._tell(lambda one: one.on_restore_start(topic_partition, store_name, starting_offset, ending_offset))
+        self._notify(lambda one: one.on_restore_start(topic_partition, store_name, starting_offset, ending_offset))
 
     def on_batch_restored(
         self, topic_partition: TopicPartition, store_name: str, batch_end_offset: int, num_restored: int
     ) -> None:
-        self._tell(lambda one: one.on_batch_restored(topic_partition, store_name, batch_end_offset, num_restored))
+        self._notify(lambda one: one.on_batch_restored(topic_partition, store_name, batch_end_offset, num_restored))
 
     def on_restore_end(self, topic_partition: TopicPartition, store_name: str, total_restored: int) -> None:
-        self._tell(lambda one: one.on_restore_end(topic_partition, store_name, total_restored))
+        self._notify(lambda one: one.on_restore_end(topic_partition, store_name, total_restored))
 
     def on_restore_suspended(self, topic_partition: TopicPartition, store_name: str, total_restored: int) -> None:
-        self._tell(lambda one: one.on_restore_suspended(topic_partition, store_name, total_restored))
+        self._notify(lambda one: one.on_restore_suspended(topic_partition, store_name, total_restored))
 
-    def _tell(self, call: Callable[[StateRestoreListener], None]) -> None:
+    def _notify(self, call: Callable[[StateRestoreListener], None]) -> None:
         for listener in self._listeners:
             call(listener)

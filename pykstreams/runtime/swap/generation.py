@@ -1,6 +1,6 @@
 """A bootstrap that is to become the state of tasks that run: what fits, where tasks begin in it, and how far it is.
 
-Tasks are swapped by ``runtime.worker.swaps`` and ``shadow``; docs/internals/bulk-bootstrap.md tells the order of
+Tasks are swapped by ``runtime.worker.swaps`` and ``shadow``; docs/internals/bulk-bootstrap.md has the order of
 events.
 
 Invariant: a task never goes from one generation to another with a lower number, and a number rises with the time at
@@ -146,8 +146,8 @@ class Generation:
         """The highest time that was put into each store of a task."""
         return {name: files.observed_time for name, files in self.bootstrap.manifest.task_files(task_id).items()}
 
-    def tell(self, worker: str, waiting: frozenset[TaskId]) -> None:
-        """Hears from a worker, all of whose tasks run, which of them are still to be swapped."""
+    def report(self, worker: str, waiting: frozenset[TaskId]) -> None:
+        """Takes the report of a worker, all of whose tasks run: which of them are still to be swapped."""
         if self._waiting.get(worker) != waiting:
             with self._changed:
                 self._waiting[worker] = waiting
@@ -160,14 +160,14 @@ class Generation:
             self._changed.notify_all()
 
     def wait(self, workers: Callable[[], Collection[str]], seconds: float | None) -> bool:
-        """Waits until every one of these workers has told that none of its tasks is left, or until it is given up."""
+        """Waits until each of these workers has reported that none of its tasks is left, or until it is given up."""
         with self._changed:
             return self._changed.wait_for(lambda: self.error is not None or self._is_done(workers()), seconds)
 
     def waiting(self, workers: Collection[str]) -> frozenset[TaskId] | None:
-        """The tasks of these workers that are still to be swapped; ``None`` while one of them has not told."""
-        told = [self._waiting.get(worker) for worker in workers]
-        return None if None in told else frozenset(task for one in told if one for task in one)
+        """The tasks of these workers that are still to be swapped; ``None`` while one of them has not reported."""
+        reports = [self._waiting.get(worker) for worker in workers]
+        return None if None in reports else frozenset(task for one in reports if one for task in one)
 
     def _is_done(self, workers: Collection[str]) -> bool:
         return bool(workers) and self.waiting(workers) == frozenset()

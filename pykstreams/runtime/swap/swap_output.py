@@ -70,7 +70,7 @@ class SwapOutput:
         return self._open[1].changelog_writer(task_id, store, topic, task_id.partition)
 
     def poll(self) -> None:
-        """Hears of deliveries."""
+        """Runs the callbacks of deliveries."""
         self._open[1].poll()
 
     def flush(self) -> None:

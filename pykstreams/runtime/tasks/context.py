@@ -147,7 +147,7 @@ class NodeProcessingContext(ProcessingContext):
                 "connect_processor_and_state_stores), or return its builder from stores() of the supplier",
                 task_id=task.task_id,
             )
-        return task.stores[name].face
+        return task.stores[name].public_view
 
     def schedule(
         self,
@@ -242,7 +242,7 @@ class NodeContext:
         self._task.dropped.drop(self.node, reason)
 
     def count_dropped(self) -> None:
-        """Counts a dropped record of which nobody needs to hear."""
+        """Counts a dropped record without a warning."""
         self._task.dropped.count()
 
     def shared(self, name: str, make: Callable[[], T]) -> T:
@@ -266,7 +266,7 @@ class NodeContext:
         return self._task.stream_time[0]
 
     def finishes_later(self, work: FinishesLater) -> Callable[[], None]:
-        """Announces an operator that forwards records later; gives what to call when something has finished."""
+        """Announces an operator that forwards records later; returns what to call when something has finished."""
         self._task.in_flight.add(work)
         return self._task.in_flight.wake
 

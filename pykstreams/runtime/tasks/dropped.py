@@ -44,7 +44,7 @@ class DroppedRecords:
         return self._counter.total
 
     def count(self) -> None:
-        """Counts one of which somebody else has told already."""
+        """Counts one that was logged elsewhere."""
         self._counter.total += 1
 
     def drop(self, node: str, reason: str) -> None:

@@ -73,7 +73,7 @@ class Failures:
             type(self._processing) is LogAndFailProcessingExceptionHandler
             and config.errors_dead_letter_queue_topic_name is None
         )
-        """Whether the processing handler just fails, so that nobody can tell which node it was asked about."""
+        """Whether the processing handler just fails, so that it does not matter which node it was asked about."""
 
     def undecodable(self, source: str, message: Any, decode_key: Decoder, error: Exception) -> None:
         """Asks about an input record that cannot be deserialized; returns when it is to be skipped."""
@@ -103,7 +103,7 @@ class Failures:
             self._dropped.count()
             return
         if isinstance(error, StreamsError) and not isinstance(error, SerdeError) and origin_of(error) is None:
-            said = str(error)  # our own, a sink's for instance: it tells the place and the cure
+            said = str(error)  # our own, a sink's for instance: it has the place and the cure
         else:
             said = f"{self._told(node, context, error)}; key={_shown(key)}, value={_shown(value)}; {_CORRECT_IT}"
         raise self._final(node, context, said) from error

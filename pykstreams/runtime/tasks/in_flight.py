@@ -14,7 +14,7 @@ from pykstreams.core.in_flight import FinishesLater
 class InFlight:
     """All operators of one task that finish later; false without any.
 
-    :param wake: tells the worker, from any thread, that something has finished.
+    :param wake: notifies the worker, from any thread, that something has finished.
     """
 
     __slots__ = ("_works", "held", "wake")

@@ -172,7 +172,7 @@ class PartitionGroup:
     """The queues of a task, and how long an empty one is waited for.
 
     :param max_idle_ms: ``max.task.idle.ms``; -1 never waits, 0 waits only for what is known to be on the brokers.
-    :param lag: tells what is still on the brokers; without it nothing ever is.
+    :param lag: the number of records of a partition still on the brokers; without it there are none.
     """
 
     def __init__(self, queues: Mapping[TopicPartition, RecordQueue], max_idle_ms: int, lag: LagProvider | None) -> None:
@@ -219,7 +219,7 @@ class PartitionGroup:
         return True
 
     def leave(self) -> tuple[RecordQueue, int]:
-        """Takes out the queue whose head comes next, and tells until which time its records come before all others.
+        """Takes out the queue whose head comes next; returns until which time its records come before all others.
 
         While it is out and nothing is added, ``is_ready`` would go on to say what it said before. Where four queues
         have records only its head does for certain: which of equal heads comes next depends on how often queues were

@@ -59,7 +59,7 @@ class PunctuationQueue:
         self.next_due[0] = self._queue.first_time
 
     def fire(self, now: int) -> bool:
-        """Runs what is due, in the order of due times; tells whether anything ran."""
+        """Runs what is due, in the order of due times; returns whether anything ran."""
         queue = self._queue
         ran = False
         while len(queue) and queue.first_time <= now:

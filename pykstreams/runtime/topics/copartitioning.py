@@ -1,7 +1,7 @@
 """Topics that are joined or merged by key have equal partition counts: repartition topics are given the count of their
 group, and whatever is unequal then is refused (``CopartitionedTopicsEnforcer``, 4.3.1).
 
-What the script alone tells is checked when the topology is built (``Topology.check_copartitioning``); here the counts
+What the script alone shows is checked when the topology is built (``Topology.check_copartitioning``); here the counts
 of a cluster, or of the test driver, are known.
 """
 

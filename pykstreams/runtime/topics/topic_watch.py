@@ -1,7 +1,7 @@
-"""Looks now and then whether the topics of an application are still there, which reading and writing tell late.
+"""Looks now and then whether the topics of an application are still there, which reading and writing notice late.
 
 It has a thread of its own, since a broker may be slow to answer. A broker that has just started may not know of all
-topics, so one that is missing is looked for once more before anybody is told.
+topics, so one that is missing is looked for once more before it is reported.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class TopicWatch:
             raise self._failure
 
     def look(self) -> float:
-        """Asks once; gives the seconds until the next time."""
+        """Asks once; returns the seconds until the next time."""
         try:
             self._look()
         except (MissingSourceTopicError, MissingInternalTopicsError) as error:
@@ -59,7 +59,7 @@ class TopicWatch:
                 log.warning("%s (looking again in %g s)", error, CONFIRM_S)
             self._in_doubt = True
             return CONFIRM_S
-        except ClusterError as error:  # who needs the cluster tells of it
+        except ClusterError as error:  # reported by whoever needs the cluster
             log.debug("the topics were not looked at this time: %s", error)
             return LOOK_S
         self._in_doubt = False

@@ -88,7 +88,7 @@ class UserTopics:
             yield self._dead_letters, _DEAD_LETTERS
 
     def _asked_for(self, topics: Mapping[str, str]) -> Mapping[str, int]:
-        """Asks for topics by their names, upon which some brokers create them; gives what exists then."""
+        """Asks for topics by their names, upon which some brokers create them; returns what exists then."""
         for _ in range(self._looks):
             self._client.touch(topics)
             existing = self._client.partition_counts()

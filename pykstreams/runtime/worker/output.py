@@ -1,6 +1,6 @@
 """The way out of a worker: its producer, the collector over it, and how to commit what goes through them.
 
-The three live and die together: a producer that was fenced is of no use any more, and neither is what was built on it.
+The three live and die together: a producer that was fenced is unusable, and so is what was built on it.
 """
 
 from __future__ import annotations

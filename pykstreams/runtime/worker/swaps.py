@@ -99,7 +99,7 @@ class Swaps:
         return self._swapping is not None and not self._is_fed(self._swapping[0])
 
     def after_commit(self) -> Running | None:
-        """Hears that all tasks were committed; gives the one that is held from now on."""
+        """Goes on after a commit of all tasks; returns the one that is held from now on."""
         if self._swapping is None or not self._is_fed(self._swapping[0]):
             return None
         live, shadow, _ = self._swapping
@@ -116,7 +116,7 @@ class Swaps:
 
     def _begin(self, generation: Generation) -> None:
         due = [one for one in self._tasks.running.values() if generation.is_due(one.task.id, _generation_of(one.task))]
-        generation.tell(self._worker, frozenset(one.task.id for one in due))
+        generation.report(self._worker, frozenset(one.task.id for one in due))
         if not due or generation.error is not None:
             return
         one = min(due, key=lambda found: found.task.id)

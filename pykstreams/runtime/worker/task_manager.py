@@ -35,7 +35,7 @@ MakeTask: TypeAlias = Callable[[TaskId, frozenset[TopicPartition], Offsets, bool
 """(task, inputs, what was committed for them, whether its last worker has left uncommitted work): makes the task."""
 
 RETRY_S: Final = 30.0
-"""How long a task is set aside, and so how often a store that cannot be used is told of."""
+"""How long a task is set aside, and so how often a store that cannot be used is reported."""
 
 
 class PartitionReader(Protocol):
@@ -133,7 +133,7 @@ class TaskManager:
         self.drop([task_id for task_id in (*self.running, *self._opening, *self._held) if task_id not in known])
 
     def update_inputs(self, inputs: Mapping[TaskId, frozenset[TopicPartition]]) -> list[TaskId]:
-        """Takes what tasks read from now on; gives those tasks that must be rebuilt for it."""
+        """Takes what tasks read from now on; returns those tasks that must be rebuilt for it."""
         changed = [
             task_id
             for task_id in (*self.running, *self._opening, *self._held)

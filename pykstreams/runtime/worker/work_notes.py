@@ -30,5 +30,5 @@ def at_rest(notes: Iterable[TopicPartition]) -> Offsets:
 
 
 def was_left_at_work(note: TopicPartition, committed: Offsets) -> bool:
-    """Tells whether the last worker of a task has died, or lost it, before it could commit all."""
+    """Returns whether the last worker of a task has died, or lost it, before it could commit all."""
     return committed.get(note, (_OFFSET, ""))[1] == _AT_WORK

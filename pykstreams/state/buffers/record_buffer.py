@@ -27,7 +27,7 @@ class RecordBuffer(EngineStore):
     """A store of one operator; each kind of buffer says what its keys are and when its records leave.
 
     :param owner: who has them wait, for error messages, such as "join".
-    :param topic: what serdes are told as their topic, ``None`` for that of the changelog.
+    :param topic: what serdes get as their topic, ``None`` for that of the changelog.
     """
 
     def __init__(

@@ -8,7 +8,7 @@ The layout, here and in the changelog, big-endian::
 The sequence counts the records that were put, so that those of one time leave as they came. Stream time is the highest
 timestamp of what was put. Both are committed beside the offsets (``CommittedNumbers``), and a restart goes back to
 them: a row put later is taken away, since its record is read again; and what was forwarded is taken away only when a
-commit has told that what came of it was sent. So also under at-least-once, where a changelog may be ahead of the
+commit has shown that what came of it was sent. So also under at-least-once, where a changelog may be ahead of the
 offsets and of what was sent, nothing is lost, and nothing waits twice.
 
 Invariant: rows whose time is at most ``_done`` were forwarded; the second commit after that takes them away.

@@ -47,7 +47,7 @@ class JoinProgress:
         """The wall-clock time in ms before which nobody looks for closed windows."""
 
     def note(self, timestamp: int) -> None:
-        """Hears of a record that begins to wait."""
+        """Notes a record that begins to wait."""
         if self.earliest is None or timestamp < self.earliest:
             self.earliest = timestamp
 
@@ -108,7 +108,7 @@ class WaitingRecords(EngineStore):
             top.put(raw, None)
 
     def remove(self, raw: bytes) -> None:
-        """Takes the records away that ``scan`` gave with this raw key; the changelog hears of it in any case."""
+        """Takes the records away that ``scan`` gave with this raw key; that is written to the changelog in any case."""
         self._checked().put(raw, None)
 
     def scan(self) -> Iterator[tuple[bytes, int, bool, Any, Any]]:

@@ -31,18 +31,18 @@ def differences(
     :param time: of tombstones, and of rows that are kept without a time.
     :param everything: whether rows that are alike are given, too.
     """
-    told = _told(new, time)
+    logged = _logged(new, time)
     theirs = _Rows(old, turn)
     for chunk in _chunks(new, lambda read: read()):
         found: list[ChangelogRow] = []
         for row in chunk:
             key = row[0]
-            found += [told(gone, None) for gone in theirs.before(key)]
+            found += [logged(gone, None) for gone in theirs.before(key)]
             if theirs.take(key) != row[1] or everything:
-                found.append(told(*row))
+                found.append(logged(*row))
         yield found
     while gone := theirs.rest():
-        yield [told(key, None) for key in gone]
+        yield [logged(key, None) for key in gone]
 
 
 class _Rows:
@@ -95,14 +95,14 @@ def _chunks(store: EngineStore, turn: Turn) -> Iterator[list[Row]]:
         yield chunk
 
 
-def _told(store: EngineStore, time: int) -> Callable[[bytes, bytes | None], ChangelogRow]:
-    """Makes of a row of the engine, or of the key of one that is gone, what the changelog is told."""
+def _logged(store: EngineStore, time: int) -> Callable[[bytes, bytes | None], ChangelogRow]:
+    """Makes of a row of the engine, or of the key of one that is gone, the row that its changelog gets."""
     start, unpack = store.logged_from or 0, store.layout.unpack
 
-    def told(key: bytes, packed: bytes | None) -> ChangelogRow:
+    def logged(key: bytes, packed: bytes | None) -> ChangelogRow:
         if packed is None:
             return key[start:], None, time, ()
         value, timestamp, headers = unpack(packed)
         return key[start:], value, timestamp if timestamp >= 0 else time, headers
 
-    return told
+    return logged

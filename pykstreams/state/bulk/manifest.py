@@ -207,7 +207,7 @@ def verify(where: AnyFolder, manifest: Manifest, *, hashes: bool = True) -> list
 
 def check_file(path: Path, file: SstFile) -> str | None:
     """The fault in what was made of a file, after reading all of it."""
-    return _read_through(LocalFolder(path.parent), replace(file, path=path.name), told=file.path)
+    return _read_through(LocalFolder(path.parent), replace(file, path=path.name), named=file.path)
 
 
 def garbage(where: AnyFolder) -> list[str]:
@@ -262,26 +262,26 @@ def _file_problems(folder: Folder, manifest: Manifest, *, hashes: bool) -> Itera
         yield from filter(None, threads.map(lambda file: check(folder, file, file.path), manifest.files()))
 
 
-def _look_at(folder: Folder, file: SstFile, told: str) -> str | None:
-    """The fault in a file at first sight; ``told`` is what it is called."""
+def _look_at(folder: Folder, file: SstFile, named: str) -> str | None:
+    """The fault in a file at first sight; ``named`` is what it is called."""
     try:
         size = folder.size(file.path)
     except FileNotFoundError:
-        return f"{told} is missing"
+        return f"{named} is missing"
     except OSError as error:
-        return f"{told} cannot be read ({error})"
-    return None if size == file.size else f"{told} has {size} bytes instead of {file.size}"
+        return f"{named} cannot be read ({error})"
+    return None if size == file.size else f"{named} has {size} bytes instead of {file.size}"
 
 
-def _read_through(folder: Folder, file: SstFile, told: str) -> str | None:
-    problem = _look_at(folder, file, told)
+def _read_through(folder: Folder, file: SstFile, named: str) -> str | None:
+    problem = _look_at(folder, file, named)
     if problem is not None:
         return problem
     with folder.open(file.path) as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
     if digest == file.sha256:
         return None
-    return f"{told} is damaged: its sha256 is {digest[:12]}... instead of {file.sha256[:12]}..."
+    return f"{named} is damaged: its sha256 is {digest[:12]}... instead of {file.sha256[:12]}..."
 
 
 def _listed(problems: Collection[str]) -> str:

@@ -42,7 +42,7 @@ class OfflineStore:
     :param builder: what the topology makes the store from; its cache and changelog are left out.
     :param engine: makes the database below, ``KeptRows`` for instance.
     :param directory: the folder of the task, for a database on disk.
-    :param topic: the changelog of the store, which serdes are told.
+    :param topic: the changelog of the store, which serdes get as their topic.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Makes the stores of a task from the files of a bootstrap, all of them or none.
 
-They come about in a folder beside and are renamed into place together, with a mark that tells which bootstrap they are
+They come about in a folder beside and are renamed into place together, with a mark that says which bootstrap they are
 based on::
 
     <task>/bootstrap/files/<store>/<n>.sst      linked or copied, and verified
@@ -14,7 +14,7 @@ For a task that runs they are made in ``<task>/next`` in place of ``<task>``, an
     <task>/last/                                what was used, for as long as it takes to delete it
 
 Invariant: what lies in ``rocksdb`` with a mark is whole, wherever the process was ended; what lies in ``bootstrap`` is
-of no use to anybody, and the next attempt deletes it. The files of the bootstrap are never changed.
+used by nobody, and the next attempt deletes it. The files of the bootstrap are never changed.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def put_in_place(directory: Path) -> None:
 
 
 def _gathered(folder: Folder, target: Path, files: Mapping[str, Sequence[SstFile]]) -> dict[str, list[Path]]:
-    """Brings files, and verifies them; gives their new paths by store, in the order of keys."""
+    """Brings files, and verifies them; returns their new paths by store, in the order of keys."""
     jobs: list[tuple[SstFile, Path]] = []
     found: dict[str, list[Path]] = {}
     for store, mine in files.items():
@@ -166,7 +166,7 @@ def _gathered(folder: Folder, target: Path, files: Mapping[str, Sequence[SstFile
 
 
 def _gather(folder: Folder, file: SstFile, target: Path) -> str | None:
-    """Brings a file, and reads what arrived; gives what is wrong with it."""
+    """Brings a file, and reads what arrived; returns what is wrong with it."""
     try:
         folder.bring(file.path, target)
     except FileNotFoundError:

@@ -13,7 +13,7 @@ The default of ``state.dir`` is that of Kafka Streams, whose workers have ``<sta
 of the same names and another content; so ours have a folder of their own in it. Earlier releases had none.
 
 Invariant: nobody touches a task's folder without its lock. A lock is the operating system's, so it goes with the
-process that held it; the time of the lock file tells when the task was last in use.
+process that held it; the time of the lock file says when the task was last in use.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class StateDirectory:
                 _delete(entry)
 
     def clean_up(self, unused_ms: int) -> list[TaskId]:
-        """Deletes the state of tasks that no worker holds and none has used for ``unused_ms``; gives those tasks."""
+        """Deletes the state of tasks that no worker holds and none has used for ``unused_ms``; returns those tasks."""
         now_ms = self._clock.now_ms()
         cleaned = []
         for task_id in self.tasks():

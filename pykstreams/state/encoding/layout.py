@@ -1,4 +1,4 @@
-"""How a value, its timestamp and its headers become the bytes of one row, and how such rows are told in a changelog.
+"""How a value, its timestamp and its headers become the bytes of one row, and how such rows are written to a changelog.
 
 Four layouts, big-endian::
 

@@ -122,7 +122,7 @@ class KeyedMemoryEngine(MemoryEngine):
 class LruEngine(_Memory):
     """The ``limit`` rows that were read or written last (``MemoryLRUCache``, ``MemoryNavigableLRUCache``, 4.3.1).
 
-    ``on_evict`` is told the key of each row that had to go, except while rows are read back from a changelog.
+    ``on_evict`` is notified of the key of each row that had to go, except while rows are read back from a changelog.
     """
 
     def __init__(self, limit: int) -> None:

@@ -6,7 +6,7 @@ on that was kept.
 
 A scan is ended by RocksDB at its upper bound, so that it reads no block, and walks over no deleted rows, beyond it. A
 store with a prefix extractor (``prefix_bytes``) looks for keys of one prefix in those files only whose bloom filters
-know it; every other scan of it is told to heed the order of all keys, without which RocksDB leaves rows out.
+know it; every other scan of it is made to heed the order of all keys, without which RocksDB leaves rows out.
 
 While much is restored whose keys come in no order, rows are collected unsorted and sorted when they are flushed, on a
 thread of RocksDB: writing a row then takes a seventh of the time (0.3 us against 2). ``end_load``, or else the first
@@ -198,7 +198,7 @@ class RocksDbEngine:
     def _check_end(self, end: RdictIter) -> None:
         """Makes sure that an iterator is at the end of its rows, and not in front of one that cannot be read.
 
-        It is not valid in either case; its status tells. Iterators over items do not show theirs, so behind the last
+        It is not valid in either case; its status shows it. Iterators over items do not show theirs, so behind the last
         item another one looks at the same place.
         """
         try:

@@ -28,7 +28,7 @@ class Position:
         return made
 
     def with_component(self, topic: str, partition: int, offset: int) -> Position:
-        """Sets the offset of a partition unless it is there already with a higher one; gives itself."""
+        """Sets the offset of a partition unless it is there already with a higher one; returns itself."""
         offsets = self._offsets.setdefault(topic, {})
         offsets[partition] = max(offset, offsets.get(partition, offset))
         return self
@@ -38,7 +38,7 @@ class Position:
         return Position.from_mapping(self._offsets)
 
     def merge(self, other: Position) -> Position:
-        """Takes the higher offset of each partition; gives itself."""
+        """Takes the higher offset of each partition; returns itself."""
         for topic, offsets in other._offsets.items():
             for partition, offset in offsets.items():
                 self.with_component(topic, partition, offset)
@@ -69,7 +69,7 @@ class Position:
 
 
 class PositionOf(Protocol):
-    """Tells up to which records stores have come, with or without what their caches hold."""
+    """Returns up to which records stores have come, with or without what their caches hold."""
 
     def __call__(self, *, below_cache: bool = False) -> Position: ...
 

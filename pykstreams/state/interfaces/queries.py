@@ -124,7 +124,7 @@ class VersionedKeyQuery(Query[VersionedRecord[V] | None], Generic[K, V]):
 class MultiVersionedKeyQuery(Query[VersionedRecordIterator[V]], Generic[K, V]):
     """The versions of a key that were valid at some time between two, both inclusive; for versioned stores.
 
-    :param order: by time; the newest first unless told otherwise.
+    :param order: by time; the newest first by default.
     """
 
     key: K

@@ -53,7 +53,7 @@ class QueryResult(Generic[R]):
         self._message = message
         self._info: list[str] = []
         self.position: Position | None = None
-        """Up to which records the store had come when it answered, if it tells."""
+        """Up to which records the store had come when it answered, if it says so."""
 
     @classmethod
     def for_result(cls, result: R) -> QueryResult[R]:

@@ -101,7 +101,7 @@ class SessionStore(TaskStore, Generic[K, AGG]):
 
     @abstractmethod
     def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
-        """Tells whether the store has a cache; then the listener is called, with a ``Windowed`` key, for what leaves
+        """Returns whether the store has a cache; then the listener is called, with a ``Windowed`` key, for what leaves
         it.
         """
 

@@ -87,7 +87,7 @@ class StoreContext(Protocol):
         ...
 
     def changelog_topic(self, store_name: str) -> str:
-        """The name of a store's changelog, or what its serdes are told instead where it has none."""
+        """The name of a store's changelog, or the topic that its serdes get instead where it has none."""
         ...
 
 
@@ -122,7 +122,7 @@ class TaskStore(ABC):
         """Whether it has been opened and not closed."""
 
     @property
-    def face(self) -> Any:
+    def public_view(self) -> Any:
         """The object that processors get when they ask for the store."""
         return self
 
@@ -135,7 +135,7 @@ class TaskStore(ABC):
         """Takes records of its changelog, in their order."""
 
     def end_restore(self) -> None:  # noqa: B027 - most stores are ready after each record
-        """Hears that its changelog is read; what takes long before it can be used is done here."""
+        """Called when its changelog is read; what takes long before it can be used is done here."""
 
     @abstractmethod
     def flush_cache(self) -> None:
@@ -163,7 +163,7 @@ class TaskStore(ABC):
         return Position()
 
     def told_by(self, position_of: PositionOf) -> None:  # noqa: B027 - stores of one operator answer no queries
-        """Hears whom to ask up to which records the task has come."""
+        """Takes what reports up to which records the task has come."""
 
 
 class KeyValueIterator(Iterator[KeyValue[K, V]]):
@@ -279,7 +279,7 @@ class KeyValueStore(TaskStore, Generic[K, V]):
 
     @abstractmethod
     def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
-        """Tells whether the store has a cache; then the listener is called for what leaves it."""
+        """Returns whether the store has a cache; then the listener is called for what leaves it."""
 
     def before_put(self) -> Callable[[Any], None] | None:
         """Returns the callable that a table source calls with each key before a put; ``None`` where nobody listens."""
@@ -306,7 +306,7 @@ class KeyValueStore(TaskStore, Generic[K, V]):
 
     @abstractmethod
     def put_if_absent(self, key: K, value: V | None) -> V | None:
-        """Sets the value of a key that has none; gives the value it had."""
+        """Sets the value of a key that has none; returns the value it had."""
 
     @abstractmethod
     def put_all(self, entries: Iterable[tuple[K, V | None]]) -> None:
@@ -314,7 +314,7 @@ class KeyValueStore(TaskStore, Generic[K, V]):
 
     @abstractmethod
     def delete(self, key: K) -> V | None:
-        """Deletes a key; gives the value it had."""
+        """Deletes a key; returns the value it had."""
 
     @abstractmethod
     def range(self, lower: K | None = None, upper: K | None = None, *, reverse: bool = False) -> KeyValueIterator[K, V]:

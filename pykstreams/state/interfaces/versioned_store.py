@@ -141,7 +141,7 @@ class ReadOnlyVersionedKeyValueStore(Protocol[K_contra, V]):
     def get(
         self, key: K_contra, time_from: Timestamp | None, /, time_to: Timestamp | None, order: ResultOrder = ...
     ) -> VersionedRecordIterator[V]:
-        """The versions of a key that were valid at some time between two, both inclusive; newest first unless told."""
+        """The versions of a key that were valid at some time between two, both inclusive; newest first by default."""
 
     @overload
     def get(
@@ -168,7 +168,7 @@ def time_span(store: str, as_of: Timestamp | None, time_from: Any, time_to: Any)
 
 
 class VersionedKeyValueStore(TaskStore, Generic[K, V]):
-    """Values by key and time; ``store[key]`` and ``key in store`` tell of the newest value.
+    """Values by key and time; ``store[key]`` and ``key in store`` are about the newest value.
 
     The history retention says how long a version can be read after another one has replaced it, by the observed stream
     time of the store, which is the highest time that was put, whatever its key. It is also the grace: what is older
@@ -210,10 +210,10 @@ class VersionedKeyValueStore(TaskStore, Generic[K, V]):
 
     @abstractmethod
     def delete(self, key: K, timestamp: Timestamp) -> VersionedRecord[V] | None:
-        """Puts ``None``; gives the version that was valid at that time."""
+        """Puts ``None``; returns the version that was valid at that time."""
 
     def put_with_result(self, key: K, value: V | None, timestamp: Timestamp) -> PutResult:
-        """Puts a version as ``put`` does; gives what has become of it in words instead of a number."""
+        """Puts a version as ``put`` does; returns what has become of it in words instead of a number."""
         until = self.put(key, value, timestamp)
         is_put = until != PUT_RETURN_CODE_NOT_PUT
         valid_to = until if is_put and until != PUT_RETURN_CODE_VALID_TO_UNDEFINED else None
@@ -245,7 +245,7 @@ class VersionedKeyValueStore(TaskStore, Generic[K, V]):
         only a version is found that is the newest still.
 
         ``get(key, time_from, time_to, order)`` gives the versions that were valid at some time between two, both
-        inclusive, each with its ``valid_to``; newest first unless told. ``None`` is no bound. Those that were replaced
+        inclusive, each with its ``valid_to``; newest first by default. ``None`` is no bound. Those that were replaced
         before the history retention are left out.
         """
 

@@ -109,7 +109,7 @@ class WindowStore(TaskStore, Generic[K, V]):
 
     @abstractmethod
     def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
-        """Tells whether the store has a cache; then the listener is called for what leaves it, with windowed keys."""
+        """Returns whether the store has a cache; then the listener is called for what leaves it, with windowed keys."""
 
     @abstractmethod
     def put(self, key: K, value: V | None, window_start: Timestamp) -> None:

@@ -54,10 +54,10 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
             return None
         encode_key, replaces = self._codec.encode_key, self._cache.replaces
 
-        def hear(key: Any) -> None:
+        def notify(key: Any) -> None:
             replaces(encode_key(key, ()))
 
-        return hear
+        return notify
 
     def reader_below_cache(self) -> GetRow:
         """Returns the reader of rows as they were last flushed, which is as they were last forwarded."""
@@ -80,7 +80,7 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
     def rows_by_prefix(self, prefix_serializer: Any) -> Callable[[Any], Iterator[tuple[K, Any, int]]]:
         """Returns the callable that scans for a prefix: (key, value, timestamp in ms) of each row with it.
 
-        ``prefix_serializer`` is bound once, to the topic that the key serde is told; it may be over the default serde.
+        ``prefix_serializer`` is bound once, to the topic that the key serde gets; it may be over the default serde.
         """
         encode_prefix, decode_key = self._codec.bind_prefix(prefix_serializer), self._codec.decode_key
         decode_row, scan_top, name = self._codec.decoder(), self._top.scan, self._name

@@ -49,7 +49,7 @@ class ChangeLogging:
         if layout in TAKEN_IN_PARTS:
             self.put_parts = _parts_logged(parts_taker(engine, layout), layout, log, current, store, key_from)
         if layout is PLAIN and isinstance(engine, LruEngine):
-            # Only plain stores tell the changelog of evicted rows: under a timestamped store Kafka Streams hides
+            # Only plain stores report evicted rows to the changelog: under a timestamped store Kafka Streams hides
             # the LRU map behind a marker, and its changelog keeps them.
             def evicted(key: bytes) -> None:
                 log(key, None, record_being_processed(current, store)[1], ())

@@ -63,7 +63,7 @@ class EngineStore(TaskStore):
         return -1
 
     def advance(self, time: int) -> None:
-        """Hears of a time that was put elsewhere: what is too old by it is dropped with the next commit."""
+        """Observes a time that was put elsewhere: what is too old by it is dropped with the next commit."""
 
     def flush_cache(self) -> None:
         """There is no cache."""

@@ -16,7 +16,7 @@ from pykstreams.state.layers.rows import KeyEncoder, RowCodec
 def bound_codec(
     name: str, key_serde: Any, value_serde: Any, layout: Layout, context: StoreContext, *, topic: str | None = None
 ) -> RowCodec:
-    """Makes the codec of a store that is being opened; ``topic`` is what serdes are told instead of its changelog."""
+    """Makes the codec of a store that is being opened; ``topic`` is what serdes get instead of its changelog."""
     topic = context.changelog_topic(name) if topic is None else topic
 
     def bind_prefix(serializer: Any) -> Encoder:

@@ -129,7 +129,7 @@ class VersionHistory:
         return found_at(found[1], time)
 
     def put(self, key: bytes, value: bytes | None, timestamp: int) -> int:
-        """Puts a version, ``None`` for a deletion; gives until when it is valid (``VersionedKeyValueStore.put``)."""
+        """Puts a version, ``None`` for a deletion; returns until when it is valid (``VersionedKeyValueStore.put``)."""
         if timestamp > self.observed_time:
             self.observed_time = timestamp
             if self._segments and self._segments[0] < (timestamp - self._retention) // self._interval:
@@ -149,7 +149,7 @@ class VersionHistory:
         return PUT_RETURN_CODE_VALID_TO_UNDEFINED
 
     def delete(self, key: bytes, timestamp: int) -> Newest | None:
-        """Puts a deletion; gives the value that was valid then, and since when."""
+        """Puts a deletion; returns the value that was valid then, and since when."""
         valid = None if self.is_expired(timestamp) else self.as_of(key, timestamp)
         self.put(key, None, timestamp)
         return valid
@@ -264,7 +264,7 @@ class VersionHistory:
         self._engine.commit(None)
 
     def advance(self, time: int) -> None:
-        """Hears of a time that was put elsewhere, and drops what is too old by it."""
+        """Observes a time that was put elsewhere, and drops what is too old by it."""
         if time > self.observed_time:
             self.observed_time = time
             self._drop_expired()

@@ -51,7 +51,7 @@ class NewestRows:
         self._missed = 0
 
     def open(self) -> None:
-        """Hears that the engine is open."""
+        """Begins anew over an engine that was opened."""
         self._read, self._write = self._engine.get, self._engine.put
         self._forget()
 

@@ -27,7 +27,7 @@ class VersionedBytesStore(StateStore, TimestampedBytesStore):
 
     @abstractmethod
     def put(self, key: bytes, value: bytes | None, timestamp: int) -> int:
-        """Puts a version, ``None`` for a deletion; gives what ``VersionedKeyValueStore.put`` gives."""
+        """Puts a version, ``None`` for a deletion; returns what ``VersionedKeyValueStore.put`` returns."""
 
     @abstractmethod
     def get(self, key: bytes, as_of: int | None = None) -> bytes | None:
@@ -35,11 +35,11 @@ class VersionedBytesStore(StateStore, TimestampedBytesStore):
 
     @abstractmethod
     def delete(self, key: bytes, timestamp: int) -> bytes | None:
-        """Puts a deletion; gives the version that was valid then."""
+        """Puts a deletion; returns the version that was valid then."""
 
 
 class UserVersions(UserStore):
-    """A user's versions as a ``MeteredVersionedStore`` drives them; they tell of one version at a time, not of more."""
+    """A user's versions as a ``MeteredVersionedStore`` drives them; they have one version at a time, not more."""
 
     _store: VersionedBytesStore
 
@@ -63,7 +63,7 @@ class UserVersions(UserStore):
         return self._store.put(key, value, timestamp)
 
     def delete(self, key: bytes, timestamp: int, /) -> tuple[bytes, int] | None:
-        """Puts a deletion; gives what was valid then."""
+        """Puts a deletion; returns what was valid then."""
         return _unpacked(self._store.delete(key, timestamp))
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:

@@ -1,7 +1,7 @@
 """Window stores that retain duplicates: every value that is put gets a key of its own, by a sequence number.
 
-The store and its changelog count by themselves, and the changelog also counts ``None``, of which the store does not
-hear (``RocksDBWindowStore``, ``ChangeLoggingWindowBytesStore``, 4.3.1). A store in memory numbers what it restores anew
+The store and its changelog count by themselves, and the changelog also counts ``None``, which the store does not
+get (``RocksDBWindowStore``, ``ChangeLoggingWindowBytesStore``, 4.3.1). A store in memory numbers what it restores anew
 (``InMemoryWindowStore``), one on disk keeps the numbers of the changelog.
 
 A fresh store starts with 1, as in Kafka Streams. One that was reopened does not, other than there: it would give again

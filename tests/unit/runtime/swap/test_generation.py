@@ -238,16 +238,16 @@ def test_reused_changelogs_and_at_least_once_do_not_go_together(folder: Path) ->
 def test_it_is_done_when_every_worker_has_told_that_no_task_is_left(folder: Path) -> None:
     generation = of(counts(), folder)
     load = BootstrapLoad(lambda: generation, lambda: ["a", "b"])
-    generation.tell("a", frozenset())
+    generation.report("a", frozenset())
 
     assert load.waiting is None
     assert not load.wait(0)
 
-    generation.tell("b", frozenset({TASK}))
+    generation.report("b", frozenset({TASK}))
     assert load.waiting == {TASK}
     assert not load.wait(0)
 
-    generation.tell("b", frozenset())
+    generation.report("b", frozenset())
     assert load.wait()
     assert load.error is None
 
