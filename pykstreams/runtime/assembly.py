@@ -227,8 +227,7 @@ def build_worker(
     )
     swaps, topic_watch = None, None
     if not app.embedded:
-        parts = _shadow_parts(app, name, number, directory, global_stores)
-        swaps = _swaps(name, tasks, updater, membership, parts, clock)
+        swaps = _swaps(app, name, number, tasks, updater, membership, directory, global_stores)
         topic_watch = TopicWatch(f"{name}-topics", app.topics.check)
     return Worker(
         name,
@@ -327,13 +326,17 @@ def _task_maker(
 
 
 def _swaps(
+    app: ApplicationParts,
     name: str,
+    number: int,
     tasks: TaskManager,
     updater: StateUpdater,
     membership: TaskTopicMembership,
-    parts: ShadowParts,
-    clock: Clock,
+    directory: StateDirectory,
+    global_stores: Mapping[str, Any],
 ) -> Swaps:
+    """Makes the swaps of a worker, for the state of a bootstrap."""
+    parts = _shadow_parts(app, name, number, directory, global_stores)
     return Swaps(
         name,
         tasks=tasks,
@@ -341,7 +344,7 @@ def _swaps(
         membership=membership,
         output=parts.output,
         make_shadow=lambda task, committed, generation: Shadow(task, committed, generation, parts),
-        clock=clock,
+        clock=app.clock,
     )
 
 

@@ -87,7 +87,7 @@ class FakeGeneration(Generation):
     def is_due(self, task_id: TaskId, number: int | None) -> bool:
         return number is None
 
-    def tell(self, worker: str, waiting: frozenset[TaskId]) -> None:
+    def report(self, worker: str, waiting: frozenset[TaskId]) -> None:
         self.told.append(waiting)
 
     def give_up(self, error: StreamsError) -> None:
