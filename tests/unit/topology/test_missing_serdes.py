@@ -47,7 +47,8 @@ def test_nothing_is_said_where_all_is_given() -> None:
 
 def test_sources_and_sinks_are_named_with_topics_of_the_user_and_the_cure() -> None:
     builder = StreamsBuilder()
-    builder.stream(["a", "b"], Consumed(key_serde=TEXT)).to("out", Produced(value_serde=TEXT))
+    source: Consumed[str, str] = Consumed(key_serde=TEXT)
+    builder.stream(["a", "b"], source).to("out", Produced(value_serde=TEXT))
     config = StreamsConfig(application_id="shop")
 
     with pytest.raises(ConfigError) as raised:

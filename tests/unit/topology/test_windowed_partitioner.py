@@ -4,7 +4,7 @@ from pykstreams.serdes import Serdes, SessionWindowedSerde, StringSerde, TimeWin
 from pykstreams.topology.windowed_partitioner import windowed_partitioner
 
 
-def test_all_windows_of_a_key_go_to_the_partition_of_the_key():
+def test_all_windows_of_a_key_go_to_the_partition_of_the_key() -> None:
     for serde in (TimeWindowedSerde(StringSerde(), 10), SessionWindowedSerde(StringSerde())):
         choose = windowed_partitioner(serde.serializer)
         assert choose is not None
@@ -14,12 +14,12 @@ def test_all_windows_of_a_key_go_to_the_partition_of_the_key():
             assert {partition_for_key(key.encode(), 7)} == chosen
 
 
-def test_other_keys_are_left_to_the_producer():
+def test_other_keys_are_left_to_the_producer() -> None:
     assert windowed_partitioner(Serdes.string().serializer) is None
     assert windowed_partitioner(None) is None
 
 
-def test_the_key_alone_is_what_comes_before_the_times_of_a_serialized_key():
+def test_the_key_alone_is_what_comes_before_the_times_of_a_serialized_key() -> None:
     for serde in (TimeWindowedSerde(StringSerde(), 10), SessionWindowedSerde(StringSerde())):
         choose = windowed_partitioner(serde.serializer)
         data = serde.serializer.serialize("t", Windowed("customer", Window(10, 20)))

@@ -11,6 +11,7 @@ from pykstreams import (
     FixedKeyProcessor,
     FixedKeyRecord,
     Joined,
+    KStream,
     Processor,
     ProcessorWrapper,
     Record,
@@ -36,7 +37,7 @@ class ForwardValue(FixedKeyProcessor[Any, Any, Any]):
         self.context.forward(record)
 
 
-class Around(Processor[Any, Any, Any, Any]):
+class CountsInput:
     """Counts what goes into a node before the node sees it."""
 
     def __init__(self, inner: Any, name: str, seen: list[str]) -> None:
@@ -45,7 +46,7 @@ class Around(Processor[Any, Any, Any, Any]):
     def init(self, context: Any) -> None:
         self.inner.init(context)
 
-    def process(self, record: Record[Any, Any]) -> None:
+    def process(self, record: Any) -> None:
         self.seen.append(self.name)
         self.inner.process(record)
 
@@ -53,9 +54,12 @@ class Around(Processor[Any, Any, Any, Any]):
         self.inner.close()
 
 
-class AroundValue(FixedKeyProcessor[Any, Any, Any]):
-    init, process, close = Around.init, Around.process, Around.close  # type: ignore[assignment]
-    __init__ = Around.__init__  # type: ignore[assignment]
+class Around(CountsInput, Processor[Any, Any, Any, Any]):
+    """Stands around a processor."""
+
+
+class AroundValue(CountsInput, FixedKeyProcessor[Any, Any, Any]):
+    """Stands around a processor that keeps the key."""
 
 
 class Counting(ProcessorWrapper):
@@ -74,7 +78,7 @@ class Counting(ProcessorWrapper):
 
 
 def script(builder: StreamsBuilder) -> None:
-    stream = builder.stream("in")
+    stream: KStream[str, str] = builder.stream("in")
     stream.filter(lambda k, v: v != "no", name="filter").process(Forward, name="process").process_values(
         ForwardValue, name="values"
     ).to("out")
@@ -123,7 +127,7 @@ def test_nodes_that_come_back_as_they_went_stay_as_they_are() -> None:
     wrapper = Names()
     plain, given = StreamsBuilder(settings(None)), StreamsBuilder(settings(wrapper))
     for builder in (plain, given):
-        builder.stream("in").filter(bool, name="filter").to("out")
+        builder.stream("in").filter(lambda k, v: bool(v), name="filter").to("out")
 
     assert str(given.build().describe()) == str(plain.build().describe())
     assert wrapper.seen == ["filter"]
@@ -178,7 +182,7 @@ def test_wrapper_must_not_keep_what_it_was_given() -> None:
             return lambda: Around(kept, name, self.seen)
 
     builder = StreamsBuilder(settings(Keeping()))
-    builder.stream("in").filter(bool).to("out")
+    builder.stream("in").filter(lambda k, v: bool(v)).to("out")
 
     with pytest.raises(StreamsError, match="was made before its task: a wrapper must call the supplier"):
         TopologyTestDriver(builder.build(), settings(None))

@@ -5,19 +5,21 @@ import re
 
 import pytest
 
-from pykstreams import Grouped, StreamsBuilder, Topology
+from pykstreams import Grouped, KStream, StreamsBuilder, Topology
+from pykstreams.topology.description import TopologyDescription
 
 
 @pytest.fixture
-def description():
+def description() -> TopologyDescription:
     builder = StreamsBuilder({"application.id": "app"})
-    counted = builder.stream("in").group_by(lambda k, v: v, Grouped(name="by-value")).count(materialized="counts")
+    lines: KStream[str, str] = builder.stream("in")
+    counted = lines.group_by(lambda k, v: v, Grouped(name="by-value")).count(materialized="counts")
     counted.to_stream().to("out")
     builder.stream(re.compile('audit".*')).to(lambda key, value, context: key)
     return builder.build().describe()
 
 
-def test_mermaid_tells_the_users_topics_from_internal_ones_and_stores(description):
+def test_mermaid_tells_the_users_topics_from_internal_ones_and_stores(description: TopologyDescription) -> None:
     text = description.to_mermaid()
 
     assert text.startswith("flowchart LR\n")
@@ -27,7 +29,7 @@ def test_mermaid_tells_the_users_topics_from_internal_ones_and_stores(descriptio
     assert text.count("subgraph") == text.count("  end") == 3
 
 
-def test_every_edge_in_mermaid_joins_two_declared_items(description):
+def test_every_edge_in_mermaid_joins_two_declared_items(description: TopologyDescription) -> None:
     text = description.to_mermaid()
     declared = set(re.findall(r"^ +(n\d+)[(\[]", text, re.M))
     joined = set(re.findall(r"(n\d+) <?-->", text)) | set(re.findall(r"--> (n\d+)", text))
@@ -35,26 +37,26 @@ def test_every_edge_in_mermaid_joins_two_declared_items(description):
     assert joined == declared
 
 
-def test_quotes_in_names_do_not_break_the_drawings(description):
+def test_quotes_in_names_do_not_break_the_drawings(description: TopologyDescription) -> None:
     assert "audit&quot;" in description.to_mermaid()
     assert 'audit\\"' in description.to_dot()
 
 
-def test_what_mermaid_would_take_for_html_or_a_code_is_text():
+def test_what_mermaid_would_take_for_html_or_a_code_is_text() -> None:
     topology = Topology()
     topology.add_source("<b>#1</b> & more", "in")
 
     assert '["&lt;b&gt;#35;1&lt;/b&gt; &amp; more"]' in topology.to_mermaid()
 
 
-def test_dot_has_a_cluster_for_each_sub_topology(description):
+def test_dot_has_a_cluster_for_each_sub_topology(description: TopologyDescription) -> None:
     text = description.to_dot()
 
     assert text.count("subgraph cluster_") == 3
     assert text.count("{") == text.count("}")
 
 
-def test_the_description_as_values_is_plain_json(description):
+def test_the_description_as_values_is_plain_json(description: TopologyDescription) -> None:
     parts = json.loads(json.dumps(description.to_dict()))["subtopologies"]
 
     assert [part["id"] for part in parts] == [0, 1, 2]

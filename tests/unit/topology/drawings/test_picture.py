@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pykstreams import Grouped, Repartitioned, Serdes, Stores, StreamsBuilder, Topology
+from pykstreams import Grouped, KStream, KTable, Repartitioned, Serdes, Stores, StreamsBuilder, Topology
 from pykstreams.core.processor import Processor
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -26,7 +26,8 @@ def store(name: str) -> Any:
 
 def counting() -> Topology:
     builder = StreamsBuilder({"application.id": "app"})
-    counted = builder.stream("in").group_by(lambda k, v: v, Grouped(name="by-value")).count(materialized="counts")
+    lines: KStream[str, str] = builder.stream("in")
+    counted = lines.group_by(lambda k, v: v, Grouped(name="by-value")).count(materialized="counts")
     counted.to_stream().to("out")
     builder.stream(re.compile("audit.*")).to(lambda key, value, context: key)
     return builder.build()
@@ -35,7 +36,8 @@ def counting() -> Topology:
 def large() -> Topology:
     """More than forty steps in seven sub-topologies."""
     builder = StreamsBuilder({"application.id": "app"})
-    orders, payments = builder.stream("orders"), builder.stream("payments")
+    orders: KStream[str, str] = builder.stream("orders")
+    payments: KStream[str, str] = builder.stream("payments")
     kinds = (
         orders.filter(lambda k, v: True)
         .map_values(str)
@@ -51,7 +53,7 @@ def large() -> Topology:
     totals = counted.group_by(lambda k, v: (k, v), Grouped(name="regroup")).count(materialized="totals")
     totals.to_stream().filter(lambda k, v: True).to("totals-out")
     rest.merge(payments).repartition(Repartitioned(name="all-events")).peek(print).to("audit")
-    customers = builder.table("customers", materialized="customers-store")
+    customers: KTable[str, str] = builder.table("customers", materialized="customers-store")
     customers.filter(lambda k, v: True).map_values(str).to_stream().to("customer-events")
     builder.stream(re.compile("log-.*")).map_values(str).to(lambda key, value, context: key)
     return builder.build()
