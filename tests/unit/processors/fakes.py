@@ -14,6 +14,8 @@ from pykstreams.core.processor import Cancellable, CurrentRecord, OperatorSuppli
 from pykstreams.core.record import RecordMetadata
 from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
 from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata
+from pykstreams.state.interfaces.operator_stores import KeyValueRows
+from pykstreams.state.interfaces.store import FlushListener
 
 
 class FakeStore:
@@ -26,7 +28,7 @@ class FakeStore:
         self.sends_old_values: bool | None = None
         self._cached = cached
         self._dirty: dict[Any, tuple[Any, int]] = {}
-        self._listener: Callable[..., None] | None = None
+        self._listener: FlushListener | None = None
 
     def get_row(self, key: Any) -> tuple[Any, int] | None:
         if self.broken is not None:
@@ -70,7 +72,7 @@ class FakeStore:
     def before_put(self) -> None:
         return None
 
-    def on_flush(self, listener: Callable[..., None], send_old_values: bool) -> bool:
+    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
         self.sends_old_values = send_old_values
         self._listener = listener
         return self._cached
@@ -81,6 +83,9 @@ class FakeStore:
         for key, (old, timestamp) in dirty.items():
             new, time = self.rows.get(key, (None, timestamp))
             self._listener(key, (new, old if self.sends_old_values else None, True), time, headers)
+
+
+_key_values: KeyValueRows[Any, Any] = FakeStore()
 
 
 class FakeSchedule:

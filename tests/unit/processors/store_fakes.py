@@ -7,6 +7,14 @@ from typing import Any
 
 from pykstreams.core.types import Headers
 from pykstreams.core.windows import Window, Windowed
+from pykstreams.state.interfaces.operator_stores import (
+    JoinWindowRows,
+    SessionRows,
+    SubscriptionRows,
+    VersionedRows,
+    WindowRows,
+)
+from pykstreams.state.interfaces.store import FlushListener
 from tests.unit.processors.fakes import FakeStore
 
 
@@ -20,7 +28,7 @@ class FakeWindowStore:
         self._size = size
         self._cached = cached
         self._dirty: dict[tuple[Any, int], None] = {}
-        self._listener: Callable[..., None] | None = None
+        self._listener: FlushListener | None = None
 
     def get_row(self, key: Any, start: int) -> tuple[Any, int] | None:
         if self.broken is not None:
@@ -53,7 +61,7 @@ class FakeWindowStore:
         for start, key in sorted((start, key) for key, start in self.contents if time_from <= start <= time_to):
             yield (self._windowed(key, start), *self.contents[key, start])
 
-    def on_flush(self, listener: Callable[..., None], send_old_values: bool) -> bool:
+    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
         self.sends_old_values = send_old_values
         self._listener = listener
         return self._cached
@@ -93,7 +101,7 @@ class FakeSessionStore:
         self.contents: dict[tuple[Any, int, int], Any] = {}
         self.broken: Exception | None = None
         self.sends_old_values: bool | None = None
-        self.listener: Callable[..., None] | None = None
+        self.listener: FlushListener | None = None
         self._cached = cached
 
     def sessions(self, key: Any, earliest_end: int, latest_start: int) -> list[tuple[int, int, Any]]:
@@ -122,7 +130,7 @@ class FakeSessionStore:
             if earliest_end <= end <= latest_end:
                 yield Windowed(key, Window(start, end)), self.contents[key, start, end], end
 
-    def on_flush(self, listener: Callable[..., None], send_old_values: bool) -> bool:
+    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
         self.listener, self.sends_old_values = listener, send_old_values
         return self._cached
 
@@ -157,3 +165,10 @@ class FakeVersionedStore(FakeStore):
 
     def oldest_time(self) -> int:
         return 0
+
+
+_windows: WindowRows[Any, Any] = FakeWindowStore(10)
+_joined_windows: JoinWindowRows[Any, Any] = FakeJoinWindowStore()
+_sessions: SessionRows[Any, Any] = FakeSessionStore()
+_subscriptions: SubscriptionRows = FakeSubscriptions()
+_versions: VersionedRows[Any, Any] = FakeVersionedStore()

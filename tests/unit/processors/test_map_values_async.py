@@ -46,8 +46,12 @@ def feed(bench: TaskBench, *pairs: tuple[str, str], first: int = 0) -> int:
     return bench.feed(*found)
 
 
-def pairs_sent(bench: TaskBench) -> list[tuple[str, str | None]]:
-    return [(record.key.decode(), record.value and record.value.decode()) for record in bench.sent()]
+def text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode()
+
+
+def pairs_sent(bench: TaskBench) -> list[tuple[str | None, str | None]]:
+    return [(text(record.key), text(record.value)) for record in bench.sent()]
 
 
 async def shout(value: str) -> str:

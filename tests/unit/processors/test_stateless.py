@@ -64,7 +64,10 @@ def test_map_gives_a_new_key_and_value_and_keeps_timestamp_and_headers() -> None
 
 
 def test_map_takes_any_pair() -> None:
-    context = run(Map(lambda key, value: [value, key]), ("a", 1))
+    def as_list(key: Any, value: Any) -> Any:
+        return [value, key]
+
+    context = run(Map(as_list), ("a", 1))
 
     assert context.forwarded == [(1, "a", 5, HEADERS)]
 
@@ -146,7 +149,7 @@ def test_flat_map_values_with_key_sees_the_key() -> None:
 
 @pytest.mark.parametrize("with_key", [False, True])
 def test_flat_map_values_reports_a_result_of_none(with_key: bool) -> None:
-    context = run(FlatMapValues(lambda *_: None, with_key=with_key), ("a", 1))  # type: ignore[arg-type, return-value]
+    context = run(FlatMapValues(lambda *_: None, with_key=with_key), ("a", 1))  # type: ignore[arg-type]
 
     ((error, *_),) = context.failed
     assert "returned None; expected an iterable of values" in str(error)

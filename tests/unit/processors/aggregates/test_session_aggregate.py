@@ -42,31 +42,31 @@ def results(context: FakeOperatorContext, child: str = "child") -> list[tuple[An
     ]
 
 
-def test_a_first_record_is_a_session_of_its_own():
+def test_a_first_record_is_a_session_of_its_own() -> None:
     got = run(SessionAggregate("s", TEN, TEXT), ("a", "x", 5))
 
     assert [("a", 5, 5, ">x", 5)] == results(got)
 
 
-def test_a_session_that_grows_is_taken_back_before_the_longer_one_is_forwarded():
+def test_a_session_that_grows_is_taken_back_before_the_longer_one_is_forwarded() -> None:
     got = run(SessionAggregate("s", TEN, TEXT), ("a", "x", 5), ("a", "y", 15))
 
     assert [("a", 5, 5, ">x", 5), ("a", 5, 5, None, 5), ("a", 5, 15, ">(>x)y", 15)] == results(got)
 
 
-def test_a_record_inside_a_session_takes_it_back_and_hands_it_on_again():
+def test_a_record_inside_a_session_takes_it_back_and_hands_it_on_again() -> None:
     got = run(SessionAggregate("s", TEN, COUNT_OF_SESSION), ("a", "x", 5), ("a", "x", 12), ("a", "x", 7))
 
     assert [("a", 5, 12, None, 12), ("a", 5, 12, 3, 12)] == results(got)[-2:]
 
 
-def test_a_record_at_the_time_of_a_session_of_one_record_takes_nothing_back():
+def test_a_record_at_the_time_of_a_session_of_one_record_takes_nothing_back() -> None:
     got = run(SessionAggregate("s", TEN, COUNT_OF_SESSION), ("a", "x", 5), ("a", "x", 5))
 
     assert [("a", 5, 5, 1, 5), ("a", 5, 5, 2, 5)] == results(got)
 
 
-def test_a_record_between_sessions_merges_them_in_order_of_time():
+def test_a_record_between_sessions_merges_them_in_order_of_time() -> None:
     windows = SessionWindows(10, grace=20)
     got = run(SessionAggregate("s", windows, TEXT), ("a", "x", 20), ("a", "z", 0), ("a", "y", 10))
 
@@ -80,19 +80,19 @@ def test_a_record_between_sessions_merges_them_in_order_of_time():
 
 
 @pytest.mark.parametrize(("time", "merges"), [(15, True), (16, False)])
-def test_the_gap_is_inclusive(time, merges):
+def test_the_gap_is_inclusive(time: int, merges: bool) -> None:
     got = run(SessionAggregate("s", TEN, COUNT_OF_SESSION), ("a", "x", 5), ("a", "x", time))
 
     assert merges is (("a", 5, time, 2, time) in results(got))
 
 
-def test_sessions_of_other_keys_are_left_alone():
+def test_sessions_of_other_keys_are_left_alone() -> None:
     got = run(SessionAggregate("s", TEN, COUNT_OF_SESSION), ("a", "x", 5), ("b", "x", 6))
 
     assert [("a", 5, 5, 1, 5), ("b", 6, 6, 1, 6)] == results(got)
 
 
-def test_reducing_starts_with_the_first_value_and_merges_as_it_reduces():
+def test_reducing_starts_with_the_first_value_and_merges_as_it_reduces() -> None:
     windows = SessionWindows(10, grace=20)
     operator = SessionAggregate("s", windows, reducing_sessions(lambda aggregate, value: f"{aggregate}-{value}"))
     got = run(operator, ("a", "x", 20), ("a", "z", 0), ("a", "y", 10))
@@ -100,56 +100,57 @@ def test_reducing_starts_with_the_first_value_and_merges_as_it_reduces():
     assert ("a", 0, 20, "z-x-y", 20) == results(got)[-1]
 
 
-def test_a_null_key_is_dropped_and_a_null_value_is_not():
+def test_a_null_key_is_dropped_and_a_null_value_is_not() -> None:
     got = run(SessionAggregate("s", TEN, COUNT_OF_SESSION), (None, "x", 90), ("a", None, 2))
 
     assert [("a", 2, 2, 1, 2)] == results(got)
     assert ["the key of a record to aggregate is null"] == got.dropped
 
 
-def test_results_have_no_headers():
+def test_results_have_no_headers() -> None:
     got = run(SessionAggregate("s", TEN, TEXT), ("a", "x", 5), ("a", "y", 6))
 
     assert {()} == {headers for *_, headers in got.forwarded}
 
 
-def test_old_values_are_those_of_sessions_taken_back_and_never_of_the_merged_one():
+def test_old_values_are_those_of_sessions_taken_back_and_never_of_the_merged_one() -> None:
     got = run(SessionAggregate("s", TEN, COUNT_OF_SESSION, True), ("a", "x", 5), ("a", "y", 6))
 
     assert [(1, None, True), (None, 1, True), (2, None, True)] == [value for _, value, *_ in got.forwarded]
 
 
-def test_old_values_are_left_out_unless_asked_for():
+def test_old_values_are_left_out_unless_asked_for() -> None:
     got = run(SessionAggregate("s", TEN, COUNT_OF_SESSION), ("a", "x", 5), ("a", "y", 6))
 
     assert [(1, None, True), (None, None, True), (2, None, True)] == [value for _, value, *_ in got.forwarded]
 
 
-def test_none_as_the_result_removes_the_session_and_is_forwarded():
+def test_none_as_the_result_removes_the_session_and_is_forwarded() -> None:
     got = run(SessionAggregate("s", TEN, TEXT), ("a", "x", 5), ("a", "clear", 6), ("a", "y", 7))
 
     assert [("a", 5, 5, None, 5), ("a", 5, 6, None, 6), ("a", 7, 7, ">y", 7)] == results(got)[1:]
 
 
-def test_with_a_cache_the_flush_forwards_and_the_operator_does_not():
+def test_with_a_cache_the_flush_forwards_and_the_operator_does_not() -> None:
     store = FakeSessionStore(cached=True)
     got = run(SessionAggregate("s", TEN, COUNT_OF_SESSION, True), ("a", "x", 1), context=FakeOperatorContext(s=store))
 
     assert [] == got.forwarded
     assert store.sends_old_values is True
+    assert store.listener is not None
     store.listener(Windowed("a", Window(1, 1)), (1, None, True), 1, HEADERS)
     assert [("a", 1, 1, 1, 1)] == results(got)
 
 
 @pytest.mark.parametrize(("late", "taken"), [(14, True), (21, True), (22, False)])
-def test_a_record_is_late_when_its_session_ended_more_than_gap_and_grace_ago(late, taken):
+def test_a_record_is_late_when_its_session_ended_more_than_gap_and_grace_ago(late: int, taken: bool) -> None:
     got = run(SessionAggregate("s", SessionWindows(10, grace=6), COUNT_OF_SESSION), ("b", "x", late), ("a", "x", 5))
 
     assert taken is (("a", 5, 5, 1, 5) in results(got))
     assert [] == got.dropped if taken else len(got.dropped) == 1
 
 
-def test_a_late_record_that_joins_an_open_session_is_taken():
+def test_a_late_record_that_joins_an_open_session_is_taken() -> None:
     windows = SessionWindows(10)
     got = run(SessionAggregate("s", windows, COUNT_OF_SESSION), ("a", "x", 15), ("b", "x", 25), ("a", "y", 5))
 
@@ -157,7 +158,7 @@ def test_a_late_record_that_joins_an_open_session_is_taken():
     assert [] == got.dropped
 
 
-def test_late_records_leave_by_their_child_as_they_came_and_by_no_other():
+def test_late_records_leave_by_their_child_as_they_came_and_by_no_other() -> None:
     context = FakeOperatorContext(children=("table", "late"), s=FakeSessionStore())
     run(SessionAggregate("s", TEN, TEXT, late_child="late"), ("a", "x", 50), ("b", "y", 5), context=context)
 
@@ -166,7 +167,7 @@ def test_late_records_leave_by_their_child_as_they_came_and_by_no_other():
     assert 1 == len(context.dropped)
 
 
-def test_an_error_of_the_store_is_one_of_this_node_with_its_record():
+def test_an_error_of_the_store_is_one_of_this_node_with_its_record() -> None:
     store = FakeSessionStore()
     store.broken = OSError("disk")
     got = run(SessionAggregate("s", TEN, TEXT), ("a", "x", 5), context=FakeOperatorContext(s=store))
@@ -175,7 +176,7 @@ def test_an_error_of_the_store_is_one_of_this_node_with_its_record():
     assert [] == got.forwarded
 
 
-def test_when_the_aggregator_fails_the_sessions_to_merge_are_already_taken_back():
+def test_when_the_aggregator_fails_the_sessions_to_merge_are_already_taken_back() -> None:
     def fails_on_bad(key: Any, value: Any, count: int) -> int:
         if value == "bad":
             raise ZeroDivisionError("aggregator")
@@ -188,7 +189,7 @@ def test_when_the_aggregator_fails_the_sessions_to_merge_are_already_taken_back(
     assert [("a", 5, 5, 1, 5), ("a", 5, 5, None, 5), ("a", 7, 7, 1, 7)] == results(got)
 
 
-def test_an_error_of_a_child_passes_through():
+def test_an_error_of_a_child_passes_through() -> None:
     context = FakeOperatorContext(failing=True, s=FakeSessionStore())
     context.child_error = ProcessingError("below", node="CHILD")
 
@@ -198,7 +199,7 @@ def test_an_error_of_a_child_passes_through():
     assert [] == context.failed
 
 
-def test_on_close_a_session_is_forwarded_once_with_the_headers_of_the_record_that_closed_it():
+def test_on_close_a_session_is_forwarded_once_with_the_headers_of_the_record_that_closed_it() -> None:
     operator = SessionAggregate("s", SessionWindows(10, grace=5), COUNT_OF_SESSION, emit_strategy=CLOSE)
     got = run(operator, ("a", "x", 5), ("a", "x", 8), ("b", "y", 23), ("b", "y", 24), ("b", "y", 60))
 
@@ -207,14 +208,14 @@ def test_on_close_a_session_is_forwarded_once_with_the_headers_of_the_record_tha
     assert got.metadata.get("s") == 45
 
 
-def test_on_close_the_session_that_ends_at_the_close_time_stays_open():
+def test_on_close_the_session_that_ends_at_the_close_time_stays_open() -> None:
     operator = SessionAggregate("s", TEN, COUNT_OF_SESSION, emit_strategy=CLOSE)
 
     assert [] == results(run(operator, ("a", "x", 5), ("b", "y", 15)))
     assert [("a", 5, 5, 1, 5)] == results(run(operator, ("a", "x", 5), ("b", "y", 16)))
 
 
-def test_on_close_a_late_record_still_moves_nothing_and_closes_nothing_twice():
+def test_on_close_a_late_record_still_moves_nothing_and_closes_nothing_twice() -> None:
     operator = SessionAggregate("s", TEN, COUNT_OF_SESSION, emit_strategy=CLOSE)
     got = run(operator, ("a", "x", 5), ("b", "y", 40), ("a", "late", 6))
 
@@ -222,7 +223,7 @@ def test_on_close_a_late_record_still_moves_nothing_and_closes_nothing_twice():
     assert 1 == len(got.dropped)
 
 
-def test_on_close_a_restarted_operator_goes_on_from_the_last_emission():
+def test_on_close_a_restarted_operator_goes_on_from_the_last_emission() -> None:
     store = FakeSessionStore()
     store.contents = {("a", 5, 5): 1, ("b", 30, 30): 1}
     context = FakeOperatorContext(s=store)

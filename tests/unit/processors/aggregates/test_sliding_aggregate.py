@@ -37,31 +37,31 @@ def results(context: FakeOperatorContext, child: str = "child") -> list[tuple[in
     ]
 
 
-def test_a_first_record_makes_its_left_window_only():
+def test_a_first_record_makes_its_left_window_only() -> None:
     got = run(SlidingAggregate("s", SlidingWindows(10), JOIN), ("k", "a", 20))
 
     assert [(10, 20, "a", 20)] == results(got)
 
 
-def test_a_second_record_makes_the_right_window_of_the_first_and_its_own_left_window():
+def test_a_second_record_makes_the_right_window_of_the_first_and_its_own_left_window() -> None:
     got = run(SlidingAggregate("s", SlidingWindows(10), JOIN), ("k", "a", 20), ("k", "b", 25))
 
     assert [(10, 20, "a", 20), (21, 31, "b", 25), (15, 25, "ab", 25)] == results(got)
 
 
-def test_an_earlier_record_makes_its_right_window_from_what_comes_after_it():
+def test_an_earlier_record_makes_its_right_window_from_what_comes_after_it() -> None:
     got = run(SlidingAggregate("s", SlidingWindows(10, grace=50), JOIN), ("k", "b", 25), ("k", "a", 20))
 
     assert [(15, 25, "b", 25), (15, 25, "ba", 25), (10, 20, "a", 20), (21, 31, "b", 25)] == results(got)
 
 
-def test_records_before_the_time_difference_share_the_window_from_zero():
+def test_records_before_the_time_difference_share_the_window_from_zero() -> None:
     got = run(SlidingAggregate("s", SlidingWindows(10), JOIN), ("k", "a", 2), ("k", "b", 6))
 
     assert [(0, 10, "a", 2), (3, 13, "b", 6), (0, 10, "ab", 6)] == results(got)
 
 
-def test_a_window_is_updated_before_the_next_one_is_read():
+def test_a_window_is_updated_before_the_next_one_is_read() -> None:
     """Kafka Streams' cache drops what was used longest ago, so the order matters."""
     steps: list[tuple[str, int]] = []
 
@@ -85,14 +85,14 @@ def test_a_window_is_updated_before_the_next_one_is_read():
     assert [*read_and_put, ("read", 19), ("put", 30)] == steps
 
 
-def test_null_keys_and_null_values_are_dropped_and_do_not_advance_time():
+def test_null_keys_and_null_values_are_dropped_and_do_not_advance_time() -> None:
     got = run(SlidingAggregate("s", SlidingWindows(10), JOIN), (None, "a", 90), ("k", None, 90), ("k", "b", 12))
 
     assert [(2, 12, "b", 12)] == results(got)
     assert ["the key or the value of a record to aggregate is null"] * 2 == got.dropped
 
 
-def test_a_record_that_no_window_takes_is_dropped_and_forwarded_as_late():
+def test_a_record_that_no_window_takes_is_dropped_and_forwarded_as_late() -> None:
     context = FakeOperatorContext(children=("child", "n-late"), s=FakeWindowStore(10))
     operator = SlidingAggregate("s", SlidingWindows(10, grace=5), JOIN, late_child="n-late")
     run(operator, ("k", "a", 50), ("k", "gone", 34), ("k", "edge", 45), context=context)
@@ -102,7 +102,7 @@ def test_a_record_that_no_window_takes_is_dropped_and_forwarded_as_late():
     assert 1 == len(context.dropped)
 
 
-def test_a_record_whose_only_window_is_closed_is_late_though_its_right_window_would_be_open():
+def test_a_record_whose_only_window_is_closed_is_late_though_its_right_window_would_be_open() -> None:
     context = FakeOperatorContext(children=("child", "n-late"), s=FakeWindowStore(10))
     operator = SlidingAggregate("s", SlidingWindows(10, grace=5), JOIN, late_child="n-late")
     run(operator, ("other", "a", 50), ("k", "lonely", 40), context=context)
@@ -111,20 +111,20 @@ def test_a_record_whose_only_window_is_closed_is_late_though_its_right_window_wo
     assert 1 == len(context.dropped)
 
 
-def test_without_a_child_for_late_records_they_are_only_dropped():
+def test_without_a_child_for_late_records_they_are_only_dropped() -> None:
     got = run(SlidingAggregate("s", SlidingWindows(10), JOIN), ("k", "a", 50), ("k", "b", 20))
 
     assert [(40, 50, "a", 50)] == results(got)
     assert ["it is late: a window that it belongs to ended longer than the grace period ago"] == got.dropped
 
 
-def test_old_values_are_what_the_window_held_before():
+def test_old_values_are_what_the_window_held_before() -> None:
     got = run(SlidingAggregate("s", SlidingWindows(10), COUNT, True), ("k", "a", 20), ("k", "b", 20))
 
     assert [(1, 0, True), (2, 1, True)] == [record[1] for record in got.forwarded]
 
 
-def test_an_error_of_the_aggregator_is_one_of_the_node():
+def test_an_error_of_the_aggregator_is_one_of_the_node() -> None:
     def broken(key: str, value: str, aggregate: int) -> int:
         raise ValueError("broken")
 
@@ -133,7 +133,7 @@ def test_an_error_of_the_aggregator_is_one_of_the_node():
     assert [("broken", "k", "a", 20, HEADERS)] == [(str(error), *record) for error, *record in got.failed]
 
 
-def test_on_close_a_window_is_emitted_when_time_has_passed_its_end_which_belongs_to_it():
+def test_on_close_a_window_is_emitted_when_time_has_passed_its_end_which_belongs_to_it() -> None:
     context = FakeOperatorContext(s=FakeWindowStore(10))
     operator = SlidingAggregate("s", SlidingWindows(10), JOIN, emit_strategy=EmitStrategy.ON_WINDOW_CLOSE)
     run(operator, ("k", "a", 20), ("k", "b", 20), context=context)
@@ -145,7 +145,7 @@ def test_on_close_a_window_is_emitted_when_time_has_passed_its_end_which_belongs
     assert 22 == context.metadata.get("s")
 
 
-def test_records_before_the_time_difference_close_no_windows():
+def test_records_before_the_time_difference_close_no_windows() -> None:
     context = FakeOperatorContext(s=FakeWindowStore(10))
     operator = SlidingAggregate("s", SlidingWindows(10), JOIN, emit_strategy=EmitStrategy.ON_WINDOW_CLOSE)
     run(operator, ("k", "a", 1), ("k", "b", 9), context=context)

@@ -55,7 +55,7 @@ def results(context: FakeOperatorContext, child: str = "child") -> list[tuple[An
     ]
 
 
-def test_a_record_is_added_to_its_tumbling_window_and_the_result_has_the_largest_time():
+def test_a_record_is_added_to_its_tumbling_window_and_the_result_has_the_largest_time() -> None:
     got = run(
         WindowAggregate("s", TimeWindows(10), CONCAT), ("a", "x", 5), ("a", "y", 3), ("b", "z", 9), ("a", "w", 10)
     )
@@ -69,27 +69,27 @@ def test_a_record_is_added_to_its_tumbling_window_and_the_result_has_the_largest
     assert HEADERS == got.forwarded[0][3]
 
 
-def test_a_record_is_added_to_all_its_hopping_windows_in_order():
+def test_a_record_is_added_to_all_its_hopping_windows_in_order() -> None:
     got = run(WindowAggregate("s", TimeWindows(10, advance_by=4), COUNT), ("a", "x", 2), ("a", "y", 9))
 
     assert [("a", 0, 10, 1, 2), ("a", 0, 10, 2, 9), ("a", 4, 14, 1, 9), ("a", 8, 18, 1, 9)] == results(got)
 
 
-def test_an_unlimited_window_takes_what_comes_from_its_start_on_and_passes_over_the_rest():
+def test_an_unlimited_window_takes_what_comes_from_its_start_on_and_passes_over_the_rest() -> None:
     got = run(WindowAggregate("s", UnlimitedWindows(5), COUNT), ("a", "x", 4), ("a", "y", 5), ("a", "z", 90))
 
     assert [("a", 5, 2**63 - 1, 1, 5), ("a", 5, 2**63 - 1, 2, 90)] == results(got)
     assert [] == got.dropped
 
 
-def test_windows_of_a_users_own_are_asked_for_each_record():
+def test_windows_of_a_users_own_are_asked_for_each_record() -> None:
     got = run(WindowAggregate("s", Halves(), COUNT), ("a", "x", 12), ("a", "y", 18))
 
     assert [("a", 10, 20, 1, 12), ("a", 11, 16, 1, 12), ("a", 10, 20, 2, 18)] == results(got)
     assert 1 == len(got.dropped)
 
 
-def test_an_error_of_a_users_windows_is_one_of_the_node():
+def test_an_error_of_a_users_windows_is_one_of_the_node() -> None:
     windows = Halves()
     windows.broken = True
 
@@ -98,39 +98,39 @@ def test_an_error_of_a_users_windows_is_one_of_the_node():
     assert ["windows"] == [str(error) for error, *_ in got.failed]
 
 
-def test_reducing_starts_with_the_first_value():
+def test_reducing_starts_with_the_first_value() -> None:
     got = run(WindowAggregate("s", TimeWindows(10), reducing(lambda a, b: a + b)), ("a", 3, 1), ("a", 4, 2))
 
     assert [("a", 0, 10, 3, 1), ("a", 0, 10, 7, 2)] == results(got)
 
 
-def test_a_null_key_is_dropped_and_a_null_value_is_not():
+def test_a_null_key_is_dropped_and_a_null_value_is_not() -> None:
     got = run(WindowAggregate("s", TimeWindows(10), COUNT), (None, "x", 1), ("a", None, 2))
 
     assert [("a", 0, 10, 1, 2)] == results(got)
     assert ["the key of a record to aggregate is null"] == got.dropped
 
 
-def test_a_dropped_null_key_does_not_advance_the_observed_time():
+def test_a_dropped_null_key_does_not_advance_the_observed_time() -> None:
     got = run(WindowAggregate("s", TimeWindows(10), COUNT), (None, "x", 50), ("a", "x", 1))
 
     assert [("a", 0, 10, 1, 1)] == results(got)
 
 
-def test_none_as_the_result_deletes_the_window_and_the_next_record_starts_afresh():
+def test_none_as_the_result_deletes_the_window_and_the_next_record_starts_afresh() -> None:
     got = run(WindowAggregate("s", TimeWindows(10), CONCAT, True), ("a", "x", 5), ("a", "clear", 3), ("a", "y", 1))
 
     assert [(">x", ">", True), (None, ">x", True), (">y", ">", True)] == [record[1] for record in got.forwarded]
     assert [5, 5, 1] == [record[2] for record in got.forwarded]
 
 
-def test_old_values_are_left_out_unless_asked_for():
+def test_old_values_are_left_out_unless_asked_for() -> None:
     got = run(WindowAggregate("s", TimeWindows(10), COUNT), ("a", "x", 1), ("a", "x", 1))
 
     assert [(1, None, True), (2, None, True)] == [record[1] for record in got.forwarded]
 
 
-def test_with_a_cache_the_flush_forwards_and_the_operator_does_not():
+def test_with_a_cache_the_flush_forwards_and_the_operator_does_not() -> None:
     store = FakeWindowStore(10, cached=True)
     got = run(
         WindowAggregate("s", TimeWindows(10), COUNT), ("a", "x", 1), ("a", "x", 2), context=FakeOperatorContext(s=store)
@@ -142,21 +142,21 @@ def test_with_a_cache_the_flush_forwards_and_the_operator_does_not():
 
 
 @pytest.mark.parametrize(("late", "taken"), [(9, True), (15, True), (16, False)])
-def test_a_window_takes_records_until_the_observed_time_has_passed_its_end_by_the_grace(late, taken):
+def test_a_window_takes_records_until_the_observed_time_has_passed_its_end_by_the_grace(late: int, taken: bool) -> None:
     got = run(WindowAggregate("s", TimeWindows(10, grace=6), COUNT), ("a", "x", 1), ("b", "x", late), ("a", "y", 2))
 
     assert taken is (("a", 0, 10, 2, 2) in results(got))
     assert [] == got.dropped if taken else len(got.dropped) == 1
 
 
-def test_each_closed_hopping_window_counts_as_a_dropped_record():
+def test_each_closed_hopping_window_counts_as_a_dropped_record() -> None:
     got = run(WindowAggregate("s", TimeWindows(10, advance_by=4), COUNT), ("a", "x", 18), ("a", "y", 8))
 
     assert [("a", 12, 22, 1, 18), ("a", 16, 26, 1, 18)] == results(got)
     assert ["it is late: a window that it belongs to ended longer than the grace period ago"] * 3 == got.dropped
 
 
-def test_late_records_reach_their_child_as_they_are_and_no_other():
+def test_late_records_reach_their_child_as_they_are_and_no_other() -> None:
     context = FakeOperatorContext(children=("first", "n-late", "second"), s=FakeWindowStore(10))
     operator = WindowAggregate("s", TimeWindows(10), COUNT, late_child="n-late")
     run(operator, ("a", "x", 20), ("b", "late", 3), context=context)
@@ -167,7 +167,7 @@ def test_late_records_reach_their_child_as_they_are_and_no_other():
 
 
 @pytest.mark.parametrize("windows", [TimeWindows(10, advance_by=5), Halves()], ids=["hopping", "own"])
-def test_a_record_that_one_window_still_takes_is_not_late(windows):
+def test_a_record_that_one_window_still_takes_is_not_late(windows: Windows[Any]) -> None:
     context = FakeOperatorContext(children=("child", "n-late"), s=FakeWindowStore(10))
     operator = WindowAggregate("s", windows, COUNT, late_child="n-late")
     run(operator, ("a", "x", 17), ("a", "y", 13), ("a", "z", 3), context=context)
@@ -175,7 +175,7 @@ def test_a_record_that_one_window_still_takes_is_not_late(windows):
     assert [("a", "z", 3, HEADERS)] == context.received["n-late"]
 
 
-def test_late_records_reach_their_child_also_where_errors_end_the_task():
+def test_late_records_reach_their_child_also_where_errors_end_the_task() -> None:
     context = FakeOperatorContext(children=("n-late", "child"), failing=True, s=FakeWindowStore(10))
     operator = WindowAggregate("s", TimeWindows(10), COUNT, late_child="n-late")
     run(operator, ("a", "x", 20), ("b", "late", 3), context=context)
@@ -184,7 +184,7 @@ def test_late_records_reach_their_child_also_where_errors_end_the_task():
     assert [("a", 20, 30, 1, 20)] == results(context)
 
 
-def test_an_error_of_the_aggregator_ends_the_record_after_the_windows_that_took_it():
+def test_an_error_of_the_aggregator_ends_the_record_after_the_windows_that_took_it() -> None:
     def fail_in_used_windows(key: str, value: str, count: int) -> int:
         if count:
             raise ValueError("used")
@@ -197,7 +197,7 @@ def test_an_error_of_the_aggregator_ends_the_record_after_the_windows_that_took_
     assert [("used", "a", "y", 12, HEADERS)] == [(str(error), *record) for error, *record in got.failed]
 
 
-def test_an_error_of_a_child_passes_through():
+def test_an_error_of_a_child_passes_through() -> None:
     context = FakeOperatorContext(failing=True, s=FakeWindowStore(10))
     context.child_error = ProcessingError("child failed", node="child")
 
@@ -217,7 +217,7 @@ def on_close(windows: Windows[Any]) -> WindowAggregate:
     return WindowAggregate("s", windows, COUNT, emit_strategy=CLOSE)
 
 
-def test_on_close_a_window_is_emitted_once_when_time_has_passed_its_end_by_the_grace():
+def test_on_close_a_window_is_emitted_once_when_time_has_passed_its_end_by_the_grace() -> None:
     context = close_context(10)
     run(on_close(TimeWindows(10, grace=5)), ("a", "x", 1), ("b", "x", 8), ("a", "x", 14), context=context)
     assert [] == context.forwarded
@@ -228,7 +228,7 @@ def test_on_close_a_window_is_emitted_once_when_time_has_passed_its_end_by_the_g
     assert 10 == context.metadata.get("s")
 
 
-def test_results_of_closed_windows_have_no_old_value_and_the_headers_of_the_record_that_closed_them():
+def test_results_of_closed_windows_have_no_old_value_and_the_headers_of_the_record_that_closed_them() -> None:
     context = close_context(10)
     operator = WindowAggregate("s", TimeWindows(10), COUNT, True, CLOSE)
     process = context.start(operator)
@@ -238,7 +238,7 @@ def test_results_of_closed_windows_have_no_old_value_and_the_headers_of_the_reco
     assert [(Windowed("a", Window(0, 10)), (1, None, True), 1, HEADERS)] == context.forwarded
 
 
-def test_a_late_record_may_close_no_window_and_hopping_windows_close_one_by_one():
+def test_a_late_record_may_close_no_window_and_hopping_windows_close_one_by_one() -> None:
     context = close_context(10)
     process = context.start(on_close(TimeWindows(10, advance_by=5)))
     closed = []
@@ -250,7 +250,7 @@ def test_a_late_record_may_close_no_window_and_hopping_windows_close_one_by_one(
     assert [[], [], [], [0], [], [5], [], [10, 15]] == closed
 
 
-def test_closed_windows_are_looked_for_at_most_once_in_an_interval_of_wall_clock_time():
+def test_closed_windows_are_looked_for_at_most_once_in_an_interval_of_wall_clock_time() -> None:
     context = close_context(10)
     context.processing.app_configs[EMIT_INTERVAL_OF_WINDOWS] = 1000
     process = context.start(on_close(TimeWindows(10)))
@@ -264,7 +264,7 @@ def test_closed_windows_are_looked_for_at_most_once_in_an_interval_of_wall_clock
     assert [("a", 0, 10, 1, 1)] == results(context)
 
 
-def test_the_interval_is_a_second_unless_set():
+def test_the_interval_is_a_second_unless_set() -> None:
     context = close_context(10)
     del context.processing.app_configs[EMIT_INTERVAL_OF_WINDOWS]
     process = context.start(on_close(TimeWindows(10)))
@@ -279,7 +279,7 @@ def test_the_interval_is_a_second_unless_set():
     assert [("a", 0, 10, 1, 1)] == results(context)
 
 
-def test_what_was_emitted_before_a_restart_is_not_emitted_again():
+def test_what_was_emitted_before_a_restart_is_not_emitted_again() -> None:
     context = close_context(10, s=10)
     store = context.store("s")
     store.contents[("a", 0)] = (4, 7)
@@ -289,7 +289,7 @@ def test_what_was_emitted_before_a_restart_is_not_emitted_again():
     assert [("a", 10, 20, 5, 17), ("b", 10, 20, 1, 12)] == results(context)
 
 
-def test_a_store_that_cannot_be_read_for_closed_windows_is_an_error_of_the_record():
+def test_a_store_that_cannot_be_read_for_closed_windows_is_an_error_of_the_record() -> None:
     context = close_context(10)
     process = context.start(on_close(TimeWindows(10)))
     process("a", "x", 1, HEADERS)
@@ -301,7 +301,7 @@ def test_a_store_that_cannot_be_read_for_closed_windows_is_an_error_of_the_recor
     assert context.metadata.get("s") is None
 
 
-def test_a_windowed_table_is_read_by_windowed_keys():
+def test_a_windowed_table_is_read_by_windowed_keys() -> None:
     view = WindowedView("s")
     context = FakeOperatorContext(s=FakeWindowStore(10))
     context.store("s").put_row("a", 10, 5, 12)

@@ -285,7 +285,7 @@ def test_null_key_is_dropped() -> None:
         ({"keeps_unreferred": True}, ("d", None), None),
     ],
 )
-def test_result_without_a_store_is_read_from_both_rows(options: dict[str, bool], key: Any, row: Any) -> None:
+def test_result_without_a_store_is_read_from_both_rows(options: dict[str, Any], key: Any, row: Any) -> None:
     join = Join(**options).with_rows({("a", 1): ("x", 3), ("b", 2): ("y", 9)}, {"a": ("A", 7), "c": ("C", 4)})
 
     assert join.read(CombinedKey(*key)) == row

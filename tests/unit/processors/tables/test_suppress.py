@@ -25,7 +25,7 @@ class Suppression:
             operator.store, key_serde or Serdes.string(), Serdes.string()
         ).build()
         self.buffer.init(self.stores)
-        self.context = FakeOperatorContext(failing=failing, sup=self.buffer)  # type: ignore[arg-type]
+        self.context = FakeOperatorContext(failing=failing, sup=self.buffer)
         self.context.current = self.stores.current
         self.process = self.context.start(operator)
 
