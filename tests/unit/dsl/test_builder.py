@@ -1,15 +1,20 @@
 """What the fluent layer refuses, and what it decides while the graph is built."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from pykstreams import (
     Branched,
     Consumed,
     Grouped,
+    KStream,
     Materialized,
     Named,
     Processor,
     Produced,
+    Record,
     Repartitioned,
     Serdes,
     Stores,
@@ -17,16 +22,17 @@ from pykstreams import (
     StreamsConfig,
 )
 from pykstreams.errors import ConfigError, StreamsError, TopologyError
+from pykstreams.state import StoreBuilder
 
 CONFIG = StreamsConfig({"application.id": "app"})
 
 
-def stores_of(builder):
+def stores_of(builder: StreamsBuilder) -> set[str]:
     return set(builder.build().plan(CONFIG).whole.stores)
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "ä", "x" * 250])
-def test_illegal_names_are_refused(name):
+def test_illegal_names_are_refused(name: str) -> None:
     with pytest.raises(TopologyError):
         Named(name)
 
@@ -43,17 +49,17 @@ def test_illegal_names_are_refused(name):
         lambda: StreamsBuilder().stream("in").filter(lambda k, v: True, name="a b"),
     ],
 )
-def test_illegal_names_are_refused_where_they_are_given(make):
+def test_illegal_names_are_refused_where_they_are_given(make: Callable[[], object]) -> None:
     with pytest.raises(TopologyError, match="name 'a b' has characters other than"):
         make()
 
 
-def test_a_name_that_is_no_text_is_refused():
+def test_a_name_that_is_no_text_is_refused() -> None:
     with pytest.raises(TypeError, match="name is 5; expected a str"):
-        StreamsBuilder().stream("in").peek(print, name=5)
+        StreamsBuilder().stream("in").peek(print, name=5)  # type: ignore[arg-type]  # a number is no name
 
 
-def test_two_nodes_of_one_name_are_refused():
+def test_two_nodes_of_one_name_are_refused() -> None:
     builder = StreamsBuilder()
     builder.stream("in").filter(lambda k, v: True, name="x").filter(lambda k, v: True, name="x")
 
@@ -61,8 +67,8 @@ def test_two_nodes_of_one_name_are_refused():
         builder.build()
 
 
-def test_a_name_does_not_renumber_what_follows():
-    def text(name):
+def test_a_name_does_not_renumber_what_follows() -> None:
+    def text(name: str | None) -> str:
         builder = StreamsBuilder()
         builder.stream("in").filter(lambda k, v: True, name=name).to("out")
         return str(builder.build().describe())
@@ -71,7 +77,7 @@ def test_a_name_does_not_renumber_what_follows():
     assert "KSTREAM-SINK-0000000002" in text("kept")
 
 
-def test_streams_of_one_topic_share_a_source():
+def test_streams_of_one_topic_share_a_source() -> None:
     builder = StreamsBuilder()
     builder.stream("in").to("a")
     builder.stream("in").to("b")
@@ -79,7 +85,7 @@ def test_streams_of_one_topic_share_a_source():
     assert str(builder.build().describe()).count("Source:") == 1
 
 
-def test_overlapping_topics_are_refused():
+def test_overlapping_topics_are_refused() -> None:
     builder = StreamsBuilder()
     builder.stream(["a", "b"])
     builder.stream(["b", "c"])
@@ -88,7 +94,7 @@ def test_overlapping_topics_are_refused():
         builder.build()
 
 
-def test_one_topic_cannot_start_at_two_ends():
+def test_one_topic_cannot_start_at_two_ends() -> None:
     builder = StreamsBuilder()
     builder.stream("a", Consumed(offset_reset_policy="earliest"))
     builder.stream("a", Consumed(offset_reset_policy="latest"))
@@ -97,12 +103,12 @@ def test_one_topic_cannot_start_at_two_ends():
         builder.build()
 
 
-def test_an_unknown_offset_reset_policy_is_refused():
+def test_an_unknown_offset_reset_policy_is_refused() -> None:
     with pytest.raises(ValueError, match="offset reset policy is 'newest'"):
         StreamsBuilder().stream("a", Consumed(offset_reset_policy="newest"))
 
 
-def test_generated_names_are_refused_where_names_are_demanded():
+def test_generated_names_are_refused_where_names_are_demanded() -> None:
     builder = StreamsBuilder({"ensure.explicit.internal.resource.naming": True})
     builder.stream("in").group_by(lambda k, v: v).count()
 
@@ -112,14 +118,14 @@ def test_generated_names_are_refused_where_names_are_demanded():
     assert "repartition topics KSTREAM-AGGREGATE-STATE-STORE-0000000002-repartition" in str(caught.value)
 
 
-def test_names_given_everywhere_satisfy_that_demand():
+def test_names_given_everywhere_satisfy_that_demand() -> None:
     builder = StreamsBuilder({"ensure.explicit.internal.resource.naming": True})
     builder.stream("in").group_by(lambda k, v: v, Grouped(name="g")).count(materialized="c")
 
     assert "g-repartition" in str(builder.build().describe())
 
 
-def test_a_table_keeps_a_store_only_if_something_needs_it():
+def test_a_table_keeps_a_store_only_if_something_needs_it() -> None:
     plain, named, grouped = StreamsBuilder(), StreamsBuilder(), StreamsBuilder()
     plain.table("t").to_stream().to("out")
     named.table("t", materialized="rows").to_stream().to("out")
@@ -130,14 +136,14 @@ def test_a_table_keeps_a_store_only_if_something_needs_it():
     assert stores_of(grouped) == {"t-STATE-STORE-0000000000", "n"}
 
 
-def test_a_mapped_table_makes_its_parent_keep_old_values_when_it_is_grouped():
+def test_a_mapped_table_makes_its_parent_keep_old_values_when_it_is_grouped() -> None:
     builder = StreamsBuilder()
     builder.table("t").map_values(str.upper).group_by(lambda k, v: (v, k)).count(materialized="n")
 
     assert stores_of(builder) == {"t-STATE-STORE-0000000000", "n"}
 
 
-def test_a_table_can_be_restored_from_its_source_topic():
+def test_a_table_can_be_restored_from_its_source_topic() -> None:
     builder = StreamsBuilder()
     builder.table("t", materialized="rows")
     plan = builder.build({"topology.optimization": "all"}).plan(CONFIG).whole
@@ -147,14 +153,15 @@ def test_a_table_can_be_restored_from_its_source_topic():
     assert dict(plan.changelog_topics) == {}
 
 
-def test_an_unknown_optimization_is_refused():
+def test_an_unknown_optimization_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"topology\.optimization"):
         StreamsBuilder().build({"topology.optimization": "fast"})
 
 
-def test_merging_repartition_topics_that_hang_below_one_node_says_what_to_do():
+def test_merging_repartition_topics_that_hang_below_one_node_says_what_to_do() -> None:
     builder = StreamsBuilder()
-    kept = builder.stream("in").select_key(lambda k, v: v).filter(lambda k, v: True)
+    stream: KStream[str, str] = builder.stream("in")
+    kept = stream.select_key(lambda k, v: v).filter(lambda k, v: True)
     kept.group_by_key().count()
     kept.group_by_key().count()
 
@@ -162,56 +169,59 @@ def test_merging_repartition_topics_that_hang_below_one_node_says_what_to_do():
         builder.build({"topology.optimization": "all"})
 
 
-def test_unequal_partition_counts_that_are_known_are_refused_at_build_time():
+def test_unequal_partition_counts_that_are_known_are_refused_at_build_time() -> None:
     builder = StreamsBuilder()
-    left = builder.stream("a").repartition(Repartitioned(name="l", num_partitions=2))
-    right = builder.stream("b").repartition(Repartitioned(name="r", num_partitions=3))
+    a: KStream[str, str] = builder.stream("a")
+    b: KStream[str, str] = builder.stream("b")
+    left = a.repartition(Repartitioned(name="l", num_partitions=2))
+    right = b.repartition(Repartitioned(name="r", num_partitions=3))
     builder._graph.copartitioned.append(set(left._place.sources | right._place.sources))
 
     with pytest.raises(TopologyError, match=r"l-repartition \(2 partitions\), r-repartition \(3 partitions\)"):
         builder.build()
 
 
-def test_a_repartition_topic_has_at_least_one_partition():
+def test_a_repartition_topic_has_at_least_one_partition() -> None:
     with pytest.raises(ValueError, match="num_partitions is 0"):
         Repartitioned(num_partitions=0)
 
 
-def test_a_branch_has_a_function_or_a_consumer():
+def test_a_branch_has_a_function_or_a_consumer() -> None:
     with pytest.raises(ValueError, match="branch 'x' has a function and a consumer"):
         Branched("x", function=lambda s: s, consumer=lambda s: None)
 
 
-def test_a_supplier_cannot_be_combined_with_a_store_type():
+def test_a_supplier_cannot_be_combined_with_a_store_type() -> None:
     from pykstreams import BuiltInDslStoreSuppliers
 
     with pytest.raises(ValueError, match="a supplier brings its own"):
         Materialized(Stores.lru_map("x", 3), store_type=BuiltInDslStoreSuppliers.IN_MEMORY)
 
 
-def test_options_can_be_copied_with_changes():
-    grouped = Grouped(key_serde=Serdes.string(), name="a")
+def test_options_can_be_copied_with_changes() -> None:
+    grouped: Grouped[str, str] = Grouped(key_serde=Serdes.string(), name="a")
 
     assert grouped.replace(name="b") == Grouped(key_serde=Serdes.string(), name="b")
 
 
-def test_building_twice_gives_the_same_topology():
+def test_building_twice_gives_the_same_topology() -> None:
     builder = StreamsBuilder()
     builder.stream("in").to("out")
 
     assert builder.build() is builder.build()
 
 
-def test_stores_that_a_supplier_makes_anew_at_each_call_are_added_once():
+def test_stores_that_a_supplier_makes_anew_at_each_call_are_added_once() -> None:
     class WithStore(Processor[str, str, str, str]):
         @staticmethod
-        def stores():
+        def stores() -> list[StoreBuilder[Any]]:
             return [Stores.key_value_store_builder(Stores.in_memory_key_value_store("own"))]
 
-        def process(self, record):
+        def process(self, record: Record[str, str]) -> None:
             self.context.forward(record)
 
     builder = StreamsBuilder()
-    builder.stream("in").process(WithStore, name="p").to("out")
+    stream: KStream[str, str] = builder.stream("in")
+    stream.process(WithStore, name="p").to("out")
 
     assert "Processor: p (stores: [own])" in str(builder.build().describe())

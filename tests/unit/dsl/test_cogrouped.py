@@ -12,6 +12,7 @@ from pykstreams import (
     CogroupedKStream,
     Grouped,
     KGroupedStream,
+    KStream,
     KTable,
     Materialized,
     Repartitioned,
@@ -22,6 +23,7 @@ from pykstreams import (
     StreamsConfig,
     Suppressed,
     TimeWindows,
+    Windowed,
 )
 from pykstreams.errors import TopologyError
 from pykstreams.runtime.topics.copartitioning import check_copartitioning, enforce_copartitioning
@@ -56,16 +58,23 @@ def both(value: Any, other: Any) -> str:
     return f"{value}+{other}"
 
 
-def cogrouped(builder: StreamsBuilder) -> CogroupedKStream[Any, str]:
+def grouped(builder: StreamsBuilder, topic: str) -> KGroupedStream[str, str]:
+    stream: KStream[str, str] = builder.stream(topic)
+    return stream.group_by_key()
+
+
+def cogrouped(builder: StreamsBuilder) -> CogroupedKStream[str, str]:
     """Topic ``a`` in capitals and topic ``b`` in small letters."""
-    return builder.stream("a").group_by_key().cogroup(upper).cogroup(builder.stream("b").group_by_key(), lower)
+    return grouped(builder, "a").cogroup(upper).cogroup(grouped(builder, "b"), lower)
 
 
-def windowed(builder: StreamsBuilder, windows: Any) -> KTable[Any, str]:
-    streams = cogrouped(builder).windowed_by(windows)
+def windowed(
+    builder: StreamsBuilder, windows: TimeWindows | SlidingWindows | SessionWindows
+) -> KTable[Windowed[str], str]:
+    streams = cogrouped(builder)
     if isinstance(windows, SessionWindows):
-        return streams.aggregate(empty, lambda key, aggregate, other: aggregate + other)
-    return streams.aggregate(empty)
+        return streams.windowed_by(windows).aggregate(empty, lambda key, aggregate, other: aggregate + other)
+    return streams.windowed_by(windows).aggregate(empty)
 
 
 def rekeyed(builder: StreamsBuilder, topic: str, name: str | None = None) -> KGroupedStream[Any, str]:
@@ -74,7 +83,7 @@ def rekeyed(builder: StreamsBuilder, topic: str, name: str | None = None) -> KGr
 
 def run(
     builder: StreamsBuilder, *records: tuple[str, Any, Any], config: StreamsConfig = UNCACHED
-) -> list[tuple[Any, Any, int]]:
+) -> list[tuple[str | None, str | None, int | None]]:
     """What topic ``out`` gets when the records (topic, key, value) come, one a millisecond."""
     with TopologyTestDriver(builder.build(), config) as driver:
         for time, (topic, key, value) in enumerate(records):
@@ -98,7 +107,7 @@ def test_all_streams_change_one_aggregate_each_in_its_way() -> None:
 
 def test_a_cache_keeps_the_last_aggregate_of_all_streams() -> None:
     builder = StreamsBuilder()
-    memory = Materialized(store_type=BuiltInDslStoreSuppliers.IN_MEMORY)
+    memory: Materialized[str, str] = Materialized(store_type=BuiltInDslStoreSuppliers.IN_MEMORY)
     cogrouped(builder).aggregate(empty, materialized=memory).to_stream().to("out")
     records = [("a", b"k", b"x"), ("b", b"k", b"X"), ("b", b"j", b"Y"), ("a", b"k", b"z")]
 
@@ -119,8 +128,8 @@ def test_streams_share_one_store_and_one_changelog() -> None:
 
 def test_an_aggregator_deletes_what_another_has_built() -> None:
     builder = StreamsBuilder()
-    streams = builder.stream("a").group_by_key().cogroup(upper)
-    streams.cogroup(builder.stream("b").group_by_key(), lambda key, value, aggregate: None)
+    streams = grouped(builder, "a").cogroup(upper)
+    streams.cogroup(grouped(builder, "b"), lambda key, value, aggregate: None)  # type: ignore[arg-type, return-value]
     streams.aggregate(empty).to_stream().to("out")
 
     assert run(builder, ("a", "k", "x"), ("b", "k", "x"), ("a", "k", "y")) == [
@@ -139,17 +148,17 @@ def test_records_without_key_or_value_are_dropped() -> None:
 
 def test_same_stream_twice_has_the_later_aggregator() -> None:
     builder = StreamsBuilder()
-    grouped = builder.stream("a").group_by_key()
-    grouped.cogroup(upper).cogroup(grouped, lower).aggregate(empty).to_stream().to("out")
+    stream = grouped(builder, "a")
+    stream.cogroup(upper).cogroup(stream, lower).aggregate(empty).to_stream().to("out")
 
     assert run(builder, ("a", "k", "X")) == [("k", "x", 0)]
 
 
 def test_stream_added_after_windowed_by_is_aggregated_in_the_windows_too() -> None:
     builder = StreamsBuilder()
-    streams = builder.stream("a").group_by_key().cogroup(upper)
+    streams = grouped(builder, "a").cogroup(upper)
     in_windows = streams.windowed_by(TimeWindows(10))
-    streams.cogroup(builder.stream("b").group_by_key(), lower)
+    streams.cogroup(grouped(builder, "b"), lower)
     in_windows.aggregate(empty).to_stream(lambda windowed, value: windowed.key).to("out")
 
     assert run(builder, ("a", "k", "x"), ("b", "k", "x")) == [("k", "X", 0), ("k", "Xx", 1)]
@@ -157,9 +166,9 @@ def test_stream_added_after_windowed_by_is_aggregated_in_the_windows_too() -> No
 
 def test_stream_added_after_aggregate_is_not_in_that_table() -> None:
     builder = StreamsBuilder()
-    streams = builder.stream("a").group_by_key().cogroup(upper)
+    streams = grouped(builder, "a").cogroup(upper)
     streams.aggregate(empty).to_stream().to("out")
-    streams.cogroup(builder.stream("b").group_by_key(), lower)
+    streams.cogroup(grouped(builder, "b"), lower)
 
     assert run(builder, ("a", "k", "x"), ("b", "k", "x")) == [("k", "X", 0)]
 
@@ -182,7 +191,7 @@ def test_only_a_named_store_can_be_queried() -> None:
 
 def test_rekeyed_streams_go_through_topics_that_are_copartitioned_with_the_rest() -> None:
     builder = StreamsBuilder()
-    streams = rekeyed(builder, "a", "a-by-value").cogroup(upper).cogroup(builder.stream("b").group_by_key(), lower)
+    streams = rekeyed(builder, "a", "a-by-value").cogroup(upper).cogroup(grouped(builder, "b"), lower)
     streams.cogroup(rekeyed(builder, "c"), lower).aggregate(empty, materialized="all").to_stream().to("out")
 
     parts = builder.build().plan(UNCACHED).subtopologies
@@ -202,8 +211,10 @@ def test_two_repartition_topics_of_one_name_are_refused_with_the_cure() -> None:
 
 def test_unequal_numbers_of_partitions_are_refused_with_both_topics() -> None:
     builder = StreamsBuilder()
-    a = builder.stream("a").repartition(Repartitioned(name="a", num_partitions=2)).group_by_key()
-    b = builder.stream("b").repartition(Repartitioned(name="b", num_partitions=3)).group_by_key()
+    first: KStream[str, str] = builder.stream("a")
+    second: KStream[str, str] = builder.stream("b")
+    a = first.repartition(Repartitioned(name="a", num_partitions=2)).group_by_key()
+    b = second.repartition(Repartitioned(name="b", num_partitions=3)).group_by_key()
     a.cogroup(upper).cogroup(b, lower).aggregate(empty)
 
     with pytest.raises(TopologyError, match=r"a-repartition .*2 partitions.* b-repartition .*3 partitions"):
@@ -221,7 +232,7 @@ def test_unequal_input_topics_are_refused_with_both_topics_both_counts_and_the_c
 
 def test_repartition_topic_takes_the_count_of_the_other_inputs() -> None:
     builder = StreamsBuilder()
-    streams = rekeyed(builder, "a").cogroup(upper).cogroup(builder.stream("b").group_by_key(), lower)
+    streams = rekeyed(builder, "a").cogroup(upper).cogroup(grouped(builder, "b"), lower)
     streams.aggregate(empty, materialized="both")
     _, part = builder.build().plan(UNCACHED).subtopologies
     counts = {"app-both-repartition": 5, "b": 3}
@@ -276,7 +287,8 @@ def test_stream_is_joined_with_the_table_and_with_what_is_computed_from_it(
     table = cogrouped(builder).aggregate(empty)
     if computed:
         table = table.map_values(lambda value: f"<{value}>")
-    builder.stream("c").left_join(table, both).to("out")
+    stream: KStream[str, str] = builder.stream("c")
+    stream.left_join(table, both).to("out")
 
     assert run(builder, ("c", "k", "1"), ("a", "k", "x"), ("b", "k", "x"), ("c", "k", "2"), config=config) == [
         ("k", "1+None", 0),
@@ -343,7 +355,7 @@ def test_suppression_waits_for_the_windows_of_all_streams() -> None:
 
 def test_something_else_than_a_grouped_stream_is_refused() -> None:
     builder = StreamsBuilder()
-    streams = builder.stream("a").group_by_key().cogroup(upper)
+    streams = grouped(builder, "a").cogroup(upper)
 
     with pytest.raises(TypeError, match=r"a grouped stream is cogrouped with .*KStream.*; expected a KGroupedStream"):
         streams.cogroup(builder.stream("b"), lower)  # type: ignore[arg-type]

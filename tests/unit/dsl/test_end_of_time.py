@@ -11,6 +11,7 @@ import pytest
 from pykstreams import (
     BufferConfig,
     JoinWindows,
+    KStream,
     KTable,
     Materialized,
     Serdes,
@@ -39,8 +40,15 @@ def windowed(builder: StreamsBuilder, windows: Any) -> KTable[Windowed[str], int
 
 
 def joined(builder: StreamsBuilder, windows: JoinWindows) -> None:
-    left, right = builder.stream("left"), builder.stream("right")
+    left: KStream[str, str] = builder.stream("left")
+    right: KStream[str, str] = builder.stream("right")
     left.join(right, lambda one, other: f"{one}{other}", windows=windows).to("out")
+
+
+def stored_counts(driver: TopologyTestDriver) -> list[Any]:
+    store = driver.get_timestamped_window_store("counts")
+    assert store is not None
+    return list(store.all())
 
 
 # ------------------------------------------------------------ lengths of time
@@ -132,7 +140,7 @@ def test_such_a_record_can_be_left_out(windows: Any) -> None:
         pipe.pipe_input("a", "y", timestamp=LAST)
 
         assert driver.create_output_topic("out", TEXT, TEXT).read_values() == []
-        assert list(driver.get_timestamped_window_store("counts").all()) == []
+        assert stored_counts(driver) == []
 
 
 @pytest.mark.parametrize(("size", "advance"), [(10, 10), (10, 3), (10, 7), (7, 7), (1, 1)])
@@ -145,7 +153,7 @@ def test_the_last_windows_end_at_the_largest_timestamp_at_the_latest(size: int, 
         with TopologyTestDriver(builder.build(), CONTINUING) as driver:
             driver.create_input_topic("in", TEXT, TEXT).pipe_input("a", "x", timestamp=timestamp)
 
-            assert bool(list(driver.get_timestamped_window_store("counts").all())) is fits
+            assert bool(stored_counts(driver)) is fits
 
 
 class _Span:

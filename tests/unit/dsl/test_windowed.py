@@ -69,7 +69,7 @@ def grouped(builder: StreamsBuilder | None = None) -> KGroupedStream[str, str]:
 
 def drive(builder: StreamsBuilder, *records: tuple[Any, ...], **settings: Any) -> TopologyTestDriver:
     """Pipes (key, value, timestamp[, headers]) into the topic ``in``."""
-    driver = TopologyTestDriver(builder.build(), CONFIG | settings if settings else CONFIG)
+    driver = TopologyTestDriver(builder.build(), CONFIG.replace(settings))
     topic = driver.create_input_topic("in", TEXT, TEXT)
     for record in records:
         topic.pipe_input(*record)
@@ -84,14 +84,18 @@ def read(driver: TopologyTestDriver, topic: str, key: Any = TEXT, value: Any = T
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: grouped().windowed_by(60_000), TypeError, "windows are 60000; expected TimeWindows, SlidingWindows"),
+        (
+            lambda: grouped().windowed_by(60_000),  # type: ignore[call-overload]  # a number is no windows
+            TypeError,
+            "windows are 60000; expected TimeWindows, SlidingWindows",
+        ),
         (
             lambda: grouped().windowed_by(SlidingWindows(0)),
             ValueError,
             "give them a time difference of at least 1 ms",
         ),
         (
-            lambda: grouped().windowed_by(MINUTE).emit_strategy("on_window_close"),
+            lambda: grouped().windowed_by(MINUTE).emit_strategy("on_window_close"),  # type: ignore[arg-type]  # a name
             TypeError,
             "emit strategy is 'on_window_close'; expected a member of EmitStrategy",
         ),
@@ -135,7 +139,7 @@ def read(driver: TopologyTestDriver, topic: str, key: Any = TEXT, value: Any = T
             "expected a name or a supplier of a window store, such as Stores.persistent_timestamped_window_store",
         ),
         (
-            lambda: grouped().windowed_by(MINUTE).count(late_records_to=5),
+            lambda: grouped().windowed_by(MINUTE).count(late_records_to=5),  # type: ignore[arg-type]  # a number
             TypeError,
             "late_records_to is 5; expected the name of a topic, or a function that takes the stream of late records",
         ),
@@ -149,7 +153,11 @@ def test_windows_that_cannot_be_aggregated_are_refused(make: Any, error: type[Ex
 
 
 def test_a_retention_that_just_suffices_is_taken() -> None:
-    for windows, retention in [(TimeWindows(10, grace=5), 15), (SlidingWindows(10, grace=5), 25)]:
+    just_enough: list[tuple[TimeWindows | SlidingWindows, int]] = [
+        (TimeWindows(10, grace=5), 15),
+        (SlidingWindows(10, grace=5), 25),
+    ]
+    for windows, retention in just_enough:
         builder = StreamsBuilder()
         grouped(builder).windowed_by(windows).count(materialized=Materialized("win", retention=retention))
 
@@ -294,7 +302,7 @@ class Runs:
 @pytest.mark.parametrize("windows", [TimeWindows(10), SlidingWindows(9)], ids=repr)
 def test_what_was_emitted_on_close_is_not_emitted_again_after_a_restart(windows: Any) -> None:
     builder = StreamsBuilder()
-    stored = Materialized("win", store_type=BuiltInDslStoreSuppliers.IN_MEMORY, retention=1000)
+    stored: Materialized[str, int] = Materialized("win", store_type=BuiltInDslStoreSuppliers.IN_MEMORY, retention=1000)
     closing = grouped(builder).windowed_by(windows).emit_strategy(EmitStrategy.ON_WINDOW_CLOSE)
     closing.count(materialized=stored).to_stream(lambda windowed, _: windowed.key).to(
         "out", Produced(key_serde=TEXT, value_serde=Serdes.long())

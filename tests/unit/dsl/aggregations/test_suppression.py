@@ -10,6 +10,8 @@ import pytest
 from pykstreams import (
     BufferConfig,
     BufferFullStrategy,
+    KStream,
+    KTable,
     Materialized,
     Serdes,
     StreamsBuilder,
@@ -137,7 +139,8 @@ def test_logging_may_be_off() -> None:
 
 
 def test_final_results_need_windows() -> None:
-    table = StreamsBuilder().table("in").filter(lambda key, value: True)
+    read: KTable[str, str] = StreamsBuilder().table("in")
+    table = read.filter(lambda key, value: True)
 
     with pytest.raises(TopologyError) as caught:
         table.suppress(Suppressed.until_window_closes(BufferConfig()))
@@ -198,7 +201,7 @@ def test_a_table_of_a_topic_is_kept_since_others_see_its_old_values() -> None:
 
 def test_default_serdes_are_used_where_the_table_has_none() -> None:
     builder = StreamsBuilder()
-    table = builder.table("in", materialized=Materialized("tab", value_serde=Serdes.string()))
+    table: KTable[str, str] = builder.table("in", materialized=Materialized("tab", value_serde=Serdes.string()))
     table.map_values(len).suppress(Suppressed.until_time_limit(5, BufferConfig(), name="calm"))
 
     with pytest.raises(StreamsError, match=r"store 'calm-store' .* has no value serde"):
@@ -208,7 +211,8 @@ def test_default_serdes_are_used_where_the_table_has_none() -> None:
 def final_counts_without_key_serde() -> StreamsBuilder:
     """Windowed keys, and the default serde, which writes text only, in the buffer of their suppression."""
     builder = StreamsBuilder()
-    counts = builder.stream("in").group_by_key().windowed_by(TimeWindows(10)).count()
+    lines: KStream[str, str] = builder.stream("in")
+    counts = lines.group_by_key().windowed_by(TimeWindows(10)).count()
     counts.suppress(Suppressed.until_window_closes(BufferConfig.UNBOUNDED)).to_stream().to("out")
     return builder
 

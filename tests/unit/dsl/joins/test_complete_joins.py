@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pykstreams import (
+    KTable,
     Materialized,
     Serdes,
     Stores,
@@ -31,7 +32,7 @@ CONFIG = StreamsConfig(
     }
 )
 
-Result = tuple[Any, int]
+Result = tuple[Any, int | None]
 
 
 def versioned(name: str, history: int = 100) -> Materialized[Any, Any]:
@@ -211,7 +212,7 @@ def test_the_result_answers_as_of_any_time() -> None:
         store = driver.get_versioned_key_value_store("AB")
         assert store is not None
 
-        assert [store.get("k", time) and store.get("k", time).value for time in range(9)] == [
+        assert [None if (found := store.get("k", time)) is None else found.value for time in range(9)] == [
             None,
             "a1+None",
             "a1+b2",
@@ -290,7 +291,8 @@ def test_transformed_tables_are_joined_as_they_were() -> None:
 
 def test_both_tables_must_be_versioned() -> None:
     builder = StreamsBuilder()
-    a, b = builder.table("A", materialized=versioned("a")), builder.table("B", materialized="b")
+    a = builder.table("A", materialized=versioned("a"))
+    b: KTable[Any, Any] = builder.table("B", materialized="b")
     why = (
         "join of KTABLE-SOURCE-0000000001 with KTABLE-SOURCE-0000000003 has complete_history=True, but "
         "KTABLE-SOURCE-0000000003 is not versioned: nobody could tell with what to join a late row of the other table. "

@@ -31,7 +31,8 @@ def with_tags(post: str, tag: str | None) -> str:
 
 
 def joined(builder: StreamsBuilder, kind: str = "join", **options: Any) -> KTable[CombinedKey[str, str], str]:
-    posts, tags = builder.table("posts"), builder.table("tags")
+    posts: KTable[str, str] = builder.table("posts")
+    tags: KTable[str, str] = builder.table("tags")
     join: Any = getattr(posts, kind)
     table: KTable[CombinedKey[str, str], str] = join(tags, with_tags, **{"foreign_keys_extractor": words, **options})
     return table

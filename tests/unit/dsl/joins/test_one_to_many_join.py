@@ -36,8 +36,12 @@ def first_part(value: str) -> str | None:
     return value.partition(",")[0] or None
 
 
+def table_of(builder: StreamsBuilder, topic: str) -> KTable[str, str]:
+    return builder.table(topic)
+
+
 def joined(builder: StreamsBuilder, **options: Any) -> KTable[Any, str]:
-    one, many = builder.table("one"), builder.table("many")
+    one, many = table_of(builder, "one"), table_of(builder, "many")
     return one.one_to_many_join(many, both, **{"key_extractor": first_part, **options})
 
 
@@ -50,6 +54,11 @@ class Run:
     def put(self, topic: str, key: Any, value: Any, time: int = 0, headers: Headers = ()) -> None:
         source = self.driver.create_input_topic(topic, Serdes.string(), Serdes.string())
         source.pipe_input(key, value, timestamp=time, headers=headers)
+
+    def rows_of(self, store: str) -> dict[Any, Any]:
+        rows = self.driver.get_key_value_store(store)
+        assert rows is not None
+        return dict(rows.all())
 
     def out(self, serde: Serde[Any] = COMBINED) -> list[tuple[Any, Any]]:
         topic = self.driver.create_output_topic("out", serde, Serdes.string())
@@ -109,7 +118,8 @@ SHIPPED_AFTER = [
 @pytest.mark.parametrize("partitions", [1, 4])
 @pytest.mark.parametrize("materialized", [None, "joined"])
 def test_each_row_of_the_table_of_the_proposal(step: int, partitions: int, materialized: str | None) -> None:
-    builder, seen = StreamsBuilder(), []
+    builder = StreamsBuilder()
+    seen: list[tuple[Any, Any, Any]] = []
     table = joined(builder, name="join", materialized=materialized)
     table._table.logic.send_old_values(force=True)
     node = OperatorNode("NOTES", lambda: _Notes(seen))
@@ -124,13 +134,19 @@ def test_each_row_of_the_table_of_the_proposal(step: int, partitions: int, mater
         run.put(topic, key, value)
         sent = [record for record in run.driver.take_produced() if record.topic == "app-join-repartition"]
 
-        assert [(*COMBINED.deserialize("", record.key), _text(record.value)) for record in sent] == shipped
-        assert {tuple(COMBINED.deserialize("", row[0])) for row in run.driver.raw_store("join-shipped-store")} == set(
-            SHIPPED_AFTER[step]
-        )
+        kept = run.driver.raw_store("join-shipped-store")
+
+        assert [(*_combined(record.key), _text(record.value)) for record in sent] == shipped
+        assert {tuple(_combined(key)) for key, *_ in kept} == set(SHIPPED_AFTER[step])
         assert sorted(changes) == sorted(seen)
 
     run(builder, use, partitions)
+
+
+def _combined(data: bytes | None) -> CombinedKey[str, str]:
+    key = COMBINED.deserialize("", data)
+    assert key is not None
+    return key
 
 
 def _text(value: bytes | None) -> str | None:
@@ -150,7 +166,8 @@ def of(*records: tuple[Any, ...], **options: Any) -> list[tuple[Any, Any]]:
             run.put(*record)
         return run.out()
 
-    return run(builder, use, 4)
+    results: list[tuple[Any, Any]] = run(builder, use, 4)
+    return results
 
 
 def test_row_that_refers_to_another_one_is_deleted_under_the_old_key_and_added_under_the_new() -> None:
@@ -216,7 +233,7 @@ def test_deletion_of_a_row_that_is_not_there_gives_nothing() -> None:
 
 def test_join_of_a_table_with_itself() -> None:
     builder = StreamsBuilder()
-    people = builder.table("people")
+    people = table_of(builder, "people")
     chiefs = people.one_to_many_join(people, both, key_extractor=first_part)
     chiefs.to_stream().to("out", Produced(key_serde=COMBINED))
 
@@ -264,9 +281,8 @@ def test_old_values_are_not_sent_unless_asked_for() -> None:
         return both(one, many)
 
     builder = StreamsBuilder()
-    builder.table("one").one_to_many_join(builder.table("many"), joiner, key_extractor=first_part).to_stream().to(
-        "out", Produced(key_serde=COMBINED)
-    )
+    table = table_of(builder, "one").one_to_many_join(table_of(builder, "many"), joiner, key_extractor=first_part)
+    table.to_stream().to("out", Produced(key_serde=COMBINED))
 
     def use(run: Run) -> None:
         run.put("one", "A", "a")
@@ -304,7 +320,7 @@ def test_materialized_result_can_be_queried() -> None:
     def use(run: Run) -> Any:
         run.put("one", "A", "a")
         run.put("many", "b", "A,1")
-        return dict(run.driver.get_key_value_store("joined").all())
+        return run.rows_of("joined")
 
     assert run(builder, use) == {CombinedKey("A", "b"): "a+A,1"}
 
@@ -415,7 +431,7 @@ class PathSerde(Serde[tuple[str, ...]]):
 
 def test_faked_keys_are_the_users_throughout() -> None:
     builder = StreamsBuilder()
-    one = builder.table("one")
+    one = table_of(builder, "one")
     many = builder.table("many", Consumed(key_serde=PathSerde(), value_serde=Serdes.string()))
     table = one.one_to_many_join(
         many,
@@ -453,7 +469,7 @@ def test_faked_keys_can_be_made_of_both_keys() -> None:
     def use(run: Run) -> Any:
         run.put("one", "A", "a")
         run.put("many", "b", "A,1")
-        return run.out(PathSerde()), dict(run.driver.get_key_value_store("joined").all())
+        return run.out(PathSerde()), run.rows_of("joined")
 
     assert run(builder, use, 1) == ([(("A", "b"), "a+A,1")], {("A", "b"): "a+A,1"})
 
@@ -539,7 +555,8 @@ def test_name_is_that_of_all_nodes_stores_and_topics() -> None:
 
 def test_generated_names_are_told_where_explicit_ones_are_wanted() -> None:
     builder = StreamsBuilder({"ensure.explicit.internal.resource.naming": True})
-    one, many = builder.table("one", materialized="ones"), builder.table("many", materialized="manys")
+    one: KTable[str, str] = builder.table("one", materialized="ones")
+    many: KTable[str, str] = builder.table("many", materialized="manys")
     one.one_to_many_join(many, both, key_extractor=first_part)
 
     with pytest.raises(TopologyError, match="KTABLE-ONETOMANY-SHIP-0000000004-repartition"):
@@ -556,8 +573,7 @@ def test_shipped_rows_are_partitioned_by_the_key_of_the_one_alone() -> None:
         found: dict[str, set[int | None]] = {}
         for record in run.driver.take_produced():
             if record.topic == "app-join-repartition":
-                key = COMBINED.deserialize("", record.key)
-                found.setdefault(key.prefix, set()).add(record.partition)
+                found.setdefault(_combined(record.key).prefix, set()).add(record.partition)
         return [len(partitions) for partitions in found.values()], set().union(*found.values())
 
     each, together = run(builder, use, 4)
@@ -570,7 +586,7 @@ def test_rows_may_refer_to_rows_of_such_a_join_through_more_partitions() -> None
     """The result lies where the key of the one lies, not where its own keys would."""
     builder = StreamsBuilder()
     orders = joined(builder).filter(lambda key, value: True)
-    items = builder.table("items")
+    items = table_of(builder, "items")
     lines = orders.one_to_many_join(
         items, both, key_extractor=lambda value: CombinedKey(*value.split(",")[0].split("/"))
     )
@@ -661,7 +677,7 @@ def test_joiner_that_raises_for_one_row_leaves_the_others() -> None:
         return both(one, many)
 
     builder = StreamsBuilder()
-    table = builder.table("one").one_to_many_join(builder.table("many"), joiner, key_extractor=first_part)
+    table = table_of(builder, "one").one_to_many_join(table_of(builder, "many"), joiner, key_extractor=first_part)
     table.to_stream().to("out", Produced(key_serde=COMBINED))
 
     def use(run: Run) -> Any:

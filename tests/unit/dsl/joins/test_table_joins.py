@@ -8,6 +8,7 @@ import pytest
 
 from pykstreams import (
     Joined,
+    KStream,
     KTable,
     Materialized,
     Repartitioned,
@@ -34,11 +35,19 @@ def both(value: Any, other: Any) -> str:
     return f"{value}+{other}"
 
 
+def stream_of(builder: StreamsBuilder, topic: str) -> KStream[str, str]:
+    return builder.stream(topic)
+
+
+def table_of(builder: StreamsBuilder, topic: str) -> KTable[str, str]:
+    return builder.table(topic)
+
+
 def stores_of(builder: StreamsBuilder) -> set[str]:
     return set(builder.build().plan(CONFIG).whole.stores)
 
 
-def run(builder: StreamsBuilder, *records: tuple[str, Any, Any]) -> list[tuple[Any, Any, int]]:
+def run(builder: StreamsBuilder, *records: tuple[str, Any, Any]) -> list[tuple[str | None, str | None, int | None]]:
     """What topic ``out`` gets when the records (topic, key, value) come, one a millisecond."""
     with TopologyTestDriver(builder.build(), CONFIG) as driver:
         for time, (topic, key, value) in enumerate(records):
@@ -50,7 +59,7 @@ def run(builder: StreamsBuilder, *records: tuple[str, Any, Any]) -> list[tuple[A
 def stored_tables_of(derive: Any) -> set[str]:
     """The stores when a stream is joined with the table that ``derive`` makes of one read from a topic."""
     builder = StreamsBuilder()
-    builder.stream("in").join(derive(builder.table("rows")), both).to("out")
+    stream_of(builder, "in").join(derive(table_of(builder, "rows")), both).to("out")
     return stores_of(builder)
 
 
@@ -77,15 +86,15 @@ def test_join_of_a_stream_with_a_joined_table_reads_both_tables() -> None:
 
 def test_stream_is_joined_with_a_table_that_is_computed_at_each_read() -> None:
     builder = StreamsBuilder()
-    table = builder.table("rows").map_values(str.upper)
-    builder.stream("in").left_join(table, both).to("out")
+    table = table_of(builder, "rows").map_values(str.upper)
+    stream_of(builder, "in").left_join(table, both).to("out")
 
     assert run(builder, ("in", "a", "1"), ("rows", "a", "x"), ("in", "a", "2")) == [("a", "1+None", 0), ("a", "2+X", 2)]
 
 
 def test_table_joined_with_itself_has_one_store_and_changes_twice() -> None:
     builder = StreamsBuilder()
-    table = builder.table("rows")
+    table = table_of(builder, "rows")
     table.join(table, both).to_stream().to("out")
 
     assert stores_of(builder) == {"rows-STATE-STORE-0000000000"}
@@ -94,7 +103,7 @@ def test_table_joined_with_itself_has_one_store_and_changes_twice() -> None:
 
 def test_table_joined_with_what_was_made_of_it_sees_its_new_row() -> None:
     builder = StreamsBuilder()
-    table = builder.table("rows")
+    table = table_of(builder, "rows")
     table.outer_join(table.filter(lambda k, v: v != "x"), both).to_stream().to("out")
 
     assert run(builder, ("rows", "a", "y"), ("rows", "a", "x")) == [
@@ -107,7 +116,7 @@ def test_table_joined_with_what_was_made_of_it_sees_its_new_row() -> None:
 
 def test_unnamed_materialized_join_can_be_queried_by_a_generated_name() -> None:
     builder = StreamsBuilder()
-    left, right = builder.table("l"), builder.table("r")
+    left, right = table_of(builder, "l"), table_of(builder, "r")
     joined = left.join(right, both, materialized=Materialized(caching=False))
 
     assert joined.queryable_store_name == "KTABLE-MERGE-STATE-STORE-0000000006"
@@ -116,7 +125,7 @@ def test_unnamed_materialized_join_can_be_queried_by_a_generated_name() -> None:
 
 def test_name_of_a_table_join_names_its_three_steps() -> None:
     builder = StreamsBuilder()
-    builder.table("l").left_join(builder.table("r"), both, name="joined").to_stream().to("out")
+    table_of(builder, "l").left_join(table_of(builder, "r"), both, name="joined").to_stream().to("out")
 
     names = set(builder.build().plan(CONFIG).whole.nodes)
     assert {"joined", "joined-join-this", "joined-join-other"} <= names
@@ -126,23 +135,23 @@ def test_join_of_a_table_with_something_else_is_refused() -> None:
     builder = StreamsBuilder()
 
     with pytest.raises(TypeError, match=r"a table is joined with .*; expected a KTable"):
-        builder.table("rows").join(builder.stream("in"), both)  # type: ignore[arg-type]
+        table_of(builder, "rows").join(stream_of(builder, "in"), both)  # type: ignore[call-overload]
 
 
 def test_grace_period_needs_a_versioned_table() -> None:
     builder = StreamsBuilder()
-    table = builder.table("rows", materialized="rows")
+    table: KTable[str, str] = builder.table("rows", materialized="rows")
 
     with pytest.raises(
         ValueError, match="grace period of 5 and joins KTABLE-SOURCE-0000000001, which is not versioned"
     ):
-        builder.stream("in").join(table, both, joined=Joined(grace_period=5))
+        stream_of(builder, "in").join(table, both, joined=Joined(grace_period=5))
 
 
 def test_rekeyed_stream_is_repartitioned_under_the_name_of_the_join() -> None:
     builder = StreamsBuilder()
-    stream = builder.stream("in").select_key(lambda k, v: v)
-    stream.join(builder.table("rows"), both, joined=Joined(name="enriched")).to("out")
+    stream = stream_of(builder, "in").select_key(lambda k, v: v)
+    stream.join(table_of(builder, "rows"), both, joined=Joined(name="enriched")).to("out")
 
     (part, joined) = builder.build().plan(CONFIG).subtopologies
     assert part.sink_topics == ("app-enriched-repartition",)
@@ -152,7 +161,11 @@ def test_rekeyed_stream_is_repartitioned_under_the_name_of_the_join() -> None:
 @pytest.mark.parametrize(("left", "results"), [(True, [(None, "v+None", 0)]), (False, [])])
 def test_record_that_loses_its_key_reaches_a_left_join_behind_a_repartition_topic(left: bool, results: Any) -> None:
     builder = StreamsBuilder()
-    stream, table = builder.stream("in").select_key(lambda k, v: None), builder.table("rows")
+
+    def no_key(key: str, value: str) -> Any:
+        return None
+
+    stream, table = stream_of(builder, "in").select_key(no_key), table_of(builder, "rows")
     (stream.left_join(table, both) if left else stream.join(table, both)).to("out")
 
     assert run(builder, ("in", "a", "v")) == results
@@ -160,8 +173,8 @@ def test_record_that_loses_its_key_reaches_a_left_join_behind_a_repartition_topi
 
 def test_unequal_numbers_of_partitions_are_refused_with_both_topics() -> None:
     builder = StreamsBuilder()
-    table = builder.stream("rows").repartition(Repartitioned(name="rows", num_partitions=2)).to_table()
-    stream = builder.stream("in").repartition(Repartitioned(name="in", num_partitions=3))
+    table = stream_of(builder, "rows").repartition(Repartitioned(name="rows", num_partitions=2)).to_table()
+    stream = stream_of(builder, "in").repartition(Repartitioned(name="in", num_partitions=3))
     stream.join(table, both).to("out")
 
     with pytest.raises(TopologyError, match=r"in-repartition .*3 partitions.* rows-repartition .*2 partitions"):
@@ -193,7 +206,7 @@ class CountingWithStore:
 @pytest.mark.parametrize("provided", [True, False])
 def test_transformer_has_the_stores_that_are_named_or_come_with_it(provided: bool) -> None:
     builder, supplier = StreamsBuilder(), CountingWithStore()
-    table = builder.table("rows")
+    table = table_of(builder, "rows")
     if provided:
         transformed = table.transform_values(supplier)
     else:
@@ -206,8 +219,8 @@ def test_transformer_has_the_stores_that_are_named_or_come_with_it(provided: boo
 
 def test_transformer_behind_a_join_has_no_store_of_its_own_table() -> None:
     builder = StreamsBuilder()
-    transformed = builder.table("rows").transform_values(CountingWithStore())
-    builder.stream("in").join(transformed, both).to("out")
+    transformed = table_of(builder, "rows").transform_values(CountingWithStore())
+    stream_of(builder, "in").join(transformed, both).to("out")
 
     with pytest.raises(StreamsError, match="KSTREAM-JOIN-0000000005 has no access to store 'seen'"):
         run(builder, ("in", "a", "v"))
@@ -215,8 +228,8 @@ def test_transformer_behind_a_join_has_no_store_of_its_own_table() -> None:
 
 def test_transformed_table_with_a_store_is_read_there() -> None:
     builder = StreamsBuilder()
-    transformed = builder.table("rows").transform_values(CountingWithStore(), materialized="numbered")
-    builder.stream("in").join(transformed, both).to("out")
+    transformed = table_of(builder, "rows").transform_values(CountingWithStore(), materialized="numbered")
+    stream_of(builder, "in").join(transformed, both).to("out")
 
     assert run(builder, ("rows", "a", "x"), ("in", "a", "v"), ("in", "a", "w")) == [
         ("a", "v+x1@0", 1),
@@ -228,7 +241,7 @@ def test_supplier_that_shares_its_transformer_is_refused() -> None:
     shared = Counting()
 
     with pytest.raises(ValueError, match="gave the same object twice"):
-        StreamsBuilder().table("rows").transform_values(lambda: shared)
+        table_of(StreamsBuilder(), "rows").transform_values(lambda: shared)
 
 
 def test_supplier_of_something_else_is_refused() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pykstreams import Joined, KTable, Materialized, Serdes, Stores, StreamsBuilder, StreamsConfig, Suppressed
+from pykstreams import Joined, KStream, KTable, Materialized, Serdes, Stores, StreamsBuilder, StreamsConfig, Suppressed
 from pykstreams.dsl.aggregations.suppression import BufferConfig
 from pykstreams.errors import TopologyError
 from pykstreams.testing import TopologyTestDriver
@@ -25,7 +25,7 @@ CONFIG = StreamsConfig(
 )
 HISTORY = 100
 
-Row = tuple[Any, int]
+Row = tuple[Any, int | None]
 
 
 def versioned(name: str, history: int = HISTORY) -> Materialized[Any, Any]:
@@ -205,7 +205,8 @@ def test_a_filter_of_a_versioned_table_keeps_duplicate_deletions(send_old: bool)
 
 def test_a_filter_of_another_table_leaves_duplicate_deletions_out() -> None:
     builder = StreamsBuilder()
-    table = builder.table("A", materialized="a").filter(lambda k, v: True)
+    source: KTable[str, str] = builder.table("A", materialized="a")
+    table = source.filter(lambda k, v: True)
     table._table.logic.send_old_values(force=True)
     table.to_stream().to("out")
 
@@ -229,7 +230,8 @@ def test_groups_of_a_versioned_table_leave_late_records_out(store: str | None, r
 
 def test_an_aggregate_can_be_versioned() -> None:
     builder = StreamsBuilder()
-    builder.stream("S").group_by_key().reduce(both, materialized=versioned("sums")).to_stream().to("out")
+    stream: KStream[str, str] = builder.stream("S")
+    stream.group_by_key().reduce(both, materialized=versioned("sums")).to_stream().to("out")
     with TopologyTestDriver(builder.build(), CONFIG) as driver:
         topic = driver.create_input_topic("S", Serdes.string(), Serdes.string())
         for value, time in (("a", 10), ("b", 20), ("c", 15)):
