@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 from pykstreams.core.types import END_OF_TIME, Duration, Timestamp, duration_ms, timestamp_ms
 
 K = TypeVar("K")
+K_co = TypeVar("K_co", covariant=True)
 W = TypeVar("W", bound="Window")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -57,16 +58,16 @@ def ends_too_late(time: int) -> ValueError:
 
 
 @dataclass(frozen=True, slots=True)
-class Windowed(Generic[K]):
+class Windowed(Generic[K_co]):
     """A key inside a window; written ``[key@start/end]``."""
 
-    key: K
+    key: K_co
     window: Window
 
     def __str__(self) -> str:
         return f"[{self.key}@{self.window.start}/{self.window.end}]"
 
-    def shift_left(self, by: Duration) -> Windowed[K]:
+    def shift_left(self, by: Duration) -> Windowed[K_co]:
         """The key in the window that lies earlier by so much: what a later window is compared with.
 
         Raises ``ValueError`` where that window would begin before the epoch.
@@ -76,11 +77,11 @@ class Windowed(Generic[K]):
         """
         return self._shifted(-duration_ms(by, "shift of a window"))
 
-    def shift_right(self, by: Duration) -> Windowed[K]:
+    def shift_right(self, by: Duration) -> Windowed[K_co]:
         """The key in the window that lies later by so much; the way back from ``shift_left``."""
         return self._shifted(duration_ms(by, "shift of a window"))
 
-    def _shifted(self, ms: int) -> Windowed[K]:
+    def _shifted(self, ms: int) -> Windowed[K_co]:
         start, end = self.window.start + ms, self.window.end + ms
         if start < 0:
             raise ValueError(

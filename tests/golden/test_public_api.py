@@ -20,7 +20,7 @@ PUBLIC = (
 LIST = Path(__file__).parent / "public_api.txt"
 
 
-def test_public_names_are_those_of_the_list():
+def test_public_names_are_those_of_the_list() -> None:
     found = [f"{module}.{name}" for module in PUBLIC for name in sorted(importlib.import_module(module).__all__)]
     if os.environ.get("UPDATE_GOLDEN") == "1":
         LIST.write_text("\n".join(found) + "\n")
@@ -28,7 +28,7 @@ def test_public_names_are_those_of_the_list():
     assert LIST.read_text().splitlines() == found
 
 
-def test_every_public_name_exists():
+def test_every_public_name_exists() -> None:
     missing = [
         f"{module}.{name}"
         for module in map(importlib.import_module, PUBLIC)

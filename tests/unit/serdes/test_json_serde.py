@@ -175,7 +175,7 @@ def test_msgspec_structs_come_back() -> None:
 
 
 def test_combinations_of_types_are_made() -> None:
-    serde = JsonSerde(list[Line | None])  # type: ignore[arg-type]
+    serde = JsonSerde(list[Line | None])
 
     assert serde.deserialize("t", b'[{"article":"a","price":1},null]') == [Line("a", 1.0), None]
     assert JsonSerde(dict[str, tuple[int, ...]]).deserialize("t", b'{"a":[1,2]}') == {"a": (1, 2)}

@@ -66,7 +66,7 @@ def test_the_base_key_is_the_key_alone() -> None:
 
 def test_a_base_key_of_none_is_refused() -> None:
     with pytest.raises(SerdeError, match="expected a Windowed with a key that is not None"):
-        TimeWindowedSerializer(StringSerde()).serialize_base_key("t", Windowed(None, Window(0, 1)))  # type: ignore[arg-type]
+        TimeWindowedSerializer(StringSerde()).serialize_base_key("t", Windowed(None, Window(0, 1)))
 
 
 @pytest.mark.parametrize("value", ["key", 5, Windowed(None, Window(0, 1))])
