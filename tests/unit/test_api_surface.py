@@ -73,7 +73,7 @@ def resolve(name: str) -> tuple[Any, Any]:
 
 def fields(kind: type) -> set[str]:
     """The attributes that instances of a class have: those annotated there, and those that ``__init__`` sets."""
-    made = getattr(kind.__init__, "__code__", None)
+    made = getattr(inspect.getattr_static(kind, "__init__"), "__code__", None)
     annotated = {name for base in kind.__mro__ for name in inspect.get_annotations(base)}
     return annotated | set(made.co_names if made else ())
 

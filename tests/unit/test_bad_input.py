@@ -17,8 +17,10 @@ from pykstreams import (
     Consumed,
     FixedKeyProcessor,
     FixedKeyRecord,
+    GlobalKTable,
     JoinWindows,
     KStream,
+    KTable,
     Processor,
     Record,
     Repartitioned,
@@ -75,7 +77,7 @@ def branched(builder: StreamsBuilder) -> KStream[Any, Any]:
     return branch
 
 
-def counted(table: Any) -> KStream[Any, Any]:
+def counted(table: KTable[Any, Any]) -> KStream[Any, Any]:
     return table.to_stream(lambda key, count: getattr(key, "key", key)).map_values(str)
 
 
@@ -101,8 +103,9 @@ def joined_with_table(how: str) -> Build:
 
 def joined_with_global_table(how: str) -> Build:
     def build(builder: StreamsBuilder) -> KStream[Any, Any]:
-        other = builder.global_table("other")
-        return getattr(stream(builder), how)(other, both, key_selector=lambda key, value: key)
+        other: GlobalKTable[str, str] = builder.global_table("other")
+        joined: KStream[Any, Any] = getattr(stream(builder), how)(other, both, key_selector=lambda key, value: key)
+        return joined
 
     return build
 
@@ -290,7 +293,7 @@ def test_serde_that_is_missing_for_a_repartition_topic_is_told_with_the_topic(
 ) -> None:
     builder = StreamsBuilder()
     given = Consumed(key_serde=TEXT, value_serde=TEXT)
-    builder.stream("in", given).map(same).repartition(repartitioned).foreach(same)
+    builder.stream("in", given).map(same).repartition(repartitioned).foreach(print)
     topology = builder.build()
 
     said = (

@@ -12,7 +12,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "interactive-queries.md"
 
 @pytest.mark.slow
 def test_script_of_the_page_prints_what_it_says(capfd: pytest.CaptureFixture[str]) -> None:
-    script, printed = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", PAGE, re.DOTALL).groups()
+    found = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    script, printed = found.groups()
     exec(compile(script, "docs/guides/interactive-queries.md", "exec"), {"__name__": "page"})
 
     assert capfd.readouterr().out == printed

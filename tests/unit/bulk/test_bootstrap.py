@@ -214,7 +214,7 @@ def test_a_users_partitioner_chooses_the_tasks(tmp_path: Path) -> None:
     assert [0, 0, 100] == [task.rows for task in report.manifest.stores["customers"].tasks.values()]
 
 
-BAD = [
+BAD: list[dict[str, Any]] = [
     {"id": "a", "name": "x", "at": 1},
     {"id": None, "name": "no key", "at": 2},
     {"id": "b", "name": "y", "at": None},
@@ -254,8 +254,12 @@ def test_a_second_row_of_a_key_is_refused_although_it_refers_to_another_row(tmp_
     builder = StreamsBuilder()
     consumed = Consumed(key_serde=Serdes.string(), value_serde=JsonSerde())
     orders, customers = builder.table("orders", consumed), builder.table("customers", consumed)
-    joined = {"foreign_key_extractor": lambda order: order["customer"], "table_joined": TableJoined(name="by")}
-    orders.join(customers, lambda order, customer: order, **joined)
+    orders.join(
+        customers,
+        lambda order, customer: order,
+        foreign_key_extractor=lambda order: order["customer"],
+        table_joined=TableJoined(name="by"),
+    )
     rows = [{"id": "o1", "customer": "a", "at": 1}, {"id": "o1", "customer": "b", "at": 2}, {"id": "o2", "at": 3}]
     source = parquet(tmp_path, [*rows, {"id": None, "at": 4}])
     spec = StoreBootstrap("by-subscription-store", source, key="id", timestamp="at", on_error="count")
@@ -276,7 +280,11 @@ def test_of_several_rows_of_a_key_the_latest_counts_where_that_is_wanted(tmp_pat
 
 
 def test_a_row_without_value_deletes(tmp_path: Path) -> None:
-    rows = [{"id": "a", "name": "x", "at": 1}, {"id": "a", "name": None, "at": 2}, {"id": "b", "name": "y", "at": 1}]
+    rows: list[dict[str, Any]] = [
+        {"id": "a", "name": "x", "at": 1},
+        {"id": "a", "name": None, "at": 2},
+        {"id": "b", "name": "y", "at": 1},
+    ]
     made(tmp_path / "out", parquet(tmp_path, rows), value="name", latest=True)
 
     assert [("b", "y", 1, None)] == rows_of(tmp_path / "out")

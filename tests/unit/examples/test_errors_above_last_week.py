@@ -73,4 +73,5 @@ def test_counts_are_kept_for_longer_than_they_are_shifted() -> None:
         if name == "errors-by-minute"
     )
 
+    assert store.retention_ms is not None
     assert store.retention_ms > week.total_seconds() * 1000

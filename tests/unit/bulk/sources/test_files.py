@@ -141,7 +141,9 @@ def test_times_have_microseconds_and_are_in_utc_and_codes_are_what_they_stand_fo
     assert {"at": moment, "naive": naive, "inside": {"at": moment}, "code": "a", "large": "a"} == row
     assert ["UTC", "UTC"] == [str(row["at"].tzinfo), str(row["inside"]["at"].tzinfo)]
     assert datetime is type(row["at"])
-    assert [pa.string()] * 2 == [source.parts()[0].schema.field(name).type for name in ("code", "large")]
+    schema = source.parts()[0].schema
+    assert schema is not None
+    assert [pa.string()] * 2 == [schema.field(name).type for name in ("code", "large")]
 
 
 def test_values_of_a_frame_are_in_utc_whatever_the_zone_of_the_session_is() -> None:
@@ -149,7 +151,9 @@ def test_values_of_a_frame_are_in_utc_whatever_the_zone_of_the_session_is() -> N
     batch = pa.RecordBatch.from_pydict({"id": ["a"], "at": times})
     application = Application(StreamsBuilder().build())
     read = RowReader(StoreBootstrap("kept", None, key="id", timestamp="at"), 0, application, None)
-    [(key, value, timestamp, _, _)] = read(batch)
+    [row] = read(batch)
+    assert not isinstance(row, Exception)
+    key, value, timestamp, _, _ = row
 
     assert ("a", 5250, "1970-01-01 00:00:05.250000+00:00") == (key, timestamp, str(value["at"]))
 

@@ -272,13 +272,13 @@ def test_changelog_topic_is_read_as_what_a_worker_would_restore(
     settings = {"application.id": "shop", "bootstrap.servers": embedded_cluster.bootstrap_servers}
     topic = "shop-history-changelog"
     embedded_cluster.create_topics(topic)
-    changes = [
+    changes: list[tuple[bytes, bytes | None, int]] = [
         (b"apple", b"red", 1),
         (b"apple", b"green", 12_000),
         (b"pear", b"yellow", 13_000),
         (b"fig", b"x", 13_001),
+        (b"fig", None, 13_002),
     ]
-    changes += [(b"fig", None, 13_002)]
     with ChangelogOutput(StreamsConfig(settings), topic, 1) as write:
         for key, value, timestamp in changes:
             write((key, value, timestamp, ()))

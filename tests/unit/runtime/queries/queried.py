@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
@@ -26,6 +26,7 @@ from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
 from pykstreams.topology.topology import Topology
 
+T = TypeVar("T")
 TOPIC = "in"
 
 
@@ -153,8 +154,8 @@ class Application:
             task.close()
 
     def store(
-        self, name: str, store_type: QueryableStoreType[Any], partition: int | None = None, stale: bool = False
-    ) -> Any:
+        self, name: str, store_type: QueryableStoreType[T], partition: int | None = None, stale: bool = False
+    ) -> T:
         return self.queries.store(name, store_type, partition, stale)
 
     def query(
