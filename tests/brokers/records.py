@@ -65,6 +65,20 @@ def value_of(record: Message) -> bytes:
     return value
 
 
+def topic_of(record: Message) -> str:
+    """The topic of a record that was read."""
+    topic = record.topic()
+    assert topic is not None, "a record without a topic"
+    return topic
+
+
+def partition_of(record: Message) -> int:
+    """The partition of a record that was read."""
+    partition = record.partition()
+    assert partition is not None, f"no partition: {record.topic()}"
+    return partition
+
+
 def counts_by_key(records: Collection[Message]) -> dict[str, list[int]]:
     """All values of every key, in order, where values are longs."""
     counts: dict[str, list[int]] = defaultdict(list)

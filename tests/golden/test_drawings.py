@@ -9,17 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from pykstreams import Grouped, JoinWindows, StreamsBuilder
+from pykstreams import GlobalKTable, Grouped, JoinWindows, KStream, KTable, StreamsBuilder
 
 FOLDER = Path(__file__).parent / "drawings"
 
 
 @pytest.fixture(scope="module")
-def drawings():
+def drawings() -> dict[str, str]:
     builder = StreamsBuilder({"application.id": "shop"})
-    orders, payments = builder.stream("orders"), builder.stream("payments")
-    customers = builder.table("customers", materialized="customers")
-    countries = builder.global_table("countries", materialized="countries")
+    orders: KStream[str, str] = builder.stream("orders")
+    payments: KStream[str, str] = builder.stream("payments")
+    customers: KTable[str, str] = builder.table("customers", materialized="customers")
+    countries: GlobalKTable[str, str] = builder.global_table("countries", materialized="countries")
     paid = orders.outer_join(payments, lambda order, payment: order, windows=JoinWindows(1000))
     paid.left_join(customers, lambda order, customer: order).to("paid-orders")
     spent = orders.group_by(lambda key, order: order, Grouped(name="by-customer")).count(materialized="spent")
@@ -36,7 +37,7 @@ def drawings():
 
 
 @pytest.mark.parametrize("name", ["shop.mmd", "shop.dot", "shop.svg", "shop.html"])
-def test_drawing_is_that_of_the_file(drawings, name):
+def test_drawing_is_that_of_the_file(drawings: dict[str, str], name: str) -> None:
     if os.environ.get("UPDATE_GOLDEN") == "1":
         FOLDER.mkdir(exist_ok=True)
         (FOLDER / name).write_text(drawings[name])

@@ -247,7 +247,7 @@ def bootstrapped(topology: Topology, case: Case, store: str, rows: list[dict[str
     spec = StoreBootstrap(store, source, key=case.key, timestamp="at", content=case.content, latest=case.latest)
     if case.numbered:  # a bootstrap would need brokers for its changelog
         job = StoreJob(application, spec, application.layout(PARTITIONS), 0, str(out), logs=False)
-        _, told = LocalEngine(1).build(job, Files(source).parts(), lambda what, done, total: None)
+        _, told = LocalEngine(1).build(job, list(Files(source).parts()), lambda what, done, total: None)
         tasks = built_store(job, told, {}).manifest.tasks
     else:
         report = bootstrap(

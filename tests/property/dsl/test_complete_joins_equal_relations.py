@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pykstreams import KTable, Materialized, Produced, Serdes, Stores, StreamsBuilder, StreamsConfig
-from pykstreams.testing import TestInputTopic, TopologyTestDriver
+from pykstreams.testing import TestInputTopic, TestRecord, TopologyTestDriver
 from tests.property.state.test_versioned_stores_equal_lists_of_intervals import Intervals
 
 CONFIG = StreamsConfig(
@@ -103,6 +103,11 @@ def join(kind: str, retentions: tuple[int, int, int]) -> StreamsBuilder:
     return builder
 
 
+def time_of(record: TestRecord[Any, Any]) -> int:
+    assert record.timestamp is not None
+    return record.timestamp
+
+
 @pytest.mark.parametrize("kind", ["join", "left_join", "outer_join"])
 @settings(max_examples=60, deadline=None)
 @given(changes=CHANGES, retentions=RETENTIONS)
@@ -122,7 +127,7 @@ def test_a_complete_join_is_the_relational_join_of_both_histories(
         for name, key, time, value in changes:
             inputs[name].pipe_input(key, value, timestamp=time)
             tables[name].put(key, value.upper() if value is not None and name == "right" else value, time)
-            newest = max(newest, *(record.timestamp for record in out.read_records()), -1)
+            newest = max(newest, *(time_of(record) for record in out.read_records()), -1)
             counts.update(totals.read_key_values_to_dict())
             readable = max(0, left.oldest, right.oldest, newest - retentions[2])
             wanted = {

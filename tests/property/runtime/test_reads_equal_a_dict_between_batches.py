@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pykstreams import Materialized, QueryableStoreTypes, Stores, StreamsBuilder, TimeWindows, Window, Windowed
+from pykstreams import KStream, Materialized, QueryableStoreTypes, Stores, StreamsBuilder, TimeWindows, Window, Windowed
 from pykstreams.runtime.queries import local_store
 from tests.unit.runtime.queries.queried import TOPIC, Application
 
@@ -128,8 +128,8 @@ def test_readers_in_threads_see_whole_batches_only(engine: str, caching: bool, t
 def test_windows_that_are_there_all_the_time_are_shown_once(tmp_path: Path) -> None:
     """Ranges of windows are read segment by segment while others come, are flushed and evicted: none is lost."""
     builder = StreamsBuilder()
-    stream = builder.stream(TOPIC).group_by_key()
-    stream.windowed_by(TimeWindows(10, grace=10**6)).count(materialized=Materialized("counts"))
+    stream: KStream[str, str] = builder.stream(TOPIC)
+    stream.group_by_key().windowed_by(TimeWindows(10, grace=10**6)).count(materialized=Materialized("counts"))
     app = Application(builder, tmp_path, cache_bytes=20_000).start()
     counts = app.store("counts", QueryableStoreTypes.WINDOW_STORE)
     steady = [(key, start) for key in KEYS[:40] for start in range(0, 200_000, 20_000)]

@@ -36,7 +36,8 @@ CONFIG = StreamsConfig(
 
 def plan(time_limit_ms: int, buffer: BufferConfig) -> Any:
     builder = StreamsBuilder()
-    table = builder.table("in", materialized=Materialized(Stores.in_memory_key_value_store("tab"), caching=False))
+    stored: Materialized[str, str] = Materialized(Stores.in_memory_key_value_store("tab"), caching=False)
+    table = builder.table("in", materialized=stored)
     suppressed = table.suppress(Suppressed.until_time_limit(time_limit_ms, buffer, name="calm"))
     suppressed.filter(lambda key, value: value != "x").to_stream().to("out")
     return builder.build().plan(CONFIG).whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import given
@@ -30,7 +31,7 @@ class OnDisk(MemoryEngine):
     def __init__(self) -> None:
         super().__init__()
         self.reads = 0
-        find = self.get
+        find: Callable[[bytes], bytes | None] = self.get
 
         def counted(key: bytes) -> bytes | None:
             self.reads += 1

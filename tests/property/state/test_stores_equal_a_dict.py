@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pykstreams.serdes.primitives import StringSerde
-from pykstreams.state.interfaces.store import ChangelogRow
 from tests.unit.state.support import KINDS, ROOMY, Context, Kind, opened, public_value, rows
 
 KEYS = st.sampled_from(["", "a", "aa", "ab", "b", "ba", "c", "é", "\U0010ffff"])
@@ -157,14 +156,15 @@ class Model:
         self.do_commit()
         before = list(self.store.raw_rows())
         self.store.close()
-        changelog, self.context.logged = self.context.logged, []
+        changelog, logged = self.context.changelog_rows(), self.context.logged
+        self.context.logged = []
         self.store = opened(self.kind, self.context)
         if self.store.persistent:
             assert list(self.store.raw_rows()) == before
             assert self.store.committed_offset() == self.offset
         elif self.kind.logging:
             self.store.restore(changelog)
-            self.context.logged = changelog
+            self.context.logged = logged
         else:
             self.live.clear()
 
@@ -172,8 +172,7 @@ class Model:
         """The rows of a new store that has read the changelog."""
         context = Context(folder)
         store = opened(self.kind, context)
-        changelog: list[ChangelogRow] = self.context.logged
-        store.restore(changelog)
+        store.restore(self.context.changelog_rows())
         found = list(store.raw_rows())
         store.close()
         return found

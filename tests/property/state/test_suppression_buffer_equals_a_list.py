@@ -96,7 +96,7 @@ def test_a_buffer_equals_a_sorted_list(steps: list[tuple[Any, ...]]) -> None:
         elif name == "restore":
             # at once after each flush: a key that left and came back in between would keep its first place
             buffer.flush_cache()
-            last = {row[0]: row for row in context.logged}
+            last = {row[0]: row for row in context.changelog_rows()}
             buffer = opened(context)
             buffer.restore(list(last.values()))
             buffer.end_restore()

@@ -186,7 +186,7 @@ def log(
         context.record(time, headers=HEADERS)
         put(store, key, time, value)
     store.close()
-    return context.logged
+    return context.changelog_rows()
 
 
 def restore(builder: StoreBuilder[Any], directory: Path, rows: list[ChangelogRow]) -> None:
