@@ -58,7 +58,8 @@ class ComposeBrokers:
 
     def _compose(self, subcommand: str) -> str:
         # pytest-docker keeps what runs commands on the project in a private attribute
-        return self._services._docker_compose.execute(subcommand).decode()
+        output: bytes = self._services._docker_compose.execute(subcommand)
+        return output.decode()
 
 
 @functools.cache
@@ -94,6 +95,7 @@ def three_brokers(project: str) -> Iterator[ComposeBrokers]:
 def _brokers(files: Sequence[Path], project: str, nodes: tuple[str, ...]) -> Iterator[ComposeBrokers]:
     ensure_image()
     compose, names = compose_command(), [str(file) for file in files]
+    assert compose is not None, "there is no docker compose"
     options = " ".join(f"-f {shlex.quote(name)}" for name in names)
     cleanup = "; ".join(f"{compose} {options} -p {project} {subcommand}" for subcommand in CLEANUP)
     cleaned_up = when_killed(["sh", "-c", cleanup])

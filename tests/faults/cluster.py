@@ -73,12 +73,12 @@ class Cluster:
             case Action.ELECT:
                 return self._elect()
             case Action.COORDINATOR:
-                group, node = self._coordinator()
-                if node is None:
+                group, coordinator = self._coordinator()
+                if coordinator is None:
                     return f"left out: no broker says who coordinates {group}"
-                self._restart(node, fault.length_s)
+                self._restart(coordinator, fault.length_s)
                 wait_until_ready(self._brokers)
-                return f"{node} coordinated {group}"
+                return f"{coordinator} coordinated {group}"
             case Action.WIPE:
                 raise ValueError(f"no broker can lose its data without the results being lost: {fault}")
         wait_until_ready(self._brokers)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from tests.brokers.offsets import committed
+from tests.brokers.records import key_of, partition_of, topic_of, value_of
 from tests.faults.silence import Gaps
 from tests.faults.topics import LINES, NOTES, PARTITIONS, Output
 from tests.faults.workers import Application
@@ -104,9 +105,9 @@ class Watch:
             for message in messages:
                 if message.error() is not None:
                     continue
-                name, output = self._topics[message.topic()]
-                self.gaps.result((name, output, message.partition()), now)
-                key, value = message.key().decode(), message.value()
+                name, output = self._topics[topic_of(message)]
+                self.gaps.result((name, output, partition_of(message)), now)
+                key, value = key_of(message).decode(), value_of(message)
                 number = int(value.partition(b"|")[0]) if output is Output.MAPPED else int.from_bytes(value, "big")
                 highest = self._highest[name, output]
                 highest[key] = max(highest[key], number)

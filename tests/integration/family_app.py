@@ -23,6 +23,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, Resou
 from tests.brokers.brokers import create_topic
 from tests.brokers.offsets import committed
 from tests.brokers.reaper import Process
+from tests.brokers.records import key_of, topic_of
 from tests.integration import families
 
 ROOT = Path(__file__).parents[2]
@@ -261,7 +262,7 @@ def read_to_the_end(consumer: Consumer, places: list[TopicPartition]) -> list[tu
         for message in consumer.consume(1000, 0.05):
             error = message.error()
             if error is None:
-                found.append((message.topic(), message.key(), message.value(), message.timestamp()[1]))
+                found.append((topic_of(message), key_of(message), message.value(), message.timestamp()[1]))
             else:
                 assert error.code() == KafkaError._PARTITION_EOF, error
                 ended += 1

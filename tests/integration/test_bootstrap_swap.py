@@ -300,7 +300,7 @@ def test_what_does_not_fit_is_refused_and_the_application_goes_on(make_app: Call
     load = streams.load_bootstrap(damaged)
     with pytest.raises(BootstrapError, match=r"is damaged: its sha256 .* Nothing was loaded"):
         load.wait(60_000)
-    assert load.waiting == {TaskId(0, 1)}
+    assert load.waiting == frozenset({TaskId(0, 1)})
 
     app.send(MEANWHILE)
     assert len(app.wait_for(len(FIRST) + len(MEANWHILE))) == len(FIRST) + len(MEANWHILE)

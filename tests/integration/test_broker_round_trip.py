@@ -1,16 +1,25 @@
 """What the other integration tests rely on: a broker that keeps records, groups and transactions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer
 
+from tests.integration.conftest import MakeTopic
+
 MakeName = Callable[[str], str]
+
+
+class MakeConsumer(Protocol):
+    """``make_consumer("orders", **settings)`` gives a consumer of a topic from its start."""
+
+    def __call__(self, topic: str, **settings: object) -> Consumer: ...
 
 
 def read(consumer: Consumer, count: int) -> list[Message]:
     """So many records, each awaited for at most a minute."""
-    messages = []
+    messages: list[Message] = []
     while len(messages) < count:
         message = consumer.poll(60)
         assert message is not None, f"no record after {messages!r}"
@@ -20,12 +29,12 @@ def read(consumer: Consumer, count: int) -> list[Message]:
 
 
 @pytest.fixture
-def make_consumer(bootstrap_servers: str, make_name: MakeName):
+def make_consumer(bootstrap_servers: str, make_name: MakeName) -> Iterator[MakeConsumer]:
     """A factory of consumers of a topic from its start, in a group of their own; closes them."""
-    made = []
+    made: list[Consumer] = []
 
     def make(topic: str, **settings: object) -> Consumer:
-        config = {"group.id": make_name("group"), "auto.offset.reset": "earliest", **settings}
+        config: dict[str, object] = {"group.id": make_name("group"), "auto.offset.reset": "earliest", **settings}
         consumer = Consumer({"bootstrap.servers": bootstrap_servers, **config})
         consumer.subscribe([topic])
         made.append(consumer)
@@ -36,9 +45,11 @@ def make_consumer(bootstrap_servers: str, make_name: MakeName):
         consumer.close()
 
 
-def test_record_keeps_key_value_timestamp_and_headers(bootstrap_servers: str, make_topic, make_consumer) -> None:
+def test_record_keeps_key_value_timestamp_and_headers(
+    bootstrap_servers: str, make_topic: MakeTopic, make_consumer: MakeConsumer
+) -> None:
     topic = make_topic("orders", partitions=2)
-    headers = [("h", b"1"), ("h", b""), ("other", None)]
+    headers: list[tuple[str, str | bytes | None]] = [("h", b"1"), ("h", b""), ("other", None)]
     producer = Producer({"bootstrap.servers": bootstrap_servers})
     producer.produce(topic, key=b"k", value=b"v", timestamp=1234, headers=headers, partition=1)
     assert producer.flush(60) == 0
@@ -52,7 +63,9 @@ def test_record_keeps_key_value_timestamp_and_headers(bootstrap_servers: str, ma
 
 
 @pytest.mark.parametrize("compression", ["gzip", "snappy", "lz4", "zstd"])
-def test_compressed_records_are_read_back(bootstrap_servers: str, make_topic, make_consumer, compression: str) -> None:
+def test_compressed_records_are_read_back(
+    bootstrap_servers: str, make_topic: MakeTopic, make_consumer: MakeConsumer, compression: str
+) -> None:
     topic = make_topic(compression)
     producer = Producer({"bootstrap.servers": bootstrap_servers, "compression.type": compression})
     for number in range(100):
@@ -64,7 +77,9 @@ def test_compressed_records_are_read_back(bootstrap_servers: str, make_topic, ma
     assert values == [b"%d" % number for number in range(100)]
 
 
-def test_group_with_the_new_protocol_reads_a_topic(bootstrap_servers: str, make_topic, make_consumer) -> None:
+def test_group_with_the_new_protocol_reads_a_topic(
+    bootstrap_servers: str, make_topic: MakeTopic, make_consumer: MakeConsumer
+) -> None:
     topic = make_topic()
     producer = Producer({"bootstrap.servers": bootstrap_servers})
     producer.produce(topic, value=b"v")
@@ -76,7 +91,7 @@ def test_group_with_the_new_protocol_reads_a_topic(bootstrap_servers: str, make_
 
 
 def test_record_of_an_aborted_transaction_is_not_read(
-    bootstrap_servers: str, make_name: MakeName, make_topic, make_consumer
+    bootstrap_servers: str, make_name: MakeName, make_topic: MakeTopic, make_consumer: MakeConsumer
 ) -> None:
     topic = make_topic()
     producer = Producer({"bootstrap.servers": bootstrap_servers, "transactional.id": make_name("producer")})
@@ -99,7 +114,12 @@ def test_topic_is_not_created_by_writing_to_it(bootstrap_servers: str, make_name
     producer = Producer(
         {"bootstrap.servers": bootstrap_servers, "topic.metadata.propagation.max.ms": 0, "log_level": 3}
     )
-    producer.produce(make_name("missing"), on_delivery=lambda error, _: errors.append(error.code()))
+
+    def failed(error: KafkaError | None, _: Message) -> None:
+        assert error is not None
+        errors.append(error.code())
+
+    producer.produce(make_name("missing"), on_delivery=failed)
     producer.flush(60)
 
     assert errors == [KafkaError.UNKNOWN_TOPIC_OR_PART]

@@ -12,6 +12,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,10 @@ def world(start_broker: Callable[..., Brokers], tmp_path: Path) -> World:
     return found
 
 
+def runs_by_now(log: str, *, workers: int) -> bool:
+    return log.count("-> running") >= workers
+
+
 def test_every_command_of_the_page_runs(world: World) -> None:
     world.send("prices", ("tea", "3.20", TEA_CAME_AT), ("tea", "3.40", TEA_CAME_AT + 10**9))
     world.run_for_a_while(
@@ -173,7 +178,7 @@ def test_every_command_of_the_page_runs(world: World) -> None:
         if command.startswith("pykstreams run"):
             workers = re.search(r"--workers (\d+)", command)
             count = int(workers[1]) if workers else 1
-            world.run_for_a_while(command, lambda log, count=count: log.count("-> running") >= count)
+            world.run_for_a_while(command, partial(runs_by_now, workers=count))
         elif command.startswith("pykstreams backfill"):
             world.environment["PYKSTREAMS_APPLICATION_ID"] = "shop-with-history"
             said[command] = world.run(command)

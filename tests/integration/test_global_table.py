@@ -17,6 +17,7 @@ from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
 from pykstreams.state import Stores
+from tests.brokers.records import value_of
 
 pytestmark = pytest.mark.slow
 
@@ -119,7 +120,7 @@ class Shop:
             consumer.assign([TopicPartition(self.out, 0, 0)])
             found: list[str] = []
             while (message := consumer.poll(60)) is not None and message.error() is None:
-                found.append(message.value().decode())
+                found.append(value_of(message).decode())
             return found
         finally:
             consumer.close()

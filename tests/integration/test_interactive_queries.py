@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Message, Producer
 
 from pykstreams import Consumed, Grouped, Materialized, QueryableStoreTypes, Serdes, State, Stores, StreamsBuilder
 from pykstreams.cli.app import cli
@@ -66,6 +66,11 @@ def test_stores_are_read_while_records_flow_and_over_a_restart(
     producer = Producer({"bootstrap.servers": bootstrap_servers})
     delivered: list[tuple[int, int]] = []
 
+    def was_delivered(error: KafkaError | None, message: Message) -> None:
+        partition, offset = message.partition(), message.offset()
+        assert partition is not None and offset is not None, error
+        delivered.append((partition, offset))
+
     def send(number: int) -> None:
         for key in KEYS:
             producer.produce(
@@ -73,7 +78,7 @@ def test_stores_are_read_while_records_flow_and_over_a_restart(
                 key=key.encode(),
                 value=str(number).encode(),
                 timestamp=(number + 1) * DAY,
-                on_delivery=lambda error, message: delivered.append((message.partition(), message.offset())),
+                on_delivery=was_delivered,
             )
             producer.poll(0)
 
@@ -101,7 +106,9 @@ def test_stores_are_read_while_records_flow_and_over_a_restart(
         writer.join()
         eventually(lambda: [changes.get(key) for key in KEYS], [ROUNDS] * len(KEYS))
         prices = first.store("prices", QueryableStoreTypes.VERSIONED_KEY_VALUE_STORE)
-        assert prices.get(KEYS[0], as_of=7 * DAY).value == "6"
+        price = prices.get(KEYS[0], as_of=7 * DAY)
+        assert price is not None
+        assert price.value == "6"
         position = Position()
         for partition, offset in delivered:
             position.with_component(topic, partition, offset)

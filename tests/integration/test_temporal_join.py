@@ -24,6 +24,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.brokers.brokers import create_topic
 from tests.brokers.reaper import Process
+from tests.brokers.records import key_of
 
 pytestmark = pytest.mark.slow
 
@@ -165,7 +166,7 @@ def read(consumer: Consumer, found: list[Sent], base: int, count: int, worker: W
             assert message.error() is None, message.error()
             value = message.value()
             found.append(
-                (message.key().decode(), None if value is None else value.decode(), message.timestamp()[1] - base)
+                (key_of(message).decode(), None if value is None else value.decode(), message.timestamp()[1] - base)
             )
 
 

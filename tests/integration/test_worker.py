@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from confluent_kafka import OFFSET_INVALID, Consumer, Producer, TopicPartition
@@ -27,9 +27,11 @@ from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
 from tests.brokers import offsets
 from tests.brokers.brokers import Brokers, create_topic
 from tests.brokers.reaper import Process
+from tests.brokers.records import key_of, value_of
 
 pytestmark = pytest.mark.slow
 
+T = TypeVar("T")
 TEXT = Serdes.string()
 KEPT = {"retention_ms": -1}
 """For topics whose records have times of long ago, which brokers would delete within minutes."""
@@ -154,7 +156,7 @@ class WordCount:
             process.wait()
 
 
-def eventually(ask: Callable[[], Any], otherwise: Callable[[], str], patience_s: float = PATIENCE_S) -> Any:
+def eventually(ask: Callable[[], T | None], otherwise: Callable[[], str], patience_s: float = PATIENCE_S) -> T:
     """Asks until the answer is not ``None``."""
     deadline = time.monotonic() + patience_s
     while True:
@@ -173,14 +175,15 @@ def records(brokers: str, topic: str) -> list[tuple[bytes, bytes]]:
             TopicPartition(topic, number, 0) for number in consumer.list_topics(timeout=60).topics[topic].partitions
         ]
         consumer.assign(partitions)
-        found, ended = [], 0
+        found: list[tuple[bytes, bytes]] = []
+        ended = 0
         while ended < len(partitions):
             message = consumer.poll(60)
             assert message is not None
             if message.error():
                 ended += 1
             else:
-                found.append((message.key(), message.value()))
+                found.append((key_of(message), value_of(message)))
         return found
     finally:
         consumer.close()

@@ -86,7 +86,7 @@ class Twin(Workers):
         return before == after and all(end in (0, offset) for end, offset in zip(after, committed, strict=True))
 
     def _ends(self, places: list[TopicPartition]) -> list[int]:
-        asked = dict.fromkeys(places, OffsetSpec.latest())
+        asked: dict[TopicPartition, OffsetSpec] = dict.fromkeys(places, OffsetSpec.latest())
         return [done.result(60).offset for done in self._admin.list_offsets(asked).values()]
 
     def _committed(self, places: list[TopicPartition]) -> list[int]:

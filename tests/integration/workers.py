@@ -22,6 +22,7 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 
 from tests.brokers.offsets import committed
 from tests.brokers.reaper import Process
+from tests.brokers.records import key_of, topic_of
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 240.0
@@ -180,7 +181,7 @@ class Workers:
             assert time.monotonic() < deadline, f"only {ended} of {len(places)} partitions were read to their end"
             for message in consumer.consume(10_000, 1):
                 if _is_record(message):
-                    last[message.topic()][message.key().decode()] = message.value()
+                    last[topic_of(message)][key_of(message).decode()] = message.value()
                 else:
                     ended += 1
         consumer.close()
@@ -214,7 +215,9 @@ def _records_from(reader: Consumer, place: TopicPartition, ends: Consumer) -> in
         message = reader.poll(60)
         assert message is not None, f"{place} has no end"
         if not _is_record(message):
-            return records + max(0, end - message.offset())
+            offset = message.offset()
+            assert offset is not None, f"{place} ends nowhere"
+            return records + max(0, end - offset)
         records += 1
 
 

@@ -271,7 +271,7 @@ def shared_repartition(b: StreamsBuilder, x: str) -> None:
     left.join(left, pair, windows=JoinWindows(50, grace=30), stream_joined=JOINED).to(x + "out4", WRITE)
 
 
-class Own(Processor):
+class Own(Processor[str, str, str, str]):
     """Counts in one store, and lists in the other what it has seen lately."""
 
     def init(self, context: Any) -> None:

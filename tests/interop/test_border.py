@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from confluent_kafka import TopicPartition
 
+from tests.brokers.records import key_of, partition_of
 from tests.interop.conftest import MakeTurns
 from tests.interop.modes import MODES, Mode
 from tests.interop.outcome import Outcome, differences, outcome_of
@@ -125,7 +126,7 @@ def test_change_in_the_middle_of_the_work_loses_and_repeats_nothing(
     alone.start("J")
     alone.settle()
     alone.stop()
-    first, second = pattern
+    first, second = tuple(pattern)
     turns.start(first)
     turns.wait("an eighth is done", lambda: written(turns) >= len(rows) // 8)
     turns.stop(kill=mode.kill)
@@ -153,5 +154,5 @@ def written(turns: Turns) -> int:
 def last_values(turns: Turns, begin: int) -> dict[tuple[int, bytes], bytes]:
     """The last result of each key that has one, of those behind an offset."""
     places = [TopicPartition(f"{turns.prefix}out", number, begin) for number in range(turns.spec.partitions)]
-    last = {(found.partition(), found.key()): found.value() for found in turns.records(places)}
+    last = {(partition_of(found), key_of(found)): found.value() for found in turns.records(places)}
     return {place: value for place, value in last.items() if value is not None}

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
@@ -208,9 +208,9 @@ class Turns:
 
     def send(self, rows: Iterable[Row]) -> None:
         for row in rows:
-            place = {} if row.partition is None else {"partition": row.partition}
+            place: dict[str, Any] = {} if row.partition is None else {"partition": row.partition}
             self._producer.produce(
-                self.prefix + row.topic, row.value, row.key, timestamp=T0 + row.time, headers=row.headers, **place
+                self.prefix + row.topic, row.value, row.key, timestamp=T0 + row.time, headers=list(row.headers), **place
             )
         assert self._producer.flush(30) == 0
 

@@ -108,7 +108,7 @@ def master(tmp_path_factory: pytest.TempPathFactory, driver: Path) -> Iterator[s
         yield address
 
 
-SPENT = [[f"c{c}", sum(n for n in range(200) if n % 7 == c)] for c in range(7)]
+SPENT: list[tuple[str, int]] = [(f"c{c}", sum(n for n in range(200) if n % 7 == c)) for c in range(7)]
 
 
 def run(command: list[str], driver: Path) -> subprocess.CompletedProcess[str]:
@@ -129,8 +129,9 @@ def test_a_session_makes_and_reads_state_twice_where_executors_have_no_files_of_
     done = run([sys.executable, "-c", JOB, master, str(lake), "shop.py", str(other / "shop.py")], driver)
 
     assert 0 == done.returncode, done.stderr[-3000:]
-    negative = [[key, -total] for key, total in SPENT]
-    assert [SPENT, SPENT, negative, negative] == json.loads(done.stdout)
+    negative = [(key, -total) for key, total in SPENT]
+    said = [[(key, total) for key, total in rows] for rows in json.loads(done.stdout)]
+    assert [SPENT, SPENT, negative, negative] == said
 
 
 def test_programs_of_the_page_make_and_show_state(master: str, driver: Path, lake: Path) -> None:

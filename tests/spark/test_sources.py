@@ -27,7 +27,7 @@ def build():
     builder.table("customers", Consumed(key_serde=text, value_serde=text), materialized=kept)
     return builder
 """
-COLUMNS = {"key": "id", "value": "name", "timestamp": "at"}
+COLUMNS: dict[str, Any] = {"key": "id", "value": "name", "timestamp": "at"}
 OPTIONS: dict[str, Any] = {"changelog": "base-only", "source_offsets": None, "partitions": PARTITIONS}
 ROWS: list[dict[str, Any]] = [
     {"id": f"c{number}", "name": f"name {number}", "at": 1000 + number} for number in range(200)
@@ -90,8 +90,8 @@ def test_files_make_the_same_store_by_both_engines(spark: Any, tmp_path: Path) -
     (folder / "part-1.json").write_text("\n".join(map(json.dumps, [{**ties[0], "name": "2013"}])))
     spec = StoreBootstrap("customers", folder, **COLUMNS, latest=True)
     made = [
-        bootstrap(script, [spec], out=tmp_path / engine, engine=engine, **OPTIONS, **more)
-        for engine, more in (("local", {"processes": 1}), ("spark", {"spark": spark}))
+        bootstrap(script, [spec], out=tmp_path / "local", engine="local", processes=1, **OPTIONS),
+        bootstrap(script, [spec], out=tmp_path / "spark", engine="spark", spark=spark, **OPTIONS),
     ]
     contents = [[task.content for task in one.manifest.stores["customers"].tasks.values()] for one in made]
 
@@ -106,7 +106,8 @@ def test_files_make_the_same_store_by_both_engines(spark: Any, tmp_path: Path) -
 def state_of(script: str, folder: Path, target: Path) -> list[dict[str, Any]]:
     """The rows of a bootstrap."""
     export_state(script, "customers", f"parquet:{target}", path=folder)
-    return pq.read_table(target).to_pylist()
+    rows: list[dict[str, Any]] = pq.read_table(target).to_pylist()
+    return rows
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "frame"])
