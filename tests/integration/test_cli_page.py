@@ -61,7 +61,7 @@ def commands() -> list[str]:
     return [line.partition(" #")[0].strip() for line in lines]
 
 
-class World:
+class CommandLine:
     """A folder with what the page speaks of, and a broker."""
 
     def __init__(self, folder: Path, brokers: str) -> None:
@@ -82,7 +82,7 @@ class World:
         }
 
     def here(self, command: str) -> str:
-        """A command with the places of this world, in which each needs a new folder for what it makes."""
+        """A command with the places of this shell, in which each needs a new folder for what it makes."""
         for there, here in self._places.items():
             command = command.replace(there, here)
         if command.startswith("pykstreams backfill"):
@@ -142,11 +142,11 @@ class World:
 
 
 @pytest.fixture
-def world(start_broker: Callable[..., Brokers], tmp_path: Path) -> World:
+def shell(start_broker: Callable[..., Brokers], tmp_path: Path) -> CommandLine:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found = World(tmp_path, start_broker().bootstrap_servers)
+    found = CommandLine(tmp_path, start_broker().bootstrap_servers)
     for topic in ("lines", "word-counts", "customers", "orders", "prices"):
         create_topic(found.brokers, topic, partitions=2)
     shutil.copy(ROOT / "examples" / "word_count.py", tmp_path)
@@ -166,11 +166,11 @@ def runs_by_now(log: str, *, workers: int) -> bool:
     return log.count("-> running") >= workers
 
 
-def test_every_command_of_the_page_runs(world: World) -> None:
-    world.send("prices", ("tea", "3.20", TEA_CAME_AT), ("tea", "3.40", TEA_CAME_AT + 10**9))
-    world.run_for_a_while(
+def test_every_command_of_the_page_runs(shell: CommandLine) -> None:
+    shell.send("prices", ("tea", "3.20", TEA_CAME_AT), ("tea", "3.40", TEA_CAME_AT + 10**9))
+    shell.run_for_a_while(
         "pykstreams run prices.py --state-dir /var/lib/prices --set commit.interval.ms=100",
-        lambda _: world.committed("prices", "prices") == 2,
+        lambda _: shell.committed("prices", "prices") == 2,
     )
     said: dict[str, str] = {}
 
@@ -178,26 +178,26 @@ def test_every_command_of_the_page_runs(world: World) -> None:
         if command.startswith("pykstreams run"):
             workers = re.search(r"--workers (\d+)", command)
             count = int(workers[1]) if workers else 1
-            world.run_for_a_while(command, partial(runs_by_now, workers=count))
+            shell.run_for_a_while(command, partial(runs_by_now, workers=count))
         elif command.startswith("pykstreams backfill"):
-            world.environment["PYKSTREAMS_APPLICATION_ID"] = "shop-with-history"
-            said[command] = world.run(command)
+            shell.environment["PYKSTREAMS_APPLICATION_ID"] = "shop-with-history"
+            said[command] = shell.run(command)
         else:
-            said[command] = world.run(command)
+            said[command] = shell.run(command)
 
     assert "3.40" in said["pykstreams state get prices.py prices tea"]
     assert "3.20" in said["pykstreams state get prices.py prices tea --as-of 2026-01-01T00:00Z"]
-    assert (world.folder / "shop.mmd").read_text().startswith("flowchart")
-    assert (world.folder / "word_count.html").read_text().startswith("<!DOCTYPE html>")
-    assert (world.folder / "prices.parquet").exists()
+    assert (shell.folder / "shop.mmd").read_text().startswith("flowchart")
+    assert (shell.folder / "word_count.html").read_text().startswith("<!DOCTYPE html>")
+    assert (shell.folder / "prices.parquet").exists()
     assert len(said) >= 10
 
 
-def test_script_of_the_page_names_the_application_and_its_settings(world: World) -> None:
+def test_script_of_the_page_names_the_application_and_its_settings(shell: CommandLine) -> None:
     (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    script = world.folder / "word_count.py"
+    script = shell.folder / "word_count.py"
     script.write_text(script.read_text() + block.replace("word-count", "named-by-the-page"))
 
-    world.run("pykstreams topics word_count.py > topics.txt")
+    shell.run("pykstreams topics word_count.py > topics.txt")
 
-    assert "named-by-the-page-words-repartition" in (world.folder / "topics.txt").read_text()
+    assert "named-by-the-page-words-repartition" in (shell.folder / "topics.txt").read_text()

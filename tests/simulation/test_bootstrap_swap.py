@@ -59,7 +59,7 @@ def topology(config: StreamsConfig, seen: list[str]) -> TopologyPlan:
 
 
 @dataclass
-class World:
+class SwapRun:
     """One run."""
 
     folder: Path
@@ -318,65 +318,65 @@ def rows_of(task: Any, name: str) -> Rows:
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[..., World]]:
-    made: list[World] = []
+def make(tmp_path: Path) -> Iterator[Callable[..., SwapRun]]:
+    made: list[SwapRun] = []
 
-    def build(seed: int, guarantee: str, **more: Any) -> World:
+    def build(seed: int, guarantee: str, **more: Any) -> SwapRun:
         settings: dict[str, object] = {"processing.guarantee": guarantee, **more.pop("settings", {})}
-        made.append(World(tmp_path / f"{guarantee}-{seed}", seed, settings, **more))
+        made.append(SwapRun(tmp_path / f"{guarantee}-{seed}", seed, settings, **more))
         return made[-1]
 
     yield build
-    for world in made:
-        world.close()
+    for simulated in made:
+        simulated.close()
 
 
 GUARANTEES = ("at_least_once", "exactly_once_v2")
 
 
-def begun(world: World) -> Path:
+def begun(simulated: SwapRun) -> Path:
     """Processes some orders, and makes a bootstrap of what they have come to."""
-    world.send(40)
-    world.run(world.is_quiet)
-    folder = world.take_snapshot()
-    world.send(20)
-    world.sent_later = 30
+    simulated.send(40)
+    simulated.run(simulated.is_quiet)
+    folder = simulated.take_snapshot()
+    simulated.send(20)
+    simulated.sent_later = 30
     return folder
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 @pytest.mark.parametrize("seed", range(5))
 def test_tasks_are_swapped_at_a_commit_and_send_nothing_twice(
-    make: Callable[..., World], guarantee: str, seed: int
+    make: Callable[..., SwapRun], guarantee: str, seed: int
 ) -> None:
-    world = make(seed, guarantee)
-    folder = begun(world)
-    world.load(folder)
-    world.run(world.is_quiet)
+    simulated = make(seed, guarantee)
+    folder = begun(simulated)
+    simulated.load(folder)
+    simulated.run(simulated.is_quiet)
 
-    assert set(world.swapped_at) == {0, 1}
-    assert sorted(map(int, world.seen)) == list(range(1, world.sent + 1))
-    world.check()
+    assert set(simulated.swapped_at) == {0, 1}
+    assert sorted(map(int, simulated.seen)) == list(range(1, simulated.sent + 1))
+    simulated.check()
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 @pytest.mark.parametrize("seed", range(20, 23))
-def test_rows_that_a_cache_holds_are_swapped_too(make: Callable[..., World], guarantee: str, seed: int) -> None:
-    world = make(seed, guarantee, crashes=1, settings={"statestore.cache.max.bytes": 1 << 20})
-    world.load(begun(world))
-    world.run(world.is_quiet)
+def test_rows_that_a_cache_holds_are_swapped_too(make: Callable[..., SwapRun], guarantee: str, seed: int) -> None:
+    simulated = make(seed, guarantee, crashes=1, settings={"statestore.cache.max.bytes": 1 << 20})
+    simulated.load(begun(simulated))
+    simulated.run(simulated.is_quiet)
 
-    world.check(outputs=False)
+    simulated.check(outputs=False)
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 @pytest.mark.parametrize("seed", range(12))
 def test_after_crashes_and_moves_each_task_is_of_one_generation(
-    make: Callable[..., World], guarantee: str, seed: int
+    make: Callable[..., SwapRun], guarantee: str, seed: int
 ) -> None:
-    world = make(seed, guarantee, crashes=3, moves=2, loads_again=seed % 2 == 0)
-    folder = begun(world)
-    world.load(folder)
-    world.run(world.is_quiet)
+    simulated = make(seed, guarantee, crashes=3, moves=2, loads_again=seed % 2 == 0)
+    folder = begun(simulated)
+    simulated.load(folder)
+    simulated.run(simulated.is_quiet)
 
-    world.check()
+    simulated.check()

@@ -79,7 +79,7 @@ TOPOLOGIES = {
 }
 
 
-class World:
+class ShadowRun:
     def __init__(self, folder: Path, name: str, seed: int) -> None:
         self.random = Random(seed)
         self.folder = folder
@@ -153,35 +153,35 @@ class World:
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[[str, int], World]]:
-    made: list[World] = []
+def make(tmp_path: Path) -> Iterator[Callable[[str, int], ShadowRun]]:
+    made: list[ShadowRun] = []
 
-    def build(name: str, seed: int) -> World:
-        made.append(World(tmp_path, name, seed))
+    def build(name: str, seed: int) -> ShadowRun:
+        made.append(ShadowRun(tmp_path, name, seed))
         return made[-1]
 
     yield build
-    for world in made:
-        world.worker.die()
+    for simulated in made:
+        simulated.worker.die()
 
 
 @pytest.mark.parametrize("name", TOPOLOGIES)
 @pytest.mark.parametrize("seed", range(3))
 def test_reading_everything_again_comes_to_the_same_state(
-    make: Callable[[str, int], World], name: str, seed: int
+    make: Callable[[str, int], ShadowRun], name: str, seed: int
 ) -> None:
-    world = make(name, seed)
-    world.send(30)
-    world.run(world.is_committed, sends=30)
-    before, logged = world.rows(), world.changelogs()
+    simulated = make(name, seed)
+    simulated.send(30)
+    simulated.run(simulated.is_committed, sends=30)
+    before, logged = simulated.rows(), simulated.changelogs()
     assert any(before.values())
-    world.load()
-    world.run(world.is_swapped)
+    simulated.load()
+    simulated.run(simulated.is_swapped)
 
-    after = world.rows()
+    after = simulated.rows()
     # a store that was just opened does not know the time, and so shows rows that were hidden as too old
     assert {name: [row for row in rows if row in before[name]] for name, rows in after.items()} == before
-    assert world.changelogs() == logged
+    assert simulated.changelogs() == logged
 
-    world.send(20)
-    world.run(world.is_committed)
+    simulated.send(20)
+    simulated.run(simulated.is_committed)

@@ -40,7 +40,7 @@ _MOST_STEPS = 20_000
 _STORES = ("counts", "windows")
 
 
-class World:
+class StandbyRun:
     """One run; what it tells of the group is that the worker has all tasks."""
 
     def __init__(self, folder: Path, seed: int, guarantee: str) -> None:
@@ -170,36 +170,36 @@ class World:
 def test_copies_take_over_at_any_moment_and_counts_stay_exact(
     seed: int, guarantee: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world = World(tmp_path, seed, guarantee)
+    simulated = StandbyRun(tmp_path, seed, guarantee)
     try:
         fail_overs = 3
         while fail_overs:
-            for _ in range(world.random.randint(1, 40)):
-                world.send()
-                world.step()
-            fail_overs -= world.fail_over()
-        world.run(lambda: world.is_right(list(world.worker.tasks.tasks())))
-        world.run(lambda: world.is_right(world.standbys.tasks()))
+            for _ in range(simulated.random.randint(1, 40)):
+                simulated.send()
+                simulated.step()
+            fail_overs -= simulated.fail_over()
+        simulated.run(lambda: simulated.is_right(list(simulated.worker.tasks.tasks())))
+        simulated.run(lambda: simulated.is_right(simulated.standbys.tasks()))
     finally:
-        world.end()
+        simulated.end()
 
     assert not [line for line in caplog.records if "standby" in line.getMessage() and line.exc_info]
 
 
 def test_what_a_copy_has_is_not_restored_again(tmp_path: Path) -> None:
-    world = World(tmp_path, 7, "exactly_once_v2")
+    simulated = StandbyRun(tmp_path, 7, "exactly_once_v2")
     begun: list[Any] = []
     try:
         for _ in range(200):
-            world.send()
-        world.run(lambda: world.is_right(list(world.worker.tasks.tasks())))
-        world.run(lambda: world.is_right(world.standbys.tasks()))
-        world.fail_over()
-        listener = world.worker.updater._restorer._listener  # type: ignore[union-attr]
+            simulated.send()
+        simulated.run(lambda: simulated.is_right(list(simulated.worker.tasks.tasks())))
+        simulated.run(lambda: simulated.is_right(simulated.standbys.tasks()))
+        simulated.fail_over()
+        listener = simulated.worker.updater._restorer._listener  # type: ignore[union-attr]
         listener.on_restore_start = lambda *told: begun.append(told[2:])  # type: ignore[method-assign]
-        world.run(lambda: world.is_right(list(world.worker.tasks.tasks())))
+        simulated.run(lambda: simulated.is_right(list(simulated.worker.tasks.tasks())))
     finally:
-        world.end()
+        simulated.end()
 
     assert len(begun) == PARTITIONS * len(_STORES)
     assert all(0 < begin == end for begin, end in begun)

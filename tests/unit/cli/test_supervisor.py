@@ -23,7 +23,7 @@ class StepClock:
         return self.seconds
 
 
-class World:
+class ScriptedWorkers:
     """Workers that do nothing but what the script of the test says; time passes while the supervisor waits.
 
     The script is a list of (seconds from now on, event); when it is at its end, workers that were asked to stop do.
@@ -66,79 +66,79 @@ class World:
 
 
 class _Worker:
-    def __init__(self, world: World, number: int) -> None:
-        self.world = world
+    def __init__(self, scripted: ScriptedWorkers, number: int) -> None:
+        self.scripted = scripted
         self.number = number
 
     def terminate(self) -> None:
-        self.world.log.append(f"{self.world.clock.seconds:g}s stop {self.number}")
-        if self.world.obedient:
-            self.world.ending.append(Exited(self.number, 0))
+        self.scripted.log.append(f"{self.scripted.clock.seconds:g}s stop {self.number}")
+        if self.scripted.obedient:
+            self.scripted.ending.append(Exited(self.number, 0))
 
     def kill(self) -> None:
-        self.world.log.append(f"{self.world.clock.seconds:g}s kill {self.number}")
-        self.world.ending.append(Exited(self.number, -9))
+        self.scripted.log.append(f"{self.scripted.clock.seconds:g}s kill {self.number}")
+        self.scripted.ending.append(Exited(self.number, -9))
 
 
 def test_a_request_to_stop_stops_every_worker_and_is_a_success() -> None:
-    world = World([(10, StopRequested())])
+    scripted = ScriptedWorkers([(10, StopRequested())])
 
-    assert world.run(2) == 0
-    assert world.log == ["0s start 1", "0s start 2", "10s stop 1", "10s stop 2"]
+    assert scripted.run(2) == 0
+    assert scripted.log == ["0s start 1", "0s start 2", "10s stop 1", "10s stop 2"]
 
 
 @pytest.mark.parametrize("code", [-9, -11, 1, 3, 4, 5])
 def test_a_failed_worker_is_started_again_after_a_wait(code: int) -> None:
-    world = World([(10, Exited(1, code)), (5, StopRequested())])
+    scripted = ScriptedWorkers([(10, Exited(1, code)), (5, StopRequested())])
 
-    assert world.run(2) == 0
-    assert world.log[2:] == ["11s start 1", "15s stop 1", "15s stop 2"]
+    assert scripted.run(2) == 0
+    assert scripted.log[2:] == ["11s start 1", "15s stop 1", "15s stop 2"]
 
 
 def test_the_wait_doubles_with_each_crash_in_a_row() -> None:
-    world = World([(0, Exited(1, 1)), (1.5, Exited(1, 1)), (2.5, Exited(1, 1)), (10, StopRequested())])
+    scripted = ScriptedWorkers([(0, Exited(1, 1)), (1.5, Exited(1, 1)), (2.5, Exited(1, 1)), (10, StopRequested())])
 
-    assert world.run(1) == 0
-    assert world.log[:4] == ["0s start 1", "1s start 1", "3.5s start 1", "8s start 1"]
+    assert scripted.run(1) == 0
+    assert scripted.log[:4] == ["0s start 1", "1s start 1", "3.5s start 1", "8s start 1"]
 
 
 def test_a_worker_that_ran_long_starts_from_the_first_wait_again() -> None:
     crashes: list[tuple[float, Event]] = [(61, Exited(1, 1))] * 20
 
-    world = World([*crashes, (61, StopRequested())])
+    scripted = ScriptedWorkers([*crashes, (61, StopRequested())])
 
-    assert world.run(1, limit=2) == 0
-    assert len(world.log) == 22
+    assert scripted.run(1, limit=2) == 0
+    assert len(scripted.log) == 22
 
 
 def test_too_many_crashes_in_a_row_end_the_application_with_their_code() -> None:
-    world = World([(0, Exited(1, 4))] + [(40, Exited(1, 4))] * 5)
+    scripted = ScriptedWorkers([(0, Exited(1, 4))] + [(40, Exited(1, 4))] * 5)
 
-    assert world.run(2) == 4
-    assert world.log.count("0s start 1") == 1
-    assert sum("start 1" in line for line in world.log) == 6
-    assert world.log[-1].endswith("stop 2")
+    assert scripted.run(2) == 4
+    assert scripted.log.count("0s start 1") == 1
+    assert sum("start 1" in line for line in scripted.log) == 6
+    assert scripted.log[-1].endswith("stop 2")
 
 
 def test_too_many_signals_in_a_row_end_the_application_as_unexpected() -> None:
-    world = World([(40, Exited(1, -9))] * 2)
+    scripted = ScriptedWorkers([(40, Exited(1, -9))] * 2)
 
-    assert world.run(1, limit=1) == 1
+    assert scripted.run(1, limit=1) == 1
 
 
 def test_an_error_that_every_worker_would_make_ends_the_application() -> None:
-    world = World([(3, Exited(2, 2))])
+    scripted = ScriptedWorkers([(3, Exited(2, 2))])
 
-    assert world.run(2) == 2
-    assert world.log[2:] == ["3s stop 1"]
+    assert scripted.run(2) == 2
+    assert scripted.log[2:] == ["3s stop 1"]
 
 
 def test_the_others_go_on_while_a_worker_that_lost_the_brokers_is_given_up_and_started_again() -> None:
-    world = World([(0.5, Exited(2, 3))] + [(40, Exited(2, 3))] * 5)
+    scripted = ScriptedWorkers([(0.5, Exited(2, 3))] + [(40, Exited(2, 3))] * 5)
 
-    assert world.run(2) == 3
-    assert sum("start 2" in line for line in world.log) == 6
-    assert [line.partition("s ")[2] for line in world.log if line.endswith("1")] == ["start 1", "stop 1"]
+    assert scripted.run(2) == 3
+    assert sum("start 2" in line for line in scripted.log) == 6
+    assert [line.partition("s ")[2] for line in scripted.log if line.endswith("1")] == ["start 1", "stop 1"]
 
 
 @pytest.mark.parametrize(("workers", "said"), [(1, "stopping 1 worker"), (2, "stopping 2 workers")])
@@ -146,7 +146,7 @@ def test_how_many_workers_are_stopped_is_said_in_words(
     workers: int, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO):
-        World([(1, StopRequested())]).run(workers)
+        ScriptedWorkers([(1, StopRequested())]).run(workers)
 
     assert caplog.messages == [said]
 
@@ -155,58 +155,58 @@ def test_how_many_workers_are_stopped_is_said_in_words(
 def test_the_others_are_only_spoken_of_where_there_are_any(
     workers: int, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    World([(1, Exited(1, 2))]).run(workers)
+    ScriptedWorkers([(1, Exited(1, 2))]).run(workers)
 
     assert caplog.messages == [f"worker 1 ended with exit code 2{said}"]
 
 
 def test_a_worker_that_stopped_by_itself_is_not_started_again() -> None:
-    world = World([(3, Exited(1, 0)), (3, Exited(2, 0))])
+    scripted = ScriptedWorkers([(3, Exited(1, 0)), (3, Exited(2, 0))])
 
-    assert world.run(2) == 0
-    assert world.log == ["0s start 1", "0s start 2"]
+    assert scripted.run(2) == 0
+    assert scripted.log == ["0s start 1", "0s start 2"]
 
 
 def test_a_request_to_stop_while_a_worker_waits_for_its_start_does_not_start_it() -> None:
-    world = World([(3, Exited(1, 1)), (0.5, StopRequested())])
+    scripted = ScriptedWorkers([(3, Exited(1, 1)), (0.5, StopRequested())])
 
-    assert world.run(1) == 0
-    assert world.log == ["0s start 1"]
+    assert scripted.run(1) == 0
+    assert scripted.log == ["0s start 1"]
 
 
 def test_workers_that_do_not_stop_in_time_are_ended() -> None:
-    world = World([(3, StopRequested())], obedient=False)
+    scripted = ScriptedWorkers([(3, StopRequested())], obedient=False)
 
-    assert world.run(1, stop_s=20) == 1
-    assert world.log == ["0s start 1", "3s stop 1", "23s kill 1"]
+    assert scripted.run(1, stop_s=20) == 1
+    assert scripted.log == ["0s start 1", "3s stop 1", "23s kill 1"]
 
 
 def test_a_second_request_to_stop_ends_the_workers_at_once() -> None:
-    world = World([(3, StopRequested()), (1, StopRequested())], obedient=False)
+    scripted = ScriptedWorkers([(3, StopRequested()), (1, StopRequested())], obedient=False)
 
-    assert world.run(1) == 1
-    assert world.log[-1] == "4s kill 1"
+    assert scripted.run(1) == 1
+    assert scripted.log[-1] == "4s kill 1"
 
 
 def test_an_error_while_stopping_is_the_result() -> None:
-    world = World([(3, StopRequested()), (1, Exited(1, 4))], obedient=False)
+    scripted = ScriptedWorkers([(3, StopRequested()), (1, Exited(1, 4))], obedient=False)
 
-    assert world.run(1) == 4
+    assert scripted.run(1) == 4
 
 
 def test_no_worker_is_left_when_one_cannot_be_started() -> None:
-    world = World([])
+    scripted = ScriptedWorkers([])
 
     def launch(number: int) -> _Worker:
         if number == 2:
             raise OSError("no more processes")
-        return world.launch(number)
+        return scripted.launch(number)
 
-    supervisor = Supervisor(2, launch=launch, next_event=world.next_event, clock=world.clock)
+    supervisor = Supervisor(2, launch=launch, next_event=scripted.next_event, clock=scripted.clock)
     with pytest.raises(OSError, match="no more processes"):
         supervisor.run()
 
-    assert world.log == ["0s start 1", "0s kill 1"]
+    assert scripted.log == ["0s start 1", "0s kill 1"]
 
 
 codes = st.sampled_from([0, 1, 2, 3, 4, 5, -9, -15])
@@ -218,22 +218,22 @@ def test_whatever_workers_do_no_more_run_than_were_asked_for_and_none_is_left(
 ) -> None:
     """The model: a set of running workers, that launch and exit events change."""
     running: set[int] = set()
-    world = World([(wait, Exited(number, code)) for wait, number, code in crashes], obedient=obedient)
-    world.script.append((1, StopRequested()))
+    scripted = ScriptedWorkers([(wait, Exited(number, code)) for wait, number, code in crashes], obedient=obedient)
+    scripted.script.append((1, StopRequested()))
 
     def launch(number: int) -> _Worker:
         assert number not in running
         running.add(number)
-        return world.launch(number)
+        return scripted.launch(number)
 
     def next_event(timeout: float | None) -> Event | None:
-        event = world.next_event(timeout)
+        event = scripted.next_event(timeout)
         if isinstance(event, Exited):
             if event.worker not in running:
                 return None
             running.remove(event.worker)
         return event
 
-    Supervisor(3, launch=launch, next_event=next_event, clock=world.clock).run()
+    Supervisor(3, launch=launch, next_event=next_event, clock=scripted.clock).run()
 
     assert running == set()

@@ -395,7 +395,7 @@ def test_exit_asked_for_in_a_coroutine_ends_the_worker_and_not_the_event_loop(ma
 # --- what may be given ---
 
 
-class Client:
+class Lookup:
     async def fetch(self, value: str) -> str:
         return value
 
@@ -403,12 +403,12 @@ class Client:
         return value
 
 
-@pytest.mark.parametrize("function", [shout, Client().fetch, Client(), functools.partial(shout)])
+@pytest.mark.parametrize("function", [shout, Lookup().fetch, Lookup(), functools.partial(shout)])
 def test_anything_that_is_defined_with_async_def_is_taken(function: Any) -> None:
     assert MapValuesAsync(function).function is function
 
 
-@pytest.mark.parametrize("function", [str.upper, lambda value: shout(value), Client])
+@pytest.mark.parametrize("function", [str.upper, lambda value: shout(value), Lookup])
 def test_what_is_no_coroutine_function_is_refused_when_the_topology_is_built(function: Any) -> None:
     with pytest.raises(TypeError, match="is not a coroutine function; define it with 'async def'"):
         MapValuesAsync(function)

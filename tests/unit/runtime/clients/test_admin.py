@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError
 from pykstreams.core.ids import TopicPartition
@@ -36,8 +37,11 @@ class ClusterMetadata:
     topics: ClassVar = {"orders": Topic()}
 
 
-class Client:
-    """An administrative client that keeps what it believes of leaders until it looks at the topics."""
+class FakeAdminClient(AdminClient):
+    """An administrative client that keeps what it believes of leaders until it looks at the topics.
+
+    It is an ``AdminClient`` for the types only: nothing of it is made.
+    """
 
     def __init__(self, clock: FakeClock) -> None:
         self.clock = clock
@@ -48,11 +52,13 @@ class Client:
         self.refusals: list[int] = []
         self.answer: Callable[[int], Exception | None] = lambda partition: None
 
-    def list_offsets(self, specs: Mapping[Any, Any], *, request_timeout: float) -> dict[Any, Future[Offset]]:
+    def list_offsets(  # type: ignore[override]  # AdminClient is not what its own base class says either
+        self, topic_partition_offsets: Mapping[Any, Any], *, request_timeout: float
+    ) -> dict[Any, Future[Offset]]:
         self.clock.advance(0.1)
-        self.asked.append(len(specs))
+        self.asked.append(len(topic_partition_offsets))
         futures: dict[Any, Future[Offset]] = {}
-        for place in specs:
+        for place in topic_partition_offsets:
             future = futures[place] = Future[Offset]()
             error = self.answer(place.partition)
             if place.partition in self.nothing:
@@ -64,10 +70,14 @@ class Client:
                 future.set_exception(error)
         return futures
 
-    def create_topics(self, topics: Any, *, request_timeout: float, operation_timeout: float) -> dict[str, Future[Any]]:
-        return {topic.topic: self._refused_or(None) for topic in topics}
+    def create_topics(  # type: ignore[override]  # as above
+        self, new_topics: Any, *, request_timeout: float, operation_timeout: float
+    ) -> dict[str, Future[Any]]:
+        return {topic.topic: self._refused_or(None) for topic in new_topics}
 
-    def describe_configs(self, resources: Any, *, request_timeout: float) -> dict[Any, Future[Any]]:
+    def describe_configs(  # type: ignore[override]  # as above
+        self, resources: Any, *, request_timeout: float
+    ) -> dict[Any, Future[Any]]:
         return {resource: self._refused_or({"retention.ms": Setting("-1")}) for resource in resources}
 
     def _refused_or(self, answer: Any) -> Future[Any]:
@@ -78,95 +88,97 @@ class Client:
             future.set_result(answer)
         return future
 
-    def list_topics(self, *, timeout: float) -> Any:
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
         self.looked += 1
         return ClusterMetadata()
 
-    def poll(self, timeout: float) -> int:
+    def poll(self, timeout: float = -1) -> int:
         self.clock.advance(timeout)
         return 0
 
 
-class World:
+class AdminBench:
+    """An admin over a fake client, with a clock that stands still between requests."""
+
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.client = Client(self.clock)
-        self.admin = ClusterAdmin(self.client, "broker:9092", self.clock, 40, [])  # type: ignore[arg-type]
+        self.client = FakeAdminClient(self.clock)
+        self.admin = ClusterAdmin(self.client, "broker:9092", self.clock, 40, [])
 
 
 @pytest.mark.parametrize("code", [KafkaError.FENCED_LEADER_EPOCH, KafkaError._NOENT, KafkaError.LEADER_NOT_AVAILABLE])
 def test_client_looks_who_leads_before_it_asks_again(code: int) -> None:
-    world = World()
-    world.client.answer = lambda partition: (
-        KafkaException(KafkaError(code)) if partition == 1 and not world.client.looked else None
+    bench = AdminBench()
+    bench.client.answer = lambda partition: (
+        KafkaException(KafkaError(code)) if partition == 1 and not bench.client.looked else None
     )
 
-    assert world.admin.end_offsets([P0, P1]) == {P0: 10, P1: 11}
-    assert world.client.asked == [2, 1]
-    assert world.client.looked == 1
+    assert bench.admin.end_offsets([P0, P1]) == {P0: 10, P1: 11}
+    assert bench.client.asked == [2, 1]
+    assert bench.client.looked == 1
 
 
 def test_leader_that_stays_away_is_asked_until_the_time_is_over() -> None:
-    world = World()
-    world.client.answer = lambda partition: KafkaException(KafkaError(KafkaError._NOENT))
-    began = world.clock.monotonic()
+    bench = AdminBench()
+    bench.client.answer = lambda partition: KafkaException(KafkaError(KafkaError._NOENT))
+    began = bench.clock.monotonic()
 
     with pytest.raises(ClusterUnavailableError, match=r"asking for the end offset of orders-0 failed: .*_NOENT"):
-        world.admin.end_offsets([P0], timeout_s=3)
+        bench.admin.end_offsets([P0], timeout_s=3)
 
-    assert 3 <= world.clock.monotonic() - began < 4
+    assert 3 <= bench.clock.monotonic() - began < 4
 
 
 def test_partition_that_does_not_exist_is_no_passing_matter() -> None:
-    world = World()
-    world.client.answer = lambda partition: KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+    bench = AdminBench()
+    bench.client.answer = lambda partition: KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
 
     with pytest.raises(ClusterError) as raised:
-        world.admin.end_offsets([P0])
+        bench.admin.end_offsets([P0])
 
     assert not isinstance(raised.value, ClusterUnavailableError)
-    assert world.client.asked == [1]
+    assert bench.client.asked == [1]
 
 
 def test_offset_that_says_nothing_is_asked_for_again() -> None:
-    world = World()
-    world.client.nothing = {1}
+    bench = AdminBench()
+    bench.client.nothing = {1}
 
-    assert world.admin.beginning_offsets([P0, P1]) == {P0: 10, P1: 11}
-    assert world.client.asked == [2, 1]
+    assert bench.admin.beginning_offsets([P0, P1]) == {P0: 10, P1: 11}
+    assert bench.client.asked == [2, 1]
 
 
 def test_partition_of_a_topic_that_was_just_made_may_be_unknown_for_a_moment() -> None:
-    world = World()
-    world.client.answer = lambda partition: (
-        KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)) if not world.client.looked else None
+    bench = AdminBench()
+    bench.client.answer = lambda partition: (
+        KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)) if not bench.client.looked else None
     )
 
-    assert world.admin.end_offsets([P0]) == {P0: 10}
+    assert bench.admin.end_offsets([P0]) == {P0: 10}
 
 
 def test_topic_that_stays_unknown_is_no_passing_matter() -> None:
-    world = World()
-    world.client.answer = lambda partition: KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
+    bench = AdminBench()
+    bench.client.answer = lambda partition: KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
 
     with pytest.raises(ClusterError, match=r"end offset of orders-0 failed: .*UNKNOWN_TOPIC_OR_PART") as raised:
-        world.admin.end_offsets([P0], timeout_s=3)
+        bench.admin.end_offsets([P0], timeout_s=3)
 
     assert not isinstance(raised.value, ClusterUnavailableError)
 
 
 def test_topic_that_somebody_else_has_made_is_there() -> None:
-    world = World()
-    world.client.refusals = [KafkaError._TIMED_OUT, KafkaError.TOPIC_ALREADY_EXISTS]
+    bench = AdminBench()
+    bench.client.refusals = [KafkaError._TIMED_OUT, KafkaError.TOPIC_ALREADY_EXISTS]
 
-    world.admin.create_topics([TopicSpec("orders", 2, 1, {})])
+    bench.admin.create_topics([TopicSpec("orders", 2, 1, {})])
 
-    assert world.client.refusals == []
+    assert bench.client.refusals == []
 
 
 def test_settings_of_topics_are_asked_for_again_when_the_controller_moves() -> None:
-    world = World()
-    world.client.refusals = [KafkaError._TIMED_OUT]
+    bench = AdminBench()
+    bench.client.refusals = [KafkaError._TIMED_OUT]
 
-    assert world.admin.topic_settings(["orders"]) == {"orders": {"retention.ms": "-1"}}
-    assert world.client.looked == 1
+    assert bench.admin.topic_settings(["orders"]) == {"orders": {"retention.ms": "-1"}}
+    assert bench.client.looked == 1

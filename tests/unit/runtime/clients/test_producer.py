@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
@@ -23,8 +23,11 @@ def failure(code: int, *, fatal: bool = False, retriable: bool = False, abort: b
     return KafkaException(KafkaError(code, None, fatal, retriable, abort))
 
 
-class Client:
-    """A client whose next answers a test chooses; without one a call succeeds."""
+class FakeProducerClient(Producer):
+    """A client whose next answers a test chooses; without one a call succeeds.
+
+    It is a ``Producer`` for the types only: nothing of it is made.
+    """
 
     def __init__(self) -> None:
         self.answers: dict[str, list[Exception | Callable[[], None]]] = {}
@@ -42,17 +45,17 @@ class Client:
     def produce(self, *args: Any, **options: Any) -> None:
         self._answer("produce")
 
-    def poll(self, timeout: float) -> int:
+    def poll(self, timeout: float = -1) -> int:
         return self._answer("poll")
 
-    def flush(self, timeout: float) -> int:
+    def flush(self, timeout: float = -1) -> int:
         return self._answer("flush")
 
-    def purge(self, *, blocking: bool) -> None:
-        assert not blocking
+    def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
+        assert in_queue and in_flight and not blocking
         self._answer("purge")
 
-    def init_transactions(self, timeout: float) -> None:
+    def init_transactions(self, timeout: float = -1) -> None:
         self._answer("init")
 
     def begin_transaction(self) -> None:
@@ -62,24 +65,26 @@ class Client:
         """As ``committed_offsets`` does, past the client's own methods."""
         self._answer("offsets")
 
-    def commit_transaction(self, timeout: float) -> None:
+    def commit_transaction(self, timeout: float = -1) -> None:
         self._answer("commit")
 
-    def abort_transaction(self, timeout: float) -> None:
+    def abort_transaction(self, timeout: float = -1) -> None:
         self._answer("abort")
 
 
-class World:
+class ProducerBench:
+    """A worker's producer over a fake client, with a clock to set."""
+
     def __init__(self) -> None:
-        self.client = Client()
+        self.client = FakeProducerClient()
         self.clock = FakeClock()
-        self.producer = WorkerProducer(self.client, DeliveryFailures(), self.clock)  # type: ignore[arg-type]
+        self.producer = WorkerProducer(self.client, DeliveryFailures(), self.clock)
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.setattr(committed_offsets, "send_to_transaction", Client.send_to_transaction)
-    return World()
+def bench(monkeypatch: pytest.MonkeyPatch) -> ProducerBench:
+    monkeypatch.setattr(committed_offsets, "send_to_transaction", FakeProducerClient.send_to_transaction)
+    return ProducerBench()
 
 
 @pytest.fixture
@@ -92,87 +97,87 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     over.set()
 
 
-def test_transaction_is_committed_with_its_offsets(world: World) -> None:
-    world.producer.start_transactions(1)
-    world.producer.begin()
-    world.producer.commit(OFFSETS, b"member")
+def test_transaction_is_committed_with_its_offsets(bench: ProducerBench) -> None:
+    bench.producer.start_transactions(1)
+    bench.producer.begin()
+    bench.producer.commit(OFFSETS, b"member")
 
-    assert world.client.calls == ["init", "begin", "offsets", "commit"]
+    assert bench.client.calls == ["init", "begin", "offsets", "commit"]
 
 
-def test_coordinator_that_is_away_is_asked_again_later(world: World) -> None:
-    world.client.answers["init"] = [failure(KafkaError._TIMED_OUT, retriable=True)]
+def test_coordinator_that_is_away_is_asked_again_later(bench: ProducerBench) -> None:
+    bench.client.answers["init"] = [failure(KafkaError._TIMED_OUT, retriable=True)]
 
     with pytest.raises(ClusterUnavailableError, match="starting transactions failed"):
-        world.producer.start_transactions(1)
-    world.producer.start_transactions(1)
-    world.producer.begin()
-    assert world.producer.abort()
+        bench.producer.start_transactions(1)
+    bench.producer.start_transactions(1)
+    bench.producer.begin()
+    assert bench.producer.abort()
 
 
-def test_transactional_id_that_is_refused_ends_the_application(world: World) -> None:
-    world.client.answers["init"] = [failure(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, fatal=True)]
+def test_transactional_id_that_is_refused_ends_the_application(bench: ProducerBench) -> None:
+    bench.client.answers["init"] = [failure(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, fatal=True)]
 
     with pytest.raises(ClusterError) as raised:
-        world.producer.start_transactions(1)
+        bench.producer.start_transactions(1)
 
     assert not isinstance(raised.value, ClusterUnavailableError)
 
 
-def test_step_that_may_pass_is_tried_again(world: World) -> None:
-    world.client.answers["commit"] = [failure(KafkaError.COORDINATOR_LOAD_IN_PROGRESS, retriable=True)]
+def test_step_that_may_pass_is_tried_again(bench: ProducerBench) -> None:
+    bench.client.answers["commit"] = [failure(KafkaError.COORDINATOR_LOAD_IN_PROGRESS, retriable=True)]
 
-    world.producer.commit(OFFSETS, b"member")
+    bench.producer.commit(OFFSETS, b"member")
 
-    assert world.client.calls == ["offsets", "commit", "commit"]
+    assert bench.client.calls == ["offsets", "commit", "commit"]
 
 
-def test_step_that_does_not_pass_in_time_breaks_the_producer(world: World) -> None:
+def test_step_that_does_not_pass_in_time_breaks_the_producer(bench: ProducerBench) -> None:
     def takes_long() -> None:
-        world.clock.advance(11)
+        bench.clock.advance(11)
         raise failure(KafkaError._TIMED_OUT, retriable=True)
 
-    world.client.answers["commit"] = [takes_long]
+    bench.client.answers["commit"] = [takes_long]
 
     with pytest.raises(TaskMigratedError, match="committing the transaction failed"):
-        world.producer.commit({}, b"member")
-    assert not world.producer.abort()
-    assert world.client.calls == ["commit"]
+        bench.producer.commit({}, b"member")
+    assert not bench.producer.abort()
+    assert bench.client.calls == ["commit"]
 
 
 @pytest.mark.parametrize("step", ["init", "offsets", "commit"])
 def test_call_that_hangs_is_left_behind_and_breaks_the_producer(
-    world: World, hanging: Callable[[], None], step: str
+    bench: ProducerBench, hanging: Callable[[], None], step: str
 ) -> None:
-    world.client.answers[step] = [hanging]
+    bench.client.answers[step] = [hanging]
 
     with pytest.raises(TaskMigratedError, match="no answer within"):
         if step == "init":
-            world.producer.start_transactions(0.01)
-        world.producer.commit(OFFSETS, b"member")
+            bench.producer.start_transactions(0.01)
+        bench.producer.commit(OFFSETS, b"member")
 
-    assert not world.producer.abort()
+    assert not bench.producer.abort()
 
 
-def test_transaction_that_must_be_aborted_leaves_the_producer_as_it_is(world: World) -> None:
-    world.client.answers["offsets"] = [failure(KafkaError.UNKNOWN_MEMBER_ID, abort=True)]
+def test_transaction_that_must_be_aborted_leaves_the_producer_as_it_is(bench: ProducerBench) -> None:
+    bench.client.answers["offsets"] = [failure(KafkaError.UNKNOWN_MEMBER_ID, abort=True)]
 
     with pytest.raises(TaskMigratedError, match="sending offsets to the transaction failed"):
-        world.producer.commit(OFFSETS, b"member")
+        bench.producer.commit(OFFSETS, b"member")
 
-    assert world.producer.abort()
-    assert world.client.calls == ["offsets", "abort"]
+    assert bench.producer.abort()
+    assert bench.client.calls == ["offsets", "abort"]
 
 
 @pytest.mark.parametrize("code", [KafkaError._TIMED_OUT, KafkaError._CONFLICT, KafkaError._FENCED])
 def test_after_an_abort_whose_end_is_unknown_the_producer_is_of_no_use(
-    world: World, code: int, caplog: pytest.LogCaptureFixture
+    bench: ProducerBench, code: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world.client.answers["abort"] = [failure(code, retriable=code == KafkaError._TIMED_OUT)]
+    bench.client.answers["abort"] = [failure(code, retriable=code == KafkaError._TIMED_OUT)]
 
-    assert not world.producer.abort()
-    assert not world.producer.abort()
-    assert world.client.calls == ["abort"]
+    assert not bench.producer.abort()
+    assert not bench.producer.abort()
+    assert bench.client.calls == ["abort"]
     assert "aborting the transaction failed" in caplog.text
 
 
@@ -185,27 +190,27 @@ def test_after_an_abort_whose_end_is_unknown_the_producer_is_of_no_use(
 )
 @pytest.mark.parametrize("call", ["poll", "flush"])
 def test_fatal_error_that_comes_while_callbacks_are_served_breaks_the_producer(
-    world: World, call: str, error: Exception
+    bench: ProducerBench, call: str, error: Exception
 ) -> None:
-    world.client.answers[call] = [error]
+    bench.client.answers[call] = [error]
 
     with pytest.raises(TaskMigratedError, match="delivering records failed"):
-        getattr(world.producer, call)(0)
+        getattr(bench.producer, call)(0)
 
-    assert not world.producer.abort()
+    assert not bench.producer.abort()
 
 
-def test_transaction_that_cannot_begin_breaks_the_producer(world: World) -> None:
-    world.client.answers["begin"] = [failure(KafkaError._STATE)]
+def test_transaction_that_cannot_begin_breaks_the_producer(bench: ProducerBench) -> None:
+    bench.client.answers["begin"] = [failure(KafkaError._STATE)]
 
     with pytest.raises(TaskMigratedError, match="beginning a transaction failed"):
-        world.producer.begin()
+        bench.producer.begin()
 
-    assert not world.producer.abort()
+    assert not bench.producer.abort()
 
 
-def test_discarded_producer_drops_what_it_holds(world: World) -> None:
-    world.producer.discard()
+def test_discarded_producer_drops_what_it_holds(bench: ProducerBench) -> None:
+    bench.producer.discard()
 
-    assert world.client.calls == ["purge"]
-    assert not world.producer.abort()
+    assert bench.client.calls == ["purge"]
+    assert not bench.producer.abort()

@@ -19,7 +19,7 @@ ORDERS = TopicPartition("orders", 0)
 LOG = TopicPartition("shop-counts-changelog", 0)
 
 
-class World:
+class CommitBench:
     """One task and what a commit touches."""
 
     def __init__(self, changelogs: Collection[TopicPartition] = (LOG,)) -> None:
@@ -75,108 +75,108 @@ class FakeTransactions:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def bench() -> CommitBench:
+    return CommitBench()
 
 
-def test_offsets_are_committed_after_delivery_and_before_state(world: World) -> None:
-    world.process(0, 1, 2)
+def test_offsets_are_committed_after_delivery_and_before_state(bench: CommitBench) -> None:
+    bench.process(0, 1, 2)
 
-    assert AtLeastOnce(world.steps).commit([world.one])
+    assert AtLeastOnce(bench.steps).commit([bench.one])
 
-    assert world.deliveries.flushed == 1
-    assert world.membership.offsets == {ORDERS: (3, "m3")}
-    assert world.task.history == ["prepare", ("post", {LOG: 77})]
-    assert world.told == [{ORDERS: (3, "m3")}]
-
-
-def test_task_without_news_is_not_committed(world: World) -> None:
-    assert AtLeastOnce(world.steps).commit_all([world.one])
-
-    assert world.membership.commits == 0
-    assert world.deliveries.flushed == 0
+    assert bench.deliveries.flushed == 1
+    assert bench.membership.offsets == {ORDERS: (3, "m3")}
+    assert bench.task.history == ["prepare", ("post", {LOG: 77})]
+    assert bench.told == [{ORDERS: (3, "m3")}]
 
 
-def test_failed_delivery_commits_nothing(world: World) -> None:
-    world.process(0)
-    world.deliveries.fail = ClusterError("record to bills was not delivered")
+def test_task_without_news_is_not_committed(bench: CommitBench) -> None:
+    assert AtLeastOnce(bench.steps).commit_all([bench.one])
+
+    assert bench.membership.commits == 0
+    assert bench.deliveries.flushed == 0
+
+
+def test_failed_delivery_commits_nothing(bench: CommitBench) -> None:
+    bench.process(0)
+    bench.deliveries.fail = ClusterError("record to bills was not delivered")
 
     with pytest.raises(ClusterError, match="not delivered"):
-        AtLeastOnce(world.steps).commit([world.one])
+        AtLeastOnce(bench.steps).commit([bench.one])
 
-    assert world.membership.offsets == {}
-    assert world.task.history == ["prepare"]
+    assert bench.membership.offsets == {}
+    assert bench.task.history == ["prepare"]
 
 
-def test_refused_commit_leaves_state_alone_and_is_repeated(world: World) -> None:
-    commits = AtLeastOnce(world.steps)
-    world.process(0)
-    world.membership.busy = 1
+def test_refused_commit_leaves_state_alone_and_is_repeated(bench: CommitBench) -> None:
+    commits = AtLeastOnce(bench.steps)
+    bench.process(0)
+    bench.membership.busy = 1
 
-    first = commits.commit([world.one])
-    second = commits.commit([world.one])
+    first = commits.commit([bench.one])
+    second = commits.commit([bench.one])
 
     assert (first, second) == (False, True)
-    assert world.task.history == ["prepare", "prepare", ("post", {LOG: 77})]
+    assert bench.task.history == ["prepare", "prepare", ("post", {LOG: 77})]
 
 
 @pytest.mark.parametrize("exactly_once", [False, True])
-def test_commit_waits_for_deliveries_for_a_while_only_and_is_repeated(world: World, exactly_once: bool) -> None:
+def test_commit_waits_for_deliveries_for_a_while_only_and_is_repeated(bench: CommitBench, exactly_once: bool) -> None:
     producer = FakeTransactions()
-    commits = ExactlyOnce(world.steps, producer, world.clock, 10_000) if exactly_once else AtLeastOnce(world.steps)
-    world.process(0)
-    world.deliveries.fail = ClusterUnavailableError("2 records were not delivered within 5 s")
+    commits = ExactlyOnce(bench.steps, producer, bench.clock, 10_000) if exactly_once else AtLeastOnce(bench.steps)
+    bench.process(0)
+    bench.deliveries.fail = ClusterUnavailableError("2 records were not delivered within 5 s")
 
-    first = commits.commit([world.one])
-    world.deliveries.fail = None
-    second = commits.commit([world.one])
+    first = commits.commit([bench.one])
+    bench.deliveries.fail = None
+    second = commits.commit([bench.one])
 
     assert (first, second) == (False, True)
-    assert world.task.history == ["prepare", "prepare", ("post", {LOG: 77})]
+    assert bench.task.history == ["prepare", "prepare", ("post", {LOG: 77})]
 
 
-def test_transaction_is_given_up_before_the_brokers_roll_it_back(world: World) -> None:
-    commits = ExactlyOnce(world.steps, FakeTransactions(), world.clock, 10_000)
-    world.process(0)
-    world.deliveries.fail = ClusterUnavailableError("2 records were not delivered within 2 s")
+def test_transaction_is_given_up_before_the_brokers_roll_it_back(bench: CommitBench) -> None:
+    commits = ExactlyOnce(bench.steps, FakeTransactions(), bench.clock, 10_000)
+    bench.process(0)
+    bench.deliveries.fail = ClusterUnavailableError("2 records were not delivered within 2 s")
     answers = []
     for _ in range(3):
-        answers.append(commits.commit([world.one]))
-        world.clock.advance(3)
+        answers.append(commits.commit([bench.one]))
+        bench.clock.advance(3)
 
     with pytest.raises(TaskMigratedError, match=r"not delivered within 9\.0 s, and the brokers roll it back soon"):
-        commits.commit([world.one])
+        commits.commit([bench.one])
 
     assert answers == [False, False, False]
 
 
-def test_producer_that_is_broken_is_not_asked_to_abort(world: World) -> None:
+def test_producer_that_is_broken_is_not_asked_to_abort(bench: CommitBench) -> None:
     producer = FakeTransactions()
-    commits = ExactlyOnce(world.steps, producer, world.clock, 10_000)
+    commits = ExactlyOnce(bench.steps, producer, bench.clock, 10_000)
     commits.before_processing()
-    world.deliveries.broken = True
+    bench.deliveries.broken = True
 
     assert not commits.abort()
     assert producer.history == ["begin"]
 
 
-def test_broken_producer_is_of_no_use_under_at_least_once_either(world: World) -> None:
-    world.deliveries.broken = True
+def test_broken_producer_is_of_no_use_under_at_least_once_either(bench: CommitBench) -> None:
+    bench.deliveries.broken = True
 
-    assert not AtLeastOnce(world.steps).abort()
+    assert not AtLeastOnce(bench.steps).abort()
 
 
-def test_commits_that_are_refused_for_too_long_are_an_error(world: World) -> None:
-    commits = AtLeastOnce(world.steps)
-    world.process(0)
-    world.membership.busy = 3
-    commits.commit([world.one])
-    world.clock.advance(299)
-    commits.commit([world.one])
-    world.clock.advance(2)
+def test_commits_that_are_refused_for_too_long_are_an_error(bench: CommitBench) -> None:
+    commits = AtLeastOnce(bench.steps)
+    bench.process(0)
+    bench.membership.busy = 3
+    commits.commit([bench.one])
+    bench.clock.advance(299)
+    commits.commit([bench.one])
+    bench.clock.advance(2)
 
     with pytest.raises(ClusterError) as raised:
-        commits.commit([world.one])
+        commits.commit([bench.one])
 
     assert str(raised.value) == (
         "commits of worker-1 have failed for 301 s, longer than task.timeout.ms allows (300 s): the group's "
@@ -185,131 +185,131 @@ def test_commits_that_are_refused_for_too_long_are_an_error(world: World) -> Non
 
 
 def test_state_keeps_its_offset_when_the_ends_of_changelogs_are_unknown(
-    world: World, caplog: pytest.LogCaptureFixture
+    bench: CommitBench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world.process(0)
-    world.ends = None
+    bench.process(0)
+    bench.ends = None
 
     with caplog.at_level(logging.WARNING):
-        assert AtLeastOnce(world.steps).commit([world.one])
+        assert AtLeastOnce(bench.steps).commit([bench.one])
 
-    assert world.task.history[-1] == ("post", {})
+    assert bench.task.history[-1] == ("post", {})
     assert "so state keeps its old offsets" in caplog.text
 
 
 def test_source_topic_as_changelog_stands_for_what_was_read() -> None:
-    world = World(changelogs=[ORDERS])
-    world.process(0, 1)
+    bench = CommitBench(changelogs=[ORDERS])
+    bench.process(0, 1)
 
-    AtLeastOnce(world.steps).commit([world.one])
+    AtLeastOnce(bench.steps).commit([bench.one])
 
-    assert world.task.history[-1] == ("post", {ORDERS: 2})
-
-
-def test_offsets_that_do_not_move_are_committed_again_every_hour(world: World) -> None:
-    commits = AtLeastOnce(world.steps)
-    world.process(0)
-    commits.commit_all([world.one])
-    world.clock.advance(3599)
-    commits.commit_all([world.one])
-    before = world.membership.commits
-    world.clock.advance(2)
-
-    commits.commit_all([world.one])
-    commits.commit_all([world.one])
-
-    assert (before, world.membership.commits) == (1, 2)
-    assert world.membership.offsets == {ORDERS: (1, "m1")}
-    assert world.deliveries.flushed == 2
+    assert bench.task.history[-1] == ("post", {ORDERS: 2})
 
 
-def test_refused_recommit_is_tried_again(world: World) -> None:
-    commits = AtLeastOnce(world.steps)
-    world.process(0)
-    commits.commit_all([world.one])
-    world.clock.advance(3601)
-    world.membership.busy = 1
+def test_offsets_that_do_not_move_are_committed_again_every_hour(bench: CommitBench) -> None:
+    commits = AtLeastOnce(bench.steps)
+    bench.process(0)
+    commits.commit_all([bench.one])
+    bench.clock.advance(3599)
+    commits.commit_all([bench.one])
+    before = bench.membership.commits
+    bench.clock.advance(2)
 
-    first = commits.commit_all([world.one])
-    second = commits.commit_all([world.one])
+    commits.commit_all([bench.one])
+    commits.commit_all([bench.one])
+
+    assert (before, bench.membership.commits) == (1, 2)
+    assert bench.membership.offsets == {ORDERS: (1, "m1")}
+    assert bench.deliveries.flushed == 2
+
+
+def test_refused_recommit_is_tried_again(bench: CommitBench) -> None:
+    commits = AtLeastOnce(bench.steps)
+    bench.process(0)
+    commits.commit_all([bench.one])
+    bench.clock.advance(3601)
+    bench.membership.busy = 1
+
+    first = commits.commit_all([bench.one])
+    second = commits.commit_all([bench.one])
 
     assert (first, second) == (False, True)
-    assert world.membership.commits == 2
+    assert bench.membership.commits == 2
 
 
-def test_abort_forgets_failed_deliveries(world: World) -> None:
-    assert AtLeastOnce(world.steps).abort()
-    assert world.deliveries.cleared == 1
+def test_abort_forgets_failed_deliveries(bench: CommitBench) -> None:
+    assert AtLeastOnce(bench.steps).abort()
+    assert bench.deliveries.cleared == 1
 
 
-def test_transaction_holds_offsets_and_comes_before_state(world: World) -> None:
+def test_transaction_holds_offsets_and_comes_before_state(bench: CommitBench) -> None:
     producer = FakeTransactions()
-    commits = ExactlyOnce(world.steps, producer, world.clock, 10_000)
+    commits = ExactlyOnce(bench.steps, producer, bench.clock, 10_000)
     commits.prepare()
     commits.prepare()
     commits.before_processing()
     commits.before_processing()
-    world.process(0)
+    bench.process(0)
 
-    assert commits.commit([world.one])
+    assert commits.commit([bench.one])
 
     assert producer.history == ["start", "begin", ("commit", {ORDERS: (1, "m1")}, b"metadata")]
-    assert world.task.history == ["prepare", ("post", {LOG: 77})]
-    assert world.membership.commits == 0
+    assert bench.task.history == ["prepare", ("post", {LOG: 77})]
+    assert bench.membership.commits == 0
 
 
-def test_next_transaction_begins_when_processing_goes_on(world: World) -> None:
+def test_next_transaction_begins_when_processing_goes_on(bench: CommitBench) -> None:
     producer = FakeTransactions()
-    commits = ExactlyOnce(world.steps, producer, world.clock, 10_000)
+    commits = ExactlyOnce(bench.steps, producer, bench.clock, 10_000)
     commits.before_processing()
-    world.process(0)
-    commits.commit([world.one])
+    bench.process(0)
+    commits.commit([bench.one])
 
     commits.before_processing()
 
     assert producer.history[-1] == "begin"
 
 
-def test_fenced_transaction_leaves_state_alone(world: World) -> None:
+def test_fenced_transaction_leaves_state_alone(bench: CommitBench) -> None:
     producer = FakeTransactions()
-    commits = ExactlyOnce(world.steps, producer, world.clock, 10_000)
+    commits = ExactlyOnce(bench.steps, producer, bench.clock, 10_000)
     commits.before_processing()
-    world.process(0)
+    bench.process(0)
     producer.fail = TaskMigratedError("committing the transaction failed")
 
     with pytest.raises(TaskMigratedError):
-        commits.commit([world.one])
+        commits.commit([bench.one])
 
     assert commits.abort()
     assert producer.history[-1] == "abort"
-    assert world.task.history == ["prepare"]
+    assert bench.task.history == ["prepare"]
 
 
-def test_abort_tells_when_the_producer_is_of_no_use(world: World) -> None:
+def test_abort_tells_when_the_producer_is_of_no_use(bench: CommitBench) -> None:
     producer = FakeTransactions()
     producer.usable = False
-    commits = ExactlyOnce(world.steps, producer, world.clock, 10_000)
+    commits = ExactlyOnce(bench.steps, producer, bench.clock, 10_000)
     commits.before_processing()
 
     assert not commits.abort()
 
 
-def test_nothing_is_aborted_outside_of_a_transaction(world: World) -> None:
+def test_nothing_is_aborted_outside_of_a_transaction(bench: CommitBench) -> None:
     producer = FakeTransactions()
 
-    assert ExactlyOnce(world.steps, producer, world.clock, 10_000).abort()
+    assert ExactlyOnce(bench.steps, producer, bench.clock, 10_000).abort()
     assert producer.history == []
 
 
-def test_idle_offsets_are_committed_again_in_a_transaction(world: World) -> None:
+def test_idle_offsets_are_committed_again_in_a_transaction(bench: CommitBench) -> None:
     producer = FakeTransactions()
-    commits = ExactlyOnce(world.steps, producer, world.clock, 10_000)
-    world.process(0)
-    commits.commit_all([world.one])
-    world.clock.advance(3601)
+    commits = ExactlyOnce(bench.steps, producer, bench.clock, 10_000)
+    bench.process(0)
+    commits.commit_all([bench.one])
+    bench.clock.advance(3601)
 
-    commits.commit_all([world.one])
-    commits.commit_all([world.one])
+    commits.commit_all([bench.one])
+    commits.commit_all([bench.one])
 
     assert producer.history[-2:] == ["begin", ("commit", {ORDERS: (1, "m1")}, b"metadata")]
     assert len([entry for entry in producer.history if entry[0] == "commit"]) == 2
@@ -317,12 +317,12 @@ def test_idle_offsets_are_committed_again_in_a_transaction(world: World) -> None
 
 @pytest.mark.parametrize(("repeats", "noted"), [(False, True), (True, False)])
 def test_task_that_ends_while_it_repeats_what_a_dead_worker_did_is_not_noted_as_at_rest(
-    world: World, repeats: bool, noted: bool
+    bench: CommitBench, repeats: bool, noted: bool
 ) -> None:
     note = TopicPartition("shop-tasks-a-0", 0)
-    world.one.note = note
-    world.task.replays = repeats
-    world.process(0)
+    bench.one.note = note
+    bench.task.replays = repeats
+    bench.process(0)
 
-    assert AtLeastOnce(world.steps).commit_last([world.one])
-    assert noted is (note in world.membership.offsets)
+    assert AtLeastOnce(bench.steps).commit_last([bench.one])
+    assert noted is (note in bench.membership.offsets)

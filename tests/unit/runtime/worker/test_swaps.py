@@ -106,7 +106,7 @@ class FakeOutput(SwapOutput):
         self.committed.append(offsets)
 
 
-class World:
+class SwapsBench:
     """The swaps of a worker among fakes; it is also their updater."""
 
     def __init__(self, *tasks: FakeTask) -> None:
@@ -140,116 +140,116 @@ class World:
 
 
 def test_one_task_is_swapped_after_the_other() -> None:
-    world = World(FakeTask(SECOND), FakeTask(FIRST))
+    bench = SwapsBench(FakeTask(SECOND), FakeTask(FIRST))
     for _ in range(2):
-        world.write()
-        world.swaps.poll()
-        world.swaps.poll()
-    world.swaps.poll()
+        bench.write()
+        bench.swaps.poll()
+        bench.swaps.poll()
+    bench.swaps.poll()
 
-    assert [shadow.task_id for shadow in world.shadows] == [FIRST, SECOND]
-    assert world.tasks.released == [(FIRST, True), (SECOND, True)]
-    assert world.generation.told == [{FIRST, SECOND}, {SECOND}, frozenset(), frozenset()]
+    assert [shadow.task_id for shadow in bench.shadows] == [FIRST, SECOND]
+    assert bench.tasks.released == [(FIRST, True), (SECOND, True)]
+    assert bench.generation.told == [{FIRST, SECOND}, {SECOND}, frozenset(), frozenset()]
 
 
 def test_a_shadow_that_is_not_near_hears_of_commits_and_the_task_goes_on() -> None:
-    world = World(FakeTask(FIRST))
+    bench = SwapsBench(FakeTask(FIRST))
 
-    assert world.swaps.after_commit() is None
-    assert world.swaps.after_commit() is None
-    assert world.shadows[0].heard == ["follow", "follow"]
-    world.shadows[0].near = True
-    assert world.swaps.after_commit() is not None
-    assert world.swaps.after_commit() is None
-    assert world.shadows[0].heard == ["follow", "follow", "swap"]
+    assert bench.swaps.after_commit() is None
+    assert bench.swaps.after_commit() is None
+    assert bench.shadows[0].heard == ["follow", "follow"]
+    bench.shadows[0].near = True
+    assert bench.swaps.after_commit() is not None
+    assert bench.swaps.after_commit() is None
+    assert bench.shadows[0].heard == ["follow", "follow", "swap"]
 
 
 def test_a_shadow_that_took_long_comes_nearer_before_the_task_is_held() -> None:
-    world = World(FakeTask(FIRST))
-    shadow = world.shadows[0]
-    assert not world.swaps.commit_requested
+    bench = SwapsBench(FakeTask(FIRST))
+    shadow = bench.shadows[0]
+    assert not bench.swaps.commit_requested
     for seconds, is_held in ((60, False), (5, False), (0.1, True)):
-        world.clock.advance(seconds)
+        bench.clock.advance(seconds)
         shadow.near = True
-        assert world.swaps.commit_requested
-        assert (world.swaps.after_commit() is not None) == is_held
+        assert bench.swaps.commit_requested
+        assert (bench.swaps.after_commit() is not None) == is_held
         shadow.near = False
 
     assert shadow.heard == ["follow", "follow", "swap"]
-    assert not world.swaps.commit_requested
+    assert not bench.swaps.commit_requested
 
 
 def test_a_shadow_that_is_always_slow_is_waited_for_in_the_end() -> None:
-    world = World(FakeTask(FIRST))
-    world.shadows[0].near = True
+    bench = SwapsBench(FakeTask(FIRST))
+    bench.shadows[0].near = True
     for _ in range(10):
-        world.clock.advance(1)
-        assert world.swaps.after_commit() is None
-    world.clock.advance(1)
+        bench.clock.advance(1)
+        assert bench.swaps.after_commit() is None
+    bench.clock.advance(1)
 
-    assert world.swaps.after_commit() is not None
+    assert bench.swaps.after_commit() is not None
 
 
 def test_nothing_begins_while_tasks_are_restored() -> None:
-    world = World()
-    world.tasks.all_running = False
-    world.tasks.running[FIRST] = running(FakeTask(FIRST))
-    world.swaps.poll()
+    bench = SwapsBench()
+    bench.tasks.all_running = False
+    bench.tasks.running[FIRST] = running(FakeTask(FIRST))
+    bench.swaps.poll()
 
-    assert world.shadows == []
+    assert bench.shadows == []
 
 
 @pytest.mark.parametrize("error", [TaskMigratedError("fenced"), ClusterError("timed out")])
 def test_a_commit_that_the_brokers_refuse_is_tried_again(error: StreamsError) -> None:
-    world = World(FakeTask(FIRST))
-    world.write()
-    world.output.fail = error
-    world.swaps.poll()
+    bench = SwapsBench(FakeTask(FIRST))
+    bench.write()
+    bench.output.fail = error
+    bench.swaps.poll()
 
-    assert world.tasks.released == [(FIRST, False)]
+    assert bench.tasks.released == [(FIRST, False)]
 
-    world.output.fail = None
-    world.swaps.poll()
-    world.write()
-    world.swaps.poll()
+    bench.output.fail = None
+    bench.swaps.poll()
+    bench.write()
+    bench.swaps.poll()
 
-    assert world.tasks.released[1:] == [(FIRST, True)]
-    assert world.generation.error is None
+    assert bench.tasks.released[1:] == [(FIRST, True)]
+    assert bench.generation.error is None
 
 
 def test_brokers_that_refuse_again_and_again_end_it(caplog: pytest.LogCaptureFixture) -> None:
-    world = World(FakeTask(FIRST))
-    world.output.fail = ClusterError("timed out")
+    bench = SwapsBench(FakeTask(FIRST))
+    bench.output.fail = ClusterError("timed out")
     for _ in range(5):
-        world.write()
-        world.swaps.poll()
-        world.swaps.poll()
+        bench.write()
+        bench.swaps.poll()
+        bench.swaps.poll()
 
-    assert str(world.generation.error) == "timed out"
-    assert len(world.shadows) == 5
+    assert str(bench.generation.error) == "timed out"
+    assert len(bench.shadows) == 5
     assert "task 0_0 keeps its state, and no further task is swapped: timed out" in caplog.text
 
 
 def test_a_bootstrap_that_cannot_be_loaded_ends_it_and_the_task_goes_on() -> None:
-    world = World(FakeTask(FIRST), FakeTask(SECOND))
-    world.shadows[0].failure = BootstrapError("damaged")
-    world.swaps.poll()
-    world.swaps.poll()
+    bench = SwapsBench(FakeTask(FIRST), FakeTask(SECOND))
+    bench.shadows[0].failure = BootstrapError("damaged")
+    bench.swaps.poll()
+    bench.swaps.poll()
 
-    assert str(world.generation.error) == "damaged"
-    assert (world.tasks.released, set(world.tasks.running)) == ([], {FIRST, SECOND})
-    assert len(world.shadows) == 1
+    assert str(bench.generation.error) == "damaged"
+    assert (bench.tasks.released, set(bench.tasks.running)) == ([], {FIRST, SECOND})
+    assert len(bench.shadows) == 1
 
 
 def test_a_task_that_leaves_takes_its_swap_with_it() -> None:
-    world = World(FakeTask(FIRST), FakeTask(SECOND))
-    world.write()
-    del world.tasks.held[FIRST]
-    world.swaps.poll()
-    world.swaps.poll()
+    bench = SwapsBench(FakeTask(FIRST), FakeTask(SECOND))
+    bench.write()
+    del bench.tasks.held[FIRST]
+    bench.swaps.poll()
+    bench.swaps.poll()
 
-    assert world.output.committed == []
-    assert [shadow.task_id for shadow in world.shadows] == [FIRST, SECOND]
+    assert bench.output.committed == []
+    assert [shadow.task_id for shadow in bench.shadows] == [FIRST, SECOND]
 
 
 # --- the way out ---

@@ -1,0 +1,202 @@
+"""A worker with everything around it faked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import ClusterUnavailableError
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.messages import Fetched
+from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.membership.membership import Assignment
+from pykstreams.runtime.swap.shadow import Shadow
+from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.topics.topic_admin import TopicLayout
+from pykstreams.runtime.topics.topic_watch import TopicWatch
+from pykstreams.runtime.worker.commit import AtLeastOnce, Commits, CommitSteps
+from pykstreams.runtime.worker.outage import Outage
+from pykstreams.runtime.worker.start_offsets import StartOffsets
+from pykstreams.runtime.worker.state_updater import Report, Restored
+from pykstreams.runtime.worker.task_manager import TaskManager
+from pykstreams.runtime.worker.worker import Worker, WorkerParts
+from tests.unit.runtime.cluster_fakes import (
+    FakeClock,
+    FakeDeliveries,
+    FakeMembership,
+    FakeReader,
+    FakeTask,
+    fetched,
+)
+from tests.unit.runtime.plans import part, plan, source
+
+ONE, TWO = TaskId(0, 0), TaskId(0, 1)
+P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+LOG = TopicPartition("shop-rows-changelog", 0)
+INPUTS = {ONE: frozenset({P0}), TWO: frozenset({P1})}
+
+
+class FakeUpdater:
+    """Restores at once, unless it is told to hold tasks back."""
+
+    def __init__(self) -> None:
+        self.hold = False
+        self.open_tasks: list[Task] = []
+        self.closed: list[tuple[TaskId, bool]] = []
+        self.limits: dict[TaskId, Mapping[TopicPartition, int]] = {}
+        self.changelogs: dict[TaskId, frozenset[TopicPartition]] = {}
+        self.pending: list[Report] = []
+        self.stopped = False
+
+    def start(self) -> None:
+        pass
+
+    def open(self, task: Task, limits: Mapping[TopicPartition, int]) -> None:
+        self.open_tasks.append(task)
+        self.limits[task.id] = limits
+        if not self.hold:
+            self.pending.append(Restored(task.id, self.changelogs.get(task.id, frozenset())))
+
+    def close(self, task: Task, *, wipe: bool = False, swapped: Shadow | None = None) -> None:
+        self.closed.append((task.id, wipe))
+
+    def reports(self) -> list[Report]:
+        found, self.pending = self.pending, []
+        return found
+
+    def remaining(self) -> dict[TaskId, int]:
+        return {}
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+@dataclass
+class FakeWorkerOutput:
+    """An output whose cluster may be away for some time; what is committed goes to ``commits``."""
+
+    commits: Commits
+    renewed: int = 0
+    closed: bool = False
+    away: int = 0
+    """How many more times the cluster does not answer."""
+    holds_records: bool = False
+
+    def prepare(self) -> None:
+        if self.away:
+            self.away -= 1
+            raise ClusterUnavailableError("starting transactions failed: no coordinator")
+        self.commits.prepare()
+
+    def poll(self) -> None:
+        pass
+
+    def renew(self) -> None:
+        self.renewed += 1
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def note_of(task: TaskId) -> TopicPartition:
+    return TopicPartition("notes", task.partition)
+
+
+@dataclass
+class WorkerBench:
+    """A worker with everything around it faked."""
+
+    settings: dict[str, object] = field(default_factory=dict)
+    start_failure: Exception | None = None
+    notes: bool = False
+    """Whether tasks with state note that they are worked on."""
+
+    def __post_init__(self) -> None:
+        self.clock = FakeClock()
+        self.membership = FakeMembership()
+        self.reader = FakeReader()
+        self.updater = FakeUpdater()
+        self.deliveries = FakeDeliveries()
+        self.layout = TopicLayout({"orders": 2}, dict(INPUTS))
+        self.made: list[FakeTask] = []
+        self.interrupted: list[bool] = []
+        """Of each task that was made: whether its last worker has died."""
+        self.states: list[bool] = []
+        self.gone: Exception | None = None
+        self.watch = TopicWatch("topics", self._look)
+        steps = CommitSteps(
+            deliveries=self.deliveries,
+            membership=self.membership,
+            end_offsets=lambda partitions: dict.fromkeys(partitions, 0),
+            on_committed=lambda offsets: None,
+            clock=self.clock,
+            outage=Outage("commits of worker", self.clock, 300),
+        )
+        self.output = FakeWorkerOutput(AtLeastOnce(steps))
+        start = StartOffsets(plan(part(0, source("A", "orders"))), "earliest", lambda p, t: {}, self.clock)
+        self.tasks = TaskManager(
+            inputs=self.layout.inputs,
+            membership=self.membership,
+            reader=self.reader,
+            updater=self.updater,
+            start_offsets=start,
+            make_task=self._make_task,
+            before_start=lambda: None,
+            clock=self.clock,
+            note_of=note_of if self.notes else None,
+        )
+        self.worker = Worker(
+            "worker",
+            WorkerParts(
+                self.membership,
+                self.reader,
+                self.updater,
+                self.output,
+                self.tasks,
+                None,
+                start,
+                lambda: self.layout,
+                topic_watch=self.watch,
+            ),
+            shared=list(INPUTS),
+            config=StreamsConfig({"commit.interval.ms": 1000, "buffered.records.per.partition": 2, **self.settings}),
+            session_timeout_ms=6000,
+            clock=self.clock,
+            on_running=self.states.append,
+        )
+        self.membership.start(list(INPUTS), self.worker.revoked)
+
+    def _make_task(
+        self, task_id: TaskId, inputs: Collection[TopicPartition], committed: Offsets, interrupted: bool
+    ) -> FakeTask:
+        self.interrupted.append(interrupted)
+        self.made.append(FakeTask(task_id, inputs, {}, start_failure=self.start_failure))
+        return self.made[-1]
+
+    def _look(self) -> None:
+        if self.gone is not None:
+            raise self.gone
+
+    def assign(self, *tasks: TaskId) -> None:
+        self.membership.changes.append(Assignment(1, frozenset(tasks)))
+        self.worker.step()
+        self.worker.step()
+
+    def feed(self, place: TopicPartition, *offsets: int) -> None:
+        self.reader.next = fetched(place, *offsets)
+        self.worker.step()
+
+
+def run(bench: WorkerBench, then: Callable[[], None]) -> None:
+    """Runs the worker; at its second fetch something happens."""
+    fetch = bench.reader.fetch
+
+    def counted(timeout: float) -> Fetched:
+        if len(bench.reader.timeouts) == 2:
+            then()
+        return fetch(timeout)
+
+    bench.reader.fetch = counted  # type: ignore[method-assign]
+    bench.membership.changes.append(Assignment(1, frozenset({ONE})))
+    bench.worker.run()
