@@ -15,8 +15,6 @@ import pytest
 from pykstreams import (
     BufferConfig,
     Consumed,
-    FixedKeyProcessor,
-    FixedKeyRecord,
     GlobalKTable,
     JoinWindows,
     KStream,
@@ -35,6 +33,7 @@ from pykstreams import (
 )
 from pykstreams.errors import ConfigError, ProcessingError, StreamsError
 from pykstreams.testing import TopologyTestDriver
+from tests.unit.user_processors import Forward, ForwardValue
 
 TEXT = Serdes.string()
 SETTINGS: dict[str, object] = {
@@ -60,16 +59,6 @@ def both(left: Any, right: Any) -> str:
 
 def same(key: Any, value: Any) -> tuple[Any, Any]:
     return key, value
-
-
-class Forward(Processor[Any, Any, Any, Any]):
-    def process(self, record: Record[Any, Any]) -> None:
-        self.context.forward(record)
-
-
-class ForwardValue(FixedKeyProcessor[Any, Any, Any]):
-    def process(self, record: FixedKeyRecord[Any, Any]) -> None:
-        self.context.forward(record)
 
 
 def branched(builder: StreamsBuilder) -> KStream[Any, Any]:

@@ -6,19 +6,14 @@ from typing import Any
 
 import pytest
 
-from pykstreams import Consumed, GlobalKTable, Joined, Materialized, Processor, Serdes, StreamsBuilder, TopologyError
+from pykstreams import Consumed, GlobalKTable, Joined, Materialized, Serdes, StreamsBuilder, TopologyError
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.record import Record
 from pykstreams.core.windows import JoinWindows
 from pykstreams.state import Stores
+from tests.unit.user_processors import Put
 
 TEXT, LONG = Serdes.string(), Serdes.long()
 CONFIG = StreamsConfig({"application.id": "shop"})
-
-
-class Put(Processor[Any, Any, Any, Any]):
-    def process(self, record: Record[Any, Any]) -> None:
-        self.context.get_state_store("kv").put(record.key, record.value)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.membership.membership import Assignment, Lost
+from pykstreams.runtime.restore.restore import RestorableStore
 from pykstreams.runtime.tasks.task import Task
 
 
@@ -286,7 +287,7 @@ class FakeReader:
 
 
 @dataclass
-class FakeStore:
+class FakeRestoredStore:
     """A store that keeps what it was restored from and committed with."""
 
     name: str = "counts"
@@ -306,6 +307,9 @@ class FakeStore:
 
     def commit(self, offset: int | None) -> None:
         self.commits.append(offset)
+
+
+_restorable: RestorableStore = FakeRestoredStore()
 
 
 class FakeChangelogs:

@@ -23,7 +23,7 @@ TEXT = Serdes.string()
 LEAVE = GroupMembershipOperation.LEAVE_GROUP
 
 
-class Put(Processor[str, str, Any, Any]):
+class PutUnlessBad(Processor[str, str, Any, Any]):
     """Puts each record into the store ``kv``, and fails at ``bad``."""
 
     def process(self, record: Record[str, str]) -> None:
@@ -39,7 +39,7 @@ def make(embedded_cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[Callable
     def build(*, tasks: bool = False, **more: Any) -> KafkaStreams:
         builder = StreamsBuilder()
         store = Stores.key_value_store_builder(Stores.persistent_key_value_store("kv"), TEXT, TEXT)
-        builder.add_global_store(store, "feed", Put)
+        builder.add_global_store(store, "feed", PutUnlessBad)
         if tasks:
             builder.stream("orders").foreach(lambda key, value: None)
         config = {

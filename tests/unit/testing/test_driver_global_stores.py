@@ -12,14 +12,10 @@ from pykstreams.core.errors import ProcessingError, StreamsError
 from pykstreams.core.record import Record
 from pykstreams.state import Stores, TimestampedKeyValueStore
 from pykstreams.testing import TopologyTestDriver
+from tests.unit.user_processors import Put
 
 TEXT = Serdes.string()
 SERDES = {"default.key.serde": TEXT, "default.value.serde": TEXT}
-
-
-class Put(Processor[Any, Any, Any, Any]):
-    def process(self, record: Record[Any, Any]) -> None:
-        self.context.get_state_store("kv").put(record.key, record.value)
 
 
 class Get(Processor[Any, Any, Any, Any]):

@@ -7,18 +7,13 @@ from typing import Any
 
 import pytest
 
-from pykstreams import Processor, Serdes, StreamsBuilder, Topology, TopologyError
+from pykstreams import Serdes, StreamsBuilder, Topology, TopologyError
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.record import Record
 from pykstreams.state import Stores
+from tests.unit.user_processors import Put
 
 TEXT = Serdes.string()
 CONFIG = StreamsConfig({"application.id": "shop", "statestore.cache.max.bytes": 0})
-
-
-class Put(Processor[Any, Any, Any, Any]):
-    def process(self, record: Record[Any, Any]) -> None:
-        self.context.get_state_store("kv").put(record.key, record.value)
 
 
 class Providing(Put):

@@ -7,18 +7,13 @@ from typing import Any
 
 import pytest
 
-from pykstreams import Processor, Serdes, Stores, StreamsConfig, Topology
-from pykstreams.core.record import Record
+from pykstreams import Serdes, Stores, StreamsConfig, Topology
 from pykstreams.errors import TopologyError
 from pykstreams.state import StoreBuilder
 from pykstreams.topology.plan import SourceNode
+from tests.unit.user_processors import Forward
 
 CONFIG = StreamsConfig({"application.id": "app"})
-
-
-class Forward(Processor[str, str, str, str]):
-    def process(self, record: Record[str, str]) -> None:
-        self.context.forward(record)
 
 
 def store(name: str = "counts", **options: Any) -> StoreBuilder[Any]:

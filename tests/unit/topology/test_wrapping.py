@@ -9,12 +9,10 @@ import pytest
 
 from pykstreams import (
     FixedKeyProcessor,
-    FixedKeyRecord,
     Joined,
     KStream,
     Processor,
     ProcessorWrapper,
-    Record,
     Serdes,
     Stores,
     StreamsBuilder,
@@ -23,18 +21,9 @@ from pykstreams import (
 )
 from pykstreams.errors import StreamsError, TopologyError
 from pykstreams.testing import TopologyTestDriver
+from tests.unit.user_processors import Forward, ForwardValue
 
 TEXT = Serdes.string()
-
-
-class Forward(Processor[Any, Any, Any, Any]):
-    def process(self, record: Record[Any, Any]) -> None:
-        self.context.forward(record)
-
-
-class ForwardValue(FixedKeyProcessor[Any, Any, Any]):
-    def process(self, record: FixedKeyRecord[Any, Any]) -> None:
-        self.context.forward(record)
 
 
 class CountsInput:
@@ -62,7 +51,7 @@ class AroundValue(CountsInput, FixedKeyProcessor[Any, Any, Any]):
     """Stands around a processor that keeps the key."""
 
 
-class Counting(ProcessorWrapper):
+class CountingWrapper(ProcessorWrapper):
     def __init__(self) -> None:
         self.seen: list[str] = []
         self.configured: list[Mapping[str, object]] = []
@@ -111,7 +100,7 @@ def produced(wrapper: ProcessorWrapper | None, caching: int) -> list[Any]:
 
 @pytest.mark.parametrize("caching", [0, 10_000])
 def test_nodes_do_behind_a_wrapper_what_they_do_without(caching: int) -> None:
-    wrapper = Counting()
+    wrapper = CountingWrapper()
 
     assert produced(wrapper, caching) == produced(None, caching)
     assert {"filter", "process", "values", "count", "changes", "by-", "join"} <= set(wrapper.seen)
@@ -119,7 +108,7 @@ def test_nodes_do_behind_a_wrapper_what_they_do_without(caching: int) -> None:
 
 
 def test_nodes_that_come_back_as_they_went_stay_as_they_are() -> None:
-    class Names(Counting):
+    class Names(CountingWrapper):
         def wrap_processor_supplier(self, name: str, supplier: Callable[[], Any]) -> Callable[[], Any]:
             self.seen.append(name)
             return supplier
@@ -143,7 +132,7 @@ def store(name: str) -> Any:
     return Stores.key_value_store_builder(Stores.in_memory_key_value_store(name), TEXT, TEXT)
 
 
-class AddsStore(Counting):
+class AddsStore(CountingWrapper):
     def wrap_processor_supplier(self, name: str, supplier: Any) -> Callable[[], Any]:
         class Supplier:
             def __call__(self) -> Any:
@@ -165,7 +154,7 @@ def test_stores_of_a_supplier_and_of_its_wrapper_are_added() -> None:
 
 
 def test_wrapper_must_give_a_supplier() -> None:
-    class Nothing(Counting):
+    class Nothing(CountingWrapper):
         def wrap_processor_supplier(self, name: str, supplier: Callable[[], Any]) -> Any:
             return None
 
@@ -176,7 +165,7 @@ def test_wrapper_must_give_a_supplier() -> None:
 
 
 def test_wrapper_must_not_keep_what_it_was_given() -> None:
-    class Keeping(Counting):
+    class Keeping(CountingWrapper):
         def wrap_processor_supplier(self, name: str, supplier: Callable[[], Any]) -> Callable[[], Any]:
             kept = supplier()
             return lambda: Around(kept, name, self.seen)

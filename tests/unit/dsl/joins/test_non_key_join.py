@@ -59,7 +59,7 @@ def build(kind: str = "join", selector: Callable[[Any, Any], Any] = pair, **opti
     return builder.build()
 
 
-class Run:
+class NonKeyRun:
     """A join in a driver with four partitions; ``this`` and ``other`` give the changes that a record makes."""
 
     def __init__(self, driver: TopologyTestDriver) -> None:
@@ -83,9 +83,9 @@ class Run:
 
 
 @contextmanager
-def running(*args: Any, config: dict[str, Any] | None = None, **options: Any) -> Iterator[Run]:
+def running(*args: Any, config: dict[str, Any] | None = None, **options: Any) -> Iterator[NonKeyRun]:
     with TopologyTestDriver(build(*args, **options), StreamsConfig(CONFIG | (config or {})), partitions=4) as driver:
-        yield Run(driver)
+        yield NonKeyRun(driver)
 
 
 # What is joined
@@ -218,7 +218,7 @@ def test_result_without_a_store_is_read_as_the_row_that_was_written_last() -> No
     reads: KStream[str, str] = builder.stream("reads")
     reads.join(joined, lambda read, row: f"{read}: {row}").to("out")
     with TopologyTestDriver(builder.build(), StreamsConfig(CONFIG), partitions=4) as driver:
-        run = Run(driver)
+        run = NonKeyRun(driver)
         run.other("x", "X")
         run.this("a", "x1")
         run.this("b", "x2")
@@ -252,7 +252,7 @@ def test_totals_of_a_non_key_join_are_right_under_retraction() -> None:
     grouped.reduce(int.__add__, int.__sub__, materialized="total")
     totals = []
     with TopologyTestDriver(builder.build(), StreamsConfig(CONFIG)) as driver:
-        run = Run(driver)
+        run = NonKeyRun(driver)
         for table, key, value in [
             (run.other, "x", "X"),
             (run.this, "a", "x1"),

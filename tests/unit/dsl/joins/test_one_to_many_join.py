@@ -45,7 +45,7 @@ def joined(builder: StreamsBuilder, **options: Any) -> KTable[Any, str]:
     return one.one_to_many_join(many, both, **{"key_extractor": first_part, **options})
 
 
-class Run:
+class OneToManyRun:
     """A driver, a way to write, and what the tests want to see of it."""
 
     def __init__(self, driver: TopologyTestDriver) -> None:
@@ -65,10 +65,10 @@ class Run:
         return [(record.key, record.value) for record in topic.read_records()]
 
 
-def run(builder: StreamsBuilder, use: Callable[[Run], Any], partitions: int = 1, **config: object) -> Any:
+def run(builder: StreamsBuilder, use: Callable[[OneToManyRun], Any], partitions: int = 1, **config: object) -> Any:
     settings = CONFIG if not config else StreamsConfig({**CONFIG, **config})
     with TopologyTestDriver(builder.build(), settings, partitions=partitions) as driver:
-        return use(Run(driver))
+        return use(OneToManyRun(driver))
 
 
 # The step-by-step table of the proposal.
@@ -125,7 +125,7 @@ def test_each_row_of_the_table_of_the_proposal(step: int, partitions: int, mater
     node = OperatorNode("NOTES", lambda: _Notes(seen))
     table._table.place.graph.add(node, table._table.place.node)
 
-    def use(run: Run) -> None:
+    def use(run: OneToManyRun) -> None:
         for (topic, key, value), _, _ in STEPS[:step]:
             run.put(topic, key, value)
         run.driver.take_produced()
@@ -161,7 +161,7 @@ def of(*records: tuple[Any, ...], **options: Any) -> list[tuple[Any, Any]]:
     builder = StreamsBuilder()
     joined(builder, **options).to_stream().to("out", Produced(key_serde=COMBINED))
 
-    def use(run: Run) -> list[tuple[Any, Any]]:
+    def use(run: OneToManyRun) -> list[tuple[Any, Any]]:
         for record in records:
             run.put(*record)
         return run.out()
@@ -181,7 +181,7 @@ def test_old_row_is_not_deleted_first_where_its_reference_stays() -> None:
     builder = StreamsBuilder()
     joined(builder, name="join")
 
-    def use(run: Run) -> list[tuple[bytes | None, bytes | None]]:
+    def use(run: OneToManyRun) -> list[tuple[bytes | None, bytes | None]]:
         run.put("many", "b", "A,1")
         run.put("many", "b", "A,2")
         return [(r.key, r.value) for r in run.driver.take_produced() if r.topic == "app-join-repartition"]
@@ -194,7 +194,7 @@ def test_row_without_reference_is_dropped_and_counted_once() -> None:
     builder = StreamsBuilder()
     joined(builder, name="join").to_stream().to("out", Produced(key_serde=COMBINED))
 
-    def use(run: Run) -> float:
+    def use(run: OneToManyRun) -> float:
         run.put("one", "A", "a")
         run.put("many", "b", "A,1")
         run.put("many", "b", ",2")
@@ -210,7 +210,7 @@ def test_result_has_the_larger_timestamp_and_the_headers_of_what_changed() -> No
     builder = StreamsBuilder()
     joined(builder).to_stream().to("out", Produced(key_serde=COMBINED))
 
-    def use(run: Run) -> Any:
+    def use(run: OneToManyRun) -> Any:
         run.put("one", "A", "a", 50, (("from", b"one"),))
         run.put("many", "b", "A,1", 10, (("from", b"many"),))
         run.put("one", "A", "a2", 5, (("from", b"one"),))
@@ -237,7 +237,7 @@ def test_join_of_a_table_with_itself() -> None:
     chiefs = people.one_to_many_join(people, both, key_extractor=first_part)
     chiefs.to_stream().to("out", Produced(key_serde=COMBINED))
 
-    def use(run: Run) -> Any:
+    def use(run: OneToManyRun) -> Any:
         for key, value in (("ann", "ann,1"), ("bob", "ann,2"), ("ann", "ann,3")):
             run.put("people", key, value)
         return dict(run.out())
@@ -254,7 +254,7 @@ def test_totals_of_a_result_are_right_under_retraction() -> None:
     grouped = table.group_by(lambda key, value: (key.prefix, value), Grouped(key_serde=Serdes.string()))
     grouped.count().map_values(str).to_stream().to("out")
 
-    def use(run: Run) -> Any:
+    def use(run: OneToManyRun) -> Any:
         for topic, key, value in (
             ("one", "A", "a"),
             ("one", "C", "c"),
@@ -284,7 +284,7 @@ def test_old_values_are_not_sent_unless_asked_for() -> None:
     table = table_of(builder, "one").one_to_many_join(table_of(builder, "many"), joiner, key_extractor=first_part)
     table.to_stream().to("out", Produced(key_serde=COMBINED))
 
-    def use(run: Run) -> None:
+    def use(run: OneToManyRun) -> None:
         run.put("one", "A", "a")
         run.put("many", "b", "A,1")
         run.put("many", "b", "A,2")
@@ -301,7 +301,7 @@ def test_result_without_a_store_is_read_by_the_full_key_and_its_prefix() -> None
     others = builder.table("others", Consumed(key_serde=COMBINED, value_serde=Serdes.string()))
     table.join(others, both).to_stream().to("out", Produced(key_serde=COMBINED))
 
-    def use(run: Run) -> Any:
+    def use(run: OneToManyRun) -> Any:
         run.put("one", "A", "a", 40)
         run.put("many", "b", "A,1", 30)
         source = run.driver.create_input_topic("others", COMBINED, Serdes.string())
@@ -317,7 +317,7 @@ def test_materialized_result_can_be_queried() -> None:
     builder = StreamsBuilder()
     joined(builder, materialized="joined")
 
-    def use(run: Run) -> Any:
+    def use(run: OneToManyRun) -> Any:
         run.put("one", "A", "a")
         run.put("many", "b", "A,1")
         return run.rows_of("joined")
@@ -333,7 +333,7 @@ def test_keys_written_by_a_serde_of_ones_own_are_so_in_topic_store_and_result() 
     builder = StreamsBuilder()
     joined(builder, name="join", combined_key_serde=serde).to_stream().to("out")
 
-    def use(run: Run) -> Any:
+    def use(run: OneToManyRun) -> Any:
         run.put("one", "A", "a")
         run.put("many", "b", "A,1")
         produced = {record.topic: record.key for record in run.driver.take_produced()}
@@ -369,7 +369,7 @@ def with_serde(serde: Any) -> Any:
     builder = StreamsBuilder()
     joined(builder, combined_key_serde=serde).to_stream().to("out")
 
-    def use(run: Run) -> Any:
+    def use(run: OneToManyRun) -> Any:
         run.put("many", "b", "A12,1")
         run.put("one", "A12", "a")
         run.put("one", "A1", "c")
@@ -409,7 +409,7 @@ def test_keys_are_mapped_where_results_leave_the_join_and_back_where_they_are_re
     )
     table.join(builder.table("others"), both).to_stream().to("out")
 
-    def use(run: Run) -> Any:
+    def use(run: OneToManyRun) -> Any:
         run.put("others", "A-b", "x")
         run.put("one", "A", "a")
         run.put("many", "b", "A,1")
@@ -442,7 +442,7 @@ def test_faked_keys_are_the_users_throughout() -> None:
     )
     table.to_stream().to("out")
 
-    def use(run: Run) -> Any:
+    def use(run: OneToManyRun) -> Any:
         source = run.driver.create_input_topic("many", PathSerde(), Serdes.string())
         source.pipe_input(("A", "b"), "A,1")
         source.pipe_input(("A2", "b"), "A2,2")
@@ -466,7 +466,7 @@ def test_faked_keys_can_be_made_of_both_keys() -> None:
     )
     table.to_stream().to("out", Produced(key_serde=PathSerde()))
 
-    def use(run: Run) -> Any:
+    def use(run: OneToManyRun) -> Any:
         run.put("one", "A", "a")
         run.put("many", "b", "A,1")
         return run.out(PathSerde()), run.rows_of("joined")
@@ -478,7 +478,7 @@ def test_faked_key_without_the_key_of_the_one_is_refused_with_the_row() -> None:
     builder = StreamsBuilder()
     joined(builder, join_prefix_faker=lambda key: key, left_key_extractor=lambda key: key[:1])
 
-    def use(run: Run) -> None:
+    def use(run: OneToManyRun) -> None:
         run.put("many", "b", "A,1")
 
     message = r"gave 'b' for the key 'b' of a row that refers to 'A'; .* give output_key_combiner to make a key of both"
@@ -567,7 +567,7 @@ def test_shipped_rows_are_partitioned_by_the_key_of_the_one_alone() -> None:
     builder = StreamsBuilder()
     joined(builder, name="join")
 
-    def use(run: Run) -> Any:
+    def use(run: OneToManyRun) -> Any:
         for number in range(40):
             run.put("many", f"b{number}", f"A{number % 5},x")
         found: dict[str, set[int | None]] = {}
@@ -593,7 +593,7 @@ def test_rows_may_refer_to_rows_of_such_a_join_through_more_partitions() -> None
     key_serde = CombinedKeySerde(COMBINED, Serdes.string())
     lines.to_stream().to("out", Produced(key_serde=key_serde))
 
-    def use(run: Run) -> Any:
+    def use(run: OneToManyRun) -> Any:
         for number in range(12):
             run.put("one", f"A{number}", "a")
             run.put("many", f"b{number}", f"A{number},1")
@@ -616,7 +616,7 @@ def test_extractor_that_raises_stops_the_task_and_names_the_record() -> None:
     builder = StreamsBuilder()
     joined(builder, name="join", key_extractor=raising)
 
-    def use(run: Run) -> None:
+    def use(run: OneToManyRun) -> None:
         run.put("many", "b", "poison")
 
     with pytest.raises(ProcessingError, match=r"join-ship failed at record many-0 offset 0 .*no key in this.*key='b'"):
@@ -627,7 +627,7 @@ def test_row_whose_extractor_raises_is_out_of_the_join_until_it_is_corrected() -
     builder = StreamsBuilder()
     joined(builder, key_extractor=raising).to_stream().to("out", Produced(key_serde=COMBINED))
 
-    def use(run: Run) -> Any:
+    def use(run: OneToManyRun) -> Any:
         run.put("one", "A", "a")
         run.put("one", "C", "c")
         for value in ("A,1", "A,poison", "C,2", "C,3"):
@@ -648,7 +648,7 @@ def test_row_whose_reference_cannot_be_written_is_out_of_the_join_until_it_is_co
     table = joined(builder, key_extractor=lambda value: 5 if "5" in value else first_part(value))
     table.to_stream().to("out", Produced(key_serde=COMBINED))
 
-    def use(run: Run) -> Any:
+    def use(run: OneToManyRun) -> Any:
         run.put("one", "A", "a")
         for value in ("A,1", "A,5", "A,2"):
             run.put("many", "b", value)
@@ -662,7 +662,7 @@ def test_reference_of_another_type_stops_the_task_with_both_keys() -> None:
     builder = StreamsBuilder()
     joined(builder, name="join", key_extractor=lambda value: 5)
 
-    def use(run: Run) -> None:
+    def use(run: OneToManyRun) -> None:
         run.put("many", "b", "x")
 
     message = r"join-sink failed at record many-0 offset 0 .*cannot write 5 of type int .*prefix=5, suffix='b'"
@@ -680,7 +680,7 @@ def test_joiner_that_raises_for_one_row_leaves_the_others() -> None:
     table = table_of(builder, "one").one_to_many_join(table_of(builder, "many"), joiner, key_extractor=first_part)
     table.to_stream().to("out", Produced(key_serde=COMBINED))
 
-    def use(run: Run) -> Any:
+    def use(run: OneToManyRun) -> Any:
         for key, value in (("b1", "A,1"), ("b2", "A,bad"), ("b3", "A,3")):
             run.put("many", key, value)
         run.put("one", "A", "a")
@@ -723,7 +723,7 @@ def test_stored_result_takes_the_key_serde_that_it_is_given() -> None:
     kept = Materialized[Any, Any]("joined", key_serde=JsonCombinedKeySerde())
     joined(builder, materialized=kept)
 
-    def use(run: Run) -> Any:
+    def use(run: OneToManyRun) -> Any:
         run.put("one", "A", "a")
         run.put("many", "b", "A,1")
         return [row[0] for row in run.driver.raw_store("joined")]
@@ -746,7 +746,7 @@ def test_rows_of_the_one_that_lie_elsewhere_are_warned_of_once_a_task(caplog: py
     one = builder.table("one", Consumed(key_serde=Shouting(), value_serde=Serdes.string()))
     one.one_to_many_join(builder.table("many"), both, key_extractor=first_part, name="join")
 
-    def use(run: Run) -> None:
+    def use(run: OneToManyRun) -> None:
         for key in "abcdefghijklmnop":
             run.put("one", key, "x")
 

@@ -43,7 +43,7 @@ def joined(kind: str, **options: Any) -> tuple[StreamsBuilder, KTable[Any, str]]
     return builder, table
 
 
-class Run:
+class OuterForeignKeyRun:
     """A join in a driver with four partitions; ``left`` and ``right`` give the changes that a record makes."""
 
     def __init__(self, kind: str, config: dict[str, Any] | None = None) -> None:
@@ -73,13 +73,15 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def run(kind: str) -> Iterator[Run]:
-    found = Run(kind)
+def run(kind: str) -> Iterator[OuterForeignKeyRun]:
+    found = OuterForeignKeyRun(kind)
     yield found
     found.driver.close()
 
 
-def test_row_that_nobody_refers_to_goes_before_the_first_match_and_is_back_after_the_last(run: Run) -> None:
+def test_row_that_nobody_refers_to_goes_before_the_first_match_and_is_back_after_the_last(
+    run: OuterForeignKeyRun,
+) -> None:
     assert run.right("x", "X", 1) == [(CombinedKey("x", None), "None+X", 1)]
     assert run.left("a", "x1", 5) == [(CombinedKey("x", None), None, 5), (CombinedKey("x", "a"), "x1+X", 5)]
     assert run.left("b", "x2", 2) == [(CombinedKey("x", "b"), "x2+X", 2)]
@@ -88,14 +90,14 @@ def test_row_that_nobody_refers_to_goes_before_the_first_match_and_is_back_after
     assert run.right("x", None, 8) == [(CombinedKey("x", None), None, 8)]
 
 
-def test_result_has_the_larger_timestamp_of_both_rows(run: Run) -> None:
+def test_result_has_the_larger_timestamp_of_both_rows(run: OuterForeignKeyRun) -> None:
     run.right("x", "X", 10)
 
     assert run.left("a", "x1", 3)[1] == (CombinedKey("x", "a"), "x1+X", 10)
     assert run.right("x", "Y", 2) == [(CombinedKey("x", "a"), "x1+Y", 3)]
 
 
-def test_foreign_key_that_changes_takes_back_one_row_and_brings_another(run: Run) -> None:
+def test_foreign_key_that_changes_takes_back_one_row_and_brings_another(run: OuterForeignKeyRun) -> None:
     run.right("x", "X", 1)
     run.right("y", "Y", 1)
     run.left("a", "x1", 2)
@@ -110,7 +112,7 @@ def test_foreign_key_that_changes_takes_back_one_row_and_brings_another(run: Run
 
 
 def test_right_join_leaves_out_left_rows_without_a_right_one() -> None:
-    run = Run("right_join")
+    run = OuterForeignKeyRun("right_join")
     with run.driver:
         assert run.left("a", "x1", 1) == []
         assert run.right("x", "X", 2) == [(CombinedKey("x", "a"), "x1+X", 2)]
@@ -118,7 +120,7 @@ def test_right_join_leaves_out_left_rows_without_a_right_one() -> None:
 
 
 def test_outer_join_joins_left_rows_without_a_right_one_with_none() -> None:
-    run = Run("outer_join")
+    run = OuterForeignKeyRun("outer_join")
     with run.driver:
         assert run.left("a", "x1", 1) == [(CombinedKey("x", "a"), "x1+None", 1)]
         assert run.right("x", "X", 2) == [(CombinedKey("x", "a"), "x1+X", 2)]
@@ -127,7 +129,7 @@ def test_outer_join_joins_left_rows_without_a_right_one_with_none() -> None:
 
 
 def test_outer_join_keeps_left_rows_without_a_foreign_key() -> None:
-    run = Run("outer_join")
+    run = OuterForeignKeyRun("outer_join")
     with run.driver:
         assert run.left("a", "-1", 1) == [(CombinedKey(None, "a"), "-1+None", 1)]
         assert run.left("b", "-1", 1) == [(CombinedKey(None, "b"), "-1+None", 1)]
@@ -139,7 +141,7 @@ def test_outer_join_keeps_left_rows_without_a_foreign_key() -> None:
 
 
 def test_right_join_drops_and_counts_left_rows_without_a_foreign_key() -> None:
-    run = Run("right_join")
+    run = OuterForeignKeyRun("right_join")
     with run.driver:
         assert run.left("a", "-1", 1) == []
         dropped = [
@@ -150,7 +152,7 @@ def test_right_join_drops_and_counts_left_rows_without_a_foreign_key() -> None:
 
 
 def test_empty_key_differs_from_a_missing_one() -> None:
-    run = Run("right_join")
+    run = OuterForeignKeyRun("right_join")
     with run.driver:
         run.right("x", "X", 1)
 
@@ -216,13 +218,13 @@ def test_extractor_with_key_sees_the_key() -> None:
         assert dict(store.all()) == {CombinedKey("x", "xa"): "1+X"}
 
 
-def test_extractor_that_raises_fails_with_the_record_named(run: Run) -> None:
+def test_extractor_that_raises_fails_with_the_record_named(run: OuterForeignKeyRun) -> None:
     with pytest.raises(ProcessingError, match=r"failed at record left-\d offset 0 .*cannot read 'bad'.*key='a'"):
         run.left("a", "bad", 1)
 
 
 def test_row_whose_extractor_raises_is_taken_out_where_the_handler_goes_on() -> None:
-    run = Run("right_join", {"processing.exception.handler": LogAndContinueProcessingExceptionHandler()})
+    run = OuterForeignKeyRun("right_join", {"processing.exception.handler": LogAndContinueProcessingExceptionHandler()})
     with run.driver:
         run.right("x", "X", 1)
         run.left("a", "x1", 2)

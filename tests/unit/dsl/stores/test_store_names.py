@@ -161,7 +161,7 @@ class UsesStore(Processor[Any, Any, Any, Any]):
         self.context.forward(record)
 
 
-class Supplier:
+class BringsStore:
     def __init__(self, store: Any) -> None:
         self.store = store
 
@@ -177,7 +177,7 @@ def test_one_builder_may_be_added_and_brought_several_times() -> None:
     builder.add_state_store(store)
     builder.add_state_store(store)
     for topic in ("in", "in2"):
-        stream(builder, topic).process(Supplier(store), name=f"of-{topic}")
+        stream(builder, topic).process(BringsStore(store), name=f"of-{topic}")
 
     assert str(builder.build().describe()).count("(stores: [x])") == 2
 
@@ -186,7 +186,7 @@ def test_suppliers_cannot_bring_equal_builders() -> None:
     builder = StreamsBuilder()
     for topic in ("in", "in2"):
         store = Stores.key_value_store_builder(Stores.in_memory_key_value_store("x"))
-        stream(builder, topic).process(Supplier(store), name=f"of-{topic}")
+        stream(builder, topic).process(BringsStore(store), name=f"of-{topic}")
 
     with refused():
         builder.build()

@@ -28,7 +28,7 @@ def both(referred: Any, referring: Any) -> str:
     return f"{referred}+{referring}"
 
 
-class Join:
+class ReferenceJoinBench:
     """A join over two fake stores; ``shipped`` has pairs as keys."""
 
     def __init__(self, keys: ReferenceKeys = KEYS, **options: Any) -> None:
@@ -36,7 +36,7 @@ class Join:
         self.context = FakeOperatorContext(shipped=self.shipped, referred=self.referred)
         self.join = ReferenceJoin("shipped", StoredView("referred"), both, keys, **options)
 
-    def with_rows(self, shipped: dict[Any, Any], referred: dict[Any, Any]) -> Join:
+    def with_rows(self, shipped: dict[Any, Any], referred: dict[Any, Any]) -> ReferenceJoinBench:
         self.shipped.rows.update({CombinedKey(*key): row for key, row in shipped.items()})
         self.referred.rows.update(referred)
         return self
@@ -50,7 +50,7 @@ class Join:
         self.context.start(JoinReferred(self.join, send_old))(key, (new, old, True), 5, HEADERS)
         return self.context.forwarded
 
-    def repeating(self) -> Join:
+    def repeating(self) -> ReferenceJoinBench:
         self.context.current.replayed = True
         return self
 
@@ -59,30 +59,30 @@ class Join:
 
 
 def test_shipped_row_is_joined_with_the_row_it_refers_to() -> None:
-    found = Join().with_rows({}, {"a": ("A", 3)}).change_shipped(("a", 1), "new", "old")
+    found = ReferenceJoinBench().with_rows({}, {"a": ("A", 3)}).change_shipped(("a", 1), "new", "old")
 
     assert found == [(("a", 1), ("A+new", "A+old", True), 5, HEADERS)]
 
 
 def test_shipped_row_without_partner_gives_nothing() -> None:
-    assert Join().change_shipped(("a", 1), "new", "old") == []
+    assert ReferenceJoinBench().change_shipped(("a", 1), "new", "old") == []
 
 
 def test_shipped_row_without_partner_is_joined_with_none_where_it_is_kept() -> None:
-    found = Join(keeps_unmatched=True).change_shipped(("a", 1), None, "old")
+    found = ReferenceJoinBench(keeps_unmatched=True).change_shipped(("a", 1), None, "old")
 
     assert found == [(("a", 1), (None, "None+old", True), 5, HEADERS)]
 
 
 def test_result_has_the_larger_timestamp() -> None:
-    join = Join().with_rows({("a", 1): ("x", 9), ("a", 2): ("y", 2)}, {"a": ("A", 7)})
+    join = ReferenceJoinBench().with_rows({("a", 1): ("x", 9), ("a", 2): ("y", 2)}, {"a": ("A", 7)})
 
     assert join.change_shipped(("a", 1), "new")[0][2] == 7
     assert [record[2] for record in join.change_referred("a", "A")[1:]] == [9, 5]
 
 
 def test_changed_row_is_joined_with_all_that_refer_to_it() -> None:
-    join = Join().with_rows({("a", 1): ("x", 0), ("a", 2): ("y", 0), ("b", 1): ("z", 0)}, {})
+    join = ReferenceJoinBench().with_rows({("a", 1): ("x", 0), ("a", 2): ("y", 0), ("b", 1): ("z", 0)}, {})
 
     assert join.change_referred("a", "new", "old") == [
         (("a", 1), ("new+x", "old+x", True), 5, HEADERS),
@@ -91,13 +91,13 @@ def test_changed_row_is_joined_with_all_that_refer_to_it() -> None:
 
 
 def test_row_that_refers_to_nothing_is_joined_with_none_where_it_is_kept() -> None:
-    found = Join(keeps_unmatched=True).change_shipped((None, 1), "new", "old")
+    found = ReferenceJoinBench(keeps_unmatched=True).change_shipped((None, 1), "new", "old")
 
     assert found == [((None, 1), ("None+new", "None+old", True), 5, HEADERS)]
 
 
 def test_old_values_are_left_out_unless_asked_for() -> None:
-    join = Join().with_rows({("a", 1): ("x", 0)}, {"a": ("A", 0)})
+    join = ReferenceJoinBench().with_rows({("a", 1): ("x", 0)}, {"a": ("A", 0)})
 
     join.change_referred("a", "new", "old", send_old=False)
     join.change_shipped(("a", 1), "y", "x", send_old=False)
@@ -105,35 +105,35 @@ def test_old_values_are_left_out_unless_asked_for() -> None:
 
 
 def test_deleted_row_takes_its_results_along() -> None:
-    found = Join().with_rows({("a", 1): ("x", 0)}, {}).change_referred("a", None, "old")
+    found = ReferenceJoinBench().with_rows({("a", 1): ("x", 0)}, {}).change_referred("a", None, "old")
 
     assert found == [(("a", 1), (None, "old+x", True), 5, HEADERS)]
 
 
 def test_deleted_row_leaves_unmatched_ones_where_they_are_kept() -> None:
-    join = Join(keeps_unmatched=True).with_rows({("a", 1): ("x", 0)}, {})
+    join = ReferenceJoinBench(keeps_unmatched=True).with_rows({("a", 1): ("x", 0)}, {})
 
     assert join.change_referred("a", None, "old") == [(("a", 1), ("None+x", "old+x", True), 5, HEADERS)]
 
 
 def test_first_row_finds_the_unmatched_result_that_it_replaces() -> None:
-    join = Join(keeps_unmatched=True).with_rows({("a", 1): ("x", 0)}, {})
+    join = ReferenceJoinBench(keeps_unmatched=True).with_rows({("a", 1): ("x", 0)}, {})
 
     assert join.change_referred("a", "new", None) == [(("a", 1), ("new+x", "None+x", True), 5, HEADERS)]
 
 
 def test_change_from_nothing_to_nothing_gives_nothing() -> None:
-    assert Join(keeps_unmatched=True).with_rows({("a", 1): ("x", 0)}, {}).change_referred("a", None) == []
+    assert ReferenceJoinBench(keeps_unmatched=True).with_rows({("a", 1): ("x", 0)}, {}).change_referred("a", None) == []
 
 
 def test_row_that_nobody_refers_to_has_a_result_where_it_is_kept() -> None:
-    found = Join(keeps_unreferred=True).change_referred("a", "new", "old")
+    found = ReferenceJoinBench(keeps_unreferred=True).change_referred("a", "new", "old")
 
     assert found == [(("a", None), ("new+None", "old+None", True), 5, HEADERS)]
 
 
 def test_first_row_that_refers_to_it_takes_that_result_back() -> None:
-    join = Join(keeps_unreferred=True).with_rows({("a", 1): ("x", 5)}, {"a": ("A", 0)})
+    join = ReferenceJoinBench(keeps_unreferred=True).with_rows({("a", 1): ("x", 5)}, {"a": ("A", 0)})
 
     assert join.change_shipped(("a", 1), "x") == [
         (("a", None), (None, "A+None", True), 5, HEADERS),
@@ -142,7 +142,7 @@ def test_first_row_that_refers_to_it_takes_that_result_back() -> None:
 
 
 def test_last_row_that_referred_to_it_brings_it_again() -> None:
-    join = Join(keeps_unreferred=True).with_rows({}, {"a": ("A", 0)})
+    join = ReferenceJoinBench(keeps_unreferred=True).with_rows({}, {"a": ("A", 0)})
 
     assert join.change_shipped(("a", 1), None, "x") == [
         (("a", 1), (None, "A+x", True), 5, HEADERS),
@@ -151,7 +151,9 @@ def test_last_row_that_referred_to_it_brings_it_again() -> None:
 
 
 def test_rows_between_first_and_last_leave_it_alone() -> None:
-    join = Join(keeps_unreferred=True).with_rows({("a", 1): ("x", 5), ("a", 2): ("y", 5)}, {"a": ("A", 0)})
+    join = ReferenceJoinBench(keeps_unreferred=True).with_rows(
+        {("a", 1): ("x", 5), ("a", 2): ("y", 5)}, {"a": ("A", 0)}
+    )
 
     join.change_shipped(("a", 1), "x")
     join.change_shipped(("a", 3), None, "z")
@@ -176,32 +178,34 @@ def test_repeated_shipped_row_is_answered_with_both_results_as_they_are_now(
     referred: dict[Any, Any], shipped: dict[Any, Any], new: Any, results: dict[Any, Any]
 ) -> None:
     """Whatever it found before, and whatever it found it in, some of that may have been sent and forgotten."""
-    join = Join(keeps_unreferred=True).with_rows(shipped, referred).repeating()
+    join = ReferenceJoinBench(keeps_unreferred=True).with_rows(shipped, referred).repeating()
 
     assert values(join.change_shipped(("a", 1), new, new)) == results
 
 
 def test_repeated_shipped_row_without_partner_takes_back_a_result_where_there_is_none() -> None:
-    assert Join().repeating().change_shipped(("a", 1), "x", "x") == [(("a", 1), (None, None, True), 5, HEADERS)]
-    kept = Join(keeps_unmatched=True, keeps_unreferred=True).repeating()
+    assert ReferenceJoinBench().repeating().change_shipped(("a", 1), "x", "x") == [
+        (("a", 1), (None, None, True), 5, HEADERS)
+    ]
+    kept = ReferenceJoinBench(keeps_unmatched=True, keeps_unreferred=True).repeating()
     assert values(kept.change_shipped((None, 1), "x")) == {(None, 1): "None+x"}
 
 
 def test_repeated_row_that_cannot_be_joined_is_reported() -> None:
-    join = Join().with_rows({}, {"a": ("A", 0)}).repeating()
+    join = ReferenceJoinBench().with_rows({}, {"a": ("A", 0)}).repeating()
 
     assert join.change_shipped(("a", 1), "bad") == []
     assert [type(error) for error, *_ in join.context.failed] == [ValueError]
 
 
 def test_repeated_deletion_of_a_referred_row_that_is_gone_takes_its_results_along() -> None:
-    join = Join(keeps_unreferred=True).with_rows({("a", 1): ("x", 0)}, {}).repeating()
+    join = ReferenceJoinBench(keeps_unreferred=True).with_rows({("a", 1): ("x", 0)}, {}).repeating()
 
     assert values(join.change_referred("a", None)) == {("a", 1): None, ("a", None): None}
 
 
 def test_referred_row_is_read_as_it_was_last_forwarded() -> None:
-    join = Join(cached=True).with_rows({}, {"a": ("before", 0)})
+    join = ReferenceJoinBench(cached=True).with_rows({}, {"a": ("before", 0)})
     join.referred.put_row("a", "held back", 1)
 
     assert join.change_shipped(("a", 1), "x")[0][1] == ("before+x", None, True)
@@ -211,7 +215,7 @@ def test_keys_of_results_are_mapped() -> None:
     keys = ReferenceKeys(
         None, result=lambda key: f"{key[0]}/{key[1]}", shipped=lambda text: CombinedKey(*text.split("/"))
     )
-    join = Join(keys).with_rows({("a", "1"): ("x", 0)}, {"a": ("A", 0)})
+    join = ReferenceJoinBench(keys).with_rows({("a", "1"): ("x", 0)}, {"a": ("A", 0)})
 
     assert join.change_shipped(("a", "1"), "x")[0][0] == "a/1"
     assert join.change_referred("a", "A")[1][0] == "a/1"
@@ -219,7 +223,9 @@ def test_keys_of_results_are_mapped() -> None:
 
 
 def test_row_that_cannot_be_joined_is_reported_and_the_others_are_joined() -> None:
-    join = Join().with_rows({("a", 1): ("x", 0), ("a", 2): ("bad", 0), ("a", 3): ("z", 0)}, {"a": ("A", 0)})
+    join = ReferenceJoinBench().with_rows(
+        {("a", 1): ("x", 0), ("a", 2): ("bad", 0), ("a", 3): ("z", 0)}, {"a": ("A", 0)}
+    )
     join.change_referred("a", "new")
     join.change_shipped(("a", 2), "bad")
 
@@ -231,7 +237,7 @@ def test_row_that_cannot_be_joined_is_reported_and_the_others_are_joined() -> No
 
 
 def test_unreferred_row_that_cannot_be_joined_is_reported() -> None:
-    join = Join(keeps_unreferred=True)
+    join = ReferenceJoinBench(keeps_unreferred=True)
     object.__setattr__(join.join, "joiner", lambda referred, referring: 1 // 0)
 
     assert join.change_referred("a", "new") == []
@@ -239,7 +245,7 @@ def test_unreferred_row_that_cannot_be_joined_is_reported() -> None:
 
 
 def test_scan_that_fails_is_the_nodes_failure() -> None:
-    join = Join()
+    join = ReferenceJoinBench()
     join.shipped.broken = OSError("disk")
     join.change_referred("a", "new")
 
@@ -248,7 +254,7 @@ def test_scan_that_fails_is_the_nodes_failure() -> None:
 
 def test_row_that_was_found_by_the_prefix_of_another_is_an_error_where_prefixes_are_the_users() -> None:
     keys = ReferenceKeys(None, reference=lambda key: key[0] + "2", checked=True)
-    join = Join(keys).with_rows({("a1", 1): ("x", 0)}, {})
+    join = ReferenceJoinBench(keys).with_rows({("a1", 1): ("x", 0)}, {})
     join.change_referred("a1", "new")
 
     ((error, *_),) = join.context.failed
@@ -259,7 +265,7 @@ def test_row_that_was_found_by_the_prefix_of_another_is_an_error_where_prefixes_
 
 
 def test_change_that_is_older_than_the_newest_is_dropped() -> None:
-    join = Join().with_rows({("a", 1): ("x", 0)}, {})
+    join = ReferenceJoinBench().with_rows({("a", 1): ("x", 0)}, {})
     join.context.start(JoinReferred(join.join))("a", ("new", "old", False), 5, HEADERS)
 
     assert join.context.forwarded == []
@@ -267,7 +273,7 @@ def test_change_that_is_older_than_the_newest_is_dropped() -> None:
 
 
 def test_null_key_is_dropped() -> None:
-    join = Join()
+    join = ReferenceJoinBench()
     join.change_referred(None, "new")
 
     assert join.context.dropped == ["the key of a row to join is null"]
@@ -286,10 +292,12 @@ def test_null_key_is_dropped() -> None:
     ],
 )
 def test_result_without_a_store_is_read_from_both_rows(options: dict[str, Any], key: Any, row: Any) -> None:
-    join = Join(**options).with_rows({("a", 1): ("x", 3), ("b", 2): ("y", 9)}, {"a": ("A", 7), "c": ("C", 4)})
+    join = ReferenceJoinBench(**options).with_rows(
+        {("a", 1): ("x", 3), ("b", 2): ("y", 9)}, {"a": ("A", 7), "c": ("C", 4)}
+    )
 
     assert join.read(CombinedKey(*key)) == row
 
 
 def test_view_needs_the_stores_of_both_sides() -> None:
-    assert ReferenceJoinView(Join().join).stores == ("shipped", "referred")
+    assert ReferenceJoinView(ReferenceJoinBench().join).stores == ("shipped", "referred")

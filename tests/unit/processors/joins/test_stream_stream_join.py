@@ -13,7 +13,7 @@ from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import Stores
 from pykstreams.state.buffers.waiting import WaitingRecords, waiting_records
 from pykstreams.state.spec import StoreBuilder
-from tests.unit.processors.fakes import FakeOperatorContext
+from tests.unit.processors.fakes import FakeOperatorContext, FakeProcessing
 from tests.unit.processors.store_fakes import FakeJoinWindowStore
 from tests.unit.state.support import Context
 
@@ -21,22 +21,13 @@ HEADERS = (("trace", b"1"),)
 DROPPED = "the key or the value of a record to join is null"
 
 
-class Clock:
-    """A processing context with a clock to set, and the interval between two looks."""
-
-    def __init__(self, interval: int = 0) -> None:
-        self.now = 0
-        self.app_configs = {EMIT_INTERVAL_OF_JOINS: interval}
-
-    def current_system_time_ms(self) -> int:
-        return self.now
-
-
-class Join:
+class StreamJoinBench:
     """Both sides of a join with real waiting records; ``left`` and ``right`` take (key, value, time)."""
 
     def __init__(self, folder: Path, *, interval: int = 0, joiner: Any = None, **options: Any) -> None:
-        self.clock = Clock(interval)
+        self.processing = FakeProcessing()
+        self.processing.now_ms = 0
+        self.processing.app_configs[EMIT_INTERVAL_OF_JOINS] = interval
         self.records: WaitingRecords = StoreBuilder(
             Stores.in_memory_key_value_store("waiting"), waiting_records, StringSerde(), (StringSerde(), StringSerde())
         ).build()
@@ -59,7 +50,7 @@ class Join:
 
     def _context(self, left: bool) -> FakeOperatorContext:
         context = FakeOperatorContext(other=self.windows[not left], waiting=self.records)
-        context.processing = self.clock  # type: ignore[assignment]
+        context.processing = self.processing
         return context
 
     def left(self, key: Any, value: Any, time: int) -> list[Any]:
@@ -164,7 +155,7 @@ def test_what_a_joiner_raises_fails_with_the_record_and_earlier_results_stay() -
 
 
 def test_a_record_without_partner_waits_until_its_window_and_grace_have_passed(tmp_path: Path) -> None:
-    join = Join(tmp_path)
+    join = StreamJoinBench(tmp_path)
 
     assert join.left("k", "a", 10) == []
     assert join.right("other", "b", 17) == []
@@ -172,7 +163,7 @@ def test_a_record_without_partner_waits_until_its_window_and_grace_have_passed(t
 
 
 def test_a_partner_in_time_ends_the_waiting(tmp_path: Path) -> None:
-    join = Join(tmp_path)
+    join = StreamJoinBench(tmp_path)
     join.left("k", "a", 10)
 
     assert join.right("k", "b", 15) == [("k", "a+b", 15)]
@@ -180,7 +171,7 @@ def test_a_partner_in_time_ends_the_waiting(tmp_path: Path) -> None:
 
 
 def test_a_record_that_is_too_late_for_any_partner_has_its_result_at_once(tmp_path: Path) -> None:
-    join = Join(tmp_path)
+    join = StreamJoinBench(tmp_path)
     join.left("z", "a", 20)
 
     assert join.left("k", "late", 14) == [("k", "late+None", 14)]
@@ -188,7 +179,7 @@ def test_a_record_that_is_too_late_for_any_partner_has_its_result_at_once(tmp_pa
 
 
 def test_records_of_the_right_side_never_wait_in_a_left_join(tmp_path: Path) -> None:
-    join = Join(tmp_path)
+    join = StreamJoinBench(tmp_path)
     context = join.contexts[False]
     right = context.start(StreamStreamJoin("other", "waiting", lambda a, b: f"{a}+{b}", False, False, 5, 5, 2))
     join.stores.record(10)
@@ -201,14 +192,14 @@ def test_records_of_the_right_side_never_wait_in_a_left_join(tmp_path: Path) -> 
 def test_a_record_without_key_is_joined_with_nothing_on_an_outer_side_only(
     tmp_path: Path, outer: bool, expected: list[Any]
 ) -> None:
-    join = Join(tmp_path, outer=outer)
+    join = StreamJoinBench(tmp_path, outer=outer)
 
     assert join.left(None, "v", 5) == expected
     assert join.contexts[True].dropped == ([] if outer else [DROPPED])
 
 
 def test_a_record_without_value_is_dropped_and_yet_moves_time_on(tmp_path: Path) -> None:
-    join = Join(tmp_path)
+    join = StreamJoinBench(tmp_path)
     join.left("k", "a", 10)
 
     assert join.left("k", None, 50) == []
@@ -217,18 +208,18 @@ def test_a_record_without_value_is_dropped_and_yet_moves_time_on(tmp_path: Path)
 
 
 def test_somebody_looks_for_closed_windows_once_in_an_interval_of_wall_clock_time(tmp_path: Path) -> None:
-    join = Join(tmp_path, interval=1000)
+    join = StreamJoinBench(tmp_path, interval=1000)
     join.left("k", "a", 10)
     join.left("m", "b", 11)
-    join.clock.now = 999
+    join.processing.now_ms = 999
     assert join.left("z", "c", 40) == []
 
-    join.clock.now = 1000
+    join.processing.now_ms = 1000
     assert join.left("z", "d", 41) == [("k", "a+None", 10), ("m", "b+None", 11)]
 
 
 def test_only_a_record_that_is_not_late_looks_for_closed_windows(tmp_path: Path) -> None:
-    join = Join(tmp_path)
+    join = StreamJoinBench(tmp_path)
     join.left("k", "a", 10)
     join.operators[False]("z", None, 30, HEADERS)
 
@@ -237,7 +228,7 @@ def test_only_a_record_that_is_not_late_looks_for_closed_windows(tmp_path: Path)
 
 
 def test_both_sides_have_windows_of_their_own(tmp_path: Path) -> None:
-    join = Join(tmp_path, before_ms=0, after_ms=20, grace_ms=0)
+    join = StreamJoinBench(tmp_path, before_ms=0, after_ms=20, grace_ms=0)
     join.left("k", "a", 10)
     join.right("m", "b", 11)
 
@@ -251,7 +242,7 @@ def test_a_joiner_that_fails_on_a_closed_window_leaves_the_record_waiting(tmp_pa
             raise ValueError("no partner")
         return left
 
-    join = Join(tmp_path, joiner=joiner)
+    join = StreamJoinBench(tmp_path, joiner=joiner)
     join.left("k", "a", 10)
 
     assert join.left("z", "b", 50) == []

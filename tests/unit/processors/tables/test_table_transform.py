@@ -34,7 +34,7 @@ class Numbered(ValueTransformerWithKey[Any, Any, Any]):
         self.closed = True
 
 
-class Told(ValueTransformerWithKey[Any, Any, Any]):
+class TimeAndHeaders(ValueTransformerWithKey[Any, Any, Any]):
     """Gives time and headers of its context."""
 
     def transform(self, key: Any, value: Any) -> Any:
@@ -109,7 +109,7 @@ def test_transformer_is_closed_with_the_task() -> None:
 
 def test_context_tells_time_and_headers_of_the_current_record() -> None:
     context = FakeOperatorContext()
-    process = context.start(TableTransformValues(Told))
+    process = context.start(TableTransformValues(TimeAndHeaders))
     context.current.raw = ("message", 7, HEADERS)
     process("a", ("x", None, True), 7, HEADERS)
 
@@ -164,7 +164,7 @@ def test_view_shows_the_transformer_the_time_of_the_row_and_puts_the_record_back
     store = FakeStore()
     store.rows["a"] = ("x", 9)
     context = FakeOperatorContext(s=store)
-    read = view_of(Told, context)
+    read = view_of(TimeAndHeaders, context)
     context.current.raw = record = ("message", 7, HEADERS)
 
     assert read("a") == ((9, ()), 9)

@@ -34,7 +34,7 @@ SETTINGS: Mapping[str, object] = {
 }
 
 
-class FakeTopics:
+class FakeGlobalTopics:
     """Topics that can be read, and whose records can be added and taken away; also the offsets of them."""
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class FakeTopics:
         return batch
 
 
-class Upper(Processor[str, str, Any, Any]):
+class PutUpper(Processor[str, str, Any, Any]):
     """Puts each value in capitals into the store ``caps``, and fails at ``bad``."""
 
     seen: ClassVar[list[tuple[Any, Any]]] = []
@@ -127,7 +127,7 @@ def table(materialized: Any = "rows") -> StreamsBuilder:
     return builder
 
 
-def user_store(supplier: Any = Upper, *, in_memory: bool = False) -> StreamsBuilder:
+def user_store(supplier: Any = PutUpper, *, in_memory: bool = False) -> StreamsBuilder:
     store = Stores.in_memory_key_value_store("caps") if in_memory else Stores.persistent_key_value_store("caps")
     return StreamsBuilder().add_global_store(Stores.key_value_store_builder(store, TEXT, TEXT), "feed", supplier)
 
@@ -152,7 +152,7 @@ class Bench:
     def __init__(
         self,
         builder: StreamsBuilder,
-        topics: FakeTopics,
+        topics: FakeGlobalTopics,
         folder: Path,
         *,
         clock: Clock | None = None,

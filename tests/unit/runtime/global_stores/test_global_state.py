@@ -23,7 +23,7 @@ from pykstreams.core.processor import PunctuationType
 from pykstreams.core.record import ProducerRecord, Record
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.tasks.raw_message import RawMessage
-from tests.unit.runtime.global_stores.global_fakes import Upper, global_state, table, user_store
+from tests.unit.runtime.global_stores.global_fakes import PutUpper, global_state, table, user_store
 
 TABLE = TopicPartition("table", 0)
 
@@ -175,7 +175,7 @@ def test_processors_of_global_stores_know_where_they_are(tmp_path: Path) -> None
 
 
 def test_processor_that_fails_in_init_is_an_error_with_its_name(tmp_path: Path) -> None:
-    class Failing(Upper):
+    class Failing(PutUpper):
         def init(self, context: Any) -> None:
             raise ValueError("not today")
 
@@ -260,7 +260,7 @@ def test_folder_that_cannot_be_made_is_an_error_with_the_cure(tmp_path: Path) ->
 
 
 def test_closing_closes_everything_and_raises_the_first_error(tmp_path: Path) -> None:
-    class Failing(Upper):
+    class Failing(PutUpper):
         def close(self) -> None:
             raise RuntimeError("cannot close")
 

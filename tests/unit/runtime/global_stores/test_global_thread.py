@@ -14,19 +14,26 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.global_stores import global_thread
 from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.testing.clock import MockClock
-from tests.unit.runtime.global_stores.global_fakes import PATIENCE_S, Bench, FakeTopics, Upper, table, user_store
+from tests.unit.runtime.global_stores.global_fakes import (
+    PATIENCE_S,
+    Bench,
+    FakeGlobalTopics,
+    PutUpper,
+    table,
+    user_store,
+)
 
 TABLE = TopicPartition("table", 0)
 FEED = TopicPartition("feed", 0)
 
 
 @pytest.fixture
-def topics() -> FakeTopics:
-    return FakeTopics()
+def topics() -> FakeGlobalTopics:
+    return FakeGlobalTopics()
 
 
 @pytest.fixture
-def make(topics: FakeTopics, tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+def make(topics: FakeGlobalTopics, tmp_path: Path) -> Iterator[Callable[..., Bench]]:
     made: list[Bench] = []
 
     def build(builder: StreamsBuilder | None = None, **options: Any) -> Bench:
@@ -38,7 +45,9 @@ def make(topics: FakeTopics, tmp_path: Path) -> Iterator[Callable[..., Bench]]:
         bench.thread.stop()
 
 
-def test_start_returns_when_every_partition_is_read_to_its_end(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+def test_start_returns_when_every_partition_is_read_to_its_end(
+    topics: FakeGlobalTopics, make: Callable[..., Bench]
+) -> None:
     for number in range(5):
         topics.add("table", f"k{number}", f"v{number}", partition=number % 2)
     bench = make(partitions=2)
@@ -54,7 +63,7 @@ def test_topics_without_a_record_are_ready_at_once(make: Callable[..., Bench]) -
     assert bench.rows() == {}
 
 
-def test_records_that_come_later_change_the_store(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+def test_records_that_come_later_change_the_store(topics: FakeGlobalTopics, make: Callable[..., Bench]) -> None:
     topics.add("table", "a", "1")
     bench = make()
     bench.thread.start()
@@ -65,7 +74,7 @@ def test_records_that_come_later_change_the_store(topics: FakeTopics, make: Call
     assert bench.rows() == {"a": "2", "b": "3"}
 
 
-def test_restart_goes_on_where_it_was(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+def test_restart_goes_on_where_it_was(topics: FakeGlobalTopics, make: Callable[..., Bench]) -> None:
     topics.add("table", "a", "1")
     first = make()
     first.thread.start()
@@ -80,7 +89,7 @@ def test_restart_goes_on_where_it_was(topics: FakeTopics, make: Callable[..., Be
     assert second.rows() == {"a": "1", "b": "2", "c": "3"}
 
 
-def test_stores_in_memory_are_read_anew_at_each_start(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+def test_stores_in_memory_are_read_anew_at_each_start(topics: FakeGlobalTopics, make: Callable[..., Bench]) -> None:
     topics.add("feed", "a", "x")
     make(user_store(in_memory=True)).thread.start()
     second = make(user_store(in_memory=True))
@@ -91,20 +100,20 @@ def test_stores_in_memory_are_read_anew_at_each_start(topics: FakeTopics, make: 
 
 
 def test_user_processor_sees_what_was_there_before_the_start_but_no_null_keys(
-    topics: FakeTopics, make: Callable[..., Bench]
+    topics: FakeGlobalTopics, make: Callable[..., Bench]
 ) -> None:
-    Upper.seen.clear()
+    PutUpper.seen.clear()
     topics.add("feed", "a", "x")
     topics.add("feed", None, "y")
     bench = make(user_store())
     bench.thread.start()
 
-    assert Upper.seen == [("a", "x")]
+    assert PutUpper.seen == [("a", "x")]
     assert bench.rows("caps") == {"a": "X"}
     assert bench.state.offsets == {FEED: 2}
 
 
-def test_state_is_read_anew_when_its_offset_is_gone(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+def test_state_is_read_anew_when_its_offset_is_gone(topics: FakeGlobalTopics, make: Callable[..., Bench]) -> None:
     topics.add("table", "gone", "1")
     topics.add("table", "kept", "2")
     first = make()
@@ -119,7 +128,7 @@ def test_state_is_read_anew_when_its_offset_is_gone(topics: FakeTopics, make: Ca
     assert second.rows() == {"new": "3"}
 
 
-def test_open_transaction_at_the_end_is_not_waited_for(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+def test_open_transaction_at_the_end_is_not_waited_for(topics: FakeGlobalTopics, make: Callable[..., Bench]) -> None:
     topics.add("table", "a", "1")
     topics.hidden[TABLE] = 3
     bench = make()
@@ -128,7 +137,7 @@ def test_open_transaction_at_the_end_is_not_waited_for(topics: FakeTopics, make:
     assert bench.rows() == {"a": "1"}
 
 
-def test_listener_hears_of_each_partition(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+def test_listener_hears_of_each_partition(topics: FakeGlobalTopics, make: Callable[..., Bench]) -> None:
     heard: list[Any] = []
 
     class Listener(StateRestoreListener):
@@ -148,7 +157,9 @@ def test_listener_hears_of_each_partition(topics: FakeTopics, make: Callable[...
     assert heard == [("start", TABLE, "rows", 0, 2), ("batch", TABLE, "rows", 1, 2), ("end", TABLE, "rows", 2)]
 
 
-def test_brokers_that_fall_silent_while_it_starts_are_an_error(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+def test_brokers_that_fall_silent_while_it_starts_are_an_error(
+    topics: FakeGlobalTopics, make: Callable[..., Bench]
+) -> None:
     topics.add("table", "a", "1")
     topics.silent = True
     clock = MockClock(0)
@@ -160,7 +171,7 @@ def test_brokers_that_fall_silent_while_it_starts_are_an_error(topics: FakeTopic
 
 
 def test_processor_that_fails_on_what_was_there_is_an_error_of_start(
-    topics: FakeTopics, make: Callable[..., Bench]
+    topics: FakeGlobalTopics, make: Callable[..., Bench]
 ) -> None:
     topics.add("feed", "a", "bad")
     bench = make(user_store())
@@ -171,7 +182,7 @@ def test_processor_that_fails_on_what_was_there_is_an_error_of_start(
 
 
 def test_processor_that_fails_later_is_told_once_and_the_stores_stay_open(
-    topics: FakeTopics, make: Callable[..., Bench]
+    topics: FakeGlobalTopics, make: Callable[..., Bench]
 ) -> None:
     topics.add("feed", "a", "x")
     bench = make(user_store())
@@ -186,7 +197,7 @@ def test_processor_that_fails_later_is_told_once_and_the_stores_stay_open(
     assert topics.closed
 
 
-def test_record_that_failed_is_read_again_after_a_restart(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+def test_record_that_failed_is_read_again_after_a_restart(topics: FakeGlobalTopics, make: Callable[..., Bench]) -> None:
     topics.add("feed", "a", "x")
     first = make(user_store())
     first.thread.start()
@@ -202,7 +213,9 @@ def test_record_that_failed_is_read_again_after_a_restart(topics: FakeTopics, ma
     assert topics.assigned == {FEED: 2}
 
 
-def test_lost_position_ends_the_thread_and_deletes_the_state(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+def test_lost_position_ends_the_thread_and_deletes_the_state(
+    topics: FakeGlobalTopics, make: Callable[..., Bench]
+) -> None:
     topics.add("table", "a", "1")
     first = make()
     first.thread.start()
@@ -215,7 +228,7 @@ def test_lost_position_ends_the_thread_and_deletes_the_state(topics: FakeTopics,
     assert topics.assigned == {TABLE: 0}
 
 
-def test_start_gives_up_when_it_is_told_to(topics: FakeTopics, make: Callable[..., Bench]) -> None:
+def test_start_gives_up_when_it_is_told_to(topics: FakeGlobalTopics, make: Callable[..., Bench]) -> None:
     topics.add("table", "a", "1")
     topics.silent = True
     bench = make()
@@ -231,7 +244,7 @@ def test_stop_before_the_start_makes_it_give_up(make: Callable[..., Bench]) -> N
 
 
 def test_commits_when_enough_was_read_and_the_interval_has_passed(
-    topics: FakeTopics, make: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+    topics: FakeGlobalTopics, make: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(global_thread, "_WORTH_COMMITTING", 2)
     clock = MockClock(0)
@@ -248,7 +261,7 @@ def test_commits_when_enough_was_read_and_the_interval_has_passed(
 
 
 def test_long_starts_keep_how_far_they_are(
-    topics: FakeTopics, make: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+    topics: FakeGlobalTopics, make: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(global_thread, "COMMIT_EVERY", 1)
     topics.add("table", "a", "1")
@@ -261,7 +274,7 @@ def test_long_starts_keep_how_far_they_are(
 
 
 def test_global_store_is_read_by_others_from_the_start_to_the_end(
-    topics: FakeTopics, make: Callable[..., Bench]
+    topics: FakeGlobalTopics, make: Callable[..., Bench]
 ) -> None:
     topics.add("table", "a", "1")
     bench = make()

@@ -10,17 +10,17 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.restore.open_transactions import PATIENCE_S
 from pykstreams.runtime.restore.restore import Restorer, StateRestoreListener
-from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeStore
+from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeRestoredStore
 
 TASK = TaskId(0, 1)
 LOG = TopicPartition("shop-counts-changelog", 1)
 
 
-class Scene:
+class RestoreBench:
     """A changelog of ten offsets, of which the last four are in an open transaction."""
 
     def __init__(self) -> None:
-        self.clock, self.logs, self.store = FakeClock(), FakeChangelogs(), FakeStore()
+        self.clock, self.logs, self.store = FakeClock(), FakeChangelogs(), FakeRestoredStore()
         self.logs.ends[LOG] = 10
         self.restorer = Restorer(self.logs, self.logs, StateRestoreListener(), clock=self.clock)
         self.restorer.add(TASK, {LOG: self.store}, {})
@@ -35,16 +35,18 @@ class Scene:
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene()
+def bench() -> RestoreBench:
+    return RestoreBench()
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
 
 
-def test_open_transaction_is_named_with_the_way_to_end_it(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
-    scene.wait(PATIENCE_S)
+def test_open_transaction_is_named_with_the_way_to_end_it(
+    bench: RestoreBench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.wait(PATIENCE_S)
 
     assert lines(caplog) == [
         "restoring shop-counts-changelog-1 has stood at offset 6 of 10 for 15 s: what follows is in a transaction that "
@@ -54,26 +56,26 @@ def test_open_transaction_is_named_with_the_way_to_end_it(scene: Scene, caplog: 
     ]
 
 
-def test_it_is_logged_once_per_interval(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
-    scene.wait(PATIENCE_S)
+def test_it_is_logged_once_per_interval(bench: RestoreBench, caplog: pytest.LogCaptureFixture) -> None:
+    bench.wait(PATIENCE_S)
     for _ in range(11):
-        scene.wait(1)
+        bench.wait(1)
 
     assert [text.split(" for ")[1][:4] for text in lines(caplog)] == ["15 s", "25 s"]
 
 
-def test_transaction_that_ends_in_time_is_not_mentioned(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
-    scene.wait(PATIENCE_S - 1)
-    scene.logs.put(LOG, position=8)
-    scene.restorer.step(0)
-    scene.wait(2)
+def test_transaction_that_ends_in_time_is_not_mentioned(bench: RestoreBench, caplog: pytest.LogCaptureFixture) -> None:
+    bench.wait(PATIENCE_S - 1)
+    bench.logs.put(LOG, position=8)
+    bench.restorer.step(0)
+    bench.wait(2)
 
     assert lines(caplog) == []
-    assert scene.restorer.is_restoring(TASK)
+    assert bench.restorer.is_restoring(TASK)
 
 
-def test_task_that_has_left_is_not_mentioned(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
-    scene.restorer.remove(TASK)
-    scene.wait(PATIENCE_S)
+def test_task_that_has_left_is_not_mentioned(bench: RestoreBench, caplog: pytest.LogCaptureFixture) -> None:
+    bench.restorer.remove(TASK)
+    bench.wait(PATIENCE_S)
 
     assert lines(caplog) == []

@@ -22,7 +22,7 @@ from pykstreams.runtime.restore.restore import (
     StateRestoreListener,
     Truncated,
 )
-from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeStore, Message, as_messages
+from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeRestoredStore, Message, as_messages
 
 _UNTIL_READY = 5  # seconds; it goes on as soon as a store is ready
 TASK, NEIGHBOUR = TaskId(0, 1), TaskId(1, 1)
@@ -63,7 +63,7 @@ def restorer(logs: FakeChangelogs, heard: Heard) -> Restorer:
 
 
 def test_store_without_offset_is_restored_from_the_beginning(restorer: Restorer, logs: FakeChangelogs) -> None:
-    store = FakeStore()
+    store = FakeRestoredStore()
     logs.begins[LOG], logs.ends[LOG] = 3, 6
     restorer.add(TASK, {LOG: store}, {})
     assigned = dict(logs.assigned)
@@ -82,14 +82,14 @@ def test_store_without_offset_is_restored_from_the_beginning(restorer: Restorer,
 def test_store_goes_on_from_its_own_offset(restorer: Restorer, logs: FakeChangelogs) -> None:
     logs.ends[LOG] = 6
 
-    restorer.add(TASK, {LOG: FakeStore(offset=4)}, {})
+    restorer.add(TASK, {LOG: FakeRestoredStore(offset=4)}, {})
 
     assert logs.assigned == {LOG: 4}
     assert restorer.remaining() == {TASK: 2}
 
 
 def test_store_that_is_up_to_date_is_not_read(restorer: Restorer, logs: FakeChangelogs, heard: Heard) -> None:
-    store = FakeStore(offset=6)
+    store = FakeRestoredStore(offset=6)
     logs.ends[LOG] = 6
 
     restorer.add(TASK, {LOG: store}, {})
@@ -101,7 +101,7 @@ def test_store_that_is_up_to_date_is_not_read(restorer: Restorer, logs: FakeChan
 
 def test_hole_at_the_end_of_a_changelog_counts_as_read(restorer: Restorer, logs: FakeChangelogs) -> None:
     """The last records were compacted away, or are transaction markers: only the position tells."""
-    store = FakeStore()
+    store = FakeRestoredStore()
     logs.ends[LOG] = 10
     restorer.add(TASK, {LOG: store}, {})
     logs.put(LOG, 0, 1)
@@ -118,7 +118,7 @@ def test_hole_at_the_end_of_a_changelog_counts_as_read(restorer: Restorer, logs:
 
 
 def test_task_is_restored_when_its_last_store_is(restorer: Restorer, logs: FakeChangelogs) -> None:
-    first, second = FakeStore(), FakeStore("sums")
+    first, second = FakeRestoredStore(), FakeRestoredStore("sums")
     logs.ends = {LOG: 1, OTHER: 1}
     restorer.add(TASK, {LOG: first, OTHER: second}, {})
     logs.put(LOG, 0)
@@ -136,7 +136,7 @@ def test_task_is_restored_when_its_last_store_is(restorer: Restorer, logs: FakeC
 
 
 def test_source_topic_is_restored_up_to_what_was_read_of_it(restorer: Restorer, logs: FakeChangelogs) -> None:
-    store = FakeStore()
+    store = FakeRestoredStore()
     logs.ends[LOG] = 10
     restorer.add(TASK, {LOG: store}, {LOG: 2})
     logs.put(LOG, 0, 1, 2, 3)
@@ -150,7 +150,7 @@ def test_source_topic_is_restored_up_to_what_was_read_of_it(restorer: Restorer, 
 def test_offset_whose_records_were_deleted_is_told(restorer: Restorer, logs: FakeChangelogs) -> None:
     logs.begins[LOG], logs.ends[LOG] = 5, 9
 
-    assert restorer.add(TASK, {LOG: FakeStore(offset=4)}, {}) == Truncated(TASK, range_of(4, 5, 9))
+    assert restorer.add(TASK, {LOG: FakeRestoredStore(offset=4)}, {}) == Truncated(TASK, range_of(4, 5, 9))
     assert logs.assigned == {}
 
 
@@ -159,7 +159,7 @@ def test_changelog_that_was_made_anew_is_told_apart_from_one_whose_records_were_
 ) -> None:
     logs.begins[LOG], logs.ends[LOG] = 0, 3
 
-    assert restorer.add(TASK, {LOG: FakeStore(offset=4)}, {}) == Remade(TASK, LOG, range_of(4, 0, 3))
+    assert restorer.add(TASK, {LOG: FakeRestoredStore(offset=4)}, {}) == Remade(TASK, LOG, range_of(4, 0, 3))
     assert logs.assigned == {}
 
 
@@ -169,7 +169,7 @@ def test_source_topic_that_serves_as_changelog_and_is_read_anew_is_no_loss(
     """Its records are those of somebody else, and the store is made of them again."""
     logs.ends[LOG] = 9
 
-    assert restorer.add(TASK, {LOG: FakeStore(offset=4)}, {LOG: 0}) == Truncated(TASK, range_of(4, 0, 0))
+    assert restorer.add(TASK, {LOG: FakeRestoredStore(offset=4)}, {LOG: 0}) == Truncated(TASK, range_of(4, 0, 0))
 
 
 def range_of(offset: int, begin: int, end: int) -> str:
@@ -185,7 +185,7 @@ def test_offset_that_vanishes_while_restoring_is_told(
     restorer: Restorer, logs: FakeChangelogs, begin: int, end: int, setback: Setback
 ) -> None:
     logs.ends[LOG] = 9
-    restorer.add(TASK, {LOG: FakeStore(offset=1)}, {})
+    restorer.add(TASK, {LOG: FakeRestoredStore(offset=1)}, {})
     logs.begins[LOG], logs.ends[LOG] = begin, end
     logs.batches.append(RestoreBatch(out_of_range=[LOG]))
 
@@ -199,7 +199,7 @@ def test_offset_that_vanished_is_asked_for_again_while_no_broker_answers(
         raise ClusterUnavailableError("no broker answers")
 
     logs.ends[LOG] = 9
-    restorer.add(TASK, {LOG: FakeStore(offset=1)}, {})
+    restorer.add(TASK, {LOG: FakeRestoredStore(offset=1)}, {})
     logs.begins[LOG] = 3
     logs.batches.append(RestoreBatch(out_of_range=[LOG]))
     with monkeypatch.context() as patched:
@@ -209,7 +209,7 @@ def test_offset_that_vanished_is_asked_for_again_while_no_broker_answers(
     assert (first, restorer.step(0), restorer.step(0)) == ([], [Truncated(TASK, range_of(1, 3, 9))], [])
 
 
-class BrokenStore(FakeStore):
+class BrokenStore(FakeRestoredStore):
     """A store whose database fails in one of its steps."""
 
     fails_in = ""
@@ -239,7 +239,7 @@ class BrokenStore(FakeStore):
 def test_store_whose_database_fails_is_told_and_others_of_the_same_batch_miss_no_record(
     restorer: Restorer, logs: FakeChangelogs, fails_in: str
 ) -> None:
-    broken, sound = BrokenStore(), FakeStore()
+    broken, sound = BrokenStore(), FakeRestoredStore()
     broken.fails_in = fails_in
     logs.ends.update({LOG: 2, OTHER: 2})
     setbacks = [restorer.add(TASK, {LOG: broken}, {}), restorer.add(NEIGHBOUR, {OTHER: sound}, {})]
@@ -262,7 +262,7 @@ def test_store_whose_database_fails_is_told_and_others_of_the_same_batch_miss_no
 
 
 def test_removed_task_keeps_what_was_restored(restorer: Restorer, logs: FakeChangelogs, heard: Heard) -> None:
-    store = FakeStore()
+    store = FakeRestoredStore()
     logs.ends[LOG] = 9
     restorer.add(TASK, {LOG: store}, {})
     logs.put(LOG, 0, 1)
@@ -279,7 +279,7 @@ def test_long_restore_is_committed_on_the_way(
     restorer: Restorer, logs: FakeChangelogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(restore, "COMMIT_EVERY", 20)
-    store = FakeStore()
+    store = FakeRestoredStore()
     logs.ends[LOG] = 41
     restorer.add(TASK, {LOG: store}, {})
     logs.put(LOG, *range(20))
@@ -290,7 +290,7 @@ def test_long_restore_is_committed_on_the_way(
 
 
 def test_records_without_key_are_left_out(restorer: Restorer, logs: FakeChangelogs) -> None:
-    store = FakeStore()
+    store = FakeRestoredStore()
     logs.ends[LOG] = 2
     restorer.add(TASK, {LOG: store}, {})
     logs.put(LOG, 0, 1)
@@ -302,7 +302,7 @@ def test_records_without_key_are_left_out(restorer: Restorer, logs: FakeChangelo
 
 
 def test_headers_are_handed_to_the_store(restorer: Restorer, logs: FakeChangelogs) -> None:
-    store = FakeStore()
+    store = FakeRestoredStore()
     logs.ends[LOG] = 2
     restorer.add(TASK, {LOG: store}, {})
     logs.put(LOG, 0, 1)
@@ -315,7 +315,7 @@ def test_headers_are_handed_to_the_store(restorer: Restorer, logs: FakeChangelog
 
 def test_listeners_hear_everything(restorer: Restorer, logs: FakeChangelogs, heard: Heard) -> None:
     logs.ends[LOG] = 2
-    restorer.add(TASK, {LOG: FakeStore()}, {})
+    restorer.add(TASK, {LOG: FakeRestoredStore()}, {})
     logs.put(LOG, 0, 1)
     restorer.step(0)
     restorer.step(_UNTIL_READY)

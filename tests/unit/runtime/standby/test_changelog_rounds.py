@@ -11,7 +11,7 @@ import pytest
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.restore.restore import OffsetReader, Restorer, StateRestoreListener, Truncated
 from pykstreams.runtime.standby.changelog_rounds import ROUND_S, ChangelogRounds
-from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeStore
+from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeRestoredStore
 
 TASK = TaskId(0, 0)
 LOG = TopicPartition("shop-counts-changelog", 0)
@@ -52,7 +52,7 @@ def test_no_reader_is_opened_while_there_is_nothing_to_follow(followed: Followed
 def test_a_round_begins_at_once_and_goes_to_the_end_of_that_moment(
     followed: Followed, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store: Any = FakeStore()
+    store: Any = FakeRestoredStore()
     followed.logs.ends[LOG] = 4
     followed.rounds.add(TASK, {LOG: store})
     with caplog.at_level(logging.INFO):
@@ -68,7 +68,7 @@ def test_a_round_begins_at_once_and_goes_to_the_end_of_that_moment(
 
 
 def test_the_next_round_goes_on_from_there_after_a_second(followed: Followed) -> None:
-    store: Any = FakeStore()
+    store: Any = FakeRestoredStore()
     followed.rounds.add(TASK, {LOG: store})
     followed.turn()
     followed.logs.ends[LOG] = 1
@@ -82,7 +82,7 @@ def test_the_next_round_goes_on_from_there_after_a_second(followed: Followed) ->
 
 
 def test_a_changelog_that_is_an_input_is_read_up_to_its_limit(followed: Followed) -> None:
-    store: Any = FakeStore()
+    store: Any = FakeRestoredStore()
     followed.limits[LOG] = 2
     followed.logs.ends[LOG] = 100
     followed.logs.put(LOG, 0, 1, 2)
@@ -95,7 +95,7 @@ def test_a_changelog_that_is_an_input_is_read_up_to_its_limit(followed: Followed
 
 
 def test_a_task_that_cannot_be_followed_is_yielded(followed: Followed) -> None:
-    store: Any = FakeStore(offset=3)
+    store: Any = FakeRestoredStore(offset=3)
     followed.logs.begins[LOG], followed.logs.ends[LOG] = 7, 9
     followed.rounds.add(TASK, {LOG: store})
     (setback,) = followed.turn()
@@ -106,7 +106,7 @@ def test_a_task_that_cannot_be_followed_is_yielded(followed: Followed) -> None:
 
 
 def test_a_task_that_is_removed_keeps_the_offset_it_has_come_to(followed: Followed) -> None:
-    store: Any = FakeStore()
+    store: Any = FakeRestoredStore()
     followed.logs.ends[LOG] = 10
     followed.logs.put(LOG, 0, 1)
     followed.rounds.add(TASK, {LOG: store})
@@ -117,7 +117,7 @@ def test_a_task_that_is_removed_keeps_the_offset_it_has_come_to(followed: Follow
 
 
 def test_a_reader_that_was_closed_is_opened_again(followed: Followed) -> None:
-    store: Any = FakeStore()
+    store: Any = FakeRestoredStore()
     followed.rounds.add(TASK, {LOG: store})
     followed.turn()
     followed.rounds.close()

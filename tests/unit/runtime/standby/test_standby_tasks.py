@@ -21,7 +21,7 @@ from pykstreams.runtime.swap.bootstrap import GENERATION
 from pykstreams.runtime.tasks.offset_metadata import encode
 from pykstreams.runtime.worker.state_updater import Restored, StateUpdater
 from pykstreams.state.directory.state_directory import StateDirectory
-from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeStore, FakeTask
+from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeRestoredStore, FakeTask
 
 TASK, OTHER = TaskId(0, 0), TaskId(0, 1)
 TASKS = {task: frozenset({TopicPartition("orders", task.partition)}) for task in (TASK, OTHER)}
@@ -51,14 +51,14 @@ class Group:
         self.closed = True
 
 
-class Scene:
+class StandbyBench:
     """An instance with one copy at a time, which a test lets go on by ``after``."""
 
     def __init__(self, folder: Path) -> None:
         self.group, self.clock, self.logs = Group(), FakeClock(), FakeChangelogs()
         self.stores: dict[TaskId, dict[TopicPartition, Any]] = {
-            TASK: {LOG: FakeStore()},
-            OTHER: {OTHER_LOG: FakeStore()},
+            TASK: {LOG: FakeRestoredStore()},
+            OTHER: {OTHER_LOG: FakeRestoredStore()},
         }
         self.made: list[FakeTask] = []
         self.failure: Exception | None = None
@@ -101,257 +101,267 @@ def _raise(error: Exception) -> Any:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
-    found = Scene(tmp_path)
+def bench(tmp_path: Path) -> Iterator[StandbyBench]:
+    found = StandbyBench(tmp_path)
     yield found
     found.standbys.close()
     found.worker.close()
 
 
-def test_copy_of_a_task_that_runs_elsewhere_is_opened_and_follows_its_changelog_round_by_round(scene: Scene) -> None:
-    store = scene.stores[TASK][LOG]
-    scene.logs.ends[LOG] = 2
-    scene.logs.put(LOG, 0, 1)
-    scene.after(0)
+def test_copy_of_a_task_that_runs_elsewhere_is_opened_and_follows_its_changelog_round_by_round(
+    bench: StandbyBench,
+) -> None:
+    store = bench.stores[TASK][LOG]
+    bench.logs.ends[LOG] = 2
+    bench.logs.put(LOG, 0, 1)
+    bench.after(0)
     first = list(store.commits)
-    scene.logs.ends[LOG] = 5
-    scene.logs.put(LOG, 2, 4)
-    scene.after(ROUND_S)
+    bench.logs.ends[LOG] = 5
+    bench.logs.put(LOG, 2, 4)
+    bench.after(ROUND_S)
 
-    assert scene.copies() == [TASK]
+    assert bench.copies() == [TASK]
     assert (first, store.commits) == ([2], [2, 5])
     assert [row[2] for row in store.rows] == [1000, 1001, 1002, 1004]
 
 
-def test_nothing_is_kept_of_own_tasks_or_without_another_instance(scene: Scene) -> None:
-    scene.group.tasks = {"me": frozenset({TASK, OTHER}), "you": frozenset()}
-    scene.after(0)
-    alone = scene.copies()
-    scene.group.tasks = {"me": frozenset({TASK, OTHER})}
-    scene.after(LOOK_S)
+def test_nothing_is_kept_of_own_tasks_or_without_another_instance(bench: StandbyBench) -> None:
+    bench.group.tasks = {"me": frozenset({TASK, OTHER}), "you": frozenset()}
+    bench.after(0)
+    alone = bench.copies()
+    bench.group.tasks = {"me": frozenset({TASK, OTHER})}
+    bench.after(LOOK_S)
 
-    assert alone == scene.copies() == []
+    assert alone == bench.copies() == []
 
 
-def test_copy_that_does_not_belong_here_any_more_is_closed_and_its_folder_stays(scene: Scene, tmp_path: Path) -> None:
-    scene.after(0)
-    (scene.directory.task_dir(TASK) / "rocksdb").mkdir()
-    scene.group.tasks = {"me": frozenset({TASK}), "you": frozenset({OTHER})}
-    scene.after(LOOK_S)
+def test_copy_that_does_not_belong_here_any_more_is_closed_and_its_folder_stays(
+    bench: StandbyBench, tmp_path: Path
+) -> None:
+    bench.after(0)
+    (bench.directory.task_dir(TASK) / "rocksdb").mkdir()
+    bench.group.tasks = {"me": frozenset({TASK}), "you": frozenset({OTHER})}
+    bench.after(LOOK_S)
 
-    assert scene.copies() == [OTHER]
-    assert scene.made[0].history == ["open", "close"]
+    assert bench.copies() == [OTHER]
+    assert bench.made[0].history == ["open", "close"]
     assert (tmp_path / "shop" / "0_0" / "rocksdb").exists()
-    scene.worker.lock(TASK)
+    bench.worker.lock(TASK)
 
 
-def test_copies_stay_while_tasks_are_shared_out_and_while_their_task_has_nobody(scene: Scene) -> None:
-    scene.after(0)
-    scene.group.tasks = None
-    scene.after(LOOK_S)
-    shared_out = scene.copies()
-    scene.group.tasks = {"me": frozenset({OTHER})}
-    scene.after(LOOK_S)
+def test_copies_stay_while_tasks_are_shared_out_and_while_their_task_has_nobody(bench: StandbyBench) -> None:
+    bench.after(0)
+    bench.group.tasks = None
+    bench.after(LOOK_S)
+    shared_out = bench.copies()
+    bench.group.tasks = {"me": frozenset({OTHER})}
+    bench.after(LOOK_S)
 
-    assert shared_out == scene.copies() == [TASK]
-    assert scene.made[0].history == ["open"]
+    assert shared_out == bench.copies() == [TASK]
+    assert bench.made[0].history == ["open"]
 
 
-def test_worker_that_is_given_the_task_finds_the_copy_closed_with_its_offset(scene: Scene) -> None:
-    store = scene.stores[TASK][LOG]
-    scene.logs.ends[LOG] = 10
-    scene.logs.put(LOG, 0, 1, 2)
-    scene.after(0)
+def test_worker_that_is_given_the_task_finds_the_copy_closed_with_its_offset(bench: StandbyBench) -> None:
+    store = bench.stores[TASK][LOG]
+    bench.logs.ends[LOG] = 10
+    bench.logs.put(LOG, 0, 1, 2)
+    bench.after(0)
     updater = StateUpdater(
         "updater",
-        restorer=lambda: (Restorer(scene.logs, scene.logs, StateRestoreListener()), lambda: None),
-        directory=scene.worker,
-        clock=scene.clock,
+        restorer=lambda: (Restorer(bench.logs, bench.logs, StateRestoreListener()), lambda: None),
+        directory=bench.worker,
+        clock=bench.clock,
         task_timeout_ms=0,
         cleanup_delay_ms=600_000,
-        standbys=scene.standbys,
+        standbys=bench.standbys,
     )
     restorer = updater._restorer = Restorer(FakeChangelogs(), FakeChangelogs(), StateRestoreListener())
     active = FakeTask(TASK, TASKS[TASK], {})
     updater.open(active, {})
-    scene.clock.advance(1)
+    bench.clock.advance(1)
     updater.turn(restorer, 0)
     while_it_is_there = updater.reports(), active.history[:]
-    scene.after(LOOK_S)  # the group may still say that the task is elsewhere
+    bench.after(LOOK_S)  # the group may still say that the task is elsewhere
     updater.turn(restorer, 0)
 
     assert while_it_is_there == ([], [])
-    assert (store.commits, scene.made[0].history, scene.copies()) == ([3], ["open", "close"], [])
+    assert (store.commits, bench.made[0].history, bench.copies()) == ([3], ["open", "close"], [])
     assert (updater.reports(), active.history) == ([Restored(TASK, frozenset())], ["open"])
 
     updater.close(active)
     updater.turn(restorer, 0)
-    scene.after(LOOK_S)
+    bench.after(LOOK_S)
 
-    assert scene.copies() == [TASK]
-
-
-def test_folder_that_somebody_else_has_is_waited_for(scene: Scene) -> None:
-    scene.worker.lock(TASK)
-    scene.after(0)
-    while_locked = scene.copies()
-    scene.worker.unlock(TASK)
-    scene.after(LOOK_S)
-
-    assert (while_locked, scene.copies()) == ([], [TASK])
+    assert bench.copies() == [TASK]
 
 
-def test_copy_makes_room_when_the_task_comes_to_another_process_with_the_same_state_directory(scene: Scene) -> None:
-    scene.after(0)
-    scene.group.tasks = {"me": frozenset({TASK, OTHER}), "you": frozenset()}
-    scene.after(LOOK_S)
+def test_folder_that_somebody_else_has_is_waited_for(bench: StandbyBench) -> None:
+    bench.worker.lock(TASK)
+    bench.after(0)
+    while_locked = bench.copies()
+    bench.worker.unlock(TASK)
+    bench.after(LOOK_S)
 
-    assert scene.copies() == []
-    scene.worker.lock(TASK)
+    assert (while_locked, bench.copies()) == ([], [TASK])
 
 
-def test_source_topic_that_serves_as_changelog_is_followed_up_to_what_is_committed(scene: Scene) -> None:
+def test_copy_makes_room_when_the_task_comes_to_another_process_with_the_same_state_directory(
+    bench: StandbyBench,
+) -> None:
+    bench.after(0)
+    bench.group.tasks = {"me": frozenset({TASK, OTHER}), "you": frozenset()}
+    bench.after(LOOK_S)
+
+    assert bench.copies() == []
+    bench.worker.lock(TASK)
+
+
+def test_source_topic_that_serves_as_changelog_is_followed_up_to_what_is_committed(bench: StandbyBench) -> None:
     (orders,) = TASKS[TASK]
-    store = FakeStore()
-    scene.stores[TASK] = {orders: store}
-    scene.logs.ends[orders] = 100
-    scene.group.offsets[orders] = (2, "")
-    scene.logs.put(orders, 0, 1, 2, 3)
-    scene.after(0)
+    store = FakeRestoredStore()
+    bench.stores[TASK] = {orders: store}
+    bench.logs.ends[orders] = 100
+    bench.group.offsets[orders] = (2, "")
+    bench.logs.put(orders, 0, 1, 2, 3)
+    bench.after(0)
     before = list(store.commits)
-    scene.group.offsets[orders] = (4, "")
-    scene.after(LOOK_S, turns=1)
-    scene.logs.put(orders, 2, 3, 4)
-    scene.after(ROUND_S)
+    bench.group.offsets[orders] = (4, "")
+    bench.after(LOOK_S, turns=1)
+    bench.logs.put(orders, 2, 3, 4)
+    bench.after(ROUND_S)
 
     assert (before, store.commits) == ([2], [2, 4])
     assert len(store.rows) == 4
 
 
-def test_copy_is_opened_anew_when_its_state_is_to_begin_with_something_else(scene: Scene) -> None:
+def test_copy_is_opened_anew_when_its_state_is_to_begin_with_something_else(bench: StandbyBench) -> None:
     (orders,) = TASKS[TASK]
-    scene.group.offsets[orders] = (2, "")
-    scene.after(0)
-    scene.group.offsets[orders] = (5, encode(0, {"other.number": 3}))
-    scene.after(LOOK_S)
-    unchanged = len(scene.made)
-    scene.group.offsets[orders] = (7, encode(0, {GENERATION: 3}))
-    scene.after(LOOK_S)
+    bench.group.offsets[orders] = (2, "")
+    bench.after(0)
+    bench.group.offsets[orders] = (5, encode(0, {"other.number": 3}))
+    bench.after(LOOK_S)
+    unchanged = len(bench.made)
+    bench.group.offsets[orders] = (7, encode(0, {GENERATION: 3}))
+    bench.after(LOOK_S)
 
-    assert (unchanged, len(scene.made)) == (1, 2)
-    assert scene.made[0].history == ["open", "close"]
+    assert (unchanged, len(bench.made)) == (1, 2)
+    assert bench.made[0].history == ["open", "close"]
 
 
 def test_copy_whose_offset_its_changelog_does_not_have_is_deleted_and_begun_anew(
-    scene: Scene, caplog: pytest.LogCaptureFixture
+    bench: StandbyBench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    scene.stores[TASK][LOG].offset = 3
-    scene.logs.begins[LOG], scene.logs.ends[LOG] = 7, 9
-    (scene.directory.task_dir(TASK) / "rocksdb").mkdir()
-    scene.standbys.turn()
-    scene.stores[TASK][LOG].offset = None
-    scene.after(0)
+    bench.stores[TASK][LOG].offset = 3
+    bench.logs.begins[LOG], bench.logs.ends[LOG] = 7, 9
+    (bench.directory.task_dir(TASK) / "rocksdb").mkdir()
+    bench.standbys.turn()
+    bench.stores[TASK][LOG].offset = None
+    bench.after(0)
 
     assert "store 'counts' of task 0_0 stands for offset 3 of shop-counts-changelog-0, which goes from 7" in caplog.text
     assert "the copy is deleted and read from the beginning" in caplog.text
-    assert not (scene.directory.task_dir(TASK) / "rocksdb").exists()
-    assert (len(scene.made), scene.copies()) == (2, [TASK])
+    assert not (bench.directory.task_dir(TASK) / "rocksdb").exists()
+    assert (len(bench.made), bench.copies()) == (2, [TASK])
 
 
 def test_copy_whose_changelog_was_made_anew_is_kept_and_told_of_at_each_try(
-    scene: Scene, caplog: pytest.LogCaptureFixture
+    bench: StandbyBench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    scene.stores[TASK][LOG].offset = 3
-    (scene.directory.task_dir(TASK) / "rocksdb").mkdir()
-    scene.after(0)
-    first = len(scene.made), scene.copies()
-    scene.after(RETRY_S)
+    bench.stores[TASK][LOG].offset = 3
+    (bench.directory.task_dir(TASK) / "rocksdb").mkdir()
+    bench.after(0)
+    first = len(bench.made), bench.copies()
+    bench.after(RETRY_S)
 
     assert first == (1, [])
-    assert len(scene.made) == 2
+    assert len(bench.made) == 2
     assert [record.message for record in caplog.records if record.levelname == "WARNING"] == 2 * [
         "standby task 0_0 is closed, and tried again every 30 s: store 'counts' of task 0_0 stands for offset 3 of "
         "shop-counts-changelog-0, which goes from 0 to 0: topic 'shop-counts-changelog' was deleted and made anew, or "
         "has lost records, so the copy is kept"
     ]
-    assert (scene.directory.task_dir(TASK) / "rocksdb").exists()
+    assert (bench.directory.task_dir(TASK) / "rocksdb").exists()
 
 
-def test_copy_that_is_damaged_does_not_close_the_others(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+def test_copy_that_is_damaged_does_not_close_the_others(bench: StandbyBench, caplog: pytest.LogCaptureFixture) -> None:
     def fails(rows: object) -> None:
         raise StoreEngineError("store 'counts' cannot be written")
 
-    scene.group.tasks = {"me": frozenset(), "you": frozenset({TASK, OTHER})}
-    scene.stores[TASK][LOG].restore = fails
-    scene.logs.ends[LOG] = 2
-    scene.logs.put(LOG, 0, 1)
-    scene.after(0)
+    bench.group.tasks = {"me": frozenset(), "you": frozenset({TASK, OTHER})}
+    bench.stores[TASK][LOG].restore = fails
+    bench.logs.ends[LOG] = 2
+    bench.logs.put(LOG, 0, 1)
+    bench.after(0)
 
-    assert scene.copies() == [OTHER]
+    assert bench.copies() == [OTHER]
     assert "standby task 0_0 is closed, and tried again every 30 s: store 'counts' cannot be written" in caplog.text
 
 
-def test_copy_that_cannot_be_opened_is_told_and_tried_again(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
-    scene.failure = BootstrapError("the files are not there")
-    scene.after(0)
-    scene.after(LOOK_S)
-    first = len(scene.made), scene.copies()
-    scene.after(RETRY_S)
+def test_copy_that_cannot_be_opened_is_told_and_tried_again(
+    bench: StandbyBench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.failure = BootstrapError("the files are not there")
+    bench.after(0)
+    bench.after(LOOK_S)
+    first = len(bench.made), bench.copies()
+    bench.after(RETRY_S)
 
     assert first == (1, [])
     assert "standby task 0_0 is closed, and tried again every 30 s: the files are not there" in caplog.text
-    assert scene.copies() == [TASK]
+    assert bench.copies() == [TASK]
 
 
-def test_group_that_does_not_answer_is_told_and_asked_again(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
-    scene.group.fail = ClusterError("no broker answers")
-    scene.after(0)
-    scene.after(LOOK_S)
-    scene.group.fail = None
-    scene.after(LOOK_S)
+def test_group_that_does_not_answer_is_told_and_asked_again(
+    bench: StandbyBench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.group.fail = ClusterError("no broker answers")
+    bench.after(0)
+    bench.after(LOOK_S)
+    bench.group.fail = None
+    bench.after(LOOK_S)
 
     told = "where copies of tasks belong was not found out, and is asked again: no broker answers"
     assert caplog.text.count(told) == 1
-    assert scene.copies() == [TASK]
+    assert bench.copies() == [TASK]
 
 
 def test_error_while_following_closes_the_copies_and_tries_again_with_a_new_consumer(
-    scene: Scene, caplog: pytest.LogCaptureFixture
+    bench: StandbyBench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    scene.after(0)
-    fetch, scene.logs.fetch = scene.logs.fetch, lambda timeout: _raise(ValueError("broken"))  # type: ignore[method-assign]
-    scene.logs.ends[LOG] = 2
-    scene.after(ROUND_S)
-    closed = scene.copies(), scene.made[0].history
-    scene.logs.fetch = fetch  # type: ignore[method-assign]
-    scene.logs.put(LOG, 0, 1)
-    scene.after(RETRY_S)
+    bench.after(0)
+    fetch, bench.logs.fetch = bench.logs.fetch, lambda timeout: _raise(ValueError("broken"))  # type: ignore[method-assign]
+    bench.logs.ends[LOG] = 2
+    bench.after(ROUND_S)
+    closed = bench.copies(), bench.made[0].history
+    bench.logs.fetch = fetch  # type: ignore[method-assign]
+    bench.logs.put(LOG, 0, 1)
+    bench.after(RETRY_S)
 
     assert "the copies of other tasks are closed, and opened again in 30 s: broken" in caplog.text
     assert closed == ([], ["open", "close"])
-    assert (scene.copies(), scene.restorers) == ([TASK], 2)
+    assert (bench.copies(), bench.restorers) == ([TASK], 2)
 
 
-def test_store_in_memory_is_not_read_again_in_each_round(scene: Scene) -> None:
-    store = scene.stores[TASK][LOG]
-    scene.logs.ends[LOG] = 2
-    scene.logs.put(LOG, 0, 1)
-    scene.after(0)
-    scene.after(ROUND_S)
+def test_store_in_memory_is_not_read_again_in_each_round(bench: StandbyBench) -> None:
+    store = bench.stores[TASK][LOG]
+    bench.logs.ends[LOG] = 2
+    bench.logs.put(LOG, 0, 1)
+    bench.after(0)
+    bench.after(ROUND_S)
 
     assert store.committed_offset() is None
-    assert (len(store.rows), scene.logs.assigned) == (2, {})
+    assert (len(store.rows), bench.logs.assigned) == (2, {})
 
 
-def test_thread_closes_everything_when_it_is_stopped(scene: Scene) -> None:
-    scene.standbys.start()
-    scene.standbys.look()
+def test_thread_closes_everything_when_it_is_stopped(bench: StandbyBench) -> None:
+    bench.standbys.start()
+    bench.standbys.look()
     clock = SystemClock()
     deadline = clock.monotonic() + 60
-    while not scene.copies():
+    while not bench.copies():
         assert clock.monotonic() < deadline
-    scene.standbys.stop()
+    bench.standbys.stop()
 
-    assert scene.made[0].history == ["open", "close"]
-    assert scene.group.closed
-    scene.worker.lock(TASK)
+    assert bench.made[0].history == ["open", "close"]
+    assert bench.group.closed
+    bench.worker.lock(TASK)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from pykstreams.state.bulk.take_over import mark_of
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.topology.plan import TopologyPlan
 from tests.unit.runtime.cluster_fakes import FakeClock
+from tests.unit.runtime.swap.fake_offsets import FakeOffsets
 from tests.unit.state.bulk.bulk_support import ID, Part, rows_of, write_task
 from tests.unit.state.support import Context
 
@@ -45,7 +46,7 @@ def plan(*stores: str, config: StreamsConfig = CONFIG, serde: Any = None, orders
 
 
 @dataclass
-class FakeGroup:
+class FakeGroupOffsets:
     """The offsets of a group; ``members`` says what becomes of the next commits."""
 
     offsets: dict[TopicPartition, tuple[int, str]] = field(default_factory=dict)
@@ -68,20 +69,6 @@ class FakeGroup:
 
     def poll(self, timeout: float) -> None:
         self.clock.advance(timeout)
-
-
-@dataclass
-class FakeOffsets:
-    """Where partitions begin and end: orders at 100, changelogs at 0 unless a test says otherwise."""
-
-    begins: dict[TopicPartition, int] = field(default_factory=dict)
-    ends: dict[TopicPartition, int] = field(default_factory=dict)
-
-    def beginning_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
-        return {place: self.begins.get(place, 0) for place in partitions}
-
-    def end_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
-        return {place: self.ends.get(place, 100 if place.topic == "orders" else 0) for place in partitions}
 
 
 @pytest.fixture
@@ -107,7 +94,7 @@ def make_bootstrap(tmp_path: Path) -> Callable[..., Path]:
 
 def started(
     folder: Path,
-    group: FakeGroup,
+    group: FakeGroupOffsets,
     offsets: FakeOffsets | None = None,
     *,
     reset: bool = False,
@@ -161,21 +148,21 @@ def test_another_number_of_tasks_is_refused(make_bootstrap: Callable[..., Path])
     inputs = {TaskId(0, number): frozenset({TopicPartition("orders", number)}) for number in range(3)}
 
     with pytest.raises(BootstrapError, match=r"has 2 tasks for store 'counts', and .* there are 3"):
-        started(make_bootstrap(), FakeGroup(), layout=TopicLayout({"orders": 3}, inputs))
+        started(make_bootstrap(), FakeGroupOffsets(), layout=TopicLayout({"orders": 3}, inputs))
 
 
 def test_another_number_of_partitions_of_an_input_is_refused(make_bootstrap: Callable[..., Path]) -> None:
     folder = make_bootstrap(source_offsets={"orders": {0: 40}})
 
     with pytest.raises(BootstrapError, match=r"has offsets for the partitions \[0\] of topic 'orders', which has 2"):
-        started(folder, FakeGroup())
+        started(folder, FakeGroupOffsets())
 
 
 # --- where the group begins ---
 
 
 def test_a_new_group_begins_at_the_offsets_of_the_bootstrap_with_its_pin(make_bootstrap: Callable[..., Path]) -> None:
-    group = FakeGroup(unknown=2)
+    group = FakeGroupOffsets(unknown=2)
     started(make_bootstrap(source_times={"orders": {0: 77}}, metadata={"0_1": {"emitted": 5}}), group)
     (first, one), (second, two) = group.offsets[ORDERS[0]], group.offsets[ORDERS[1]]
 
@@ -185,7 +172,7 @@ def test_a_new_group_begins_at_the_offsets_of_the_bootstrap_with_its_pin(make_bo
 
 
 def test_a_group_that_began_with_this_bootstrap_goes_on(make_bootstrap: Callable[..., Path]) -> None:
-    group = FakeGroup()
+    group = FakeGroupOffsets()
     started(make_bootstrap(), group)
     group.offsets[ORDERS[0]] = 90, group.offsets[ORDERS[0]][1]
     before = dict(group.offsets)
@@ -197,7 +184,7 @@ def test_a_group_that_began_with_this_bootstrap_goes_on(make_bootstrap: Callable
 
 
 def test_other_offsets_are_refused_unless_they_are_given_up(make_bootstrap: Callable[..., Path]) -> None:
-    group = FakeGroup({ORDERS[0]: (70, encode(5, {}))})
+    group = FakeGroupOffsets({ORDERS[0]: (70, encode(5, {}))})
     folder = make_bootstrap()
 
     with pytest.raises(
@@ -209,7 +196,7 @@ def test_other_offsets_are_refused_unless_they_are_given_up(make_bootstrap: Call
 
 
 def test_offsets_that_began_with_another_bootstrap_are_refused(make_bootstrap: Callable[..., Path]) -> None:
-    group = FakeGroup()
+    group = FakeGroupOffsets()
     started(make_bootstrap(), group)
 
     with pytest.raises(BootstrapError, match="has offsets already, which did not begin with it"):
@@ -217,7 +204,7 @@ def test_offsets_that_began_with_another_bootstrap_are_refused(make_bootstrap: C
 
 
 def test_offsets_that_somebody_has_moved_are_refused(make_bootstrap: Callable[..., Path]) -> None:
-    group = FakeGroup()
+    group = FakeGroupOffsets()
     folder = make_bootstrap()
     started(folder, group)
     group.offsets[ORDERS[0]] = 10, ""
@@ -227,7 +214,7 @@ def test_offsets_that_somebody_has_moved_are_refused(make_bootstrap: Callable[..
 
 
 def test_an_input_that_came_later_does_not_matter(make_bootstrap: Callable[..., Path]) -> None:
-    group = FakeGroup()
+    group = FakeGroupOffsets()
     folder = make_bootstrap()
     started(folder, group)
     late = TopicPartition("returns", 0)
@@ -241,7 +228,7 @@ def test_an_input_that_came_later_does_not_matter(make_bootstrap: Callable[..., 
 def test_of_two_workers_that_start_at_once_the_second_goes_on_where_the_first_began(
     make_bootstrap: Callable[..., Path],
 ) -> None:
-    first, second = FakeGroup(), FakeGroup()
+    first, second = FakeGroupOffsets(), FakeGroupOffsets()
     folder = make_bootstrap()
 
     def begin_elsewhere() -> None:
@@ -255,7 +242,7 @@ def test_of_two_workers_that_start_at_once_the_second_goes_on_where_the_first_be
 
 
 def test_a_group_whose_members_stay_is_refused(make_bootstrap: Callable[..., Path]) -> None:
-    group = FakeGroup({ORDERS[0]: (70, "")}, members=[lambda: None] * 100)
+    group = FakeGroupOffsets({ORDERS[0]: (70, "")}, members=[lambda: None] * 100)
 
     with pytest.raises(BootstrapError, match="while group 'shop' has other members: stop all workers"):
         started(make_bootstrap(), group, reset=True)
@@ -264,7 +251,7 @@ def test_a_group_whose_members_stay_is_refused(make_bootstrap: Callable[..., Pat
 
 def test_offsets_that_cannot_be_read_are_waited_for_and_then_refused(make_bootstrap: Callable[..., Path]) -> None:
     with pytest.raises(BootstrapError, match="waits for the offsets of group 'shop'"):
-        started(make_bootstrap(), FakeGroup(unknown=1000))
+        started(make_bootstrap(), FakeGroupOffsets(unknown=1000))
 
 
 @pytest.mark.parametrize("range_", [(41, 100), (0, 39)], ids=["deleted", "not there yet"])
@@ -272,30 +259,30 @@ def test_inputs_without_the_offset_are_refused(make_bootstrap: Callable[..., Pat
     offsets = FakeOffsets({ORDERS[0]: range_[0]}, {ORDERS[0]: range_[1]})
 
     with pytest.raises(BootstrapError, match=rf"goes on at offset 40 of orders-0, which goes from {range_[0]} to"):
-        started(make_bootstrap(), FakeGroup(), offsets)
+        started(make_bootstrap(), FakeGroupOffsets(), offsets)
 
 
 def test_a_changelog_that_has_moved_on_is_refused(make_bootstrap: Callable[..., Path]) -> None:
     offsets = FakeOffsets(ends={TopicPartition(CHANGELOG, 0): 2, TopicPartition(CHANGELOG, 1): 1})
 
     with pytest.raises(BootstrapError, match=r"offset 0 of shop-counts-changelog-1, .* which ends at 1: something was"):
-        started(make_bootstrap(offsets=(2, 0)), FakeGroup(), offsets)
+        started(make_bootstrap(offsets=(2, 0)), FakeGroupOffsets(), offsets)
 
 
 def test_a_store_that_is_left_out_must_be_empty(make_bootstrap: Callable[..., Path]) -> None:
     topology, folder = plan("counts", "sums"), make_bootstrap()
-    started(folder, FakeGroup(), topology=topology)
+    started(folder, FakeGroupOffsets(), topology=topology)
     offsets = FakeOffsets(ends={TopicPartition("shop-sums-changelog", 0): 3})
 
     with pytest.raises(BootstrapError, match=r"does not hold store 'sums', whose changelog .* has records from 0 to 3"):
-        started(folder, FakeGroup(), offsets, topology=topology)
+        started(folder, FakeGroupOffsets(), offsets, topology=topology)
 
 
 @pytest.mark.parametrize(("policy", "expected"), [(BEGINNING, 7), (END, 100), (33, 33)])
 def test_an_input_that_is_left_out_begins_by_its_policy(
     make_bootstrap: Callable[..., Path], policy: int, expected: int
 ) -> None:
-    group, offsets = FakeGroup(), FakeOffsets(begins=dict.fromkeys(ORDERS, 7))
+    group, offsets = FakeGroupOffsets(), FakeOffsets(begins=dict.fromkeys(ORDERS, 7))
     started(make_bootstrap(source_offsets={}), group, offsets, policy=lambda place: policy)
 
     assert {offset for offset, _ in group.offsets.values()} == {expected}
@@ -313,7 +300,7 @@ def directory(tmp_path: Path) -> StateDirectory:
 
 
 def pinned(folder: Path) -> Offsets:
-    group = FakeGroup()
+    group = FakeGroupOffsets()
     started(folder, group)
     return {ORDERS[0]: group.offsets[ORDERS[0]]}
 
@@ -400,7 +387,7 @@ def test_a_changelog_that_was_made_anew_is_refused(
     make_bootstrap: Callable[..., Path], directory: StateDirectory
 ) -> None:
     folder = make_bootstrap(offsets=(9, 0))
-    group = FakeGroup()
+    group = FakeGroupOffsets()
     started(folder, group, FakeOffsets(ends={TopicPartition(CHANGELOG, 0): 9}))
 
     with pytest.raises(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from pykstreams.state.bulk.take_over import mark_of, next_of, put_in_place, put_
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.testing.clock import MockClock
 from pykstreams.topology.plan import TopologyPlan
+from tests.unit.runtime.swap.fake_offsets import FakeOffsets
 
 TEXT = Serdes.string()
 SETTINGS: dict[str, object] = {"application.id": "shop"}
@@ -29,17 +30,6 @@ CONFIG = StreamsConfig(SETTINGS)
 TASK = TaskId(0, 0)
 ORDERS = TopicPartition("orders", 0)
 MADE_MS = 1_700_000_000_000
-
-
-@dataclass
-class FakeOffsets:
-    begins: dict[TopicPartition, int] = field(default_factory=dict)
-
-    def beginning_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
-        return {place: self.begins.get(place, 0) for place in partitions}
-
-    def end_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
-        return dict.fromkeys(partitions, 100)
 
 
 def counts(*stores: Any, key: Callable[[str, str], str] | None = None, config: StreamsConfig = CONFIG) -> TopologyPlan:
@@ -159,7 +149,7 @@ def test_a_repartition_topic_that_was_purged_is_refused(folder: Path) -> None:
     plan = counts(key=lambda key, value: value)
     topic = next(name for part in plan.subtopologies for name in part.repartition_topics)
     place, task = TopicPartition(topic, 0), TaskId(1, 0)
-    generation = of(plan, folder, sources={topic: {0: 12}}, offsets=FakeOffsets({place: 30}))
+    generation = of(plan, folder, sources={topic: {0: 12}}, offsets=FakeOffsets({place: 30}, {place: 100}))
 
     with pytest.raises(BootstrapError, match=r"from 30 to 100: a repartition topic is purged of what was processed"):
         generation.check(task, [place], {place: (30, "")})

@@ -15,7 +15,8 @@ from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.state.bulk.folder import Folder, folder_at
 from tests.unit.runtime.cluster_fakes import FakeTask
-from tests.unit.runtime.swap.test_generation import CONFIG, MADE_MS, ORDERS, TASK, FakeOffsets, at, counts, of
+from tests.unit.runtime.swap.fake_offsets import FakeOffsets
+from tests.unit.runtime.swap.test_generation import CONFIG, MADE_MS, ORDERS, TASK, at, counts, of
 
 LAYOUT = TopicLayout({"orders": 1}, {TASK: frozenset({ORDERS})})
 

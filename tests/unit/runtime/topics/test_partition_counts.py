@@ -7,7 +7,7 @@ from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.testing.clock import MockClock
 
 
-class Cluster:
+class CountingCluster:
     def __init__(self) -> None:
         self.counts = {"out": 3}
         self.asked = 0
@@ -18,7 +18,7 @@ class Cluster:
 
 
 def test_a_known_topic_is_asked_for_once() -> None:
-    cluster = Cluster()
+    cluster = CountingCluster()
     counts = PartitionCounts(cluster.ask, MockClock(0), 1000)
 
     assert [counts.of("out") for _ in range(5)] == [3] * 5
@@ -26,7 +26,7 @@ def test_a_known_topic_is_asked_for_once() -> None:
 
 
 def test_a_topic_that_is_created_later_is_found() -> None:
-    cluster = Cluster()
+    cluster = CountingCluster()
     counts = PartitionCounts(cluster.ask, MockClock(0), 1000)
     before = counts.of("new")
     cluster.counts["new"] = 2
@@ -35,7 +35,7 @@ def test_a_topic_that_is_created_later_is_found() -> None:
 
 
 def test_a_topic_that_grew_is_noticed_after_the_maximal_age() -> None:
-    cluster, clock = Cluster(), MockClock(0)
+    cluster, clock = CountingCluster(), MockClock(0)
     counts = PartitionCounts(cluster.ask, clock, 1000)
     counts.of("out")
     cluster.counts["out"] = 6
@@ -49,7 +49,7 @@ def test_a_topic_that_grew_is_noticed_after_the_maximal_age() -> None:
 
 
 def test_what_was_known_is_believed_while_the_cluster_does_not_answer() -> None:
-    cluster, clock = Cluster(), MockClock(0)
+    cluster, clock = CountingCluster(), MockClock(0)
     away: list[bool] = []
 
     def ask() -> dict[str, int]:

@@ -14,7 +14,7 @@ GONE = MissingSourceTopicError("topic 'orders' does not exist")
 PATIENCE_S = 10.0
 
 
-class Cluster:
+class Looks:
     """What each look finds, from the front; nothing more is wrong at the end."""
 
     def __init__(self, *found: Exception | None) -> None:
@@ -27,7 +27,7 @@ class Cluster:
 
 
 def test_topic_that_is_missing_twice_is_told_within_a_minute() -> None:
-    watch = TopicWatch("topics", Cluster(None, GONE, GONE))
+    watch = TopicWatch("topics", Looks(None, GONE, GONE))
 
     pauses = [watch.look() for _ in range(3)]
 
@@ -42,7 +42,7 @@ def test_topic_that_is_missing_twice_is_told_within_a_minute() -> None:
 def test_topic_that_a_starting_broker_did_not_know_of_ends_nothing(
     between: Exception | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    watch = TopicWatch("topics", Cluster(GONE, between, None))
+    watch = TopicWatch("topics", Looks(GONE, between, None))
 
     with caplog.at_level(logging.WARNING):
         pauses = [watch.look() for _ in range(3)]
@@ -53,9 +53,7 @@ def test_topic_that_a_starting_broker_did_not_know_of_ends_nothing(
 
 
 def test_internal_topics_are_told_of_too() -> None:
-    watch = TopicWatch(
-        "topics", Cluster(MissingInternalTopicsError("x", ["x"]), MissingInternalTopicsError("x", ["x"]))
-    )
+    watch = TopicWatch("topics", Looks(MissingInternalTopicsError("x", ["x"]), MissingInternalTopicsError("x", ["x"])))
     watch.look()
     watch.look()
 

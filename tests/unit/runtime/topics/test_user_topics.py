@@ -14,7 +14,7 @@ from tests.unit.runtime.plans import global_store, part, plan, sink, source
 
 
 @dataclass
-class Cluster:
+class FakeUserTopics:
     """Topics; a cluster that makes them by itself needs some looks before they appear."""
 
     topics: set[str]
@@ -33,7 +33,7 @@ class Cluster:
                 self.topics.update(topics)
 
 
-def check(topology: TopologyPlan, cluster: Cluster, *, dead_letters: str | None = None) -> None:
+def check(topology: TopologyPlan, cluster: FakeUserTopics, *, dead_letters: str | None = None) -> None:
     UserTopics(cluster, topology, dead_letters=dead_letters, patience_s=0).check()
 
 
@@ -46,11 +46,11 @@ def bills() -> TopologyPlan:
 
 
 def test_topics_that_the_application_makes_itself_may_be_missing() -> None:
-    check(bills(), Cluster({"orders", "bills"}))
+    check(bills(), FakeUserTopics({"orders", "bills"}))
 
 
 def test_missing_sink_topic_is_named_with_its_writer_and_the_cure() -> None:
-    cluster = Cluster({"orders", "bill"})
+    cluster = FakeUserTopics({"orders", "bill"})
 
     with pytest.raises(MissingSinkTopicError) as raised:
         check(bills(), cluster)
@@ -64,7 +64,7 @@ def test_missing_sink_topic_is_named_with_its_writer_and_the_cure() -> None:
 
 def test_missing_topic_of_dead_letters_is_named_with_its_setting() -> None:
     with pytest.raises(MissingSinkTopicError) as raised:
-        check(bills(), Cluster({"orders", "bills"}), dead_letters="lost")
+        check(bills(), FakeUserTopics({"orders", "bills"}), dead_letters="lost")
 
     assert str(raised.value) == (
         "topic 'lost', which errors.dead.letter.queue.topic.name gives for dead letters, does not exist on "
@@ -78,7 +78,7 @@ def test_all_topics_that_are_missing_are_named_at_once() -> None:
         part(0, source("A", "orders", "returns"), sink("B", "bills"), sink("C", "bills")),
         global_stores=[global_store("rows", "names")],
     )
-    cluster = Cluster({"order", "x"}, makes_after=1)
+    cluster = FakeUserTopics({"order", "x"}, makes_after=1)
 
     with pytest.raises(MissingSourceTopicError) as raised:
         check(topology, cluster, dead_letters="lost")
@@ -96,7 +96,7 @@ def test_all_topics_that_are_missing_are_named_at_once() -> None:
 
 
 def test_brokers_that_create_topics_by_themselves_are_asked_for_them_and_waited_for() -> None:
-    cluster = Cluster({"orders"}, makes_after=2)
+    cluster = FakeUserTopics({"orders"}, makes_after=2)
 
     UserTopics(cluster, bills(), dead_letters="lost").check()
 
@@ -105,7 +105,7 @@ def test_brokers_that_create_topics_by_themselves_are_asked_for_them_and_waited_
 
 
 def test_missing_sources_are_an_error_later_too_and_missing_sinks_are_not() -> None:
-    topics = UserTopics(Cluster(set()), bills())
+    topics = UserTopics(FakeUserTopics(set()), bills())
 
     topics.check_sources({"orders": 1})
     with pytest.raises(MissingSourceTopicError, match=r"^topic 'orders', which A reads, does not exist"):

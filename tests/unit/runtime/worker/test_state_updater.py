@@ -23,7 +23,7 @@ from pykstreams.runtime.swap.shadow import Shadow
 from pykstreams.runtime.worker import state_updater
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Report, Restored, StateUpdater
 from pykstreams.state.directory.state_directory import StateDirectory
-from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeStore, FakeTask
+from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeRestoredStore, FakeTask
 
 TASK = TaskId(0, 1)
 LOG = TopicPartition("shop-counts-changelog", 1)
@@ -81,7 +81,7 @@ def start(logs: FakeChangelogs, directory: StateDirectory) -> Iterator[Callable[
         updater.stop()
 
 
-def task(store: FakeStore | None = None) -> FakeTask:
+def task(store: FakeRestoredStore | None = None) -> FakeTask:
     return FakeTask(TASK, [TopicPartition("orders", 1)], {} if store is None else {LOG: store})
 
 
@@ -93,7 +93,7 @@ def test_task_without_stores_is_handed_over_at_once(start: Callable[..., StateUp
 
 
 def test_task_is_handed_over_when_it_is_restored(start: Callable[..., StateUpdater], logs: FakeChangelogs) -> None:
-    store = FakeStore()
+    store = FakeRestoredStore()
     logs.ends[LOG] = 2
     logs.put(LOG, 0, 1)
     updater = start()
@@ -171,7 +171,7 @@ def test_state_that_its_changelog_no_longer_covers_is_deleted(
     row = directory.task_dir(TASK) / "rocksdb"
     row.mkdir()
     updater = start()
-    updater.open(task(FakeStore(offset=2)), {})
+    updater.open(task(FakeRestoredStore(offset=2)), {})
 
     assert reports(updater) == [Corrupted(TASK)]
     assert not row.exists()
@@ -185,7 +185,7 @@ def test_state_whose_changelog_was_made_anew_is_left_alone_and_both_ways_out_are
     row = directory.task_dir(TASK) / "rocksdb"
     row.mkdir()
     updater = start()
-    updater.open(task(FakeStore(offset=4)), {})
+    updater.open(task(FakeRestoredStore(offset=4)), {})
 
     (failed,) = reports(updater)
 
@@ -245,7 +245,7 @@ def test_folder_that_cannot_be_locked_is_told_and_others_are_opened(
 def test_task_that_is_closed_while_it_is_restored_keeps_its_progress(
     start: Callable[..., StateUpdater], logs: FakeChangelogs
 ) -> None:
-    store = FakeStore()
+    store = FakeRestoredStore()
     logs.ends[LOG] = 9
     updater, opened = start(), task(store)
     updater.open(opened, {})
@@ -373,7 +373,7 @@ def test_task_waits_for_a_cluster_that_does_not_answer(
 
     monkeypatch.setattr(logs, "end_offsets", end_offsets)
     updater = start()
-    task = FakeTask(TASK, [], {LOG: FakeStore("counts")})
+    task = FakeTask(TASK, [], {LOG: FakeRestoredStore("counts")})
     updater.open(task, {})
 
     assert reports(updater) == [Restored(TASK, frozenset({LOG}))]
@@ -390,7 +390,7 @@ def test_cluster_that_does_not_answer_for_the_task_timeout_ends_the_worker(
 
     monkeypatch.setattr(logs, "end_offsets", end_offsets)
     updater = start(task_timeout_ms=50)
-    updater.open(FakeTask(TASK, [], {LOG: FakeStore("counts")}), {})
+    updater.open(FakeTask(TASK, [], {LOG: FakeRestoredStore("counts")}), {})
     (report,) = reports(updater)
 
     assert isinstance(report, Failed)

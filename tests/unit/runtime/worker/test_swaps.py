@@ -29,7 +29,7 @@ FIRST, SECOND = TaskId(0, 0), TaskId(0, 1)
 # replaced fails.
 
 
-class FakeTask(Task):
+class TaskToSwap(Task):
     def __init__(self, task_id: TaskId, generation: int | None = None) -> None:
         self.id = task_id
         self._numbers = ProcessorMetadata({} if generation is None else {GENERATION: generation})
@@ -60,7 +60,7 @@ class FakeTasks(TaskManager):
     def release(self, task_id: TaskId, swapped: Shadow | None) -> None:
         if self.held.pop(task_id, None) is not None:
             self.released.append((task_id, swapped is not None))
-            self.running[task_id] = running(FakeTask(task_id, NUMBER if swapped is not None else None))
+            self.running[task_id] = running(TaskToSwap(task_id, NUMBER if swapped is not None else None))
 
 
 class FakeShadow(Shadow):
@@ -94,7 +94,7 @@ class FakeGeneration(Generation):
         self.error = error
 
 
-class FakeOutput(SwapOutput):
+class FakeSwapOutput(SwapOutput):
     def __init__(self) -> None:
         self.fail: StreamsError | None = None
         self.committed: list[Offsets] = []
@@ -109,12 +109,12 @@ class FakeOutput(SwapOutput):
 class SwapsBench:
     """The swaps of a worker among fakes; it is also their updater."""
 
-    def __init__(self, *tasks: FakeTask) -> None:
+    def __init__(self, *tasks: TaskToSwap) -> None:
         self.tasks = FakeTasks(*tasks)
         self.clock = FakeClock()
         self.shadows: list[FakeShadow] = []
         self.generation = FakeGeneration()
-        self.output = FakeOutput()
+        self.output = FakeSwapOutput()
         self.swaps = Swaps(
             "worker",
             tasks=self.tasks,
@@ -140,7 +140,7 @@ class SwapsBench:
 
 
 def test_one_task_is_swapped_after_the_other() -> None:
-    bench = SwapsBench(FakeTask(SECOND), FakeTask(FIRST))
+    bench = SwapsBench(TaskToSwap(SECOND), TaskToSwap(FIRST))
     for _ in range(2):
         bench.write()
         bench.swaps.poll()
@@ -153,7 +153,7 @@ def test_one_task_is_swapped_after_the_other() -> None:
 
 
 def test_a_shadow_that_is_not_near_hears_of_commits_and_the_task_goes_on() -> None:
-    bench = SwapsBench(FakeTask(FIRST))
+    bench = SwapsBench(TaskToSwap(FIRST))
 
     assert bench.swaps.after_commit() is None
     assert bench.swaps.after_commit() is None
@@ -165,7 +165,7 @@ def test_a_shadow_that_is_not_near_hears_of_commits_and_the_task_goes_on() -> No
 
 
 def test_a_shadow_that_took_long_comes_nearer_before_the_task_is_held() -> None:
-    bench = SwapsBench(FakeTask(FIRST))
+    bench = SwapsBench(TaskToSwap(FIRST))
     shadow = bench.shadows[0]
     assert not bench.swaps.commit_requested
     for seconds, is_held in ((60, False), (5, False), (0.1, True)):
@@ -180,7 +180,7 @@ def test_a_shadow_that_took_long_comes_nearer_before_the_task_is_held() -> None:
 
 
 def test_a_shadow_that_is_always_slow_is_waited_for_in_the_end() -> None:
-    bench = SwapsBench(FakeTask(FIRST))
+    bench = SwapsBench(TaskToSwap(FIRST))
     bench.shadows[0].near = True
     for _ in range(10):
         bench.clock.advance(1)
@@ -193,7 +193,7 @@ def test_a_shadow_that_is_always_slow_is_waited_for_in_the_end() -> None:
 def test_nothing_begins_while_tasks_are_restored() -> None:
     bench = SwapsBench()
     bench.tasks.all_running = False
-    bench.tasks.running[FIRST] = running(FakeTask(FIRST))
+    bench.tasks.running[FIRST] = running(TaskToSwap(FIRST))
     bench.swaps.poll()
 
     assert bench.shadows == []
@@ -201,7 +201,7 @@ def test_nothing_begins_while_tasks_are_restored() -> None:
 
 @pytest.mark.parametrize("error", [TaskMigratedError("fenced"), ClusterError("timed out")])
 def test_a_commit_that_the_brokers_refuse_is_tried_again(error: StreamsError) -> None:
-    bench = SwapsBench(FakeTask(FIRST))
+    bench = SwapsBench(TaskToSwap(FIRST))
     bench.write()
     bench.output.fail = error
     bench.swaps.poll()
@@ -218,7 +218,7 @@ def test_a_commit_that_the_brokers_refuse_is_tried_again(error: StreamsError) ->
 
 
 def test_brokers_that_refuse_again_and_again_end_it(caplog: pytest.LogCaptureFixture) -> None:
-    bench = SwapsBench(FakeTask(FIRST))
+    bench = SwapsBench(TaskToSwap(FIRST))
     bench.output.fail = ClusterError("timed out")
     for _ in range(5):
         bench.write()
@@ -231,7 +231,7 @@ def test_brokers_that_refuse_again_and_again_end_it(caplog: pytest.LogCaptureFix
 
 
 def test_a_bootstrap_that_cannot_be_loaded_ends_it_and_the_task_goes_on() -> None:
-    bench = SwapsBench(FakeTask(FIRST), FakeTask(SECOND))
+    bench = SwapsBench(TaskToSwap(FIRST), TaskToSwap(SECOND))
     bench.shadows[0].failure = BootstrapError("damaged")
     bench.swaps.poll()
     bench.swaps.poll()
@@ -242,7 +242,7 @@ def test_a_bootstrap_that_cannot_be_loaded_ends_it_and_the_task_goes_on() -> Non
 
 
 def test_a_task_that_leaves_takes_its_swap_with_it() -> None:
-    bench = SwapsBench(FakeTask(FIRST), FakeTask(SECOND))
+    bench = SwapsBench(TaskToSwap(FIRST), TaskToSwap(SECOND))
     bench.write()
     del bench.tasks.held[FIRST]
     bench.swaps.poll()

@@ -12,32 +12,22 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError, LockError, ProcessorStateError, StoreEngineError
 from pykstreams.core.ids import TaskId
 from pykstreams.state.directory.state_directory import StateDirectory, application_folder
+from pykstreams.testing.clock import MockClock
 
 TASK = TaskId(0, 1)
 HOUR = 3_600_000
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.ms = 1_700_000_000_000
-
-    def now_ms(self) -> int:
-        return self.ms
-
-    def monotonic(self) -> float:
-        return self.ms / 1000
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> MockClock:
+    return MockClock(1_700_000_000_000)
 
 
-def directory(path: Path, clock: Clock) -> StateDirectory:
+def directory(path: Path, clock: MockClock) -> StateDirectory:
     return StateDirectory(path, "shop", clock=clock)
 
 
-def test_folder_of_a_task_is_below_the_application(tmp_path: Path, clock: Clock) -> None:
+def test_folder_of_a_task_is_below_the_application(tmp_path: Path, clock: MockClock) -> None:
     assert directory(tmp_path, clock).task_dir(TASK) == tmp_path / "shop" / "0_1"
     assert (tmp_path / "shop" / "0_1").is_dir()
 
@@ -69,7 +59,7 @@ def test_state_of_this_release_comes_before_that_of_an_earlier_one(tmp_path: Pat
     assert application_folder(tmp_path, "shop") == tmp_path / "pykstreams" / "shop"
 
 
-def test_worker_finds_its_directory_by_its_settings(tmp_path: Path, clock: Clock) -> None:
+def test_worker_finds_its_directory_by_its_settings(tmp_path: Path, clock: MockClock) -> None:
     config = StreamsConfig({"application.id": "shop", "state.dir": str(tmp_path)})
     StateDirectory.of(config, clock=clock).lock(TASK)
 
@@ -82,7 +72,7 @@ def write(path: Path) -> None:
 
 
 def test_folder_that_the_disk_does_not_let_lock_is_an_error_of_its_store_and_can_be_locked_later(
-    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*arguments: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
@@ -99,7 +89,7 @@ def test_folder_that_the_disk_does_not_let_lock_is_an_error_of_its_store_and_can
 
 
 def test_lock_is_let_go_also_where_the_time_of_it_cannot_be_kept(
-    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, clock: MockClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(*arguments: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
@@ -115,14 +105,14 @@ def test_lock_is_let_go_also_where_the_time_of_it_cannot_be_kept(
     assert "was last used is not kept: [Errno 30] Read-only file system" in caplog.text
 
 
-def test_folder_that_cannot_be_made_tells_the_setting(tmp_path: Path, clock: Clock) -> None:
+def test_folder_that_cannot_be_made_tells_the_setting(tmp_path: Path, clock: MockClock) -> None:
     (tmp_path / "shop").write_text("a file")
 
     with pytest.raises(ProcessorStateError, match=r"folder '.*0_1' of task 0_1 cannot be made: .*set state\.dir"):
         directory(tmp_path, clock).task_dir(TASK)
 
 
-def test_task_is_locked_by_one_worker_at_a_time(tmp_path: Path, clock: Clock) -> None:
+def test_task_is_locked_by_one_worker_at_a_time(tmp_path: Path, clock: MockClock) -> None:
     first, second = directory(tmp_path, clock), directory(tmp_path, clock)
     assert first.lock(TASK) == first.lock(TASK) == tmp_path / "shop" / "0_1"
 
@@ -137,7 +127,7 @@ def test_task_is_locked_by_one_worker_at_a_time(tmp_path: Path, clock: Clock) ->
     first.close()
 
 
-def test_tasks_with_state_are_listed_in_order(tmp_path: Path, clock: Clock) -> None:
+def test_tasks_with_state_are_listed_in_order(tmp_path: Path, clock: MockClock) -> None:
     state = directory(tmp_path, clock)
     assert state.tasks() == []
     for task_id in (TaskId(1, 0), TaskId(0, 10), TaskId(0, 2)):
@@ -148,7 +138,7 @@ def test_tasks_with_state_are_listed_in_order(tmp_path: Path, clock: Clock) -> N
     assert state.tasks() == [TaskId(0, 2), TaskId(0, 10), TaskId(1, 0)]
 
 
-def test_wiping_needs_the_lock_and_leaves_it(tmp_path: Path, clock: Clock) -> None:
+def test_wiping_needs_the_lock_and_leaves_it(tmp_path: Path, clock: MockClock) -> None:
     state = directory(tmp_path, clock)
     (state.task_dir(TASK) / "rocksdb").mkdir()
     with pytest.raises(LockError, match="state of task 0_1 cannot be deleted without its lock"):
@@ -160,7 +150,7 @@ def test_wiping_needs_the_lock_and_leaves_it(tmp_path: Path, clock: Clock) -> No
     state.close()
 
 
-def test_state_that_nobody_used_for_long_is_cleaned_up(tmp_path: Path, clock: Clock) -> None:
+def test_state_that_nobody_used_for_long_is_cleaned_up(tmp_path: Path, clock: MockClock) -> None:
     state, other = directory(tmp_path, clock), directory(tmp_path, clock)
     mine, theirs, left, recent = TaskId(0, 0), TaskId(0, 1), TaskId(0, 2), TaskId(0, 3)
     for task_id in (mine, theirs, left, recent):
@@ -169,10 +159,10 @@ def test_state_that_nobody_used_for_long_is_cleaned_up(tmp_path: Path, clock: Cl
     other.lock(theirs)
     state.lock(left)
     state.unlock(left)
-    clock.ms += HOUR
+    clock.advance(HOUR)
     state.lock(recent)
     state.unlock(recent)
-    clock.ms += HOUR // 2
+    clock.advance(HOUR // 2)
 
     assert state.clean_up(HOUR) == [left]
     assert state.tasks() == [mine, theirs, recent]
@@ -180,7 +170,7 @@ def test_state_that_nobody_used_for_long_is_cleaned_up(tmp_path: Path, clock: Cl
     other.close()
 
 
-def test_process_id_is_the_same_after_a_restart(tmp_path: Path, clock: Clock) -> None:
+def test_process_id_is_the_same_after_a_restart(tmp_path: Path, clock: MockClock) -> None:
     state = directory(tmp_path, clock)
     made = state.process_id(lambda: "first")
     assert state.process_id(lambda: "never asked") == made == "first"
@@ -189,7 +179,7 @@ def test_process_id_is_the_same_after_a_restart(tmp_path: Path, clock: Clock) ->
     assert directory(tmp_path, clock).process_id(lambda: "never asked") == "first"
 
 
-def test_folder_that_cannot_be_written_is_an_error_of_settings(tmp_path: Path, clock: Clock) -> None:
+def test_folder_that_cannot_be_written_is_an_error_of_settings(tmp_path: Path, clock: MockClock) -> None:
     (tmp_path / "shop").write_text("a file")
 
     with pytest.raises(ConfigError, match=r"folder '.*shop' for local state cannot be made .*set state\.dir") as e:
@@ -198,7 +188,7 @@ def test_folder_that_cannot_be_written_is_an_error_of_settings(tmp_path: Path, c
     assert isinstance(e.value.__cause__, FileExistsError)
 
 
-def test_workers_that_share_a_directory_have_different_process_ids(tmp_path: Path, clock: Clock) -> None:
+def test_workers_that_share_a_directory_have_different_process_ids(tmp_path: Path, clock: MockClock) -> None:
     first, second = directory(tmp_path, clock), directory(tmp_path, clock)
 
     assert first.process_id(lambda: "a") == "a"
@@ -210,7 +200,7 @@ def test_workers_that_share_a_directory_have_different_process_ids(tmp_path: Pat
     third.close()
 
 
-def test_workers_keep_global_stores_in_folders_of_their_own(tmp_path: Path, clock: Clock) -> None:
+def test_workers_keep_global_stores_in_folders_of_their_own(tmp_path: Path, clock: MockClock) -> None:
     first, second = directory(tmp_path, clock), directory(tmp_path, clock)
     for one in (first, second):
         one.process_id(lambda: "an id")
@@ -218,12 +208,12 @@ def test_workers_keep_global_stores_in_folders_of_their_own(tmp_path: Path, cloc
     assert [first.global_dir, second.global_dir] == [tmp_path / "shop" / "global-0", tmp_path / "shop" / "global-1"]
 
 
-def test_global_stores_need_the_lock_of_a_worker(tmp_path: Path, clock: Clock) -> None:
+def test_global_stores_need_the_lock_of_a_worker(tmp_path: Path, clock: MockClock) -> None:
     with pytest.raises(LockError, match="need the lock of a worker; ask for process_id first"):
         directory(tmp_path, clock).global_dir  # noqa: B018
 
 
-def test_only_global_stores_of_workers_that_do_not_run_are_cleaned_up(tmp_path: Path, clock: Clock) -> None:
+def test_only_global_stores_of_workers_that_do_not_run_are_cleaned_up(tmp_path: Path, clock: MockClock) -> None:
     running, stopped = directory(tmp_path, clock), directory(tmp_path, clock)
     for one in (running, stopped):
         one.process_id(lambda: "an id")
@@ -234,7 +224,7 @@ def test_only_global_stores_of_workers_that_do_not_run_are_cleaned_up(tmp_path: 
     assert sorted(path.name for path in (tmp_path / "shop").glob("global-*")) == ["global-0"]
 
 
-def test_workers_that_share_a_directory_have_one_id_together(tmp_path: Path, clock: Clock) -> None:
+def test_workers_that_share_a_directory_have_one_id_together(tmp_path: Path, clock: MockClock) -> None:
     first, second = directory(tmp_path, clock), directory(tmp_path, clock)
     first.process_id(lambda: "one")
     second.process_id(lambda: "two")

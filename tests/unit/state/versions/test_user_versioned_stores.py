@@ -76,7 +76,7 @@ class Durable(Versions):
         return 7
 
 
-class Supplier(VersionedBytesStoreSupplier):
+class VersionsSupplier(VersionedBytesStoreSupplier):
     name = NAME
     metrics_scope = "mine"
     history_retention_ms = 1000
@@ -94,7 +94,7 @@ def context(tmp_path: Path) -> Context:
 
 
 def opened(context: Context, kind: Any = Versions) -> Any:
-    store = Stores.versioned_key_value_store_builder(Supplier(kind), TEXT, TEXT).build()
+    store = Stores.versioned_key_value_store_builder(VersionsSupplier(kind), TEXT, TEXT).build()
     store.init(context)
     return store
 
@@ -161,7 +161,7 @@ def test_several_versions_at_once_are_refused(context: Context) -> None:
 def test_a_stream_finds_the_row_of_its_time_in_it() -> None:
     builder = StreamsBuilder()
     consumed = Consumed(key_serde=TEXT, value_serde=TEXT)
-    table = builder.table("T", consumed, materialized=Materialized(Supplier()))
+    table = builder.table("T", consumed, materialized=Materialized(VersionsSupplier()))
     joined = builder.stream("S", consumed).join(table, lambda left, right: left + right)
     joined.to("out", Produced(key_serde=TEXT, value_serde=TEXT))
     with TopologyTestDriver(builder.build()) as driver:
