@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pykstreams.processors import Filter, FilterNothing, PassThrough
 from pykstreams.topology.graph import (
     Graph,
@@ -22,32 +24,57 @@ def add_source(graph: Graph, name: str, *topics: str, offset_reset: AutoOffsetRe
     return node
 
 
+def add_pattern(graph: Graph, name: str, pattern: re.Pattern[str]) -> StreamSourceNode:
+    """Adds a source of the topics that match a pattern."""
+    node = StreamSourceNode(name, (), pattern, SourceSettings(None, None, None, None))
+    graph.add(node, graph.root)
+    return node
+
+
 def add_step(
     graph: Graph,
     name: str,
     *parents: GraphNode,
     changes_key: bool = False,
     changes_value: bool = False,
+    merges: bool = False,
     joins_null_keys: bool = False,
 ) -> OperatorNode:
     """Adds a step that forwards what it gets."""
     node = OperatorNode(
-        name, PassThrough, changes_key=changes_key, changes_value=changes_value, joins_null_keys=joins_null_keys
+        name,
+        PassThrough,
+        changes_key=changes_key,
+        changes_value=changes_value,
+        merges=merges,
+        joins_null_keys=joins_null_keys,
     )
     graph.add(node, *parents)
     return node
 
 
-def make_repartition(topic: str, key_serde: object = None, value_serde: object = None) -> RepartitionNode:
+def make_repartition(
+    topic: str, key_serde: object = None, value_serde: object = None, partitions: int | None = None
+) -> RepartitionNode:
     """A repartition node that the optimizer may replace; its source is named after the topic."""
-    settings = RepartitionSettings(topic, f"{topic}-sink", f"{topic}-source", key_serde, value_serde)
+    settings = RepartitionSettings(
+        topic, f"{topic}-sink", f"{topic}-source", key_serde, value_serde, num_partitions=partitions
+    )
     return RepartitionNode(
         settings, f"{topic}-filter", Filter(lambda key, value: key is not None), FilterNothing(), optimizable=True
     )
 
 
-def add_repartition(graph: Graph, topic: str, parent: GraphNode) -> RepartitionNode:
+def add_repartition(
+    graph: Graph,
+    topic: str,
+    parent: GraphNode,
+    *,
+    key_serde: object = None,
+    value_serde: object = None,
+    partitions: int | None = None,
+) -> RepartitionNode:
     """Adds such a node."""
-    node = make_repartition(topic)
+    node = make_repartition(topic, key_serde, value_serde, partitions)
     graph.add(node, parent)
     return node

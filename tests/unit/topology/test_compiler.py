@@ -74,6 +74,17 @@ def test_groups_of_sources_that_are_joined_get_into_the_topology() -> None:
     assert topology.plan(CONFIG).whole.copartition_groups == (frozenset({"a", "b"}),)
 
 
+def test_unequal_numbers_of_partitions_of_topics_that_are_joined_are_refused() -> None:
+    graph = Graph()
+    left = add_repartition(graph, "l", add_source(graph, "left", "a"), partitions=2)
+    right = add_repartition(graph, "r", add_source(graph, "right", "b"), partitions=3)
+    add_step(graph, "join", left, right)
+    graph.copartitioned.append({"l-source", "r-source"})
+
+    with pytest.raises(TopologyError, match=r"l \(2 partitions\), r \(3 partitions\)"):
+        compile_graph(graph, Topology(), explicit_names=False)
+
+
 def test_generated_names_are_refused_where_names_must_be_given() -> None:
     graph = Graph()
     graph.implicit_names.add_store("COUNTS-0000000001", logging=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from pykstreams.errors import TopologyError
+from pykstreams.errors import StreamsError, TopologyError
 from pykstreams.processors import PassThrough
 from pykstreams.topology.graph import (
     Graph,
@@ -16,7 +18,7 @@ from pykstreams.topology.graph import (
 )
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.optimizer import optimize
-from tests.unit.topology.logical_graphs import add_repartition, add_source, add_step, make_repartition
+from tests.unit.topology.logical_graphs import add_pattern, add_repartition, add_source, add_step, make_repartition
 
 NOTHING = frozenset[str]()
 MERGE = frozenset({"merge.repartition.topics"})
@@ -54,6 +56,15 @@ def test_sources_of_the_same_topic_with_different_reset_policies_are_refused() -
         optimize(graph, NOTHING, make_repartition)
 
 
+def test_sources_of_one_pattern_become_one_unless_its_flags_differ() -> None:
+    graph = Graph()
+    for name, flags in (("first", 0), ("second", 0), ("third", re.IGNORECASE)):
+        add_pattern(graph, name, re.compile("log-.*", flags))
+    optimize(graph, NOTHING, make_repartition)
+
+    assert names(graph) == ["first", "third"]
+
+
 @pytest.mark.parametrize("wanted", [NOTHING, frozenset({"reuse.ktable.source.topics"})])
 def test_a_table_reuses_its_topic_as_changelog_only_when_asked_for(wanted: frozenset[str]) -> None:
     graph = Graph()
@@ -80,6 +91,44 @@ def test_branches_of_one_change_of_keys_go_through_one_topic() -> None:
     assert (counted.parents, joined.parents) == ([kept], [merged])
     assert kept.parents == [merged]
     assert graph.copartitioned == [{merged.name, "other"}]
+
+
+def test_merged_topic_has_the_first_serdes_that_a_branch_gives_and_comes_where_the_change_of_keys_does() -> None:
+    graph = Graph()
+    changer = add_step(graph, "changer", add_source(graph, "source", "in"), changes_key=True)
+    add_step(graph, "later", changer)
+    add_repartition(graph, "one", changer, value_serde="a value serde")
+    add_repartition(graph, "two", changer, key_serde="a key serde", value_serde="another one")
+    optimize(graph, MERGE, make_repartition)
+
+    (merged,) = (node for node in graph.nodes() if isinstance(node, RepartitionNode))
+    assert (merged.settings.key_serde, merged.settings.value_serde) == ("a key serde", "a value serde")
+    assert merged.priority == changer.priority
+
+
+def test_streams_whose_keys_have_changed_go_through_one_topic_behind_their_merge() -> None:
+    graph = Graph()
+    source = add_source(graph, "source", "in")
+    left, right = (add_step(graph, name, source, changes_key=True) for name in ("left", "right"))
+    merge = add_step(graph, "merge", left, right, merges=True)
+    counted = add_step(graph, "counted", add_repartition(graph, "one", merge))
+    summed = add_step(graph, "summed", add_repartition(graph, "two", merge))
+    optimize(graph, MERGE, make_repartition)
+
+    (merged,) = (node for node in graph.nodes() if isinstance(node, RepartitionNode))
+    assert (left.children, right.children, merge.children) == ([merge], [merge], [merged])
+    assert set(merged.children) >= {counted, summed}
+
+
+def test_branches_that_come_by_one_step_cannot_be_merged_and_the_error_tells_the_cure() -> None:
+    graph = Graph()
+    changer = add_step(graph, "changer", add_source(graph, "source", "in"), changes_key=True)
+    kept = add_step(graph, "kept", changer)
+    add_repartition(graph, "one", kept)
+    add_repartition(graph, "two", kept)
+
+    with pytest.raises(StreamsError, match="behind changer, since both come by one node; name the repartition topics"):
+        optimize(graph, MERGE, make_repartition)
 
 
 def test_branches_keep_their_topics_unless_asked_for() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from pykstreams import Serdes, Stores, StreamsConfig
+from pykstreams import Serdes, Stores, StreamsConfig, WallclockTimestampExtractor
 from pykstreams.processors import PassThrough
 from pykstreams.topology.definition import (
     GlobalStoreDefinition,
@@ -13,6 +14,7 @@ from pykstreams.topology.definition import (
     SourceDefinition,
     TopologyDefinition,
 )
+from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.plan import SinkNode, SourceNode
 from pykstreams.topology.planner import make_plan
 from pykstreams.topology.stores import GivenStore
@@ -60,6 +62,35 @@ def test_only_the_topics_of_the_application_get_its_id() -> None:
     assert not before.repartition_topics
 
 
+def test_topic_that_decides_on_partitions_is_marked() -> None:
+    definition = defined(source("s", "by-name", "by-place"))
+    definition.internal_topics.update({"by-name": None, "by-place": None})
+    definition.deciding_topics.add("by-place")
+    topics = make_plan(definition, CONFIG).whole.repartition_topics
+
+    assert {name: topic.decides for name, topic in topics.items()} == {"app-by-name": False, "app-by-place": True}
+
+
+def test_topic_that_two_sinks_write_is_named_once() -> None:
+    definition = defined(source("s", "in"), *(sink(name, topic, "s") for name, topic in (("a", "x"), ("b", "y"))))
+    definition.add(sink("c", "x", "s"))
+    definition.add(sink("d", lambda key, value, context: value, "s"))
+
+    assert make_plan(definition, CONFIG).whole.sink_topics == ("x", "y")
+
+
+def test_source_keeps_its_pattern_and_what_was_given_for_reading() -> None:
+    extractor = WallclockTimestampExtractor()
+    pattern = re.compile("log-.*")
+    given = SourceDefinition("s", (), pattern, AutoOffsetReset.LATEST, extractor, "key", "value")
+    whole = make_plan(defined(given), CONFIG).whole
+    (found,) = whole.sources
+
+    assert whole.source_patterns == (pattern,)
+    assert (found.key_deserializer, found.value_deserializer) == ("key", "value")
+    assert (found.timestamp_extractor, found.offset_reset) == (extractor, AutoOffsetReset.LATEST)
+
+
 def test_children_are_those_that_name_the_node_as_parent() -> None:
     plan = make_plan(defined(source("s", "in"), step("b", "s"), step("a", "s"), sink("out", "t", "a")), CONFIG)
     nodes = plan.whole.nodes
@@ -89,6 +120,15 @@ def test_a_source_topic_that_serves_as_changelog_is_not_logged_to() -> None:
     assert whole.changelogs == {"table": "rows"}
     assert not whole.changelog_topics
     assert list(whole.reused_changelogs) == ["rows"]
+
+
+def test_repartition_topic_that_serves_as_changelog_has_the_id_of_the_application() -> None:
+    definition = defined(source("s", "rows"), step("table", "s", stores=("table",)))
+    definition.stores["table"] = store("table")
+    definition.changelog_sources["table"] = "rows"
+    definition.internal_topics["rows"] = None
+
+    assert make_plan(definition, CONFIG).whole.changelogs == {"table": "app-rows"}
 
 
 def test_a_store_is_made_once_for_all_that_use_it() -> None:
