@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pykstreams.state.encoding.composed_keys import WindowKeySchema
+from pykstreams.state.engines.live_times import NO_TIME
 from pykstreams.state.engines.memory import MemoryEngine
 from pykstreams.state.engines.segments import Expiry, SegmentedEngine
+from pykstreams.state.interfaces.engine import Row
 from tests.unit.state.support import Context
 
 RETENTION, INTERVAL = 100, 50
@@ -120,3 +123,68 @@ def test_a_time_that_was_put_elsewhere_makes_rows_old_too(context: Context) -> N
 
     assert seen(engine) == []
     assert refused(context) == 1
+
+
+class KeptEngine(MemoryEngine):
+    """Keeps its rows while it is closed, as one on disk does."""
+
+    persistent = True
+
+
+def test_kept_rows_are_there_after_reopening_and_stream_time_begins_anew(context: Context) -> None:
+    below = KeptEngine()
+    put(opened(context, below), 60, 80, 170)
+    reopened = opened(context, below)
+
+    assert reopened.observed_time == NO_TIME
+    assert seen(reopened) == [60, 80, 170]
+    assert reopened.get(key(60)) == b"60"
+    assert (reopened.first_number, reopened.last_number) == (1, 3)
+
+
+def test_an_engine_that_refuses_at_once_drops_ranges_and_not_row_by_row(context: Context) -> None:
+    schema, below = WindowKeySchema(1), MemoryEngine()
+    engine = SegmentedEngine(below, schema, RETENTION, INTERVAL, "rows", Expiry.AT_ONCE)
+    engine.open(context)
+
+    def put_at(*times: int) -> list[list[int]]:
+        for time in times:
+            engine.put(schema.pack(b"k", time), b"")
+        return [[schema.time_of(found) for found, _ in of.scan(None, None, False)] for of in (engine, below)]
+
+    assert put_at(72, 170) == [[72, 170], [72, 170]]
+    assert put_at(175) == [[170, 175], [72, 170, 175]]
+    assert put_at(184) == [[170, 175, 184], [170, 175, 184]]
+
+
+class FindsKeys(MemoryEngine):
+    """Looks rows up by key, and notes between which times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[bytes, int, int, bool]] = []
+
+    def scan_key(self, key: bytes, time_from: int, time_to: int, reverse: bool) -> Iterator[Row]:
+        self.asked.append((key, time_from, time_to, reverse))
+        return iter([])
+
+
+def test_rows_of_a_key_are_looked_for_only_where_rows_can_be(context: Context) -> None:
+    below = FindsKeys()
+    engine = opened(context, below)
+    put(engine, 80, 160)
+    for time_from, time_to in ((0, 1000), (90, 100), (161, 1000), (0, 79)):
+        assert list(engine.scan_key(b"k", time_from, time_to, True)) == []
+    put(engine, 200)
+    engine.scan_key(b"k", 0, 1000, False)
+
+    assert engine.finds_keys
+    assert below.asked == [(b"k", 80, 160, True), (b"k", 90, 100, True), (b"k", 101, 200, False)]
+
+
+def test_an_engine_without_that_finds_no_keys(context: Context) -> None:
+    engine = opened(context, MemoryEngine())
+    put(engine, 80)
+
+    assert not engine.finds_keys
+    assert list(engine.scan_key(b"k", 0, 100, False)) == []

@@ -146,3 +146,35 @@ def test_a_version_that_is_cut_short_later_goes_where_it_ends_now_and_expires_th
 
     assert (before, blocks(engine)) == (2, 1)
     assert read(history) == [(b"b", 40, 100), (b"c", 100, None), (b"x", 170, None)]
+
+
+def test_a_deletion_that_comes_twice_changes_nothing(history: VersionHistory, engine: MemoryEngine) -> None:
+    history.put(KEY, b"a", 10)
+    history.put(KEY, None, 20)
+    before = list(engine.scan(None, None, False))
+
+    assert history.put(KEY, None, 20) == PUT_RETURN_CODE_VALID_TO_UNDEFINED
+    assert list(engine.scan(None, None, False)) == before
+    assert read(history) == [(b"a", 10, 20)]
+
+
+def test_a_late_version_of_a_key_that_was_deleted_before_it_goes_behind_the_older_ones(history: VersionHistory) -> None:
+    for value, time in ((b"a", 31), (None, 35), (b"c", 55), (b"b", 45)):
+        history.put(KEY, value, time)
+
+    assert read(history) == [(b"a", 31, 35), (b"b", 45, 55), (b"c", 55, None)]
+    assert [history.as_of(KEY, time) for time in (34, 35, 44, 45)] == [(b"a", 31), None, None, (b"b", 45)]
+
+
+def test_a_shorter_retention_drops_what_is_too_old_when_the_store_is_opened(
+    context: Context, history: VersionHistory, engine: MemoryEngine
+) -> None:
+    for value, time in ((b"a", 10), (b"b", 20), (b"c", 90)):
+        history.put(KEY, value, time)
+    history.commit(7)
+    kept = blocks(engine)
+    shorter = VersionHistory(engine, 20, INTERVAL, "prices")
+    shorter.open(context)
+
+    assert (kept, blocks(engine)) == (2, 1)
+    assert read(shorter) == [(b"b", 20, 90), (b"c", 90, None)]
