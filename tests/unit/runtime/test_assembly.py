@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Producer
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
@@ -17,6 +18,7 @@ from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.swap.bootstrap import TaskBase
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
+from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.worker import Worker
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.testing.clock import MockClock
@@ -37,6 +39,17 @@ class Clients(DefaultKafkaClientSupplier):
     def __init__(self) -> None:
         self.made: list[Consumer] = []
         self.settings: list[Mapping[str, object]] = []
+        self.producers: list[Mapping[str, object]] = []
+        self.restoring: list[Mapping[str, object]] = []
+
+    def get_producer(self, config: Mapping[str, object]) -> Producer:
+        self.producers.append(config)
+        return super().get_producer({**config, "log_level": 0})  # that there is no broker is no news
+
+    def get_restore_consumer(self, config: Mapping[str, object]) -> Consumer:
+        self.restoring.append(config)
+        self.made.append(super().get_restore_consumer(config))
+        return self.made[-1]
 
     def get_consumer(self, config: Mapping[str, object]) -> Consumer:
         self.settings.append(config)
@@ -144,3 +157,57 @@ def test_nothing_is_swapped_watched_or_purged_on_an_embedded_cluster(make: Make,
 
 def test_without_repartition_topics_nothing_is_purged(make: Make, directory: StateDirectory) -> None:
     assert worker_of(make(STATEFUL), directory)._parts.purge is None
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "transactional_id"), [("at_least_once", None), ("exactly_once_v2", "shop-process-2")]
+)
+def test_producer_of_a_worker_has_transactions_under_exactly_once_by_an_id_of_its_thread(
+    make: Make, directory: StateDirectory, clients: Clients, guarantee: str, transactional_id: str | None
+) -> None:
+    worker_of(make(settings={"processing.guarantee": guarantee}), directory)
+    (producer,) = clients.producers
+
+    assert producer["client.id"] == "shop-client-StreamThread-2-producer"
+    assert producer.get("transactional.id") == transactional_id
+
+
+REUSING = plan(
+    dataclasses.replace(
+        part(0, source("A", "orders")), reused_changelogs={"orders": InternalTopic("orders", "changelog", 1, {})}
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("topology", "embedded", "only_committed"),
+    [(STATEFUL, False, True), (REUSING, False, False), (STATEFUL, True, False)],
+    ids=["own changelogs", "input topics as changelogs", "embedded cluster"],
+)
+def test_restoring_passes_over_what_was_not_committed_unless_input_topics_serve_as_changelogs(
+    make: Make,
+    directory: StateDirectory,
+    clients: Clients,
+    topology: TopologyPlan,
+    embedded: bool,
+    only_committed: bool,
+) -> None:
+    updater = worker_of(make(topology, embedded=embedded), directory)._parts.updater
+    assert isinstance(updater, StateUpdater)
+
+    updater._make_restorer()
+
+    (restoring,) = clients.restoring
+    assert restoring["client.id"] == "shop-client-StreamThread-2-restore-consumer"
+    assert (restoring.get("isolation.level") == "read_committed") is only_committed
+
+
+def test_tasks_are_noted_as_worked_on_where_no_transaction_tells_of_a_dead_worker(
+    make: Make, directory: StateDirectory
+) -> None:
+    noting = [
+        worker_of(make(settings={"processing.guarantee": guarantee}), directory)._parts.tasks._note_of is not None
+        for guarantee in ("at_least_once", "exactly_once_v2")
+    ]
+
+    assert noting == [True, False]
