@@ -14,6 +14,7 @@ from pykstreams import (
     UnlimitedWindows,
     Windowed,
 )
+from pykstreams.serdes import StringSerde, TimeWindowedSerializer
 
 
 def windowed(amounts: KGroupedStream[str, int]) -> None:
@@ -38,6 +39,15 @@ def late(amounts: KGroupedStream[str, int]) -> None:
     amounts.windowed_by(TimeWindows(10)).count(late_records_to=keep)
     amounts.windowed_by(TimeWindows(10)).count(late_records_to="late-amounts")
     amounts.windowed_by(TimeWindows(10)).reduce(max, late_records_to=lambda records: records.to("late-amounts"))
+
+
+def written(key: Windowed[str]) -> Windowed[str | None]:
+    assert_type(TimeWindowedSerializer(StringSerde()).serialize_base_key("topic", key), bytes)
+    return key
+
+
+def narrowed(key: Windowed[str | None]) -> Windowed[str]:
+    return key  # type: ignore[return-value]
 
 
 def wrong(amounts: KGroupedStream[str, int]) -> None:
