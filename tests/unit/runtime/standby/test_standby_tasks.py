@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from pykstreams.runtime.tasks.offset_metadata import encode
 from pykstreams.runtime.worker.state_updater import Restored, StateUpdater
 from pykstreams.state.directory.state_directory import StateDirectory
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeRestoredStore, FakeTask
+from tests.unit.runtime.standby.fake_group import FakeGroupView
 
 TASK, OTHER = TaskId(0, 0), TaskId(0, 1)
 TASKS = {task: frozenset({TopicPartition("orders", task.partition)}) for task in (TASK, OTHER)}
@@ -30,32 +31,15 @@ OTHER_LOG = TopicPartition("shop-counts-changelog", 1)
 RETRY_S = 30.0
 
 
-class Group:
-    """What the brokers tell; tests change it."""
-
-    def __init__(self) -> None:
-        self.tasks: dict[str, frozenset[TaskId]] | None = {"me": frozenset({OTHER}), "you": frozenset({TASK})}
-        self.offsets: dict[TopicPartition, tuple[int, str]] = {}
-        self.fail: Exception | None = None
-        self.closed = False
-
-    def members(self) -> dict[str, frozenset[TaskId]] | None:
-        if self.fail is not None:
-            raise self.fail
-        return self.tasks
-
-    def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:
-        return {place: self.offsets[place] for place in partitions if place in self.offsets}
-
-    def close(self) -> None:
-        self.closed = True
-
-
 class StandbyBench:
     """An instance with one copy at a time, which a test lets go on by ``after``."""
 
     def __init__(self, folder: Path) -> None:
-        self.group, self.clock, self.logs = Group(), FakeClock(), FakeChangelogs()
+        self.group, self.clock, self.logs = (
+            FakeGroupView({"me": frozenset({OTHER}), "you": frozenset({TASK})}),
+            FakeClock(),
+            FakeChangelogs(),
+        )
         self.stores: dict[TaskId, dict[TopicPartition, Any]] = {
             TASK: {LOG: FakeRestoredStore()},
             OTHER: {OTHER_LOG: FakeRestoredStore()},

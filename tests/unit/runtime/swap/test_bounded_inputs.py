@@ -38,7 +38,7 @@ class FedTask:
         self.offsets.setdefault(place, []).extend(message.offset() for message in messages)
 
 
-class Scene:
+class BoundedInputsBench:
     def __init__(self) -> None:
         self.readers: list[Reader] = []
         self.task = FedTask()
@@ -54,61 +54,61 @@ class Scene:
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene()
+def bench() -> BoundedInputsBench:
+    return BoundedInputsBench()
 
 
-def test_an_input_of_which_nothing_was_committed_is_not_read(scene: Scene) -> None:
-    scene.inputs.limit({})
-    scene.read()
+def test_an_input_of_which_nothing_was_committed_is_not_read(bench: BoundedInputsBench) -> None:
+    bench.inputs.limit({})
+    bench.read()
 
-    assert (scene.readers, scene.task.offsets) == ([], {})
-    assert scene.inputs.are_at(scene.inputs.limits)
+    assert (bench.readers, bench.task.offsets) == ([], {})
+    assert bench.inputs.are_at(bench.inputs.limits)
 
 
-def test_records_below_the_limit_are_given_and_no_others(scene: Scene) -> None:
-    scene.inputs.limit({ORDERS: (5, "")})
-    before = scene.inputs.lag(ORDERS), scene.inputs.are_at(scene.inputs.limits)
-    scene.reader.put(ORDERS, 2, 4, 5, 6)
-    scene.read()
+def test_records_below_the_limit_are_given_and_no_others(bench: BoundedInputsBench) -> None:
+    bench.inputs.limit({ORDERS: (5, "")})
+    before = bench.inputs.lag(ORDERS), bench.inputs.are_at(bench.inputs.limits)
+    bench.reader.put(ORDERS, 2, 4, 5, 6)
+    bench.read()
 
     assert before == (3, False)
-    assert scene.task.offsets == {ORDERS: [2, 4]}
-    assert (scene.inputs.positions, scene.inputs.lag(ORDERS)) == ({ORDERS: 5, PRICES: 0}, 0)
-    assert scene.inputs.are_at(scene.inputs.limits)
+    assert bench.task.offsets == {ORDERS: [2, 4]}
+    assert (bench.inputs.positions, bench.inputs.lag(ORDERS)) == ({ORDERS: 5, PRICES: 0}, 0)
+    assert bench.inputs.are_at(bench.inputs.limits)
 
 
-def test_reading_goes_on_at_the_old_limit_when_there_is_a_higher_one(scene: Scene) -> None:
-    scene.inputs.limit({ORDERS: (3, "")})
-    scene.reader.put(ORDERS, 2, 3, 4)
-    scene.read()
-    at_the_limit = dict(scene.reader.assigned)
-    scene.inputs.limit({ORDERS: (5, "")})
-    scene.read()
+def test_reading_goes_on_at_the_old_limit_when_there_is_a_higher_one(bench: BoundedInputsBench) -> None:
+    bench.inputs.limit({ORDERS: (3, "")})
+    bench.reader.put(ORDERS, 2, 3, 4)
+    bench.read()
+    at_the_limit = dict(bench.reader.assigned)
+    bench.inputs.limit({ORDERS: (5, "")})
+    bench.read()
 
-    assert (at_the_limit, scene.reader.assigned) == ({}, {ORDERS: 3})
-
-
-def test_a_partition_with_many_records_waiting_is_not_read_on(scene: Scene) -> None:
-    scene.inputs.limit({ORDERS: (5, ""), PRICES: (9, "")})
-    scene.task.waiting[ORDERS] = 10_000
-    scene.read()
-
-    assert scene.reader.assigned == {PRICES: 0}
+    assert (at_the_limit, bench.reader.assigned) == ({}, {ORDERS: 3})
 
 
-def test_records_that_were_deleted_meanwhile_are_an_error_that_says_so(scene: Scene) -> None:
-    scene.inputs.limit({ORDERS: (5, "")})
-    scene.reader.batches.append(RestoreBatch(out_of_range=[ORDERS]))
+def test_a_partition_with_many_records_waiting_is_not_read_on(bench: BoundedInputsBench) -> None:
+    bench.inputs.limit({ORDERS: (5, ""), PRICES: (9, "")})
+    bench.task.waiting[ORDERS] = 10_000
+    bench.read()
+
+    assert bench.reader.assigned == {PRICES: 0}
+
+
+def test_records_that_were_deleted_meanwhile_are_an_error_that_says_so(bench: BoundedInputsBench) -> None:
+    bench.inputs.limit({ORDERS: (5, "")})
+    bench.reader.batches.append(RestoreBatch(out_of_range=[ORDERS]))
 
     with pytest.raises(BootstrapError, match="at offset 2 of orders-0: the records there were deleted meanwhile"):
-        scene.read()
+        bench.read()
 
 
-def test_paused_and_closed_it_reads_nothing(scene: Scene) -> None:
-    scene.inputs.limit({ORDERS: (5, "")})
-    scene.read()
-    scene.inputs.pause()
-    scene.inputs.close()
+def test_paused_and_closed_it_reads_nothing(bench: BoundedInputsBench) -> None:
+    bench.inputs.limit({ORDERS: (5, "")})
+    bench.read()
+    bench.inputs.pause()
+    bench.inputs.close()
 
-    assert (scene.reader.assigned, scene.reader.closed) == ({}, True)
+    assert (bench.reader.assigned, bench.reader.closed) == ({}, True)

@@ -256,7 +256,7 @@ def by_key(values: Any) -> dict[str, list[str]]:
     return found
 
 
-class FedTask:
+class RestartedTask:
     """A task that is fed from a log, commits and dies; ``out`` is what a reader of its topic sees."""
 
     def __init__(self, log: list[str], *, transactional: bool) -> None:
@@ -331,7 +331,7 @@ def test_application_that_dies_at_any_moment_loses_nothing(
     keys: list[str], steps: list[tuple[str, int]], transactional: bool
 ) -> None:
     log = [f"{key}{i}" for i, key in enumerate(keys)]
-    app = FedTask(log, transactional=transactional)
+    app = RestartedTask(log, transactional=transactional)
     for step, choice in steps:
         if step == "finish":
             app.finish(choice)

@@ -30,7 +30,7 @@ class Standbys:
         self.asked_for.discard(task_id)
 
 
-class Scene:
+class TaskFoldersBench:
     def __init__(self, folder: Path) -> None:
         self.clock = FakeClock()
         self.mine = StateDirectory(folder, "shop", clock=self.clock)
@@ -41,8 +41,8 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
-    found = Scene(tmp_path)
+def bench(tmp_path: Path) -> Iterator[TaskFoldersBench]:
+    found = TaskFoldersBench(tmp_path)
     yield found
     found.mine.close()
     found.other.close()
@@ -52,20 +52,20 @@ def claim(folders: TaskFolders, *, is_waiting: bool = False) -> bool:
     return folders.claim(TASK, give_up_at=folders.give_up_at(), is_waiting=is_waiting)
 
 
-def test_a_claimed_folder_is_locked_until_it_is_released(scene: Scene) -> None:
-    folders = scene.folders()
+def test_a_claimed_folder_is_locked_until_it_is_released(bench: TaskFoldersBench) -> None:
+    folders = bench.folders()
     assert claim(folders)
     (folders.path(TASK) / "rows").touch()
     with pytest.raises(LockError):
-        scene.other.lock(TASK)
+        bench.other.lock(TASK)
     folders.release(TASK, wipe=False)
-    scene.other.lock(TASK)
+    bench.other.lock(TASK)
 
     assert (folders.path(TASK) / "rows").exists()
 
 
-def test_state_is_deleted_with_the_release_if_asked_for(scene: Scene) -> None:
-    folders = scene.folders()
+def test_state_is_deleted_with_the_release_if_asked_for(bench: TaskFoldersBench) -> None:
+    folders = bench.folders()
     claim(folders)
     (folders.path(TASK) / "rows").touch()
     folders.release(TASK, wipe=True)
@@ -74,10 +74,10 @@ def test_state_is_deleted_with_the_release_if_asked_for(scene: Scene) -> None:
 
 
 def test_a_folder_that_somebody_else_has_is_waited_for_and_that_is_logged_once(
-    scene: Scene, caplog: pytest.LogCaptureFixture
+    bench: TaskFoldersBench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    folders = scene.folders()
-    scene.other.lock(TASK)
+    folders = bench.folders()
+    bench.other.lock(TASK)
     with caplog.at_level(logging.INFO):
         claimed = claim(folders), claim(folders, is_waiting=True)
 
@@ -86,12 +86,12 @@ def test_a_folder_that_somebody_else_has_is_waited_for_and_that_is_logged_once(
     assert "task 0_0 waits up to 5 s for its state" in caplog.text
 
 
-def test_a_task_does_not_wait_longer_than_its_time_out_but_for_a_standby(scene: Scene) -> None:
+def test_a_task_does_not_wait_longer_than_its_time_out_but_for_a_standby(bench: TaskFoldersBench) -> None:
     standbys = Standbys()
-    folders = scene.folders(standbys)
-    scene.other.lock(TASK)
+    folders = bench.folders(standbys)
+    bench.other.lock(TASK)
     give_up_at = folders.give_up_at()
-    scene.clock.advance(6)
+    bench.clock.advance(6)
     with pytest.raises(LockError, match=r"task 0_0 has waited 5 s \(task.timeout.ms\) for its state"):
         folders.claim(TASK, give_up_at=give_up_at, is_waiting=True)
     standbys.tasks.add(TASK)
@@ -99,9 +99,9 @@ def test_a_task_does_not_wait_longer_than_its_time_out_but_for_a_standby(scene: 
     assert not folders.claim(TASK, give_up_at=give_up_at, is_waiting=True)
 
 
-def test_a_standby_is_asked_to_leave_and_may_come_back_after_the_release(scene: Scene) -> None:
+def test_a_standby_is_asked_to_leave_and_may_come_back_after_the_release(bench: TaskFoldersBench) -> None:
     standbys = Standbys(TASK)
-    folders = scene.folders(standbys)
+    folders = bench.folders(standbys)
     claim(folders)
     asked_for = set(standbys.asked_for)
     folders.release(TASK, wipe=False)
@@ -109,16 +109,16 @@ def test_a_standby_is_asked_to_leave_and_may_come_back_after_the_release(scene: 
     assert (asked_for, standbys.asked_for) == ({TASK}, set())
 
 
-def test_folders_that_nobody_uses_are_deleted_when_it_is_time(scene: Scene) -> None:
-    folders = scene.folders()
+def test_folders_that_nobody_uses_are_deleted_when_it_is_time(bench: TaskFoldersBench) -> None:
+    folders = bench.folders()
     claim(folders)
     (folders.path(TASK) / "rows").touch()
     folders.release(TASK, wipe=False)
     folders.clean_up()
-    early = (scene.mine.path / "0_0" / "rows").exists()
-    scene.clock.advance(1 + folders.cleanup_in_s())
+    early = (bench.mine.path / "0_0" / "rows").exists()
+    bench.clock.advance(1 + folders.cleanup_in_s())
     folders.clean_up()
 
     assert early
-    assert not (scene.mine.path / "0_0" / "rows").exists()
+    assert not (bench.mine.path / "0_0" / "rows").exists()
     assert folders.cleanup_in_s() > 0
