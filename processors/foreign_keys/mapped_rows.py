@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Decoder, Encoder, Forward, Headers, KeyValueMapper
-from pykstreams.processors.foreign_keys.shipped_rows import KeepShipped, ship_rows
+from pykstreams.processors.foreign_keys.repartitioned_rows import KeepShipped, ship_rows
 from pykstreams.serdes.base import CompiledSerde, Serde, bind_deserializer, bind_serializer, refused_bytes
 from pykstreams.serdes.combined_key import CombinedKey
 from pykstreams.serdes.defaults import or_default

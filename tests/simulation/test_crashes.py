@@ -10,7 +10,7 @@ import pytest
 
 from pykstreams import KTable, StreamsBuilder
 from pykstreams.core.processor import CurrentRecord
-from pykstreams.processors.foreign_keys.shipped_rows import ShipRows
+from pykstreams.processors.foreign_keys.repartitioned_rows import ShipRows
 from pykstreams.serdes import CombinedKey
 from tests.simulation import test_foreign_key_join as foreign_key
 from tests.simulation import test_non_key_joins as non_key

@@ -8,8 +8,8 @@ from pykstreams.bulk.application import Application, StorePlace
 from pykstreams.bulk.sources.store_bootstrap import Content, StoreBootstrap
 from pykstreams.bulk.targets.aggregates import Aggregates, aggregating_node
 from pykstreams.bulk.targets.entries import Entries, SessionEntries, WindowEntries
+from pykstreams.bulk.targets.left_table_rows import ReferringRows, way_of
 from pykstreams.bulk.targets.logged import Logged
-from pykstreams.bulk.targets.references import ReferringRows, way_of
 from pykstreams.bulk.targets.target import Target
 from pykstreams.bulk.targets.versions import History, WaitingRecords
 from pykstreams.core.errors import StreamsError

@@ -15,7 +15,7 @@ from pykstreams.dsl.joins.repartitioned_join import (
 )
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.table import Table
-from pykstreams.processors.foreign_keys.shipped_rows import ReferenceKeys, ShipRows
+from pykstreams.processors.foreign_keys.repartitioned_rows import ReferenceKeys, ShipRows
 from pykstreams.processors.user_functions import describe_function, not_iterable
 
 _PREFIX = "KTABLE-FOREIGNKEYS-"

@@ -27,7 +27,7 @@ from pykstreams.dsl.joins.repartitioned_join import (
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import options_of
 from pykstreams.dsl.table import Table
-from pykstreams.processors.foreign_keys.shipped_rows import ReferenceKeys, ShipRows
+from pykstreams.processors.foreign_keys.repartitioned_rows import ReferenceKeys, ShipRows
 from pykstreams.processors.user_functions import describe_function
 from pykstreams.serdes.base import Serde, Serializer
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde

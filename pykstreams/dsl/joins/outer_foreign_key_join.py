@@ -20,7 +20,7 @@ from pykstreams.dsl.joins.repartitioned_join import (
 )
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.table import Table
-from pykstreams.processors.foreign_keys.shipped_rows import ReferenceKeys, ShipRows
+from pykstreams.processors.foreign_keys.repartitioned_rows import ReferenceKeys, ShipRows
 from pykstreams.serdes.optional import OptionalSerde
 
 _PREFIX = "KTABLE-FOREIGNKEY-OUTER-"

@@ -16,7 +16,7 @@ from pykstreams.core.types import StreamPartitioner, ValueJoiner
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, join_store, options_of, table_store
-from pykstreams.dsl.stores.tables import JoinedTable
+from pykstreams.dsl.stores.table_logic import JoinedTable
 from pykstreams.dsl.table import Table
 from pykstreams.processors import TableView
 from pykstreams.processors.foreign_keys.reference_join import (
@@ -26,7 +26,7 @@ from pykstreams.processors.foreign_keys.reference_join import (
     ReferenceJoinView,
 )
 from pykstreams.processors.foreign_keys.referred_row_check import ReferredRowCheck
-from pykstreams.processors.foreign_keys.shipped_rows import KeepShipped, ReferenceKeys
+from pykstreams.processors.foreign_keys.repartitioned_rows import KeepShipped, ReferenceKeys
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.combined_key import CombinedKeySerde
 from pykstreams.serdes.defaults import OverDefault, or_default

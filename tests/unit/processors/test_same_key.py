@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pykstreams.processors import TableRepartitionMap
-from pykstreams.processors.foreign_keys.shipped_rows import ship_rows
+from pykstreams.processors.foreign_keys.repartitioned_rows import ship_rows
 from pykstreams.processors.same_key import is_same_key
 from pykstreams.serdes import CombinedKey
 from tests.unit.processors.fakes import FakeOperatorContext

@@ -14,7 +14,7 @@ from pykstreams.processors.foreign_keys.reference_join import (
     ReferenceJoin,
     ReferenceJoinView,
 )
-from pykstreams.processors.foreign_keys.shipped_rows import ReferenceKeys
+from pykstreams.processors.foreign_keys.repartitioned_rows import ReferenceKeys
 from pykstreams.serdes import CombinedKey
 from tests.unit.processors.fakes import FakeOperatorContext, FakeStore
 

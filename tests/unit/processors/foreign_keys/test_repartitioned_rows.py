@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pykstreams.core.errors import ProcessingError
-from pykstreams.processors.foreign_keys.shipped_rows import KeepShipped, ShipRows
+from pykstreams.processors.foreign_keys.repartitioned_rows import KeepShipped, ShipRows
 from pykstreams.serdes import CombinedKey
 from tests.unit.processors.fakes import FakeOperatorContext, FakeStore
 

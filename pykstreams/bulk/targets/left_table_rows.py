@@ -28,7 +28,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.types import Forward, Headers, StreamPartitioner
 from pykstreams.processors.foreign_keys.foreign_key_join import SubscriptionReceive, SubscriptionSend
 from pykstreams.processors.foreign_keys.mapped_rows import KeepMapped, ShipMapped
-from pykstreams.processors.foreign_keys.shipped_rows import KeepShipped, ShipRows
+from pykstreams.processors.foreign_keys.repartitioned_rows import KeepShipped, ShipRows
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.serdes.base import bind_deserializer, bind_serializer
