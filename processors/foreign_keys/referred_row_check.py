@@ -29,9 +29,9 @@ class CompletedByDefaults(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReferredRowCheck:
-    """Compares the partition of each referred row with the one that references to it are sent to, until they differ.
+    """Compares the partition of each referred row with the one to which left rows are sent, until they differ.
 
-    :param topic: the repartition topic of the references, without the application id.
+    :param topic: the repartition topic of the left rows, without the application id.
     :param partitioner: chooses the partition of a referred row by its key.
     """
 

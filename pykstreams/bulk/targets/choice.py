@@ -8,7 +8,7 @@ from pykstreams.bulk.application import Application, StorePlace
 from pykstreams.bulk.sources.store_bootstrap import Content, StoreBootstrap
 from pykstreams.bulk.targets.aggregates import Aggregates, aggregating_node
 from pykstreams.bulk.targets.entries import Entries, SessionEntries, WindowEntries
-from pykstreams.bulk.targets.left_table_rows import ReferringRows, way_of
+from pykstreams.bulk.targets.left_table_rows import LeftTableRows, way_of
 from pykstreams.bulk.targets.logged import Logged
 from pykstreams.bulk.targets.target import Target
 from pykstreams.bulk.targets.versions import History, WaitingRecords
@@ -29,7 +29,7 @@ def choose_target(application: Application, spec: StoreBootstrap) -> Target:
         return Logged(place, spec.latest, spec.partitioner)
     if content == "records":
         if way is not None:
-            return ReferringRows(place, way, spec.latest, spec.partitioner)
+            return LeftTableRows(place, way, spec.latest, spec.partitioner)
         node = aggregating_node(place, spec.node)
         if node is None:
             raise StreamsError(

@@ -21,12 +21,12 @@ from pykstreams.dsl.table import Table
 from pykstreams.processors import TableView
 from pykstreams.processors.foreign_keys.reference_join import (
     JoinReferred,
-    JoinShipped,
+    JoinRepartitioned,
     ReferenceJoin,
     ReferenceJoinView,
 )
 from pykstreams.processors.foreign_keys.referred_row_check import ReferredRowCheck
-from pykstreams.processors.foreign_keys.repartitioned_rows import KeepShipped, ReferenceKeys
+from pykstreams.processors.foreign_keys.repartitioned_rows import KeepRepartitioned, RepartitionedKeys
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.combined_key import CombinedKeySerde
 from pykstreams.serdes.defaults import OverDefault, or_default
@@ -46,18 +46,18 @@ class RepartitionedJoin:
     :param kept_serde: of the keys of repartitioned rows in their store, and in the topic where ``topic_serde`` is none.
     :param result_serde: of the keys of the result, where ``materialized`` has none.
     :param keep: store name -> the operator that keeps the rows that come from the topic.
-    :param partitioner: of the topic; without one the reference alone is hashed, written by the key serde of the right
+    :param partitioner: of the topic; without one the foreign key alone is hashed, written by the key serde of the right
         table.
     """
 
     prefix: str
     send: OperatorSupplier
     joiner: ValueJoiner[Any, Any, Any]
-    keys: ReferenceKeys
+    keys: RepartitionedKeys
     kept_serde: Any
     result_serde: Any
     topic_serde: Any = None
-    keep: Callable[[str], OperatorSupplier] = KeepShipped
+    keep: Callable[[str], OperatorSupplier] = KeepRepartitioned
     partitioner: StreamPartitioner[Any, Any] | None = None
     keeps_unmatched: bool = False
     keeps_unreferred: bool = False
@@ -77,7 +77,7 @@ class RepartitionedJoinTable(JoinedTable):
 
     def left_operator(self) -> OperatorSupplier:
         """Joins changes of repartitioned left rows."""
-        return JoinShipped(self.join, self.sends_old_values)
+        return JoinRepartitioned(self.join, self.sends_old_values)
 
     def right_operator(self) -> OperatorSupplier:
         """Joins changes of the right table."""
@@ -168,14 +168,14 @@ def add_repartitioned_join(
         namer.named(name, f"{prefix}MERGE-"),
     )
     of_right = right_place.partitioner or ReferencePartitioner(_same, right_place.key_serde)
-    by_reference = of_right.of_keys(join.keys.reference)
+    by_foreign_key = of_right.of_keys(join.keys.foreign_key)
     topic = RepartitionSettings(
         (send if name is None else name) + REPARTITION_SUFFIX,
         sink,
         source,
         join.kept_serde if join.topic_serde is None else join.topic_serde,
         left_place.value_serde,
-        join.partitioner or by_reference,
+        join.partitioner or by_foreign_key,
     )
     if name is None:
         graph.implicit_names.repartitions.append(topic.topic)
@@ -195,7 +195,7 @@ def add_repartitioned_join(
     logic = RepartitionedJoinTable(reference_join, store, ReferredRowCheck(topic.topic, of_right))
     node = RepartitionedJoinNode(names, (left_place.name, right_place.name), join, topic, kept, logic)
     graph.add(node, left_place.node, right_place.node)
-    to_row_key = join.keys.shipped
+    to_row_key = join.keys.repartitioned
     place = Place(
         graph,
         node,
@@ -203,7 +203,7 @@ def add_repartitioned_join(
         result_serde,
         value_serde,
         sources,
-        partitioner=by_reference if to_row_key is None else by_reference.of_keys(to_row_key),
+        partitioner=by_foreign_key if to_row_key is None else by_foreign_key.of_keys(to_row_key),
     )
     return Table(place, logic, store)
 
