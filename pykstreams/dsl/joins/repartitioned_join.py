@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pykstreams.core.names import NodeNamer
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import StreamPartitioner, ValueJoiner
 from pykstreams.dsl.options import Materialized
@@ -90,10 +91,27 @@ class RepartitionedJoinTable(JoinedTable):
 @dataclass(frozen=True, slots=True)
 class _Names:
     send: str
+    sink: str
+    source: str
+    store: str
     keep: str
     join_left: str
     join_right: str
     merge: str
+
+    @classmethod
+    def taken(cls, namer: NodeNamer, name: str | None, prefix: str) -> _Names:
+        """Takes the names, in the order in which they are counted."""
+        return cls(
+            send=namer.suffixed(name, "-ship", f"{prefix}SHIP-"),
+            sink=namer.suffixed(name, "-sink", "KTABLE-SINK-"),
+            source=namer.suffixed(name, "-source", "KTABLE-SOURCE-"),
+            store=namer.suffixed(name, "-shipped-store", f"{prefix}SHIPPED-STATE-STORE-"),
+            keep=namer.suffixed(name, "-keep", f"{prefix}KEEP-"),
+            join_left=namer.suffixed(name, "-join-shipped", f"{prefix}JOINSHIPPED-"),
+            join_right=namer.suffixed(name, "-join-referred", f"{prefix}JOINREFERRED-"),
+            merge=namer.named(name, f"{prefix}MERGE-"),
+        )
 
 
 class RepartitionedJoinNode(GraphNode):
@@ -146,33 +164,20 @@ def add_repartitioned_join(
     own, and nobody gave them a number, all have as many as the topics of the left table.
     """
     left_place, right_place = left.place, right.place
-    graph, namer, prefix = left_place.graph, left_place.graph.namer, join.prefix
+    graph = left_place.graph
     store = None
     result_serde, value_serde = join.result_serde, None
     if materialized is not None:
-        store = table_store(graph, options_of(materialized), f"{prefix}RESULT-", join.result_serde, None)
+        store = table_store(graph, options_of(materialized), f"{join.prefix}RESULT-", join.result_serde, None)
         result_serde, value_serde = store.key_serde, store.value_serde
-    send = namer.suffixed(name, "-ship", f"{prefix}SHIP-")
-    sink = namer.suffixed(name, "-sink", "KTABLE-SINK-")
-    source = namer.suffixed(name, "-source", "KTABLE-SOURCE-")
-    kept = join_store(
-        namer.suffixed(name, "-shipped-store", f"{prefix}SHIPPED-STATE-STORE-"),
-        join.kept_serde,
-        left_place.value_serde,
-    )
-    names = _Names(
-        send,
-        namer.suffixed(name, "-keep", f"{prefix}KEEP-"),
-        namer.suffixed(name, "-join-shipped", f"{prefix}JOINSHIPPED-"),
-        namer.suffixed(name, "-join-referred", f"{prefix}JOINREFERRED-"),
-        namer.named(name, f"{prefix}MERGE-"),
-    )
+    names = _Names.taken(graph.namer, name, join.prefix)
+    kept = join_store(names.store, join.kept_serde, left_place.value_serde)
     of_right = right_place.partitioner or ReferencePartitioner(_same, right_place.key_serde)
     by_foreign_key = of_right.of_keys(join.keys.foreign_key)
     topic = RepartitionSettings(
-        (send if name is None else name) + REPARTITION_SUFFIX,
-        sink,
-        source,
+        (names.send if name is None else name) + REPARTITION_SUFFIX,
+        names.sink,
+        names.source,
         join.kept_serde if join.topic_serde is None else join.topic_serde,
         left_place.value_serde,
         join.partitioner or by_foreign_key,
@@ -180,7 +185,7 @@ def add_repartitioned_join(
     if name is None:
         graph.implicit_names.repartitions.append(topic.topic)
         graph.implicit_names.add_store(kept.name, logging=kept.logging)
-    sources = right_place.sources | {source}
+    sources = right_place.sources | {names.source}
     graph.copartitioned.append(set(sources))
     left.logic.send_old_values(force=True)
     right.logic.send_old_values(force=True)
