@@ -39,7 +39,7 @@ from benchmarks.memory import JAVA, PYTHON, ProcessesBelow
 from benchmarks.plain_spark import plain_job
 from pykstreams import Consumed, Grouped, Materialized, Serdes, StreamsBuilder, Topology
 from pykstreams.bulk.application import Application
-from pykstreams.bulk.targets.references import way_of
+from pykstreams.bulk.targets.left_table_rows import way_of
 from pykstreams.serdes import JsonSerde
 from pykstreams.spark import StoreBootstrap, bootstrap
 

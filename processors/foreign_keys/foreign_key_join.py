@@ -29,7 +29,7 @@ _ANSWER: Final = Instruction.PROPAGATE_NULL_IF_NO_FK_VAL_AVAILABLE
 _ANSWER_IF_THERE: Final = Instruction.PROPAGATE_ONLY_IF_FK_VAL_AVAILABLE
 
 
-class Unsettled:
+class AskAgain:
     """The state that the two ends of the left side share in one task: who sends and who resolves.
 
     An inner join sends no answer where it takes it for granted that there is no result to be deleted. That is wrong if
@@ -80,7 +80,7 @@ class SubscriptionSend:
             forward(foreign, message, timestamp, headers)
             return True
 
-        context.shared(self.serdes.topic, Unsettled).ask = ask
+        context.shared(self.serdes.topic, AskAgain).ask = ask
         current, ask_in_any_case = context.current, self._left(context)
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:

@@ -4,7 +4,7 @@ Between a left row's subscription and its answer the row may have changed, perha
 from another task, has overtaken this one. So an answer carries the hash of the value that asked, and counts only if
 that is still the hash of the row.
 
-An inner join needs more: where a stale answer has no value the row is asked for anew (``Unsettled``), or, if it is
+An inner join needs more: where a stale answer has no value the row is asked for anew (``AskAgain``), or, if it is
 gone or has no foreign key any more, its result deleted.
 
 Invariant: a result never joins a right row with a left value other than the one that asked for it.
@@ -17,7 +17,7 @@ from typing import Any
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, ValueJoiner
-from pykstreams.processors.foreign_keys.foreign_key_join import Unsettled
+from pykstreams.processors.foreign_keys.foreign_key_join import AskAgain
 from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes
 from pykstreams.processors.tables.table_view import TableView
 
@@ -38,7 +38,7 @@ class ForeignKeyResolver:
     def build(self, context: OperatorContext) -> Forward:
         # Rows as they were when their subscriptions were sent: those that a cache holds back have sent none yet.
         read, hash_of = self.left_rows.as_forwarded().build(context), self.serdes.hash_of_left(context)
-        unsettled = context.shared(self.serdes.topic, Unsettled)
+        ask_again = context.shared(self.serdes.topic, AskAgain)
         joiner, left = self.joiner, self.left
         settled = left or context.one_record_at_a_time  # then no answer comes too late
         forward, fail, count_dropped = context.forward, context.fail, context.count_dropped
@@ -52,7 +52,7 @@ class ForeignKeyResolver:
                     count_dropped()
                     if right is not None or settled:
                         return
-                    if row is not None and unsettled.ask(key, value, row[1], headers):
+                    if row is not None and ask_again.ask(key, value, row[1], headers):
                         return
                     result = None
                 else:

@@ -1,8 +1,7 @@
-"""Foreign-key join, from the right row to the left ones: a change of a right row is told to all that have subscribed.
+"""Foreign-key join, from the right row to the left ones: a changed right row goes to all that have subscribed.
 
 Whether rows of the right table lie where subscriptions to them arrive shows only with the first rows: their keys may be
-written otherwise than the join writes foreign keys, or by another partitioner. Nothing would fail then, results would
-just be missing; so ``RightRowCheck`` looks.
+written otherwise than the join writes foreign keys, or by another partitioner; so ``RightRowCheck`` looks.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from pykstreams.core.types import Forward, Headers, StreamPartitioner
 from pykstreams.core.windows import Windowed
 from pykstreams.processors.drop_reasons import NULL_KEY_OF_ROW_TO_JOIN, OUT_OF_ORDER
 from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes
+from pykstreams.processors.foreign_keys.row_place_check import row_place_check
 from pykstreams.processors.stores import subscription_rows
 from pykstreams.serdes.combined_key import CombinedKey
 from pykstreams.serdes.subscription import response_of, subscription_source
@@ -104,31 +104,32 @@ def _checking(
     owner = context.processing.application_id
     topic = f"{owner}-{serdes.topic}"
     topics = known.topics | {f"{owner}-{name}" for name in known.topics}
-    here = context.processing.task_id.partition
+    partitioner, default_partition = known.partitioner, context.default_partition
     first = True
-    count = 0
+
+    def choose(row: tuple[Any, bytes, Any], count: int) -> object:
+        key, as_foreign_key, _ = row
+        chosen = None if partitioner is None else partitioner(topic, key, None, count)
+        return default_partition(as_foreign_key, count) if chosen is None else chosen
+
+    def warn(row: tuple[Any, bytes, Any], chosen: object) -> None:
+        key, _, message = row
+        _warn_of_partition(context, topic, key, message, chosen)
+
+    lies_there = row_place_check(context, topic, choose, warn)
 
     def check(key: Any, as_foreign_key: bytes) -> bool:
-        nonlocal first, count
+        nonlocal first
         raw = context.current.raw
         if raw is None or raw[0] is None or isinstance(key, _COMPOSED) or raw[0].topic() not in topics:
             return True
         if isinstance(key, str) and _REPLACEMENT in key:
             return True
         if first:
-            count = context.partition_count(topic)
             first = False
-            if known.partitioner is None and raw[0].key() != as_foreign_key:
+            if partitioner is None and raw[0].key() != as_foreign_key:
                 raise _unequal_serdes(context, serdes, key, raw[0], as_foreign_key)
-        if count < 2:
-            return False
-        chosen = None if known.partitioner is None else known.partitioner(topic, key, None, count)
-        if chosen is None:
-            chosen = context.default_partition(as_foreign_key, count)
-        if chosen == here:
-            return True
-        _warn_of_partition(context, topic, key, raw[0], chosen)
-        return False
+        return lies_there((key, as_foreign_key, raw[0]))
 
     return check
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Decoder, Encoder, Forward, Headers, KeyValueMapper
-from pykstreams.processors.foreign_keys.shipped_rows import KeepShipped, ship_rows
+from pykstreams.processors.foreign_keys.repartitioned_rows import KeepRepartitioned, repartition_rows
 from pykstreams.serdes.base import CompiledSerde, Serde, bind_deserializer, bind_serializer, refused_bytes
 from pykstreams.serdes.combined_key import CombinedKey
 from pykstreams.serdes.defaults import or_default
@@ -57,7 +57,7 @@ class MappedKeySerde(CompiledSerde[Any], Generic[K]):
 
 
 @dataclass(frozen=True, slots=True)
-class ShipMapped:
+class RepartitionMapped:
     """Sends each row to the partition of the key that ``mapper(key, value)`` gives, with that key in the header.
 
     :param mapped_serde: of mapped keys; ``None`` for the default serde of keys.
@@ -87,17 +87,17 @@ class ShipMapped:
         def forward_with_header(key: MappedKey, value: Any, timestamp: int, headers: Headers) -> None:
             forward(key, value, timestamp, (*headers, (MAPPED_KEY, key.mapped_bytes)))
 
-        return ship_rows(mapped, with_bytes, context, forward_with_header, keeps_null=self.keeps_null)
+        return repartition_rows(mapped, with_bytes, context, forward_with_header, keeps_null=self.keeps_null)
 
 
 @dataclass(frozen=True, slots=True)
 class KeepMapped:
-    """Keeps rows as ``KeepShipped`` does, and takes the header off."""
+    """Keeps rows as ``KeepRepartitioned`` does, and takes the header off."""
 
     store: str
 
     def build(self, context: OperatorContext) -> Forward:
-        keep = KeepShipped(self.store).build(context)
+        keep = KeepRepartitioned(self.store).build(context)
 
         def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             keep(key, value, timestamp, without_mapped_key(headers))

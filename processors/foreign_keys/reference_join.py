@@ -1,7 +1,8 @@
-"""Joins of shipped rows with the rows that they refer to.
+"""Joins of repartitioned rows with the rows that they refer to.
 
-Two operators in one task give the changes of the result: ``JoinShipped`` looks up the row that a shipped one refers to,
-``JoinReferred`` scans the shipped rows that refer to a changed one. Behind them a merger puts both together.
+Two operators in one task give the changes of the result: ``JoinRepartitioned`` looks up the row that a repartitioned
+one refers to, ``JoinReferred`` scans the repartitioned rows that refer to a changed one. Behind them a merger puts both
+together.
 
 Invariant: a result row is the joiner's of the two rows as both have been forwarded, with the larger of their
 timestamps. The referred row is therefore read as its table last forwarded it, without what a cache still holds back:
@@ -19,16 +20,16 @@ from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, ValueJoiner
 from pykstreams.processors.drop_reasons import NULL_KEY_OF_ROW_TO_JOIN, OUT_OF_ORDER
 from pykstreams.processors.foreign_keys.referred_row_check import ReferredRowCheck
-from pykstreams.processors.foreign_keys.shipped_rows import ReferenceKeys
+from pykstreams.processors.foreign_keys.repartitioned_rows import RepartitionedKeys
 from pykstreams.processors.stores import key_value_rows
 from pykstreams.processors.tables.table_view import ReadRow, TableView
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceJoin:
-    """The two sides of a join: the shipped rows of a store with those of the referred table.
+    """The two sides of a join: the repartitioned rows of a store with those of the referred table.
 
-    :param joiner: ``joiner(referred value, referring value)``; ``None`` from it is no row.
+    :param joiner: ``joiner(referred value, left value)``; ``None`` from it is no row.
     :param keeps_unmatched: whether a row that refers to a missing one is joined with ``None``.
     :param keeps_unreferred: whether a row that nobody refers to is joined with ``None``, under ``make(its key, None)``.
         Such a result goes before the first row that refers to it is joined, and comes back after the last has gone.
@@ -37,13 +38,13 @@ class ReferenceJoin:
     store: str
     referred: TableView
     joiner: ValueJoiner[Any, Any, Any]
-    keys: ReferenceKeys
+    keys: RepartitionedKeys
     keeps_unmatched: bool = False
     keeps_unreferred: bool = False
 
     @property
     def stores(self) -> tuple[str, ...]:
-        """All that is read: the shipped rows and the referred table."""
+        """All that is read: the repartitioned rows and the referred table."""
         return (self.store, *self.referred.stores)
 
     def read_referred(self, context: OperatorContext) -> ReadRow:
@@ -53,8 +54,8 @@ class ReferenceJoin:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinShipped:
-    """Joins a changed shipped row with the row that it refers to."""
+class JoinRepartitioned:
+    """Joins a changed repartitioned row with the row that it refers to."""
 
     join: ReferenceJoin
     send_old_values: bool = False
@@ -62,17 +63,17 @@ class JoinShipped:
     def build(self, context: OperatorContext) -> Forward:
         join, send_old_values = self.join, self.send_old_values
         read, joiner, keys, keeps_unmatched = join.read_referred(context), join.joiner, join.keys, join.keeps_unmatched
-        reference, result = keys.reference, keys.result or _same
+        foreign_key, result = keys.foreign_key, keys.result or _same
         current = context.current
         forward, fail = current.following(context.forward), context.fail
         unreferred = _Unreferred.of(join, context) if join.keeps_unreferred else None
 
-        def repeat(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def replay(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
             """Forwards the result as it is now, and that of the referred row: what was sent before may be anything."""
             new, old, newest = change
             joined = joined_old = lone = None
             try:
-                referred = reference(key)
+                referred = foreign_key(key)
                 row = read(referred)
                 other, other_time = (None, timestamp) if row is None else row
                 if row is not None or keeps_unmatched:
@@ -91,13 +92,13 @@ class JoinShipped:
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
             if current.replayed:
-                repeat(key, change, timestamp, headers)
+                replay(key, change, timestamp, headers)
                 return
             new, old, newest = change
             joined = joined_old = lone = None
             first = last = False
             try:
-                referred = reference(key)
+                referred = foreign_key(key)
                 row = read(referred)
                 if row is None:
                     if not keeps_unmatched:
@@ -130,10 +131,10 @@ class JoinShipped:
 
 @dataclass(frozen=True, slots=True)
 class JoinReferred:
-    """Joins a changed row with all shipped rows that refer to it.
+    """Joins a changed row with all repartitioned rows that refer to it.
 
     Where joining one of them raises, and the processing exception handler goes on, the others are joined nevertheless.
-    A repeated change from nothing to nothing is one, too: it may have been a deletion that was stored and not sent.
+    A replayed change from nothing to nothing is one, too: it may have been a deletion that was stored and not sent.
     """
 
     join: ReferenceJoin
@@ -146,20 +147,20 @@ class JoinReferred:
         keys, joiner = join.keys, join.joiner
         keeps_unmatched, keeps_unreferred = join.keeps_unmatched, join.keeps_unreferred
         scan = key_value_rows(context, join.store).rows_by_prefix(keys.prefix_serializer)
-        make, reference, result, checked = keys.make, keys.reference, keys.result or _same, keys.checked
+        make, foreign_key, result, checked = keys.make, keys.foreign_key, keys.result or _same, keys.checked
         current = context.current
         forward, fail, drop = current.following(context.forward), context.fail, context.drop
 
         def join_row(key: Any, new: Any, old: Any, row: tuple[Any, Any, int]) -> tuple[Any, Any, Any]:
-            shipped_key, value, _ = row
-            if checked and reference(shipped_key) != key:
-                raise _found_too_much(key, shipped_key)
+            repartitioned_key, value, _ = row
+            if checked and foreign_key(repartitioned_key) != key:
+                raise _found_too_much(key, repartitioned_key)
             joined = joined_old = None
             if new is not None or keeps_unmatched:
                 joined = joiner(new, value)
             if send_old_values and (old is not None or keeps_unmatched):
                 joined_old = joiner(old, value)
-            return result(shipped_key), joined, joined_old
+            return result(repartitioned_key), joined, joined_old
 
         def unreferred(key: Any, new: Any, old: Any) -> tuple[Any, Any, Any]:
             joined = None if new is None else joiner(new, None)
@@ -208,7 +209,7 @@ class JoinReferred:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceJoinView:
-    """A result without a store: each read looks up the shipped row by the full key, and the row it refers to."""
+    """A result without a store: each read looks up the repartitioned row by the full key, and the row it refers to."""
 
     join: ReferenceJoin
 
@@ -222,20 +223,20 @@ class ReferenceJoinView:
     def build(self, context: OperatorContext) -> ReadRow:
         join = self.join
         keys, joiner, keeps_unmatched = join.keys, join.joiner, join.keeps_unmatched
-        shipped, reference = keys.shipped or _same, keys.reference
-        get_shipped, read = key_value_rows(context, join.store).get_row, join.read_referred(context)
+        repartitioned, foreign_key = keys.repartitioned or _same, keys.foreign_key
+        get_repartitioned, read = key_value_rows(context, join.store).get_row, join.read_referred(context)
         keeps_unreferred = join.keeps_unreferred
         scan = key_value_rows(context, join.store).rows_by_prefix(keys.prefix_serializer)
 
         def read_result(key: Any) -> tuple[Any, int] | None:
-            shipped_key = shipped(key)
-            referred = reference(shipped_key)
-            if keeps_unreferred and shipped_key.suffix is None:
+            repartitioned_key = repartitioned(key)
+            referred = foreign_key(repartitioned_key)
+            if keeps_unreferred and repartitioned_key.suffix is None:
                 row = read(referred)
                 if row is None or next(iter(scan(referred)), None) is not None:
                     return None
                 return _row(joiner(row[0], None), row[1])
-            own = get_shipped(shipped_key)
+            own = get_repartitioned(repartitioned_key)
             if own is None:
                 return None
             row = read(referred)
@@ -248,7 +249,7 @@ class ReferenceJoinView:
 
 @dataclass(frozen=True, slots=True)
 class _Unreferred:
-    """The result of a row that nobody refers to, as ``JoinShipped`` takes it back and brings it back."""
+    """The result of a row that nobody refers to, as ``JoinRepartitioned`` takes it back and brings it back."""
 
     scan: Callable[[Any], Any]
     make: Callable[[Any, Any], Any]
@@ -285,9 +286,9 @@ def _row(value: Any, time: int) -> tuple[Any, int] | None:
     return None if value is None else (value, time)
 
 
-def _found_too_much(reference: Any, key: Any) -> SerdeError:
+def _found_too_much(foreign_key: Any, key: Any) -> SerdeError:
     return SerdeError(
-        f"the bytes of the partial key {reference!r} are also what the key {key!r} starts with, which has another "
+        f"the bytes of the partial key {foreign_key!r} are also what the key {key!r} starts with, which has another "
         "partial key; bytes of a partial key must end where no longer one can go on, behind its length or a delimiter; "
         "test the serde with pykstreams.testing.assert_prefix_serde"
     )

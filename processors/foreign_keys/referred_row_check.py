@@ -1,8 +1,4 @@
-"""Looks whether referred rows lie where the rows that refer to them are sent.
-
-Nothing fails where they do not: their topic may be written by another partitioner, or its keys otherwise than the key
-serde of the table writes them, and then results are just missing.
-"""
+"""Looks whether referred rows lie where the rows that refer to them are sent."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ from typing import Any, Protocol
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import StreamPartitioner
+from pykstreams.processors.foreign_keys.row_place_check import row_place_check
 
 log = logging.getLogger(__name__)
 
@@ -29,9 +26,9 @@ class CompletedByDefaults(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReferredRowCheck:
-    """Compares the partition of each referred row with the one that references to it are sent to, until they differ.
+    """Compares the partition of each referred row with the one to which left rows are sent, until they differ.
 
-    :param topic: the repartition topic of the references, without the application id.
+    :param topic: the repartition topic of the left rows, without the application id.
     :param partitioner: chooses the partition of a referred row by its key.
     """
 
@@ -42,17 +39,12 @@ class ReferredRowCheck:
         """Makes the check of the row of a key, which returns whether to look at the next one, too."""
         processing = context.processing
         topic, here = f"{processing.application_id}-{self.topic}", processing.task_id.partition
-        choose = self.partitioner.over_default(lambda: processing.key_serde, context.default_partition)
-        count = 0
+        partitioner = self.partitioner.over_default(lambda: processing.key_serde, context.default_partition)
 
-        def look(key: Any) -> bool:
-            nonlocal count
-            count = count or context.partition_count(topic)
-            if count < 2:
-                return False
-            chosen = choose(topic, key, None, count)
-            if chosen == here:
-                return True
+        def choose(key: Any, count: int) -> object:
+            return partitioner(topic, key, None, count)
+
+        def warn(key: Any, chosen: object) -> None:
             log.warning(
                 "%s: the row %r lies in partition %s, but rows that refer to it are sent to partition %s of topic %r, "
                 "so it joins nothing; let its topic be written by Kafka's default partitioner with the key serde of "
@@ -63,6 +55,5 @@ class ReferredRowCheck:
                 chosen,
                 topic,
             )
-            return False
 
-        return look
+        return row_place_check(context, topic, choose, warn)

@@ -95,7 +95,7 @@ class SelectKeys:
     deleted under the former one first. A result whose selected key is null is dropped and counted; one for which the
     selector raises, while the processing exception handler goes on, is gone, too.
 
-    A repeated one is deleted under the other key that it may have had: which one it had before may be forgotten.
+    A replayed one is deleted under the other key that it may have had: which one it had before may be forgotten.
     """
 
     selector: KeyValueMapper[Any, Any, Any]

@@ -19,7 +19,7 @@ from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stores.materialization import options_of, table_store
 from pykstreams.dsl.stores.reordering import reordering_of
-from pykstreams.dsl.stores.tables import SourceTable
+from pykstreams.dsl.stores.table_logic import SourceTable
 from pykstreams.dsl.table import Table
 from pykstreams.processors import StoredView, TableSource
 from pykstreams.state.spec import StoreBuilder

@@ -15,7 +15,7 @@ from pykstreams.dsl.options import Grouped, Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.session_windowed import SessionWindowedKStream
 from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
-from pykstreams.dsl.stores.tables import AggregatedTable
+from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.windowed import TimeWindowedKStream
 from pykstreams.processors import StreamAggregate, StreamCount, StreamReduce
 from pykstreams.serdes.primitives import LongSerde

@@ -10,7 +10,7 @@ from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
-from pykstreams.dsl.stores.tables import AggregatedTable
+from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.table import Table
 from pykstreams.processors import TableAggregate, TableReduce
 from pykstreams.serdes.base import Serde

@@ -25,7 +25,7 @@ from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stores.materialization import options_of, table_store
 from pykstreams.dsl.stores.reordering import reordering_of
-from pykstreams.dsl.stores.tables import SourceTable
+from pykstreams.dsl.stores.table_logic import SourceTable
 from pykstreams.dsl.stores.user_suppliers import provided_stores
 from pykstreams.dsl.table import Table
 from pykstreams.processors import (

@@ -11,11 +11,11 @@ from pykstreams.core.value_transformer import ValueTransformerWithKey, ValueTran
 from pykstreams.dsl.aggregations.suppression import Suppressed, suppress
 from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.joins.one_to_many_join import ResultKeys, join_one_to_many
-from pykstreams.dsl.joins.table_joins import TableJoinOptions, add_table_join
+from pykstreams.dsl.joins.table_join_options import TableJoinOptions, add_table_join
 from pykstreams.dsl.options import Grouped, Materialized, TableJoined
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, named_table_store, options_of
-from pykstreams.dsl.stores.tables import DerivedTable
+from pykstreams.dsl.stores.table_logic import DerivedTable
 from pykstreams.dsl.stores.user_suppliers import provided_stores
 from pykstreams.dsl.table import Table
 from pykstreams.processors import (

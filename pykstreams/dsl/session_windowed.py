@@ -14,7 +14,7 @@ from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import options_of
 from pykstreams.dsl.stores.session_materialization import session_table_store
-from pykstreams.dsl.stores.tables import AggregatedTable
+from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.processors import COUNT_OF_SESSION, SessionAggregate, SessionAggregation, reducing_sessions
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.primitives import LongSerde

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import DslStore
-from pykstreams.dsl.stores.tables import TableLogic
+from pykstreams.dsl.stores.table_logic import TableLogic
 from pykstreams.topology.graph import is_versioned
 
 

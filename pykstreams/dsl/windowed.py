@@ -13,7 +13,7 @@ from pykstreams.dsl.aggregations.windowed_aggregation import checked_windows, wi
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import options_of
-from pykstreams.dsl.stores.tables import AggregatedTable
+from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.stores.window_materialization import window_table_store
 from pykstreams.processors import COUNT, Aggregation, WindowedView, reducing
 from pykstreams.serdes.base import Serde

@@ -17,6 +17,7 @@ from pykstreams.state.spec import checked_name
 from pykstreams.state.suppliers import Stores
 from pykstreams.state.windows.suppliers import (
     PersistentWindowSupplier,
+    RowOrder,
     TimeOrderedWindowSupplier,
     WindowBytesStoreSupplier,
     window_lengths,
@@ -118,8 +119,8 @@ class RocksDBDslStoreSuppliers(DslStoreSuppliers):
             return PersistentWindowSupplier(params.name, *lengths, params.retain_duplicates, kept)
         with_headers = params.store_format is DslStoreFormat.HEADERS
         kept = _LAYOUTS[DslStoreFormat.HEADERS if with_headers else DslStoreFormat.TIMESTAMPED]
-        indexed = with_headers or params.is_sliding_window
-        return TimeOrderedWindowSupplier(params.name, *lengths, params.retain_duplicates, kept, indexed)
+        order = RowOrder.BY_TIME_AND_INDEX if with_headers or params.is_sliding_window else RowOrder.BY_TIME
+        return TimeOrderedWindowSupplier(params.name, *lengths, params.retain_duplicates, kept, order)
 
     def session_store(self, params: DslSessionParams) -> SessionBytesStoreSupplier:
         layout = HEADERS_AND_VALUE if params.store_format is DslStoreFormat.HEADERS else PLAIN

@@ -10,12 +10,12 @@ import pytest
 
 from pykstreams import KTable, StreamsBuilder
 from pykstreams.core.processor import CurrentRecord
-from pykstreams.processors.foreign_keys.shipped_rows import ShipRows
+from pykstreams.processors.foreign_keys.repartitioned_rows import RepartitionRows
 from pykstreams.serdes import CombinedKey
 from tests.simulation import test_foreign_key_join as foreign_key
 from tests.simulation import test_non_key_joins as non_key
 from tests.simulation import test_outer_foreign_key_joins as outer
-from tests.simulation import test_shipped_row_joins as shipped
+from tests.simulation import test_repartitioned_row_joins as joins
 from tests.simulation.crashes import CrashingCluster
 from tests.simulation.schedules import SCHEDULES, Join, check
 
@@ -25,15 +25,15 @@ Define = Callable[[StreamsBuilder, Any], KTable[Any, str]]
 
 
 def one_to_many(builder: StreamsBuilder, store: Any) -> KTable[Any, str]:
-    one, many = shipped.tables(builder)
-    return one.one_to_many_join(many, shipped.both, key_extractor=shipped.reference, materialized=store)
+    one, many = joins.tables(builder)
+    return one.one_to_many_join(many, joins.both, key_extractor=joins.reference, materialized=store)
 
 
 def rows_of_rows(builder: StreamsBuilder, store: Any) -> KTable[Any, str]:
-    """Items refer to rows of a one-to-many join, so a task both keeps shipped rows and is referred to."""
-    one, many = shipped.tables(builder)
-    items: KTable[str, str] = builder.table(shipped.ITEMS)
-    orders = one.one_to_many_join(many, shipped.both, key_extractor=shipped.reference)
+    """Items refer to rows of a one-to-many join, so a task both keeps repartitioned rows and is referred to."""
+    one, many = joins.tables(builder)
+    items: KTable[str, str] = builder.table(joins.ITEMS)
+    orders = one.one_to_many_join(many, joins.both, key_extractor=joins.reference)
     return orders.one_to_many_join(
         items, lambda order, item: f"{item}|{order}", key_extractor=order_of, materialized=store
     )
@@ -43,8 +43,8 @@ def order_of(item: str) -> CombinedKey[str, str]:
     return CombinedKey(item[0], item[1])
 
 
-def items_with_orders(rows: shipped.Tables) -> dict[Any, str]:
-    orders, items = shipped.pairs(rows), rows.get(shipped.ITEMS, {})
+def items_with_orders(rows: joins.Tables) -> dict[Any, str]:
+    orders, items = joins.pairs(rows), rows.get(joins.ITEMS, {})
     return {
         CombinedKey(order_of(item), key): f"{item}|{orders[order_of(item)]}"
         for key, item in items.items()
@@ -53,9 +53,9 @@ def items_with_orders(rows: shipped.Tables) -> dict[Any, str]:
 
 
 def many_keys(kind: str, builder: StreamsBuilder, store: Any) -> Any:
-    one, many = shipped.tables(builder)
+    one, many = joins.tables(builder)
     return getattr(many, kind)(
-        one, lambda row, other: shipped.both(other, row), foreign_keys_extractor=shipped.references, materialized=store
+        one, lambda row, other: joins.both(other, row), foreign_keys_extractor=joins.references, materialized=store
     )
 
 
@@ -73,7 +73,7 @@ def written(define: Define, draw: Any, expected: Callable[[Any], dict[Any, Any]]
     def add(builder: StreamsBuilder) -> None:
         define(builder, store).to_stream(lambda key, value: str(key)).to("out")
 
-    return Join(add, {**outer.PARTITIONS, shipped.ITEMS: 4, "out": 2}, draw, expected)
+    return Join(add, {**outer.PARTITIONS, joins.ITEMS: 4, "out": 2}, draw, expected)
 
 
 JOINS: dict[str, Callable[[str | None], Join]] = {
@@ -83,11 +83,11 @@ JOINS: dict[str, Callable[[str | None], Join]] = {
         )
         for kind, rows in (("join", foreign_key.inner), ("left_join", foreign_key.left))
     },
-    "one-to-many": partial(written, one_to_many, shipped.draw, shipped.pairs),
-    "one-to-many, of another": partial(written, rows_of_rows, shipped.draw_three, items_with_orders),
+    "one-to-many": partial(written, one_to_many, joins.draw, joins.pairs),
+    "one-to-many, of another": partial(written, rows_of_rows, joins.draw_three, items_with_orders),
     **{
         f"many foreign keys, {kind}": partial(
-            written, partial(many_keys, kind), shipped.draw, partial(shipped.all_pairs, left=kind == "left_join")
+            written, partial(many_keys, kind), joins.draw, partial(joins.all_pairs, left=kind == "left_join")
         )
         for kind in ("join", "left_join")
     },
@@ -124,7 +124,7 @@ def test_where_changelogs_do_not_stay_behind_a_row_is_left_where_it_does_not_bel
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The table has the new reference of a row already, and the deletion under the old one is lost."""
-    monkeypatch.setattr(ShipRows, "takes_back", False)
+    monkeypatch.setattr(RepartitionRows, "takes_back", False)
 
     with pytest.raises(AssertionError, match="seed"):
         check(JOINS["one-to-many"](None), make_cluster=CrashingCluster)

@@ -10,7 +10,7 @@ import pytest
 
 from pykstreams import KTable, StreamsBuilder
 from pykstreams.processors import ForeignKeySerdes
-from pykstreams.processors.foreign_keys.foreign_key_join import Unsettled
+from pykstreams.processors.foreign_keys.foreign_key_join import AskAgain
 from pykstreams.runtime.tasks.context import NodeContext
 from tests.simulation.cluster import Sent
 from tests.simulation.schedules import SCHEDULES, Join, check, result_of
@@ -136,7 +136,7 @@ def test_a_row_that_comes_back_as_it_was_is_asked_for_even_if_it_has_no_result_y
     check(INNER, 1, first_seed=168)
 
 
-class _Deaf(Unsettled):
+class _Deaf(AskAgain):
     """Each end of the left side has its own, so neither hears of the other, and takes any answer for one to come."""
 
     def __init__(self) -> None:

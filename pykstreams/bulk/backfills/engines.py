@@ -16,9 +16,9 @@ from typing import Any, Final, Protocol, TypeAlias
 import pyarrow as pa
 
 from pykstreams.bulk.application import Application
-from pykstreams.bulk.backfills.history import Reading
+from pykstreams.bulk.backfills.history import HistoryReading
 from pykstreams.bulk.backfills.records import BY_TIME, RECORDS, RECORDS_SQL
-from pykstreams.bulk.backfills.step import Step
+from pykstreams.bulk.backfills.step import BackfillStep
 from pykstreams.bulk.backfills.task_run import run_task
 from pykstreams.bulk.engines.local import Progress, by_task
 from pykstreams.bulk.engines.processes import Pool
@@ -38,7 +38,7 @@ Call: TypeAlias = tuple[Callable[..., int], tuple[Any, ...]]
 class Input:
     """The records of one topic: how they are read, and either what they are read from or its parts."""
 
-    reading: Reading
+    reading: HistoryReading
     source: Any = None
     parts: tuple[Part, ...] = ()
 
@@ -60,7 +60,7 @@ class Steps(Protocol):
         """
         ...
 
-    def run(self, step: Step, inputs: Sequence[Input], progress: Progress) -> list[str]:
+    def run(self, step: BackfillStep, inputs: Sequence[Input], progress: Progress) -> list[str]:
         """Runs one; returns the reports of its tasks."""
         ...
 
@@ -95,7 +95,7 @@ class LocalSteps:
     def scratch(self, work: Path) -> str | None:
         return str(work)
 
-    def run(self, step: Step, inputs: Sequence[Input], progress: Progress) -> list[str]:
+    def run(self, step: BackfillStep, inputs: Sequence[Input], progress: Progress) -> list[str]:
         scratch = Path(step.work) / f"sorted-{step.number}"
         scratch.mkdir()
         parts = [(one.reading, part) for one in inputs for part in (one.parts or self._files(one.source).parts())]
@@ -121,7 +121,7 @@ class LocalSteps:
         raise ConfigError(f"{source!r} is read by Spark; use engine='spark', or files that pyarrow reads")
 
 
-def read_part(step: Step, reading: Reading, part: Part, scratch: str, number: int) -> int:
+def read_part(step: BackfillStep, reading: HistoryReading, part: Part, scratch: str, number: int) -> int:
     """Reads and sorts a part of a history, for each task apart; gives how many records it has."""
     runs: dict[int, SortedRuns] = {}
     limit = max(RUN_BYTES // step.tasks, _LEAST_RUN_BYTES)
@@ -141,7 +141,7 @@ def read_part(step: Step, reading: Reading, part: Part, scratch: str, number: in
     return count
 
 
-def run_sorted(step: Step, task: int, scratch: str) -> str | None:
+def run_sorted(step: BackfillStep, task: int, scratch: str) -> str | None:
     """Runs a task over what was sorted for it; returns its report."""
     folder = Path(scratch) / str(task)
     runs = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -169,7 +169,7 @@ class SparkSteps:
     def scratch(self, work: Path) -> str | None:
         return str(work) if self._session.sparkContext.master.startswith("local") else None
 
-    def run(self, step: Step, inputs: Sequence[Input], progress: Progress) -> list[str]:
+    def run(self, step: BackfillStep, inputs: Sequence[Input], progress: Progress) -> list[str]:
         progress("run tasks", 0, step.tasks)
         with explained(f"sub-topology {step.subtopology} did not run to its end"):
             rows = beginnings(self._session, step.tasks, RECORDS_SQL)
@@ -200,7 +200,7 @@ class SparkSteps:
         return self._engine.of_parts(one.parts) if one.parts else self._engine.rows(one.source)
 
 
-def _running(step: Step) -> Any:
+def _running(step: BackfillStep) -> Any:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task, attempt = task_and_attempt()
         return run_task(step, task, attempt, batches)

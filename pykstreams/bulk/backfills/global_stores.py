@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from pykstreams.bulk.backfills.history import Reading
+from pykstreams.bulk.backfills.history import HistoryReading
 from pykstreams.bulk.backfills.records import BY_TIME, RECORDS
-from pykstreams.bulk.backfills.step import Step
+from pykstreams.bulk.backfills.step import BackfillStep
 from pykstreams.bulk.engines.sorting import SortedRuns
 from pykstreams.bulk.sources.sources import Part
 from pykstreams.core.clock import Clock
@@ -28,7 +28,7 @@ from pykstreams.state.interfaces.record_cache import RecordCache
 
 @contextmanager
 def opened_global_stores(
-    step: Step, config: StreamsConfig, folder: Path, clock: Clock, metrics: StreamsMetrics
+    step: BackfillStep, config: StreamsConfig, folder: Path, clock: Clock, metrics: StreamsMetrics
 ) -> Iterator[Mapping[str, Any]]:
     """Opens the global stores of the application, with what is in their topics; gives them as tasks see them."""
     plans = step.application.plan.global_stores
@@ -48,7 +48,7 @@ def opened_global_stores(
         state.close()
 
 
-def _fill(state: GlobalState, reading: Reading, parts: tuple[Part, ...], folder: Path) -> None:
+def _fill(state: GlobalState, reading: HistoryReading, parts: tuple[Part, ...], folder: Path) -> None:
     runs = SortedRuns(folder, reading.topic, RECORDS, ("task", *BY_TIME))
     for at, part in enumerate(parts):
         for batch in reading.records(part.batches(), at):

@@ -65,7 +65,7 @@ class TopicHistory:
 
 
 @dataclass(frozen=True)
-class Reading:
+class HistoryReading:
     """How the records of one topic are read for the tasks of a sub-topology; every process of the job has it.
 
     :param history: what the user has said, without the source.

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from pykstreams.bulk.application import Application, StorePlace
 from pykstreams.bulk.backfills.engines import Input, Steps
-from pykstreams.bulk.backfills.history import Reading, TopicHistory
+from pykstreams.bulk.backfills.history import HistoryReading, TopicHistory
 from pykstreams.bulk.backfills.order import in_order, reads
-from pykstreams.bulk.backfills.step import Step, TaskReport, inputs_of
+from pykstreams.bulk.backfills.step import BackfillStep, TaskReport, inputs_of
 from pykstreams.bulk.engines.local import Progress
 from pykstreams.bulk.sources.sources import Files, Part
 from pykstreams.core.errors import BootstrapError, StreamsError
@@ -80,10 +80,10 @@ class BackfillJob:
                 "record cannot be one of the application's own repartition topics"
             )
 
-    def step(self, part: SubtopologyPlan) -> Step:
+    def step(self, part: SubtopologyPlan) -> BackfillStep:
         """The next step of a sub-topology."""
         states = {task.partition: report for task, report in self.reports.items() if task.subtopology == part.id}
-        return Step(
+        return BackfillStep(
             self.application,
             self.layout,
             part.id,
@@ -116,7 +116,7 @@ class BackfillJob:
                 "; nothing is published, run the job again"
             )
 
-    def _take(self, step: Step, report: TaskReport) -> None:
+    def _take(self, step: BackfillStep, report: TaskReport) -> None:
         task = step.task(report.partition)
         old = step.states.get(report.partition)
         if self.reports.get(task) is not old:
@@ -131,7 +131,7 @@ class BackfillJob:
                 if reads(part, topic):
                     self._unread.setdefault(part.id, {}).setdefault(topic, []).append(file)
 
-    def _inputs(self, step: Step, topic: str) -> list[Input]:
+    def _inputs(self, step: BackfillStep, topic: str) -> list[Input]:
         number = step.inputs.index(topic)
         found = []
         history = self.histories.get(topic)
@@ -142,7 +142,7 @@ class BackfillJob:
             found.append(Input(self._reading(topic, number, sent=True), Files(tuple(files), "parquet")))
         return found
 
-    def _global_topics(self) -> list[tuple[Reading, tuple[Part, ...]]]:
+    def _global_topics(self) -> list[tuple[HistoryReading, tuple[Part, ...]]]:
         found = []
         for store in self.application.plan.global_stores:
             topic = store.topic
@@ -161,12 +161,12 @@ class BackfillJob:
             self._readable[topic] = history.parts or tuple(self.steps.files(history.source, folder).parts())
         return self._readable[topic]
 
-    def _reading(self, topic: str, number: int, *, sent: bool = False) -> Reading:
+    def _reading(self, topic: str, number: int, *, sent: bool = False) -> HistoryReading:
         """How a topic is read; without the source, which not every process can have."""
         history = None if sent else self.histories[topic]
         said = TopicHistory(None) if history is None else replace(history.said, source=None)
         in_order = history is not None and bool(history.parts)
-        return Reading(self.application, topic, number, self.layout.partitions[topic], said, sent, in_order)
+        return HistoryReading(self.application, topic, number, self.layout.partitions[topic], said, sent, in_order)
 
 
 def external_topics(application: Application, layout: TopicLayout) -> set[str]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pykstreams.bulk.backfills.records import SENT, headers_of
-from pykstreams.bulk.backfills.step import Step, keeps_all
+from pykstreams.bulk.backfills.step import BackfillStep, keeps_all
 from pykstreams.bulk.brokers.changelog import ChangelogOutput
 from pykstreams.bulk.engines.sorting import SortedRuns
 from pykstreams.state.interfaces.store import ChangelogRow
@@ -22,7 +22,7 @@ _BATCH_ROWS: Final = 10_000
 _BY_KEY: Final = ("key", "number")
 
 
-def logged_rows(step: Step, store: str, files: Sequence[str], scratch: Path) -> Iterator[ChangelogRow]:
+def logged_rows(step: BackfillStep, store: str, files: Sequence[str], scratch: Path) -> Iterator[ChangelogRow]:
     """Yields the rows that a store restores from the changelog of one task: in its order, or of each key the last."""
     if keeps_all(step.stores[store]):
         yield from _rows(batches_of_files(files))
@@ -39,7 +39,7 @@ def logged_rows(step: Step, store: str, files: Sequence[str], scratch: Path) -> 
         yield last
 
 
-def write_changelog(step: Step, store: str, partition: int, files: Sequence[str], scratch: str) -> int:
+def write_changelog(step: BackfillStep, store: str, partition: int, files: Sequence[str], scratch: str) -> int:
     """Writes one partition of a changelog, and waits until all is delivered; gives the lowest timestamp, or -1."""
     folder = Path(scratch)
     folder.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from pykstreams.bulk.application import Application, StorePlace
-from pykstreams.bulk.backfills.history import Reading
+from pykstreams.bulk.backfills.history import HistoryReading
 from pykstreams.bulk.sources.sources import Part
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.topics.topic_admin import TopicLayout
@@ -25,7 +25,7 @@ from pykstreams.topology.plan import SubtopologyPlan
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
+class LoggedRows:
     """The rows that a store of a task has written to its changelog so far."""
 
     files: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class TaskReport:
     processed: int
     stores: Mapping[str, TaskFiles]
     committed: Mapping[str, tuple[int, str]]
-    logged: Mapping[str, Logged]
+    logged: Mapping[str, LoggedRows]
     sent: Mapping[str, str]
     sent_rows: Mapping[str, int]
     sent_times: Mapping[str, int]
@@ -79,13 +79,13 @@ class TaskReport:
         return cls(
             stores=stores,
             committed={topic: (offset, text) for topic, (offset, text) in found.pop("committed").items()},
-            logged={name: Logged(tuple(one["files"]), one["rows"]) for name, one in found.pop("logged").items()},
+            logged={name: LoggedRows(tuple(one["files"]), one["rows"]) for name, one in found.pop("logged").items()},
             **found,
         )
 
 
 @dataclass(frozen=True)
-class Step:
+class BackfillStep:
     """A step as every process of the job knows it.
 
     :param number: no other step of the job has it.
@@ -108,7 +108,7 @@ class Step:
     partitions: Mapping[str, int]
     logs: bool
     states: Mapping[int, TaskReport] = field(default_factory=dict)
-    global_topics: tuple[tuple[Reading, tuple[Part, ...]], ...] = ()
+    global_topics: tuple[tuple[HistoryReading, tuple[Part, ...]], ...] = ()
 
     @cached_property
     def part(self) -> SubtopologyPlan:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pykstreams.bulk.backfills.global_stores import opened_global_stores
 from pykstreams.bulk.backfills.logged_rows import logged_rows
 from pykstreams.bulk.backfills.sent_records import SentRecords
-from pykstreams.bulk.backfills.step import Logged, Step, TaskReport
+from pykstreams.bulk.backfills.step import BackfillStep, LoggedRows, TaskReport
 from pykstreams.bulk.stages.batches import CHUNK, REPORT
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import StreamsError
@@ -44,7 +44,9 @@ _OF_HISTORY: Final[Mapping[str, object]] = {"max.task.idle.ms": -1, **dict.fromk
 """No record is waited for, and nothing is held back until some time of the day."""
 
 
-def run_task(step: Step, partition: int, attempt: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def run_task(
+    step: BackfillStep, partition: int, attempt: str, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """Runs the task of a partition over its records; yields one row, its report.
 
     A task that has run before and gets nothing reports nothing: it is as it was.
@@ -66,7 +68,7 @@ def run_task(step: Step, partition: int, attempt: str, batches: Iterable[pa.Reco
 class _TaskRun:
     """One attempt; a context manager that closes the task."""
 
-    def __init__(self, step: Step, partition: int, attempt: str, folder: Path) -> None:
+    def __init__(self, step: BackfillStep, partition: int, attempt: str, folder: Path) -> None:
         self._step, self._partition = step, partition
         self._stem = f"{step.number}-{step.task(partition)}-{attempt}"
         self._folder = folder
@@ -161,10 +163,10 @@ class _TaskRun:
         before = {} if self._before is None else self._before.logged
         logged = {}
         for name, topic in step.logged_stores.items():
-            old = before.get(name, Logged())
+            old = before.get(name, LoggedRows())
             file = sent.pop(topic, None)
             new = self._sent.count(topic)
-            logged[name] = old if file is None else Logged((*old.files, file), old.rows + new)
+            logged[name] = old if file is None else LoggedRows((*old.files, file), old.rows + new)
         stores = {name: self._files_of(name, logged) for name, store in step.stores.items() if store.in_files}
         rows = {topic: self._sent.count(topic) for topic in sent}
         return TaskReport(
@@ -255,7 +257,7 @@ class _TaskRun:
             if self._task.stores:
                 self._task.close()
 
-    def _files_of(self, name: str, logged: Mapping[str, Logged]) -> TaskFiles:
+    def _files_of(self, name: str, logged: Mapping[str, LoggedRows]) -> TaskFiles:
         """Writes what lies in the database of a store."""
         step, config = self._step, self._config
         place, task = step.place(name), step.task(self._partition)

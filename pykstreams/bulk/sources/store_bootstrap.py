@@ -39,7 +39,7 @@ class StoreBootstrap:
     :param content: ``"entries"``: the rows are what the store holds (of a versioned store: the history of its keys; of
         a join's window store: the records that wait). ``"records"``: the application's own operator makes the store of
         them: an aggregate of the records that are grouped, the subscriptions of a foreign-key join and the
-        repartitioned rows of a one-to-many join of the rows of the referring table. ``"changelog"``: key and value are
+        repartitioned rows of a one-to-many join of the rows of the left table. ``"changelog"``: key and value are
         serialized already, as in the changelog of the store. Left out, ``"records"`` for stores that hold nothing else
         than what their operator makes of a table's rows (subscriptions, repartitioned rows), else ``"entries"``.
     :param latest: several rows with one key are fine, and that with the highest timestamp counts. Without, they are

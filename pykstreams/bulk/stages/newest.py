@@ -1,6 +1,6 @@
 """Before the first stage, where it has to be: rows of one key meet, and only the newest of them is encoded.
 
-A row of a referring table is kept under the keys that it refers to, so an older row of the same key would leave behind
+A row of a left table is kept under the keys that it refers to, so an older row of the same key would leave behind
 what it referred to: nobody finds out once rows are encoded. ``keyed`` → sort by key → ``encode_newest``.
 """
 

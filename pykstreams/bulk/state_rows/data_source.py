@@ -18,7 +18,7 @@ import pyarrow as pa
 from pykstreams.bulk.application import Application
 from pykstreams.bulk.engines.spark import SparkEngine
 from pykstreams.bulk.state_rows.parts import part_batches, state_parts
-from pykstreams.bulk.state_rows.views import StoreView, time_of
+from pykstreams.bulk.state_rows.views import StoreSelection, time_of
 from pykstreams.core.errors import ConfigError
 
 NAME: Final = "pykstreams"
@@ -95,7 +95,7 @@ def data_source(app: str | None = None, on_executors: str | None = None) -> Any:
     return StateSource
 
 
-def view_of(options: Mapping[str, str]) -> StoreView:
+def view_of(options: Mapping[str, str]) -> StoreSelection:
     """The store that options name; ``ConfigError`` says which one is wrong or missing."""
     unknown = sorted(name for name in options if name not in _OPTIONS and "." not in name)
     if unknown:
@@ -111,4 +111,4 @@ def view_of(options: Mapping[str, str]) -> StoreView:
     settings: dict[str, object] = {name: value for name, value in options.items() if "." in name}
     as_of = options.get("as_of")
     application = Application(options["app"], settings)
-    return StoreView(application, options["store"], None if as_of is None else time_of(as_of), _SWITCH[raw])
+    return StoreSelection(application, options["store"], None if as_of is None else time_of(as_of), _SWITCH[raw])

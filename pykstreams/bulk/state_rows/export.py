@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from pykstreams.bulk.application import Application
 from pykstreams.bulk.state_rows.parts import part_batches, state_parts
-from pykstreams.bulk.state_rows.views import StoreView
+from pykstreams.bulk.state_rows.views import StoreSelection
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.types import Timestamp, timestamp_ms
@@ -64,7 +64,7 @@ def export_state(
     kind, target = _target(to)
     settings = config.originals if isinstance(config, StreamsConfig) else dict(config or {})
     time = None if as_of is None else timestamp_ms(as_of, "as_of")
-    view = StoreView(Application(app, settings), store, time, raw)
+    view = StoreSelection(Application(app, settings), store, time, raw)
     parts = state_parts(view, None if path is None else str(path), topic)
     unfinished = target.with_name(f".{target.name}.unfinished")
     rows = 0

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from pykstreams.bulk.sources.sources import KafkaTopic
 from pykstreams.bulk.sources.topic_parts import TopicPart, topic_parts
-from pykstreams.bulk.state_rows.views import StoreView
+from pykstreams.bulk.state_rows.views import StoreSelection
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import BootstrapError, ConfigError
 from pykstreams.core.ids import TaskId, TopicPartition
@@ -46,12 +46,12 @@ class StatePart(Protocol):
         """The task; a number below 0 is not known."""
         ...
 
-    def opened(self, view: StoreView) -> AbstractContextManager[OfflineStore]:
+    def opened(self, view: StoreSelection) -> AbstractContextManager[OfflineStore]:
         """Opens it for as long as the context manager lasts."""
         ...
 
 
-def state_parts(view: StoreView, path: str | None = None, topic: str | None = None) -> list[StatePart]:
+def state_parts(view: StoreSelection, path: str | None = None, topic: str | None = None) -> list[StatePart]:
     """The parts of a store; ``ConfigError`` where there is nothing of it.
 
     :param path: a ``state.dir``, or the folder of the application in it; the folder of one task; copies
@@ -86,8 +86,8 @@ def state_parts(view: StoreView, path: str | None = None, topic: str | None = No
     )
 
 
-def part_batches(view: StoreView, part: StatePart, schema: pa.Schema | None = None) -> Iterator[pa.RecordBatch]:
-    """The rows of a part; ``schema`` as ``StoreView.batches`` takes it."""
+def part_batches(view: StoreSelection, part: StatePart, schema: pa.Schema | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of a part; ``schema`` as ``StoreSelection.batches`` takes it."""
     with part.opened(view) as opened:
         yield from view.batches(opened, part.task_id, schema)
 
@@ -103,7 +103,7 @@ class _Folder:
         return self.place.task_id
 
     @contextmanager
-    def opened(self, view: StoreView) -> Iterator[OfflineStore]:
+    def opened(self, view: StoreSelection) -> Iterator[OfflineStore]:
         with held(self.place), _read_only(view, self.task_id, self.place.folder) as store:
             yield store
 
@@ -117,7 +117,7 @@ class _Files:
     files: TaskFiles
 
     @contextmanager
-    def opened(self, view: StoreView) -> Iterator[OfflineStore]:
+    def opened(self, view: StoreSelection) -> Iterator[OfflineStore]:
         config = view.application.config
         wanted = StoreToMake(view.builder, self.files, None, view.serde_topic)
         with TemporaryDirectory(prefix="pykstreams-") as made:
@@ -138,7 +138,7 @@ class _Records:
         return TaskId(self.subtopology, self.part.partition)
 
     @contextmanager
-    def opened(self, view: StoreView) -> Iterator[OfflineStore]:
+    def opened(self, view: StoreSelection) -> Iterator[OfflineStore]:
         part, supplier = self.part, DefaultKafkaClientSupplier()
         config = StreamsConfig({**view.application.config.originals, **part.settings})
         place = TopicPartition(part.topic, part.partition)
@@ -154,11 +154,11 @@ class _Records:
             yield store
 
 
-def _read_only(view: StoreView, task_id: TaskId, folder: Path) -> OfflineStore:
+def _read_only(view: StoreSelection, task_id: TaskId, folder: Path) -> OfflineStore:
     return OfflineStore.in_folder(view.builder, task_id, view.application.config, folder, topic=view.serde_topic)
 
 
-def _of_bootstrap(view: StoreView, folder: Folder) -> list[StatePart]:
+def _of_bootstrap(view: StoreSelection, folder: Folder) -> list[StatePart]:
     found = read(folder).stores.get(view.store)
     if found is None:
         raise ConfigError(
@@ -181,7 +181,7 @@ def _of_bootstrap(view: StoreView, folder: Folder) -> list[StatePart]:
     return [_Files(folder, TaskId(about.subtopology, partition), files) for partition, files in tasks]
 
 
-def _of_topic(view: StoreView, topic: str) -> list[StatePart]:
+def _of_topic(view: StoreSelection, topic: str) -> list[StatePart]:
     config = view.application.config
     if "bootstrap.servers" not in config:
         raise ConfigError(f"no brokers are named (bootstrap.servers), and topic {topic!r} is to be read; name them")

@@ -72,7 +72,7 @@ class _Side(NamedTuple):
 
 
 @dataclass(frozen=True)
-class StoreView:
+class StoreSelection:
     """A store of an application, as somebody wants to see it.
 
     :param as_of: only what a versioned store had at that time, in ms.

@@ -8,10 +8,10 @@ from pykstreams.bulk.application import Application, StorePlace
 from pykstreams.bulk.sources.store_bootstrap import Content, StoreBootstrap
 from pykstreams.bulk.targets.aggregates import Aggregates, aggregating_node
 from pykstreams.bulk.targets.entries import Entries, SessionEntries, WindowEntries
-from pykstreams.bulk.targets.logged import Logged
-from pykstreams.bulk.targets.references import ReferringRows, way_of
+from pykstreams.bulk.targets.left_table_rows import LeftTableRows, way_of
+from pykstreams.bulk.targets.logged import ChangelogRows
 from pykstreams.bulk.targets.target import Target
-from pykstreams.bulk.targets.versions import History, WaitingRecords
+from pykstreams.bulk.targets.versions import JoinedStreamRows, VersionRows
 from pykstreams.core.errors import StreamsError
 from pykstreams.state.interfaces.session_store import SessionStore
 from pykstreams.state.interfaces.store import KeyValueStore
@@ -26,10 +26,10 @@ def choose_target(application: Application, spec: StoreBootstrap) -> Target:
     way = way_of(place)
     content: Content = spec.content or ("entries" if way is None else "records")
     if content == "changelog":
-        return Logged(place, spec.latest, spec.partitioner)
+        return ChangelogRows(place, spec.latest, spec.partitioner)
     if content == "records":
         if way is not None:
-            return ReferringRows(place, way, spec.latest, spec.partitioner)
+            return LeftTableRows(place, way, spec.latest, spec.partitioner)
         node = aggregating_node(place, spec.node)
         if node is None:
             raise StreamsError(
@@ -44,10 +44,10 @@ def choose_target(application: Application, spec: StoreBootstrap) -> Target:
 def _entries(place: StorePlace, spec: StoreBootstrap) -> Target:
     store, supplier = place.builder.build(), place.builder.supplier
     if isinstance(store, VersionedKeyValueStore):
-        return History(place, spec.partitioner)
+        return VersionRows(place, spec.partitioner)
     if isinstance(store, WindowStore):
         if isinstance(supplier, WindowBytesStoreSupplier) and supplier.retain_duplicates:
-            return WaitingRecords(place, spec.partitioner)
+            return JoinedStreamRows(place, spec.partitioner)
         _need(spec.window_start is not None, spec, "window_start")
         return WindowEntries(place, spec.latest, spec.partitioner)
     if isinstance(store, SessionStore):

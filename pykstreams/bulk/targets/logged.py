@@ -29,7 +29,7 @@ from pykstreams.state.windows.suppliers import WindowBytesStoreSupplier
 
 
 @dataclass(frozen=True)
-class Logged:
+class ChangelogRows:
     """Records of a changelog.
 
     Rows of a topic stay in their partition (``StoreJob.stays``); others go where the key of the user inside their key

@@ -21,7 +21,7 @@ from pykstreams.state.interfaces.store import ChangelogRow
 
 
 @dataclass(frozen=True)
-class History:
+class VersionRows:
     """Versions of the keys of a versioned store: each row is valid from its timestamp on, ``None`` deletes."""
 
     store: StorePlace
@@ -38,7 +38,7 @@ class History:
 
 
 @dataclass(frozen=True)
-class WaitingRecords:
+class JoinedStreamRows:
     """Records of one side of a stream join, in the window store of that side: key, value and timestamp."""
 
     store: StorePlace

@@ -18,7 +18,7 @@ from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore
 from pykstreams.dsl.stores.session_materialization import SessionTableStore
-from pykstreams.dsl.stores.tables import AggregatedTable
+from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.stores.window_materialization import WindowTableStore
 from pykstreams.dsl.table import Table
 from pykstreams.processors import PassThrough, TableView

@@ -14,7 +14,7 @@ from pykstreams.dsl.options import Grouped
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stores.materialization import DslStore
-from pykstreams.dsl.stores.tables import TableLogic
+from pykstreams.dsl.stores.table_logic import TableLogic
 from pykstreams.dsl.table import Table
 from pykstreams.serdes.base import Serde
 from pykstreams.topology.graph import GraphNode, OperatorNode, RepartitionNode

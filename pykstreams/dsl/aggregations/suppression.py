@@ -18,7 +18,7 @@ from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Duration, duration_ms
 from pykstreams.dsl.options import Options
 from pykstreams.dsl.place import Place
-from pykstreams.dsl.stores.tables import TableLogic
+from pykstreams.dsl.stores.table_logic import TableLogic
 from pykstreams.dsl.table import Table
 from pykstreams.processors import SuppressedView, TableSuppress, TableView
 from pykstreams.state.buffers.suppression_buffer import suppression_buffer

@@ -17,7 +17,7 @@ from pykstreams.core.types import StreamPartitioner, ValueJoiner
 from pykstreams.dsl.options import Materialized, TableJoined
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import options_of, table_params, table_store
-from pykstreams.dsl.stores.tables import SourceTable
+from pykstreams.dsl.stores.table_logic import SourceTable
 from pykstreams.dsl.table import Table
 from pykstreams.processors import (
     ForeignKeyResolver,

@@ -15,7 +15,7 @@ from pykstreams.dsl.joins.repartitioned_join import (
 )
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.table import Table
-from pykstreams.processors.foreign_keys.shipped_rows import ReferenceKeys, ShipRows
+from pykstreams.processors.foreign_keys.repartitioned_rows import RepartitionedKeys, RepartitionRows
 from pykstreams.processors.user_functions import describe_function, not_iterable
 
 _PREFIX = "KTABLE-FOREIGNKEYS-"
@@ -35,9 +35,9 @@ def join_by_foreign_keys(
     serde = combined_serde(right.place.key_serde, left.place.key_serde)
     join = RepartitionedJoin(
         _PREFIX,
-        ShipRows(_references(extractor)),
+        RepartitionRows(_foreign_keys_of(extractor)),
         lambda right_value, left_value: joiner(left_value, right_value),
-        ReferenceKeys(over_default(serde, methodcaller("partial_key_serializer"))),
+        RepartitionedKeys(over_default(serde, methodcaller("partial_key_serializer"))),
         kept_serde=serde,
         result_serde=serde,
         keeps_unmatched=right_is_optional,
@@ -45,8 +45,8 @@ def join_by_foreign_keys(
     return add_repartitioned_join(left, right, join, materialized, name)
 
 
-def _references(extractor: Callable[[Any], Iterable[Any]]) -> Callable[[Any, Any], Iterable[Any]]:
-    def references(key: Any, value: Any) -> Iterable[Any]:
+def _foreign_keys_of(extractor: Callable[[Any], Iterable[Any]]) -> Callable[[Any, Any], Iterable[Any]]:
+    def foreign_keys(key: Any, value: Any) -> Iterable[Any]:
         found = extractor(value)
         if isinstance(found, str | bytes):
             raise TypeError(
@@ -57,4 +57,4 @@ def _references(extractor: Callable[[Any], Iterable[Any]]) -> Callable[[Any, Any
             raise not_iterable(extractor, found, "foreign keys")
         return found
 
-    return references
+    return foreign_keys

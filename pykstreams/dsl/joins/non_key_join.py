@@ -22,10 +22,11 @@ from pykstreams.dsl.joins.repartitioned_join import (
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, join_store, named_table_store, options_of
-from pykstreams.dsl.stores.tables import JoinedTable
+from pykstreams.dsl.stores.table_logic import JoinedTable
 from pykstreams.dsl.table import Table
 from pykstreams.processors import TableView
-from pykstreams.processors.foreign_keys.mapped_rows import KeepMapped, MappedKeySerde, ShipMapped
+from pykstreams.processors.foreign_keys.mapped_rows import KeepMapped, MappedKeySerde, RepartitionMapped
+from pykstreams.processors.foreign_keys.repartitioned_rows import RepartitionedKeys
 from pykstreams.processors.foreign_keys.selected_keys import (
     Matched,
     NumberedSerde,
@@ -33,7 +34,6 @@ from pykstreams.processors.foreign_keys.selected_keys import (
     SelectedView,
     SelectKeys,
 )
-from pykstreams.processors.foreign_keys.shipped_rows import ReferenceKeys
 from pykstreams.topology.graph import Graph, OperatorNode, PlainRepartitionNode, RepartitionSettings
 from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
@@ -106,9 +106,9 @@ def join_on_mapped_key(
     both_keys = combined_serde(optional(mapped_serde), optional(key_serde))
     join = RepartitionedJoin(
         _PREFIX,
-        ShipMapped(functions.mapper, mapped_serde, f"{name or _PREFIX}mapped-key", keeps_null=right_is_optional),
+        RepartitionMapped(functions.mapper, mapped_serde, f"{name or _PREFIX}mapped-key", keeps_null=right_is_optional),
         join_both,
-        ReferenceKeys(over_default(both_keys, methodcaller("partial_key_serializer"))),
+        RepartitionedKeys(over_default(both_keys, methodcaller("partial_key_serializer"))),
         kept_serde=both_keys,
         result_serde=both_keys,
         topic_serde=over_default(

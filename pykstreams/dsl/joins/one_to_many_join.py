@@ -27,7 +27,7 @@ from pykstreams.dsl.joins.repartitioned_join import (
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import options_of
 from pykstreams.dsl.table import Table
-from pykstreams.processors.foreign_keys.shipped_rows import ReferenceKeys, ShipRows
+from pykstreams.processors.foreign_keys.repartitioned_rows import RepartitionedKeys, RepartitionRows
 from pykstreams.processors.user_functions import describe_function
 from pykstreams.serdes.base import Serde, Serializer
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
@@ -76,7 +76,7 @@ def join_one_to_many(
 ) -> Table:
     """Adds the join and returns the joined table."""
 
-    def references(key: Any, value: Any) -> tuple[Any]:
+    def foreign_keys(key: Any, value: Any) -> tuple[Any]:
         return (key_extractor(value),)
 
     if result.join_prefix_faker is not None and result.left_key_extractor is not None:
@@ -84,27 +84,27 @@ def join_one_to_many(
         if serde is None and result.output_key_combiner is None:
             serde = many.place.key_serde
         partial_of = _faking(result.join_prefix_faker)
-        keys = ReferenceKeys(
+        keys = RepartitionedKeys(
             over_default(serde, partial_of),
             make=_made_by(result.output_key_combiner, result.left_key_extractor),
-            reference=result.left_key_extractor,
+            foreign_key=result.left_key_extractor,
             checked=True,
         )
     else:
         serde = result.combined_key_serde or combined_serde(one.place.key_serde, many.place.key_serde)
         partial_of = methodcaller("partial_key_serializer")
-        keys = ReferenceKeys(
+        keys = RepartitionedKeys(
             over_default(serde, partial_of),
             result=result.output_key_combiner,
-            shipped=result.output_key_splitter,
+            repartitioned=result.output_key_splitter,
             checked=result.combined_key_serde is not None and type(serde) not in _TRUSTED,
         )
     written = serde
     if keys.checked:
-        written = over_default(serde, lambda given: PrefixChecked(given, partial_of(given), keys.reference))
+        written = over_default(serde, lambda given: PrefixChecked(given, partial_of(given), keys.foreign_key))
     join = RepartitionedJoin(
         _PREFIX,
-        ShipRows(references, keys.make),
+        RepartitionRows(foreign_keys, keys.make),
         joiner,
         keys,
         kept_serde=serde,
@@ -119,16 +119,16 @@ def _faking(faker: Callable[[Any], Any]) -> Callable[[Serde[Any]], Serializer[An
 
 
 def _made_by(combiner: Callable[[Any], Any] | None, extractor: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
-    """Makes the user's key of a reference and the key of a row; without a combiner the row's key is one already."""
+    """Makes the user's key of a foreign key and a row's own key; without a combiner the row's key is one already."""
 
-    def make(reference: Any, key: Any) -> Any:
-        made = key if combiner is None else combiner(CombinedKey(reference, key))
+    def make(foreign_key: Any, key: Any) -> Any:
+        made = key if combiner is None else combiner(CombinedKey(foreign_key, key))
         found = extractor(made)
-        if found != reference:
+        if found != foreign_key:
             cure = "" if combiner is not None else "; give output_key_combiner to make a key of both"
             raise StreamsError(
                 f"{describe_function(extractor)} gave {found!r} for the key {made!r} of a row that refers to "
-                f"{reference!r}; the key of a result must have the key of the referred row in it{cure}"
+                f"{foreign_key!r}; the key of a result must have the key of the referred row in it{cure}"
             )
         return made
 

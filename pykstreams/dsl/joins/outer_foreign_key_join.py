@@ -20,7 +20,7 @@ from pykstreams.dsl.joins.repartitioned_join import (
 )
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.table import Table
-from pykstreams.processors.foreign_keys.shipped_rows import ReferenceKeys, ShipRows
+from pykstreams.processors.foreign_keys.repartitioned_rows import RepartitionedKeys, RepartitionRows
 from pykstreams.serdes.optional import OptionalSerde
 
 _PREFIX = "KTABLE-FOREIGNKEY-OUTER-"
@@ -42,16 +42,16 @@ def join_on_foreign_key_outer(
     :param keeps_left: whether left rows without a right row are kept, too, which makes it a full outer join.
     """
 
-    def references(key: Any, value: Any) -> tuple[Any]:
+    def foreign_keys(key: Any, value: Any) -> tuple[Any]:
         return (extractor(key, value),)
 
     foreign_key = optional(right.place.key_serde) if keeps_left else right.place.key_serde
     serde = combined_serde(foreign_key, optional(left.place.key_serde))
     join = RepartitionedJoin(
         _PREFIX,
-        ShipRows(references, keeps_null=keeps_left),
+        RepartitionRows(foreign_keys, keeps_null=keeps_left),
         lambda right_value, left_value: joiner(left_value, right_value),
-        ReferenceKeys(over_default(serde, methodcaller("partial_key_serializer"))),
+        RepartitionedKeys(over_default(serde, methodcaller("partial_key_serializer"))),
         kept_serde=serde,
         result_serde=serde,
         keeps_unmatched=keeps_left,

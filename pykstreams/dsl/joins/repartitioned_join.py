@@ -11,22 +11,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pykstreams.core.names import NodeNamer
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import StreamPartitioner, ValueJoiner
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, join_store, options_of, table_store
-from pykstreams.dsl.stores.tables import JoinedTable
+from pykstreams.dsl.stores.table_logic import JoinedTable
 from pykstreams.dsl.table import Table
 from pykstreams.processors import TableView
 from pykstreams.processors.foreign_keys.reference_join import (
     JoinReferred,
-    JoinShipped,
+    JoinRepartitioned,
     ReferenceJoin,
     ReferenceJoinView,
 )
 from pykstreams.processors.foreign_keys.referred_row_check import ReferredRowCheck
-from pykstreams.processors.foreign_keys.shipped_rows import KeepShipped, ReferenceKeys
+from pykstreams.processors.foreign_keys.repartitioned_rows import KeepRepartitioned, RepartitionedKeys
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.combined_key import CombinedKeySerde
 from pykstreams.serdes.defaults import OverDefault, or_default
@@ -46,18 +47,18 @@ class RepartitionedJoin:
     :param kept_serde: of the keys of repartitioned rows in their store, and in the topic where ``topic_serde`` is none.
     :param result_serde: of the keys of the result, where ``materialized`` has none.
     :param keep: store name -> the operator that keeps the rows that come from the topic.
-    :param partitioner: of the topic; without one the reference alone is hashed, written by the key serde of the right
+    :param partitioner: of the topic; without one the foreign key alone is hashed, written by the key serde of the right
         table.
     """
 
     prefix: str
     send: OperatorSupplier
     joiner: ValueJoiner[Any, Any, Any]
-    keys: ReferenceKeys
+    keys: RepartitionedKeys
     kept_serde: Any
     result_serde: Any
     topic_serde: Any = None
-    keep: Callable[[str], OperatorSupplier] = KeepShipped
+    keep: Callable[[str], OperatorSupplier] = KeepRepartitioned
     partitioner: StreamPartitioner[Any, Any] | None = None
     keeps_unmatched: bool = False
     keeps_unreferred: bool = False
@@ -77,7 +78,7 @@ class RepartitionedJoinTable(JoinedTable):
 
     def left_operator(self) -> OperatorSupplier:
         """Joins changes of repartitioned left rows."""
-        return JoinShipped(self.join, self.sends_old_values)
+        return JoinRepartitioned(self.join, self.sends_old_values)
 
     def right_operator(self) -> OperatorSupplier:
         """Joins changes of the right table."""
@@ -90,10 +91,27 @@ class RepartitionedJoinTable(JoinedTable):
 @dataclass(frozen=True, slots=True)
 class _Names:
     send: str
+    sink: str
+    source: str
+    store: str
     keep: str
     join_left: str
     join_right: str
     merge: str
+
+    @classmethod
+    def taken(cls, namer: NodeNamer, name: str | None, prefix: str) -> _Names:
+        """Takes the names, in the order in which they are counted."""
+        return cls(
+            send=namer.suffixed(name, "-ship", f"{prefix}SHIP-"),
+            sink=namer.suffixed(name, "-sink", "KTABLE-SINK-"),
+            source=namer.suffixed(name, "-source", "KTABLE-SOURCE-"),
+            store=namer.suffixed(name, "-shipped-store", f"{prefix}SHIPPED-STATE-STORE-"),
+            keep=namer.suffixed(name, "-keep", f"{prefix}KEEP-"),
+            join_left=namer.suffixed(name, "-join-shipped", f"{prefix}JOINSHIPPED-"),
+            join_right=namer.suffixed(name, "-join-referred", f"{prefix}JOINREFERRED-"),
+            merge=namer.named(name, f"{prefix}MERGE-"),
+        )
 
 
 class RepartitionedJoinNode(GraphNode):
@@ -146,41 +164,28 @@ def add_repartitioned_join(
     own, and nobody gave them a number, all have as many as the topics of the left table.
     """
     left_place, right_place = left.place, right.place
-    graph, namer, prefix = left_place.graph, left_place.graph.namer, join.prefix
+    graph = left_place.graph
     store = None
     result_serde, value_serde = join.result_serde, None
     if materialized is not None:
-        store = table_store(graph, options_of(materialized), f"{prefix}RESULT-", join.result_serde, None)
+        store = table_store(graph, options_of(materialized), f"{join.prefix}RESULT-", join.result_serde, None)
         result_serde, value_serde = store.key_serde, store.value_serde
-    send = namer.suffixed(name, "-ship", f"{prefix}SHIP-")
-    sink = namer.suffixed(name, "-sink", "KTABLE-SINK-")
-    source = namer.suffixed(name, "-source", "KTABLE-SOURCE-")
-    kept = join_store(
-        namer.suffixed(name, "-shipped-store", f"{prefix}SHIPPED-STATE-STORE-"),
-        join.kept_serde,
-        left_place.value_serde,
-    )
-    names = _Names(
-        send,
-        namer.suffixed(name, "-keep", f"{prefix}KEEP-"),
-        namer.suffixed(name, "-join-shipped", f"{prefix}JOINSHIPPED-"),
-        namer.suffixed(name, "-join-referred", f"{prefix}JOINREFERRED-"),
-        namer.named(name, f"{prefix}MERGE-"),
-    )
+    names = _Names.taken(graph.namer, name, join.prefix)
+    kept = join_store(names.store, join.kept_serde, left_place.value_serde)
     of_right = right_place.partitioner or ReferencePartitioner(_same, right_place.key_serde)
-    by_reference = of_right.of_keys(join.keys.reference)
+    by_foreign_key = of_right.of_keys(join.keys.foreign_key)
     topic = RepartitionSettings(
-        (send if name is None else name) + REPARTITION_SUFFIX,
-        sink,
-        source,
+        (names.send if name is None else name) + REPARTITION_SUFFIX,
+        names.sink,
+        names.source,
         join.kept_serde if join.topic_serde is None else join.topic_serde,
         left_place.value_serde,
-        join.partitioner or by_reference,
+        join.partitioner or by_foreign_key,
     )
     if name is None:
         graph.implicit_names.repartitions.append(topic.topic)
         graph.implicit_names.add_store(kept.name, logging=kept.logging)
-    sources = right_place.sources | {source}
+    sources = right_place.sources | {names.source}
     graph.copartitioned.append(set(sources))
     left.logic.send_old_values(force=True)
     right.logic.send_old_values(force=True)
@@ -195,7 +200,7 @@ def add_repartitioned_join(
     logic = RepartitionedJoinTable(reference_join, store, ReferredRowCheck(topic.topic, of_right))
     node = RepartitionedJoinNode(names, (left_place.name, right_place.name), join, topic, kept, logic)
     graph.add(node, left_place.node, right_place.node)
-    to_row_key = join.keys.shipped
+    to_row_key = join.keys.repartitioned
     place = Place(
         graph,
         node,
@@ -203,7 +208,7 @@ def add_repartitioned_join(
         result_serde,
         value_serde,
         sources,
-        partitioner=by_reference if to_row_key is None else by_reference.of_keys(to_row_key),
+        partitioner=by_foreign_key if to_row_key is None else by_foreign_key.of_keys(to_row_key),
     )
     return Table(place, logic, store)
 

@@ -11,7 +11,7 @@ from pykstreams.core.types import ValueJoiner
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
-from pykstreams.dsl.stores.tables import JoinedTable, TableLogic
+from pykstreams.dsl.stores.table_logic import JoinedTable, TableLogic
 from pykstreams.dsl.table import Table
 from pykstreams.processors import (
     CompleteJoin,

@@ -273,7 +273,7 @@ class GlobalState:
     def _open_store(self, plan: GlobalStorePlan) -> None:
         store = plan.store.build()
         self._stores[store.name] = store
-        store.told_by(self._position_of(plan.topic))
+        store.set_position_source(self._position_of(plan.topic))
         store.init(GlobalStoreContext(self._state, {store.name: plan.topic}, self._cache))
         self._state.stores[store.name] = SharedStore(store.public_view, self._lock)
         self._views[store.name] = ReadOnlyStore(store.public_view, self._lock, plan.topic)

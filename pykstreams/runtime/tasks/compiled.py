@@ -13,7 +13,7 @@ from pykstreams.core.processor import OperatorSupplier, forwards_input
 from pykstreams.core.types import Decoder, Forward, Headers
 from pykstreams.processors.user import UserProcessor
 from pykstreams.runtime.tasks.context import NodeContext, NodeProcessingContext, TaskState
-from pykstreams.runtime.tasks.failures import REPORTED
+from pykstreams.runtime.tasks.failures import PASSED_THROUGH
 from pykstreams.runtime.tasks.sinks import Sink
 from pykstreams.serdes.base import bind_deserializer
 from pykstreams.serdes.defaults import default_part, or_default
@@ -97,7 +97,7 @@ def _guarded(run: Forward, context: NodeContext) -> Forward:
     def guarded(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
         try:
             run(key, value, timestamp, headers)
-        except REPORTED:
+        except PASSED_THROUGH:
             raise
         except Exception as error:
             fail(error, key, value, timestamp, headers)

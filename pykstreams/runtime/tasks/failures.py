@@ -40,7 +40,7 @@ from pykstreams.serdes.base import located
 
 log = logging.getLogger(__name__)
 
-REPORTED = (ClusterUnavailableError, ProcessingError, StoreEngineError, TaskCorruptedError, TaskMigratedError)
+PASSED_THROUGH = (ClusterUnavailableError, ProcessingError, StoreEngineError, TaskCorruptedError, TaskMigratedError)
 """Errors that no handler is asked about: they were decided on already, or no record is to blame for them.
 
 Kafka Streams asks the processing handler about a store that cannot be read, too (``ProcessorNode.process``, 4.3.1), and
@@ -95,7 +95,7 @@ class Failures:
 
     def processing(self, node: str, error: Exception, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
         """Asks about an exception of a node; returns when the record is to be dropped there."""
-        if isinstance(error, REPORTED):
+        if isinstance(error, PASSED_THROUGH):
             raise error
         context = self._context(node, timestamp, headers)
         record = None if timestamp < 0 else Record(key, value, timestamp, headers)
@@ -110,7 +110,7 @@ class Failures:
 
     def punctuation(self, node: str, error: Exception, time: int) -> None:
         """Asks about an exception of a punctuator; returns when it is to go on."""
-        if isinstance(error, REPORTED):
+        if isinstance(error, PASSED_THROUGH):
             raise error
         context = ErrorHandlerContext(None, -1, -1, (), node, self._task_id, time)
         if self._resumes("processing", self._processing, context, None, error):

@@ -185,7 +185,7 @@ class Task:
             for name, builder in self._plan.stores.items():
                 store = builder.build()
                 self._state.stores[name] = store
-                store.told_by(self.position)
+                store.set_position_source(self.position)
                 store.init(context)
         return {
             self._changelog_partition(name): RestoredStore(store, self.gate, self._unreadable)

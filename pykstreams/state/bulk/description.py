@@ -24,6 +24,7 @@ from pykstreams.state.interfaces.window_store import WindowStore
 from pykstreams.state.key_values.subscriptions import SubscriptionStore
 from pykstreams.state.layers.engine_store import EngineStore
 from pykstreams.state.spec import StoreBuilder
+from pykstreams.state.windows.suppliers import WindowBytesStoreSupplier
 
 _LAYOUTS: Final[dict[object, str]] = {
     PLAIN: "plain",
@@ -45,8 +46,6 @@ _SHAPE: Final = (
     "history_ms",
     "segment_interval_ms",
     "retain_duplicates",
-    "in_order_of_time",
-    "reads_keys_by_segment",
     "time_ordered",
 )
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -113,6 +112,9 @@ def describe_store(
     store, supplier = builder.build(), builder.supplier
     kind = next((kind for type_, kind in _KINDS if isinstance(store, type_)), "other")
     shape = {name: int(getattr(supplier, name)) for name in _SHAPE if hasattr(supplier, name)}
+    if isinstance(supplier, WindowBytesStoreSupplier):
+        order = supplier.row_order
+        shape |= {"in_order_of_time": int(order.by_time), "reads_keys_by_segment": int(order.indexed)}
     return StoreDescription(
         builder.name,
         kind,

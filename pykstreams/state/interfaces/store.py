@@ -162,8 +162,8 @@ class TaskStore(ABC):
         """Up to which input records it has come; empty while it is not open, or is restored."""
         return Position()
 
-    def told_by(self, position_of: PositionOf) -> None:  # noqa: B027 - stores of one operator answer no queries
-        """Takes what reports up to which records the task has come."""
+    def set_position_source(self, position_of: PositionOf) -> None:  # noqa: B027 - stores of one operator answer no queries
+        """Takes the function that says up to which records the task has come."""
 
 
 class KeyValueIterator(Iterator[KeyValue[K, V]]):

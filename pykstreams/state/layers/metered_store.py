@@ -105,7 +105,7 @@ class MeteredStore(EngineStore):
     def position(self) -> Position:
         return self._position_of() if self._open else Position()
 
-    def told_by(self, position_of: PositionOf) -> None:
+    def set_position_source(self, position_of: PositionOf) -> None:
         self._position_of = position_of
 
     @abstractmethod

@@ -15,7 +15,7 @@ from pykstreams.state.layers.rows import RowCodec, null_key
 from pykstreams.state.windows.reads import WindowReads
 
 
-class WindowRows(NamedTuple):
+class WindowClosures(NamedTuple):
     """The closures of one open store."""
 
     get_row: GetWindowRow
@@ -24,7 +24,7 @@ class WindowRows(NamedTuple):
     keep_row: PutWindowRow
 
 
-def rows_of_bytes(store: BytesStore, codec: RowCodec, schema: WindowKeySchema, name: str) -> WindowRows:
+def rows_of_bytes(store: BytesStore, codec: RowCodec, schema: WindowKeySchema, name: str) -> WindowClosures:
     """Makes the closures over a layer that takes bytes."""
     compose, decode_row = composer(codec, schema, name), codec.decoder()
     encode, pack_row = codec.encode_value, codec.layout.pack
@@ -45,10 +45,10 @@ def rows_of_bytes(store: BytesStore, codec: RowCodec, schema: WindowKeySchema, n
         data = None if value is None else encode(value, headers)
         put(composed, None if data is None else pack_row(data, timestamp, headers))
 
-    return WindowRows(get_row, put_row, get_row, put_row)
+    return WindowClosures(get_row, put_row, get_row, put_row)
 
 
-def rows_of_objects(cache: CachingStore, codec: RowCodec, schema: WindowKeySchema, name: str) -> WindowRows:
+def rows_of_objects(cache: CachingStore, codec: RowCodec, schema: WindowKeySchema, name: str) -> WindowClosures:
     """Makes the closures over a cache that may hold objects.
 
     The entry read last is kept at hand: what is put next mostly has the very key object and start that were read.
@@ -125,7 +125,7 @@ def rows_of_objects(cache: CachingStore, codec: RowCodec, schema: WindowKeySchem
         else:
             keep_in(entry, value, timestamp)
 
-    return WindowRows(get_row, put_row, take_row, keep_row)
+    return WindowClosures(get_row, put_row, take_row, keep_row)
 
 
 def rows_of_key(reads: WindowReads, codec: RowCodec, schema: WindowKeySchema, name: str) -> WindowRowsOfKey:

@@ -62,7 +62,7 @@ def _parts(builder: StoreBuilder[Any], layout: Layout) -> WindowParts:
     if inner.persistent and supplier.layout is not layout:
         inner = AdaptedEngine(inner, supplier.layout, layout)
     interval = supplier.segment_interval_ms
-    by_time, by_index = supplier.in_order_of_time, supplier.reads_keys_by_segment
+    by_time, by_index = supplier.row_order.by_time, supplier.row_order.indexed
     schema = WindowKeySchema(1 if by_time else interval)
     if by_index and inner.persistent:
         inner = KeyFirstCopies(inner, interval)

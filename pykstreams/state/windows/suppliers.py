@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final
 
 from pykstreams.core.types import Duration, duration_ms
@@ -17,6 +18,31 @@ from pykstreams.state.user_stores import HeadersBytesStoreSupplier
 MIN_SEGMENT_INTERVAL_MS: Final = 60_000
 
 
+class RowOrder(Enum):
+    """The order in which rows of several keys are read from a window store, as (by time, ranges of keys by key)."""
+
+    BY_SEGMENT = (False, False)
+    """By segment, and in it by key."""
+
+    BY_TIME = (True, False)
+    """By time, and then by key."""
+
+    BY_TIME_AND_INDEX = (True, True)
+    """By time, but ranges of keys by segment and then by key: the order of the stores that Kafka Streams keeps with an
+    index (``RocksDbIndexedTimeOrderedWindowBytesStoreSupplier``, 4.3.1).
+    """
+
+    @property
+    def by_time(self) -> bool:
+        """Whether rows of several keys are read by time and then by key."""
+        return self.value[0]
+
+    @property
+    def indexed(self) -> bool:
+        """Whether ranges of keys are read by segment and then by key, though other reads go by time."""
+        return self.value[1]
+
+
 class WindowBytesStoreSupplier(StoreSupplier[Engine]):
     """Makes engines of window stores; the window store itself is put over them."""
 
@@ -26,11 +52,7 @@ class WindowBytesStoreSupplier(StoreSupplier[Engine]):
     window_size_ms: int
     retention_period_ms: int
     retain_duplicates: bool
-    in_order_of_time: bool = False
-    """Whether rows of several keys are read by time and then by key, instead of by segment and then by key."""
-
-    reads_keys_by_segment: bool = False
-    """Whether a store in order of time still reads ranges of keys by segment and then by key."""
+    row_order: RowOrder = RowOrder.BY_SEGMENT
 
     @property
     def segment_interval_ms(self) -> int:
@@ -64,19 +86,14 @@ class PersistentWindowSupplier(WindowBytesStoreSupplier):
 
 @dataclass(frozen=True)
 class TimeOrderedWindowSupplier(WindowBytesStoreSupplier):
-    """Window stores in RocksDB that are read by time, for results that are forwarded when windows close.
-
-    ``reads_keys_by_segment`` gives the order of the stores that Kafka Streams keeps with an index
-    (``RocksDbIndexedTimeOrderedWindowBytesStoreSupplier``, 4.3.1).
-    """
+    """Window stores in RocksDB that are read by time, for results that are forwarded when windows close."""
 
     name: str
     retention_period_ms: int
     window_size_ms: int
     retain_duplicates: bool
     layout: Layout
-    reads_keys_by_segment: bool
-    in_order_of_time = True
+    row_order: RowOrder
     metrics_scope = "rocksdb-window"
 
     def get(self) -> Engine:
@@ -92,7 +109,7 @@ class InMemoryWindowSupplier(WindowBytesStoreSupplier):
     window_size_ms: int
     retain_duplicates: bool
     layout = PLAIN
-    in_order_of_time = True
+    row_order = RowOrder.BY_TIME
     metrics_scope = "in-memory-window"
 
     @property

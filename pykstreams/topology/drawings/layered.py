@@ -41,7 +41,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class GraphLayout:
     """Middles of the nodes, and for each link the points that it goes through; the corner at the top left is (0, 0)."""
 
     middles: Mapping[str, Point]
@@ -85,13 +85,13 @@ def arrange(
     bottom: Collection[str] = (),
     top: Collection[str] = (),
     hanging: bool = False,
-) -> Layout:
+) -> GraphLayout:
     """Arranges nodes; those of ``top`` and ``bottom`` go to the first and the last layer, if links allow it.
 
     :param hanging: whether nodes of a layer have their upper ends at one height, and not their middles.
     """
     if not sizes:
-        return Layout({}, [], Size(0, 0))
+        return GraphLayout({}, [], Size(0, 0))
     back = _back_links(sizes, links)
     ranks = _ranks(sizes, [link for i, link in enumerate(links) if i not in back], top, bottom)
     layers: list[list[_Place]] = [[] for _ in range(max(ranks.values()) + 1)]
@@ -304,7 +304,7 @@ def _measured(
     back: Collection[int],
     gap: Size,
     hanging: bool,
-) -> Layout:
+) -> GraphLayout:
     tops: list[float] = []
     turning = gap.height / 2 if back else 0.0  # links that go up turn below the lowest and above the highest layer
     y = turning
@@ -331,4 +331,4 @@ def _measured(
         route += [(end_x, tops[end.layer] - straight), (end_x, middles[link.end][1] - end.height / 2)]
         routes.append(route)
     right = max(place.x + place.width / 2 for layer in layers for place in layer)
-    return Layout(middles, routes, Size(right, y - gap.height + turning))
+    return GraphLayout(middles, routes, Size(right, y - gap.height + turning))

@@ -14,7 +14,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from pykstreams.topology.drawings.drawing import Edge, parts_of, titles_of
-from pykstreams.topology.drawings.layered import Layout, Link, Point, Size, arrange
+from pykstreams.topology.drawings.layered import GraphLayout, Link, Point, Size, arrange
 from pykstreams.topology.drawings.shapes import PADDING, STYLE, Drawn, drawn_item, item_text, legend, path_of, px, tip
 
 _INNER_GAP, _OUTER_GAP = Size(34, 44), Size(46, 62)
@@ -184,7 +184,12 @@ class _Picture:
         return Link(above, below, groups[above].middles[start][0], groups[below].middles[end][0])
 
     def _placed(
-        self, title: str, layout: Layout, groups: Mapping[str, _Group], layered: Sequence[Edge], edges: Sequence[Edge]
+        self,
+        title: str,
+        layout: GraphLayout,
+        groups: Mapping[str, _Group],
+        layered: Sequence[Edge],
+        edges: Sequence[Edge],
     ) -> _Panel:
         # wide enough for the title on one side of a link that comes in at the middle
         width = max(layout.size.width + 2 * _PANEL.width, 2 * (_title_width(title) + 2 * _TITLE_LEFT))

@@ -43,7 +43,7 @@ from pykstreams.bulk.backfills.history import TopicHistory
 from pykstreams.bulk.backfills.job import BackfillJob, History
 from pykstreams.bulk.backfills.logged_rows import logged_rows
 from pykstreams.bulk.backfills.records import AS_SENT
-from pykstreams.bulk.backfills.step import Step, keeps_all
+from pykstreams.bulk.backfills.step import BackfillStep, keeps_all
 from pykstreams.bulk.progress import shown_progress
 from pykstreams.bulk.sources.sources import Files
 from pykstreams.core.hashing import partition_for_key
@@ -176,11 +176,11 @@ class Backfilled:
     job: BackfillJob
     folder: Path
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[BackfillStep]:
         for part in self.job.application.plan.subtopologies:
             yield self.job.step(part)
 
-    def rows(self, step: Step, store: str) -> list[Any]:
+    def rows(self, step: BackfillStep, store: str) -> list[Any]:
         """The serialized rows of a store on disk, task by task."""
         found: list[Any] = []
         place, config = step.place(store), self.job.application.config
@@ -194,7 +194,7 @@ class Backfilled:
                 found += offline.store.raw_rows()
         return found
 
-    def changelog(self, step: Step, store: str) -> dict[int, list[Any]]:
+    def changelog(self, step: BackfillStep, store: str) -> dict[int, list[Any]]:
         return {
             partition: list(logged_rows(step, store, told.logged[store].files, self.folder))
             for partition, told in step.states.items()

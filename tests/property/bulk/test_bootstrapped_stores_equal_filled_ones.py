@@ -37,7 +37,7 @@ from pykstreams.bulk.application import Application
 from pykstreams.bulk.engines.local import LocalEngine
 from pykstreams.bulk.publication import built_store
 from pykstreams.bulk.stages.store_job import StoreJob
-from pykstreams.bulk.targets.references import way_of
+from pykstreams.bulk.targets.left_table_rows import way_of
 from pykstreams.core.ids import TaskId
 from pykstreams.serdes import JsonSerde
 from pykstreams.spark import Files, StoreBootstrap, bootstrap

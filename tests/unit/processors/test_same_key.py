@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pykstreams.processors import TableRepartitionMap
-from pykstreams.processors.foreign_keys.shipped_rows import ship_rows
+from pykstreams.processors.foreign_keys.repartitioned_rows import repartition_rows
 from pykstreams.processors.same_key import is_same_key
 from pykstreams.serdes import CombinedKey
 from tests.unit.processors.fakes import FakeOperatorContext
@@ -63,7 +63,7 @@ def test_a_row_leaves_the_group_of_an_equal_key(one: Any, other: Any) -> None:
 @pytest.mark.parametrize(("one", "other"), EQUAL_BUT_NOT_THE_SAME)
 def test_a_row_that_refers_to_an_equal_key_is_deleted_under_the_former(one: Any, other: Any) -> None:
     context = FakeOperatorContext()
-    ship = ship_rows(lambda key, value: [value], CombinedKey, context, context.forward, keeps_null=False)
+    ship = repartition_rows(lambda key, value: [value], CombinedKey, context, context.forward, keeps_null=False)
     ship("k", (other, one, True), 5, ())
 
     assert repr([(key, value) for key, value, *_ in context.forwarded]) == repr(

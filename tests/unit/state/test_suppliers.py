@@ -24,6 +24,7 @@ from pykstreams.state import (
     StoreBuilder,
     Stores,
 )
+from pykstreams.state.windows.suppliers import RowOrder
 from tests.unit.state.support import Context
 
 
@@ -99,26 +100,26 @@ def test_store_format_is_found_in_any_case() -> None:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "sliding", "form", "by_time", "keys_by_segment", "headers"),
+    ("strategy", "sliding", "form", "order", "headers"),
     [
-        (EmitStrategy.ON_WINDOW_UPDATE, True, DslStoreFormat.TIMESTAMPED, False, False, False),
-        (EmitStrategy.ON_WINDOW_UPDATE, False, DslStoreFormat.HEADERS, False, False, True),
-        (EmitStrategy.ON_WINDOW_CLOSE, False, DslStoreFormat.TIMESTAMPED, True, False, False),
-        (EmitStrategy.ON_WINDOW_CLOSE, True, DslStoreFormat.PLAIN, True, True, False),
-        (EmitStrategy.ON_WINDOW_CLOSE, True, DslStoreFormat.HEADERS, True, True, True),
+        (EmitStrategy.ON_WINDOW_UPDATE, True, DslStoreFormat.TIMESTAMPED, RowOrder.BY_SEGMENT, False),
+        (EmitStrategy.ON_WINDOW_UPDATE, False, DslStoreFormat.HEADERS, RowOrder.BY_SEGMENT, True),
+        (EmitStrategy.ON_WINDOW_CLOSE, False, DslStoreFormat.TIMESTAMPED, RowOrder.BY_TIME, False),
+        (EmitStrategy.ON_WINDOW_CLOSE, True, DslStoreFormat.PLAIN, RowOrder.BY_TIME_AND_INDEX, False),
+        (EmitStrategy.ON_WINDOW_CLOSE, True, DslStoreFormat.HEADERS, RowOrder.BY_TIME_AND_INDEX, True),
     ],
 )
 def test_windows_that_are_emitted_on_close_are_kept_in_order_of_time(
-    strategy: EmitStrategy, sliding: bool, form: DslStoreFormat, by_time: bool, keys_by_segment: bool, headers: bool
+    strategy: EmitStrategy, sliding: bool, form: DslStoreFormat, order: RowOrder, headers: bool
 ) -> None:
     wanted = DslWindowParams("w", 300_000, 10, False, strategy, sliding, form)
     on_disk = BuiltInDslStoreSuppliers.ROCKS_DB.window_store(wanted)
     in_memory = BuiltInDslStoreSuppliers.IN_MEMORY.window_store(wanted)
 
-    assert (on_disk.in_order_of_time, on_disk.reads_keys_by_segment) == (by_time, keys_by_segment)
+    assert on_disk.row_order is order
     assert (on_disk.with_headers, on_disk.metrics_scope) == (headers, "rocksdb-window")
     assert (on_disk.segment_interval_ms, on_disk.retention_ms) == (150_000, 300_000)
-    assert (in_memory.in_order_of_time, in_memory.metrics_scope) == (True, "in-memory-window")
+    assert (in_memory.row_order, in_memory.metrics_scope) == (RowOrder.BY_TIME, "in-memory-window")
 
 
 @pytest.mark.parametrize(

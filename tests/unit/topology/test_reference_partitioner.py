@@ -1,4 +1,4 @@
-"""Where shipped rows go: to the partition of what they refer to."""
+"""Where repartitioned rows go: to the partition of what they refer to."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from pykstreams.bulk.application import Application
 from pykstreams.bulk.brokers.changelog import ChangelogOutput
 from pykstreams.bulk.state_rows.export import _WRITERS
 from pykstreams.bulk.state_rows.parts import part_batches, state_parts
-from pykstreams.bulk.state_rows.views import StoreView, json_text, plain, time_of
+from pykstreams.bulk.state_rows.views import StoreSelection, json_text, plain, time_of
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import BootstrapError, ConfigError, LockError, UnknownStateStoreError
 from pykstreams.core.ids import TaskId
@@ -48,7 +48,7 @@ def state(tmp_path: Path, script: str) -> str:
     return str(state_in(tmp_path, script))
 
 
-def rows(view: StoreView, schema: pa.Schema | None = None, **where: Any) -> list[dict[str, Any]]:
+def rows(view: StoreSelection, schema: pa.Schema | None = None, **where: Any) -> list[dict[str, Any]]:
     return [
         row
         for part in state_parts(view, **where)
@@ -57,8 +57,8 @@ def rows(view: StoreView, schema: pa.Schema | None = None, **where: Any) -> list
     ]
 
 
-def look(script: str, store: str, **said: Any) -> StoreView:
-    return StoreView(Application(script), store, **said)
+def look(script: str, store: str, **said: Any) -> StoreSelection:
+    return StoreSelection(Application(script), store, **said)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_as_of_shows_what_get_finds_at_every_time(script: str) -> None:
         for key, value, timestamp in [("a", "2", 30_000), ("b", "3", 35_000), ("b", "late", 20_000), ("c", "1", 3)]:
             opened.store.put(key, value, timestamp)
         for as_of in range(0, 40_000, 500):
-            batches = StoreView(view.application, "history", as_of).batches(opened, TaskId(0, 0))
+            batches = StoreSelection(view.application, "history", as_of).batches(opened, TaskId(0, 0))
             shown = {row["key"]: row["value"] for batch in batches for row in batch.to_pylist()}
             found = {key: opened.store.get(key, as_of) for key in "abc"}
 
@@ -161,7 +161,7 @@ def test_raw_rows_are_the_bytes_that_are_stored(script: str, state: str) -> None
     ],
 )
 def test_headers_are_a_column_of_stores_that_keep_them(store: str, key: bytes, script: str, tmp_path: Path) -> None:
-    view = StoreView(Application(script, {"dsl.store.format": "headers"}), store)
+    view = StoreSelection(Application(script, {"dsl.store.format": "headers"}), store)
     headers = (("trace", b"\x01"), ("empty", None))
     with OfflineStore.in_memory(view.builder, TaskId(0, 1), view.application.config) as opened:
         opened.restore([(key, (7).to_bytes(8), 12_000, headers)])
@@ -282,12 +282,12 @@ def test_changelog_topic_is_read_as_what_a_worker_would_restore(
     with ChangelogOutput(StreamsConfig(settings), topic, 1) as write:
         for key, value, timestamp in changes:
             write((key, value, timestamp, ()))
-    view = StoreView(Application(script, settings), "history")
+    view = StoreSelection(Application(script, settings), "history")
     found = [row for row in rows(view, topic=topic) if row["key"] != "fig"]
-    forgotten = StoreView(Application(script, settings), "forgotten")
+    forgotten = StoreSelection(Application(script, settings), "forgotten")
 
     assert rows(look(script, "history"), path=state) == found
-    assert {"green"} == {r["value"] for r in rows(StoreView(view.application, "history", 12_500), topic=topic)}
+    assert {"green"} == {r["value"] for r in rows(StoreSelection(view.application, "history", 12_500), topic=topic)}
     assert {"apple": "green", "pear": "yellow"} == {r["key"]: r["value"] for r in rows(forgotten, topic=topic)}
 
 

@@ -102,7 +102,7 @@ STEPS: list[tuple[tuple[str, str, str | None], list[Any], list[Any]]] = [
     (("many", "B3", "A0,[B3]"), [("A0", "B3", "A0,[B3]")], [("A0", "B3", ("[A0]+A0,[B3]", None))]),
     (("one", "A2", None), [], [("A2", "B0", (None, "[A2]+A2,[B0]"))]),
 ]
-SHIPPED_AFTER = [
+REPARTITIONED_AFTER = [
     {},
     {},
     {("A2", "B0")},
@@ -130,14 +130,14 @@ def test_each_row_of_the_table_of_the_proposal(step: int, partitions: int, mater
             run.put(topic, key, value)
         run.driver.take_produced()
         seen.clear()
-        (topic, key, value), shipped, changes = STEPS[step]
+        (topic, key, value), repartitioned, changes = STEPS[step]
         run.put(topic, key, value)
         sent = [record for record in run.driver.take_produced() if record.topic == "app-join-repartition"]
 
         kept = run.driver.raw_store("join-shipped-store")
 
-        assert [(*_combined(record.key), _text(record.value)) for record in sent] == shipped
-        assert {tuple(_combined(key)) for key, *_ in kept} == set(SHIPPED_AFTER[step])
+        assert [(*_combined(record.key), _text(record.value)) for record in sent] == repartitioned
+        assert {tuple(_combined(key)) for key, *_ in kept} == set(REPARTITIONED_AFTER[step])
         assert sorted(changes) == sorted(seen)
 
     run(builder, use, partitions)
@@ -563,7 +563,7 @@ def test_generated_names_are_told_where_explicit_ones_are_wanted() -> None:
         builder.build()
 
 
-def test_shipped_rows_are_partitioned_by_the_key_of_the_one_alone() -> None:
+def test_repartitioned_rows_are_partitioned_by_the_key_of_the_one_alone() -> None:
     builder = StreamsBuilder()
     joined(builder, name="join")
 

@@ -1,4 +1,4 @@
-"""Joins of shipped rows with what they refer to: what changes of each side give, and results without a store."""
+"""Joins of repartitioned rows with what they refer to: what changes of each side give, and results without a store."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pykstreams.core.errors import SerdeError
 from pykstreams.processors import StoredView
 from pykstreams.processors.foreign_keys.reference_join import (
     JoinReferred,
-    JoinShipped,
+    JoinRepartitioned,
     ReferenceJoin,
     ReferenceJoinView,
 )
-from pykstreams.processors.foreign_keys.shipped_rows import ReferenceKeys
+from pykstreams.processors.foreign_keys.repartitioned_rows import RepartitionedKeys
 from pykstreams.serdes import CombinedKey
 from tests.unit.processors.fakes import FakeOperatorContext, FakeStore
 
 HEADERS = (("trace", b"1"),)
-KEYS = ReferenceKeys(None)
+KEYS = RepartitionedKeys(None)
 
 
 def both(referred: Any, referring: Any) -> str:
@@ -29,20 +29,20 @@ def both(referred: Any, referring: Any) -> str:
 
 
 class ReferenceJoinBench:
-    """A join over two fake stores; ``shipped`` has pairs as keys."""
+    """A join over two fake stores; ``repartitioned`` has pairs as keys."""
 
-    def __init__(self, keys: ReferenceKeys = KEYS, **options: Any) -> None:
-        self.shipped, self.referred = FakeStore(), FakeStore(cached=options.pop("cached", False))
-        self.context = FakeOperatorContext(shipped=self.shipped, referred=self.referred)
-        self.join = ReferenceJoin("shipped", StoredView("referred"), both, keys, **options)
+    def __init__(self, keys: RepartitionedKeys = KEYS, **options: Any) -> None:
+        self.repartitioned, self.referred = FakeStore(), FakeStore(cached=options.pop("cached", False))
+        self.context = FakeOperatorContext(repartitioned=self.repartitioned, referred=self.referred)
+        self.join = ReferenceJoin("repartitioned", StoredView("referred"), both, keys, **options)
 
-    def with_rows(self, shipped: dict[Any, Any], referred: dict[Any, Any]) -> ReferenceJoinBench:
-        self.shipped.rows.update({CombinedKey(*key): row for key, row in shipped.items()})
+    def with_rows(self, repartitioned: dict[Any, Any], referred: dict[Any, Any]) -> ReferenceJoinBench:
+        self.repartitioned.rows.update({CombinedKey(*key): row for key, row in repartitioned.items()})
         self.referred.rows.update(referred)
         return self
 
-    def change_shipped(self, key: Any, new: Any, old: Any = None, send_old: bool = True) -> list[Any]:
-        process = self.context.start(JoinShipped(self.join, send_old))
+    def change_repartitioned(self, key: Any, new: Any, old: Any = None, send_old: bool = True) -> list[Any]:
+        process = self.context.start(JoinRepartitioned(self.join, send_old))
         process(CombinedKey(*key), (new, old, True), 5, HEADERS)
         return self.context.forwarded
 
@@ -58,18 +58,18 @@ class ReferenceJoinBench:
         return ReferenceJoinView(self.join).build(self.context)(key)
 
 
-def test_shipped_row_is_joined_with_the_row_it_refers_to() -> None:
-    found = ReferenceJoinBench().with_rows({}, {"a": ("A", 3)}).change_shipped(("a", 1), "new", "old")
+def test_repartitioned_row_is_joined_with_the_row_it_refers_to() -> None:
+    found = ReferenceJoinBench().with_rows({}, {"a": ("A", 3)}).change_repartitioned(("a", 1), "new", "old")
 
     assert found == [(("a", 1), ("A+new", "A+old", True), 5, HEADERS)]
 
 
-def test_shipped_row_without_partner_gives_nothing() -> None:
-    assert ReferenceJoinBench().change_shipped(("a", 1), "new", "old") == []
+def test_repartitioned_row_without_partner_gives_nothing() -> None:
+    assert ReferenceJoinBench().change_repartitioned(("a", 1), "new", "old") == []
 
 
-def test_shipped_row_without_partner_is_joined_with_none_where_it_is_kept() -> None:
-    found = ReferenceJoinBench(keeps_unmatched=True).change_shipped(("a", 1), None, "old")
+def test_repartitioned_row_without_partner_is_joined_with_none_where_it_is_kept() -> None:
+    found = ReferenceJoinBench(keeps_unmatched=True).change_repartitioned(("a", 1), None, "old")
 
     assert found == [(("a", 1), (None, "None+old", True), 5, HEADERS)]
 
@@ -77,7 +77,7 @@ def test_shipped_row_without_partner_is_joined_with_none_where_it_is_kept() -> N
 def test_result_has_the_larger_timestamp() -> None:
     join = ReferenceJoinBench().with_rows({("a", 1): ("x", 9), ("a", 2): ("y", 2)}, {"a": ("A", 7)})
 
-    assert join.change_shipped(("a", 1), "new")[0][2] == 7
+    assert join.change_repartitioned(("a", 1), "new")[0][2] == 7
     assert [record[2] for record in join.change_referred("a", "A")[1:]] == [9, 5]
 
 
@@ -91,7 +91,7 @@ def test_changed_row_is_joined_with_all_that_refer_to_it() -> None:
 
 
 def test_row_that_refers_to_nothing_is_joined_with_none_where_it_is_kept() -> None:
-    found = ReferenceJoinBench(keeps_unmatched=True).change_shipped((None, 1), "new", "old")
+    found = ReferenceJoinBench(keeps_unmatched=True).change_repartitioned((None, 1), "new", "old")
 
     assert found == [((None, 1), ("None+new", "None+old", True), 5, HEADERS)]
 
@@ -100,7 +100,7 @@ def test_old_values_are_left_out_unless_asked_for() -> None:
     join = ReferenceJoinBench().with_rows({("a", 1): ("x", 0)}, {"a": ("A", 0)})
 
     join.change_referred("a", "new", "old", send_old=False)
-    join.change_shipped(("a", 1), "y", "x", send_old=False)
+    join.change_repartitioned(("a", 1), "y", "x", send_old=False)
     assert [record[1] for record in join.context.forwarded] == [("new+x", None, True), ("A+y", None, True)]
 
 
@@ -135,7 +135,7 @@ def test_row_that_nobody_refers_to_has_a_result_where_it_is_kept() -> None:
 def test_first_row_that_refers_to_it_takes_that_result_back() -> None:
     join = ReferenceJoinBench(keeps_unreferred=True).with_rows({("a", 1): ("x", 5)}, {"a": ("A", 0)})
 
-    assert join.change_shipped(("a", 1), "x") == [
+    assert join.change_repartitioned(("a", 1), "x") == [
         (("a", None), (None, "A+None", True), 5, HEADERS),
         (("a", 1), ("A+x", None, True), 5, HEADERS),
     ]
@@ -144,7 +144,7 @@ def test_first_row_that_refers_to_it_takes_that_result_back() -> None:
 def test_last_row_that_referred_to_it_brings_it_again() -> None:
     join = ReferenceJoinBench(keeps_unreferred=True).with_rows({}, {"a": ("A", 0)})
 
-    assert join.change_shipped(("a", 1), None, "x") == [
+    assert join.change_repartitioned(("a", 1), None, "x") == [
         (("a", 1), (None, "A+x", True), 5, HEADERS),
         (("a", None), ("A+None", None, True), 5, HEADERS),
     ]
@@ -155,9 +155,9 @@ def test_rows_between_first_and_last_leave_it_alone() -> None:
         {("a", 1): ("x", 5), ("a", 2): ("y", 5)}, {"a": ("A", 0)}
     )
 
-    join.change_shipped(("a", 1), "x")
-    join.change_shipped(("a", 3), None, "z")
-    join.change_shipped(("a", 1), "w", "x")
+    join.change_repartitioned(("a", 1), "x")
+    join.change_repartitioned(("a", 3), None, "z")
+    join.change_repartitioned(("a", 1), "w", "x")
     assert [record[0] for record in join.context.forwarded] == [("a", 1), ("a", 3), ("a", 1)]
 
 
@@ -166,7 +166,7 @@ def values(found: list[Any]) -> dict[Any, Any]:
 
 
 @pytest.mark.parametrize(
-    ("referred", "shipped", "new", "results"),
+    ("referred", "repartitioned", "new", "results"),
     [
         ({"a": ("A", 0)}, {("a", 1): ("x", 5)}, "x", {("a", 1): "A+x", ("a", None): None}),
         ({"a": ("A", 0)}, {("a", 2): ("y", 5)}, None, {("a", 1): None, ("a", None): None}),
@@ -174,31 +174,31 @@ def values(found: list[Any]) -> dict[Any, Any]:
         ({}, {("a", 1): ("x", 5)}, "x", {("a", 1): None, ("a", None): None}),
     ],
 )
-def test_repeated_shipped_row_is_answered_with_both_results_as_they_are_now(
-    referred: dict[Any, Any], shipped: dict[Any, Any], new: Any, results: dict[Any, Any]
+def test_replayed_repartitioned_row_is_answered_with_both_results_as_they_are_now(
+    referred: dict[Any, Any], repartitioned: dict[Any, Any], new: Any, results: dict[Any, Any]
 ) -> None:
     """Whatever it found before, and whatever it found it in, some of that may have been sent and forgotten."""
-    join = ReferenceJoinBench(keeps_unreferred=True).with_rows(shipped, referred).repeating()
+    join = ReferenceJoinBench(keeps_unreferred=True).with_rows(repartitioned, referred).repeating()
 
-    assert values(join.change_shipped(("a", 1), new, new)) == results
+    assert values(join.change_repartitioned(("a", 1), new, new)) == results
 
 
-def test_repeated_shipped_row_without_partner_takes_back_a_result_where_there_is_none() -> None:
-    assert ReferenceJoinBench().repeating().change_shipped(("a", 1), "x", "x") == [
+def test_replayed_repartitioned_row_without_partner_takes_back_a_result_where_there_is_none() -> None:
+    assert ReferenceJoinBench().repeating().change_repartitioned(("a", 1), "x", "x") == [
         (("a", 1), (None, None, True), 5, HEADERS)
     ]
     kept = ReferenceJoinBench(keeps_unmatched=True, keeps_unreferred=True).repeating()
-    assert values(kept.change_shipped((None, 1), "x")) == {(None, 1): "None+x"}
+    assert values(kept.change_repartitioned((None, 1), "x")) == {(None, 1): "None+x"}
 
 
-def test_repeated_row_that_cannot_be_joined_is_reported() -> None:
+def test_replayed_row_that_cannot_be_joined_is_reported() -> None:
     join = ReferenceJoinBench().with_rows({}, {"a": ("A", 0)}).repeating()
 
-    assert join.change_shipped(("a", 1), "bad") == []
+    assert join.change_repartitioned(("a", 1), "bad") == []
     assert [type(error) for error, *_ in join.context.failed] == [ValueError]
 
 
-def test_repeated_deletion_of_a_referred_row_that_is_gone_takes_its_results_along() -> None:
+def test_replayed_deletion_of_a_referred_row_that_is_gone_takes_its_results_along() -> None:
     join = ReferenceJoinBench(keeps_unreferred=True).with_rows({("a", 1): ("x", 0)}, {}).repeating()
 
     assert values(join.change_referred("a", None)) == {("a", 1): None, ("a", None): None}
@@ -208,16 +208,16 @@ def test_referred_row_is_read_as_it_was_last_forwarded() -> None:
     join = ReferenceJoinBench(cached=True).with_rows({}, {"a": ("before", 0)})
     join.referred.put_row("a", "held back", 1)
 
-    assert join.change_shipped(("a", 1), "x")[0][1] == ("before+x", None, True)
+    assert join.change_repartitioned(("a", 1), "x")[0][1] == ("before+x", None, True)
 
 
 def test_keys_of_results_are_mapped() -> None:
-    keys = ReferenceKeys(
-        None, result=lambda key: f"{key[0]}/{key[1]}", shipped=lambda text: CombinedKey(*text.split("/"))
+    keys = RepartitionedKeys(
+        None, result=lambda key: f"{key[0]}/{key[1]}", repartitioned=lambda text: CombinedKey(*text.split("/"))
     )
     join = ReferenceJoinBench(keys).with_rows({("a", "1"): ("x", 0)}, {"a": ("A", 0)})
 
-    assert join.change_shipped(("a", "1"), "x")[0][0] == "a/1"
+    assert join.change_repartitioned(("a", "1"), "x")[0][0] == "a/1"
     assert join.change_referred("a", "A")[1][0] == "a/1"
     assert join.read("a/1") == ("A+x", 0)
 
@@ -227,7 +227,7 @@ def test_row_that_cannot_be_joined_is_reported_and_the_others_are_joined() -> No
         {("a", 1): ("x", 0), ("a", 2): ("bad", 0), ("a", 3): ("z", 0)}, {"a": ("A", 0)}
     )
     join.change_referred("a", "new")
-    join.change_shipped(("a", 2), "bad")
+    join.change_repartitioned(("a", 2), "bad")
 
     assert [record[0] for record in join.context.forwarded] == [("a", 1), ("a", 3)]
     assert [failed[1:] for failed in join.context.failed] == [
@@ -246,14 +246,14 @@ def test_unreferred_row_that_cannot_be_joined_is_reported() -> None:
 
 def test_scan_that_fails_is_the_nodes_failure() -> None:
     join = ReferenceJoinBench()
-    join.shipped.broken = OSError("disk")
+    join.repartitioned.broken = OSError("disk")
     join.change_referred("a", "new")
 
     assert isinstance(join.context.failed[0][0], OSError)
 
 
 def test_row_that_was_found_by_the_prefix_of_another_is_an_error_where_prefixes_are_the_users() -> None:
-    keys = ReferenceKeys(None, reference=lambda key: key[0] + "2", checked=True)
+    keys = RepartitionedKeys(None, foreign_key=lambda key: key[0] + "2", checked=True)
     join = ReferenceJoinBench(keys).with_rows({("a1", 1): ("x", 0)}, {})
     join.change_referred("a1", "new")
 
@@ -300,4 +300,4 @@ def test_result_without_a_store_is_read_from_both_rows(options: dict[str, Any], 
 
 
 def test_view_needs_the_stores_of_both_sides() -> None:
-    assert ReferenceJoinView(ReferenceJoinBench().join).stores == ("shipped", "referred")
+    assert ReferenceJoinView(ReferenceJoinBench().join).stores == ("repartitioned", "referred")

@@ -1,4 +1,4 @@
-"""Referred rows that lie elsewhere than references to them are warned of, once, with both partitions and the cure."""
+"""Referred rows that lie elsewhere than left rows are sent are warned of, once, with both partitions and the cure."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def one_to_many(one: Any, many: Any) -> None:
     one.one_to_many_join(many, lambda a, b: a, key_extractor=lambda value: value, name="many")
 
 
-def test_shipped_rows_have_as_many_partitions_as_the_topic_of_the_rows_they_refer_to() -> None:
+def test_repartitioned_rows_have_as_many_partitions_as_the_topic_of_the_rows_they_refer_to() -> None:
     builder = StreamsBuilder()
     one_to_many(builder.table("customers"), builder.table("orders"))
     (part,) = (part for part in builder.build().plan(CONFIG).subtopologies if "customers" in part.source_topics)
@@ -102,7 +102,7 @@ def test_shipped_rows_have_as_many_partitions_as_the_topic_of_the_rows_they_refe
     assert counts == {"customers": 3, "shop-many-repartition": 3}
 
 
-def test_shipped_rows_decide_where_the_rows_they_refer_to_come_from_a_repartition_topic() -> None:
+def test_repartitioned_rows_decide_where_the_rows_they_refer_to_come_from_a_repartition_topic() -> None:
     builder = StreamsBuilder()
     visits: KStream[str, str] = builder.stream("visits")
     grouped = visits.select_key(lambda k, v: v).group_by_key(Grouped(name="by-page"))

@@ -14,7 +14,9 @@ from pykstreams.state import StateStore, Stores, StoreSupplier
 from pykstreams.state.buffers.join_buffer import join_buffer
 from pykstreams.state.buffers.suppression_buffer import suppression_buffer
 from pykstreams.state.bulk.description import describe_store
+from pykstreams.state.encoding.layout import TIMESTAMPED
 from pykstreams.state.spec import StoreBuilder
+from pykstreams.state.windows.suppliers import RowOrder, TimeOrderedWindowSupplier
 from tests.unit.state.bulk.bulk_support import CONFIG
 
 TEXT = StringSerde()
@@ -107,6 +109,19 @@ def test_lengths_are_part_of_it() -> None:
         "in_order_of_time": 0,
         "reads_keys_by_segment": 0,
     }
+
+
+@pytest.mark.parametrize(
+    ("order", "described"),
+    [(RowOrder.BY_SEGMENT, (0, 0)), (RowOrder.BY_TIME, (1, 0)), (RowOrder.BY_TIME_AND_INDEX, (1, 1))],
+)
+def test_order_of_rows_is_described_by_the_names_that_older_files_have(
+    order: RowOrder, described: tuple[int, int]
+) -> None:
+    supplier = TimeOrderedWindowSupplier("store", 200_000, 10, False, TIMESTAMPED, order)
+    shape = describe_store(Stores.timestamped_window_store_builder(supplier, TEXT, TEXT), CONFIG, 0, None).shape
+
+    assert (shape["in_order_of_time"], shape["reads_keys_by_segment"]) == described
 
 
 def test_serdes_are_named_without_modules_and_addresses() -> None:

@@ -7,12 +7,12 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pykstreams.topology.drawings.layered import Layout, Link, Size, arrange
+from pykstreams.topology.drawings.layered import GraphLayout, Link, Size, arrange
 
 GAP = Size(20, 30)
 
 
-def place(sizes: dict[str, Size], *links: tuple[str, str], **options: object) -> Layout:
+def place(sizes: dict[str, Size], *links: tuple[str, str], **options: object) -> GraphLayout:
     return arrange(sizes, [Link(*link) for link in links], gap=GAP, **options)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""Joins by shipped rows give the relational join, and right totals, in whatever order tasks go on and caches flush."""
+"""Joins by repartitioned rows give the relational join and right totals in any order of tasks and of flushes."""
 
 from __future__ import annotations
 

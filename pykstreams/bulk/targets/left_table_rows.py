@@ -1,12 +1,12 @@
-"""Stores of joins by reference from the rows of the referring table: subscriptions of a foreign-key join, repartitioned
+"""Stores of joins by reference from the rows of the left table: subscriptions of a foreign-key join, repartitioned
 rows of a one-to-many or non-key join.
 
 The rows go the way that they went when they were new: the application's own operator sends them (it knows extractor,
 instruction and hash), the sink of the plan chooses the partition, and the operator behind the topic keeps them. So what
 such a store looks like is not said here again::
 
-    SubscriptionSend | ShipRows | ShipMapped ── sink ── topic ── source ── SubscriptionReceive | KeepShipped |
-    KeepMapped
+    SubscriptionSend | RepartitionRows | RepartitionMapped ── sink ── topic ── source ──
+    SubscriptionReceive | KeepRepartitioned | KeepMapped
 
 A subscription of a row that never changed its foreign key is what the job writes for every row: a snapshot does not
 tell of changes. Where the join is an inner one the instruction of both differs, and nobody reads it from a store.
@@ -27,8 +27,8 @@ from pykstreams.bulk.targets.target import Add, EncodeRow, FoldRows, RowError, c
 from pykstreams.core.ids import TaskId
 from pykstreams.core.types import Forward, Headers, StreamPartitioner
 from pykstreams.processors.foreign_keys.foreign_key_join import SubscriptionReceive, SubscriptionSend
-from pykstreams.processors.foreign_keys.mapped_rows import KeepMapped, ShipMapped
-from pykstreams.processors.foreign_keys.shipped_rows import KeepShipped, ShipRows
+from pykstreams.processors.foreign_keys.mapped_rows import KeepMapped, RepartitionMapped
+from pykstreams.processors.foreign_keys.repartitioned_rows import KeepRepartitioned, RepartitionRows
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.serdes.base import bind_deserializer, bind_serializer
@@ -37,8 +37,8 @@ from pykstreams.state.interfaces.store import ChangelogRow
 from pykstreams.topology.plan import ProcessorNode, SinkNode, SourceNode, SubtopologyPlan
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
 
-_SENDS: Final = (SubscriptionSend, ShipRows, ShipMapped)
-_KEEPS: Final = (SubscriptionReceive, KeepShipped, KeepMapped)
+_SENDS: Final = (SubscriptionSend, RepartitionRows, RepartitionMapped)
+_KEEPS: Final = (SubscriptionReceive, KeepRepartitioned, KeepMapped)
 
 Choose = Callable[[Any, Any, bytes], int]
 
@@ -54,11 +54,11 @@ class Way(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ReferringRows:
-    """Rows of the referring table: key, value and timestamp as they are in that table.
+class LeftTableRows:
+    """Rows of the left table: key, value and timestamp as they are in that table.
 
     :param latest: whether a row may be there several times.
-    :param partitioner: of the referring table.
+    :param partitioner: of the left table.
     """
 
     store: StorePlace
@@ -78,7 +78,7 @@ class ReferringRows:
         sent: list[tuple[int, ChangelogRow]] = []
         hand_over = self._receiver(layout, sent)
         partitions = tasks_of(layout, self.way.referring)
-        encode_key, choose = self._referring_key(partitions)
+        encode_key, choose = self._left_key(partitions)
         operators: dict[int, Forward] = {}
 
         def operator(partition: int) -> Forward:
@@ -152,11 +152,11 @@ class ReferringRows:
     def _row_key(self) -> Callable[[object], bytes]:
         if not isinstance(self.way.send.supplier, SubscriptionSend):
             return lambda key: repr(key).encode()  # nobody needs the bytes of keys that are a part of others
-        encode_key, _ = self._referring_key(1)
+        encode_key, _ = self._left_key(1)
         return lambda key: cast("bytes", encode_key(key, ()))
 
-    def _referring_key(self, partitions: int) -> tuple[Any, Choose]:
-        """How rows of the referring table are partitioned, of which subscriptions keep a note."""
+    def _left_key(self, partitions: int) -> tuple[Any, Choose]:
+        """How rows of the left table are partitioned, of which subscriptions keep a note."""
         supplier = self.way.send.supplier
         if not isinstance(supplier, SubscriptionSend):
             return (lambda key, headers: b""), (lambda key, value, raw: 0)
@@ -185,7 +185,7 @@ class _NotedSubscriptions:
 
 
 def way_of(place: StorePlace) -> Way | None:
-    """The way to a store that holds what a referring table sends; ``None`` for any other store."""
+    """The way to a store that holds what a left table sends; ``None`` for any other store."""
     keep = next(
         (
             node

@@ -1,4 +1,4 @@
-"""Rows are shipped under what they refer to, deletions first, and kept where they arrive."""
+"""Rows are repartitioned under what they refer to, deletions first, and kept where they arrive."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pykstreams.core.errors import ProcessingError
-from pykstreams.processors.foreign_keys.shipped_rows import KeepShipped, ShipRows
+from pykstreams.processors.foreign_keys.repartitioned_rows import KeepRepartitioned, RepartitionRows
 from pykstreams.serdes import CombinedKey
 from tests.unit.processors.fakes import FakeOperatorContext, FakeStore
 
@@ -20,9 +20,9 @@ def letters(key: Any, value: Any) -> Any:
     return [None if letter == "-" else letter for letter in value]
 
 
-def shipped(new: Any, old: Any = None, references: Any = letters, **options: Any) -> list[tuple[Any, Any]]:
+def repartitioned(new: Any, old: Any = None, foreign_keys: Any = letters, **options: Any) -> list[tuple[Any, Any]]:
     context = FakeOperatorContext()
-    context.start(ShipRows(references, **options))("k", (new, old, True), 5, HEADERS)
+    context.start(RepartitionRows(foreign_keys, **options))("k", (new, old, True), 5, HEADERS)
     assert all(record[2:] == (5, HEADERS) for record in context.forwarded)
     return [record[:2] for record in context.forwarded]
 
@@ -45,16 +45,16 @@ def shipped(new: Any, old: Any = None, references: Any = letters, **options: Any
     ],
 )
 def test_what_is_gone_is_deleted_and_what_is_there_is_sent(new: Any, old: Any, sent: list[Any]) -> None:
-    assert shipped(new, old) == sent
+    assert repartitioned(new, old) == sent
 
 
 def test_keys_are_made_as_wanted() -> None:
-    assert shipped("a", make=lambda reference, key: f"{reference}/{key}") == [("a/k", "a")]
+    assert repartitioned("a", make=lambda foreign_key, key: f"{foreign_key}/{key}") == [("a/k", "a")]
 
 
 def test_null_reference_is_dropped_once_and_not_again_when_the_row_goes() -> None:
     context = FakeOperatorContext()
-    process = context.start(ShipRows(letters))
+    process = context.start(RepartitionRows(letters))
     process("k", ("-a-", None, True), 5, ())
     process("k", (None, "-a-", True), 6, ())
 
@@ -63,34 +63,34 @@ def test_null_reference_is_dropped_once_and_not_again_when_the_row_goes() -> Non
 
 def test_change_that_is_older_than_the_newest_is_dropped() -> None:
     context = FakeOperatorContext()
-    context.start(ShipRows(letters))("k", ("a", "b", False), 5, HEADERS)
+    context.start(RepartitionRows(letters))("k", ("a", "b", False), 5, HEADERS)
 
     assert context.forwarded == []
     assert context.dropped == ["a change to join is older than the newest of its row"]
 
 
-def test_rows_without_reference_are_shipped_where_a_join_keeps_them() -> None:
-    assert shipped("-a", "b", keeps_null=True) == [
+def test_rows_without_reference_are_repartitioned_where_a_join_keeps_them() -> None:
+    assert repartitioned("-a", "b", keeps_null=True) == [
         (("b", "k"), None),
         ((None, "k"), "-a"),
         (("a", "k"), "-a"),
     ]
-    assert shipped(None, "-", keeps_null=True) == [((None, "k"), None)]
+    assert repartitioned(None, "-", keeps_null=True) == [((None, "k"), None)]
 
 
 def test_references_of_different_types_are_never_equal() -> None:
-    found = shipped(True, 1, references=lambda key, value: [value])
+    found = repartitioned(True, 1, foreign_keys=lambda key, value: [value])
 
     assert found == [((1, "k"), None), ((True, "k"), True)]
 
 
 def test_references_need_not_be_hashable() -> None:
-    assert shipped("x", references=lambda key, value: [{"id": 1}, {"id": 1}]) == [(({"id": 1}, "k"), "x")]
+    assert repartitioned("x", foreign_keys=lambda key, value: [{"id": 1}, {"id": 1}]) == [(({"id": 1}, "k"), "x")]
 
 
 def test_row_whose_references_cannot_be_read_is_reported_and_what_it_had_is_deleted() -> None:
     context = FakeOperatorContext()
-    context.start(ShipRows(letters))("k", ("poison", "a", True), 5, HEADERS)
+    context.start(RepartitionRows(letters))("k", ("poison", "a", True), 5, HEADERS)
 
     ((error, *record),) = context.failed
     assert isinstance(error, ValueError)
@@ -100,7 +100,7 @@ def test_row_whose_references_cannot_be_read_is_reported_and_what_it_had_is_dele
 
 def test_row_that_could_not_be_read_before_is_not_reported_again() -> None:
     context = FakeOperatorContext()
-    context.start(ShipRows(letters))("k", ("a", "poison", True), 5, HEADERS)
+    context.start(RepartitionRows(letters))("k", ("a", "poison", True), 5, HEADERS)
 
     assert context.failed == []
     assert context.forwarded == [(CombinedKey("a", "k"), "a", 5, HEADERS)]
@@ -109,7 +109,7 @@ def test_row_that_could_not_be_read_before_is_not_reported_again() -> None:
 def test_nothing_is_sent_where_the_handler_says_to_stop() -> None:
     context = FakeOperatorContext(failing=True)
     with pytest.raises(ProcessingError):
-        context.start(ShipRows(letters))("k", ("poison", "a", True), 5, HEADERS)
+        context.start(RepartitionRows(letters))("k", ("poison", "a", True), 5, HEADERS)
 
     assert context.forwarded == []
 
@@ -118,7 +118,7 @@ def keeping(**rows: tuple[Any, int]) -> tuple[FakeOperatorContext, FakeStore, An
     store = FakeStore()
     store.rows.update(rows)
     context = FakeOperatorContext(s=store)
-    return context, store, context.start(KeepShipped("s"))
+    return context, store, context.start(KeepRepartitioned("s"))
 
 
 def test_kept_row_is_forwarded_with_the_one_before() -> None:
