@@ -75,6 +75,13 @@ class CompiledSerializer(ABC, Generic[T_in]):
     def width(self) -> int | None:
         return None
 
+    def writes_as(self, other: object) -> bool:
+        """Returns whether another serializer writes the same bytes for each value, both for whatever topic.
+
+        ``False`` where that is not known.
+        """
+        return False
+
     @abstractmethod
     def encoder(self, topic: str) -> Encoder:
         """Returns the callable ``(data, headers) -> bytes`` for one topic."""
@@ -185,6 +192,19 @@ def resolve_serde(value: Any, *, configs: Mapping[str, object] | None = None, is
     if configs is not None and callable(configure := getattr(found, "configure", None)):
         configure(configs, is_key)
     return cast("Serde[Any]", found)
+
+
+def write_same_bytes(one: Any, other: Any) -> bool:
+    """Returns whether two serializers (or serdes) write the same bytes for each value, both for whatever topic.
+
+    ``False`` where that is not known, as for those of users.
+
+    >>> from pykstreams.serdes import Serdes
+    >>> write_same_bytes(Serdes.long(), Serdes.long()), write_same_bytes(Serdes.long(), Serdes.integer())
+    (True, False)
+    """
+    one, other = getattr(one, "serializer", one), getattr(other, "serializer", other)
+    return isinstance(one, CompiledSerializer) and one.writes_as(other)
 
 
 def fixed_width(serializer: Any) -> int | None:

@@ -57,12 +57,18 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         loads: Callable[[bytes], Any] | None = None,
     ) -> None:
         self._type = type_
+        self._dumps = dumps
         self._checked: type = type_ if _has_own_class(type_) else object
         self._write = _text_writer(dumps) if dumps else _writer(type_)
         self._read = _reader(type_, loads)
 
     def __repr__(self) -> str:
         return f"JsonSerde({getattr(self._type, '__name__', '') if self._type else ''})"
+
+    def writes_as(self, other: object) -> bool:
+        if type(self) is not JsonSerde or type(other) is not JsonSerde:
+            return False  # a user's subclass may write something else
+        return self._type == other._type and self._dumps is other._dumps
 
     def encoder(self, topic: str) -> Encoder:
         write, checked = self._write, self._checked

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, Predicate
@@ -113,6 +113,8 @@ class TableMapValues:
 @dataclass(frozen=True, slots=True)
 class TableToStream:
     """Turns changes into records with the new value (``KTableImpl.toStream``, 4.3.1)."""
+
+    forwards_new_values: ClassVar[bool] = True
 
     def build(self, context: OperatorContext) -> Forward:
         forward = context.forward

@@ -43,7 +43,8 @@ def forwarder(
 
     if isinstance(store, VersionedKeyValueStore):
         return emit_put
-    if store.on_flush(children, send_old_values):
+    sink = context.serialized_sink if children is context.forward else None
+    if store.on_flush(children, send_old_values, sink):
         return None
     return emit_both if send_old_values else emit_new
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 from pykstreams.core.ids import TaskId
 from pykstreams.core.in_flight import FinishesLater
 from pykstreams.core.record import FixedKeyRecord, Record, RecordContext, RecordMetadata
+from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
 
 if TYPE_CHECKING:
@@ -180,17 +181,19 @@ class CurrentRecord:
 
     ``raw`` is a tuple (message, timestamp in ms, headers), ``None`` while no record is current; ``context`` makes the
     readable form of it when somebody asks. Time and headers are those that travel with what is forwarded, so they can
-    differ from the message's. Caches keep ``raw`` beside a dirty entry and put it back while they forward the entry.
+    differ from the message's. Caches keep what it says beside a dirty entry and put it back while they forward the
+    entry; the message's key and value only with ``keeps_messages``, where an exception handler may ask for them.
 
     ``replayed`` says that what is read may have been processed before, by a worker that died before it committed:
     state may be ahead of what was sent. A change that seems to change nothing is forwarded then.
     """
 
-    __slots__ = ("_describe", "raw", "replayed")
+    __slots__ = ("_describe", "keeps_messages", "raw", "replayed")
 
     def __init__(self, describe: Callable[[Any], RecordContext]) -> None:
         self.raw: tuple[Any, int, Headers] | None = None
         self.replayed = False
+        self.keeps_messages = False
         self._describe = describe
 
     @property
@@ -292,6 +295,13 @@ class OperatorContext(Protocol):
         ...
 
     @property
+    def serialized_sink(self) -> SerializedSink | None:
+        """The sink that is all there is below, where nothing on the way there would look at a record; see
+        ``forwards_new_values``.
+        """
+        ...
+
+    @property
     def failures_are_final(self) -> bool:
         """Whether an exception of this node always ends the task, so that nobody sees what it left half done."""
         ...
@@ -374,3 +384,8 @@ def forwards_input(operator: object) -> bool:
     that cannot change keys, as filters, make new ones there.
     """
     return bool(getattr(operator, "forwards_input", False))
+
+
+def forwards_new_values(operator: object) -> bool:
+    """Returns whether an operator forwards the new value of each change as it is, by its ``forwards_new_values``."""
+    return bool(getattr(operator, "forwards_new_values", False))

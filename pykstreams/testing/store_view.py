@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.state.interfaces.store import ChangelogRow, FlushListener, StoreContext, TaskStore
 
 
@@ -48,5 +49,5 @@ class StoreView:
     def close(self) -> None:
         self._store.close()
 
-    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
-        return bool(self._store.on_flush(listener, send_old_values))
+    def on_flush(self, listener: FlushListener, send_old_values: bool, sink: SerializedSink | None = None) -> bool:
+        return bool(self._store.on_flush(listener, send_old_values, sink))

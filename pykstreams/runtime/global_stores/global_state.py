@@ -301,7 +301,9 @@ class GlobalState:
     def _start_processors(self) -> None:
         for plan in self._plans:
             name = plan.processor.name
-            context = NodeContext(self._state, name, GlobalProcessingContext(self._state, name, ()), fan_out(()), {})
+            context = NodeContext(
+                self._state, name, GlobalProcessingContext(self._state, name, ()), fan_out(()), {}, None
+            )
             supplier: Any = plan.processor.supplier
             operator: OperatorSupplier = supplier if hasattr(supplier, "build") else UserProcessor(supplier)
             decode_key, decode_value = source_decoders(plan.source, plan.topic, self._state)

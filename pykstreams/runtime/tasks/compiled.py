@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pykstreams.core.errors import ConfigError, StreamsError
-from pykstreams.core.processor import OperatorSupplier, forwards_input
+from pykstreams.core.processor import OperatorSupplier, forwards_input, forwards_new_values
+from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Decoder, Forward, Headers
 from pykstreams.processors.user import UserProcessor
 from pykstreams.runtime.tasks.context import NodeContext, NodeProcessingContext, TaskState
@@ -24,12 +25,15 @@ from pykstreams.topology.reference_partitioner import ReferencePartitioner
 def compile_plan(plan: SubtopologyPlan, task: TaskState) -> Mapping[str, Forward]:
     """Returns the callable that takes the records of each source, by the name of the source."""
     built: dict[str, Forward] = {}
+    sinks: dict[str, SerializedSink | None] = {}
+    """Of each node that is a sink, or forwards to one sink only, without looking at what it forwards."""
     guarded = () if task.failures.only_fails else _parents_of_sinks(plan)
     for name in reversed(list(plan.nodes)):
         node = plan.nodes[name]
         if isinstance(node, SinkNode):
-            built[name] = _sink(node, task, raises=not task.failures.only_fails)
+            built[name], sinks[name] = _sink(node, task, raises=not task.failures.only_fails)
             continue
+        sink = sinks.get(node.children[0]) if len(node.children) == 1 else None
         children = {child: built[child] for child in node.children}
         forward = fan_out([built[child] for child in node.children])  # a child that names a parent twice is there twice
         if not (task.failures.only_fails or (isinstance(node, ProcessorNode) and forwards_input(node.supplier))):
@@ -37,7 +41,9 @@ def compile_plan(plan: SubtopologyPlan, task: TaskState) -> Mapping[str, Forward
         if isinstance(node, SourceNode):
             built[name] = forward
         else:
-            built[name] = _processor(node, task, forward, children, guard=name in guarded)
+            built[name] = _processor(node, task, forward, children, sink, guard=name in guarded)
+            if forwards_new_values(node.supplier):
+                sinks[name] = sink
     return {node.name: built[node.name] for node in plan.sources}
 
 
@@ -76,10 +82,16 @@ def _nowhere(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
 
 
 def _processor(
-    node: ProcessorNode, task: TaskState, forward: Forward, children: Mapping[str, Forward], *, guard: bool
+    node: ProcessorNode,
+    task: TaskState,
+    forward: Forward,
+    children: Mapping[str, Forward],
+    sink: SerializedSink | None,
+    *,
+    guard: bool,
 ) -> Forward:
     processing = NodeProcessingContext(task, node.name, node.stores)
-    context = NodeContext(task, node.name, processing, forward, children)
+    context = NodeContext(task, node.name, processing, forward, children, sink)
     supplier: Any = node.supplier
     operator: OperatorSupplier = supplier if hasattr(supplier, "build") else UserProcessor(supplier)
     run = operator.build(context)
@@ -113,7 +125,7 @@ def _parents_of_sinks(plan: SubtopologyPlan) -> frozenset[str]:
     )
 
 
-def _sink(node: SinkNode, task: TaskState, *, raises: bool) -> Forward:
+def _sink(node: SinkNode, task: TaskState, *, raises: bool) -> tuple[Forward, SerializedSink | None]:
     where = f"{node.name} (topic {node.topic!r})" if isinstance(node.topic, str) else node.name
     key = _resolved(node.key_serializer, "key", where, task)
     value = _resolved(node.value_serializer, "value", where, task)
@@ -139,11 +151,9 @@ def _sink(node: SinkNode, task: TaskState, *, raises: bool) -> Forward:
         partitioner = partitioner.over_default(lambda: task.config.default_key_serde, task.collector.partition_for_key)
     if isinstance(node.topic, str):
         task.collector.register(task.task_id, node.name, node.topic)
-        send = sink.to_topic(node.topic, partitioner)
-    else:
-        task.collector.register(task.task_id, node.name, None)
-        send = sink.to_chosen_topic(node.topic, partitioner)
-    return send
+        return sink.to_topic(node.topic, partitioner), sink.of_serialized(node.topic, partitioner)
+    task.collector.register(task.task_id, node.name, None)
+    return sink.to_chosen_topic(node.topic, partitioner), None
 
 
 def _resolved(given: Any, part: str, where: str, task: TaskState) -> Any:

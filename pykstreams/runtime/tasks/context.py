@@ -20,6 +20,7 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.names import changelog_name
 from pykstreams.core.processor import Cancellable, CurrentRecord, ProcessingContext, PunctuationType
 from pykstreams.core.record import RecordContext, RecordMetadata
+from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import (
     Duration,
     Forward,
@@ -207,6 +208,7 @@ class NodeContext:
         "node",
         "one_record_at_a_time",
         "processing",
+        "serialized_sink",
     )
 
     def __init__(
@@ -216,6 +218,7 @@ class NodeContext:
         processing: ProcessingContext,
         forward: Forward,
         children: Mapping[str, Forward],
+        serialized_sink: SerializedSink | None,
     ) -> None:
         self._task = task
         self.node = node
@@ -225,6 +228,7 @@ class NodeContext:
         self.one_record_at_a_time = task.collector.one_record_at_a_time
         self.forward = forward
         self.children = children
+        self.serialized_sink = serialized_sink
         self.metadata = task.metadata
         """Numbers that are committed beside the offsets and are there again after a restart."""
 

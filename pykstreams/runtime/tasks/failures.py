@@ -21,6 +21,7 @@ from pykstreams.core.errors import (
     TaskMigratedError,
 )
 from pykstreams.core.handlers import (
+    DefaultProductionExceptionHandler,
     ErrorHandlerContext,
     ErrorHandlerResponse,
     ErrorHandlerResult,
@@ -74,6 +75,8 @@ class Failures:
             and config.errors_dead_letter_queue_topic_name is None
         )
         """Whether the processing handler just fails, so that it does not matter which node it was asked about."""
+        self.shows_input = not (self.only_fails and type(self._production) is DefaultProductionExceptionHandler)
+        """Whether a handler, or a dead letter, may show the raw key and value of the input record."""
 
     def undecodable(self, source: str, message: Any, decode_key: Decoder, error: Exception) -> None:
         """Asks about an input record that cannot be deserialized; returns when it is to be skipped."""

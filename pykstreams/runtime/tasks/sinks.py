@@ -6,7 +6,7 @@ topic chosen per record. Behaviour: ``SinkNode.process`` and ``RecordCollectorIm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -14,6 +14,7 @@ from pykstreams.core.errors import WrongTypeError
 from pykstreams.core.handlers import SerializationExceptionOrigin
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import ProducerRecord, RecordContext
+from pykstreams.core.serialized_sink import SerializedRecord, SerializedSink
 from pykstreams.core.types import Encoder, Forward, Headers, StreamPartitioner, TopicNameExtractor
 from pykstreams.runtime.tasks.collector import ANY_PARTITION, RecordCollector
 from pykstreams.runtime.tasks.failures import Failures
@@ -134,6 +135,58 @@ class Sink:
             slowly(key, value, timestamp, headers)
 
         return send
+
+    def of_serialized(self, topic: str, partitioner: StreamPartitioner[Any, Any] | None) -> SerializedSink | None:
+        """Returns the way into a fixed topic for records in bytes; ``None`` where a user's code would have to see them.
+
+        Its errors are those of the client only, and go where those of ``to_topic`` go.
+        """
+        if self.lets_go:
+            return None
+        if partitioner is None:
+            choose = None
+        elif isinstance(partitioner, WindowedPartitioner):
+            choose = self._by_key_alone(topic, partitioner.suffix_bytes)
+        else:
+            return None
+        collector = self.collector
+        produce, wait = self._ways_out()
+        refused, time_zero = collector.refused, collector.time_zero
+
+        def send(records: Iterable[SerializedRecord]) -> None:
+            partition = ANY_PARTITION
+            for key, value, timestamp, headers in records:
+                if choose is not None:
+                    partition = choose(key)
+                try:
+                    produce(
+                        topic,
+                        value,
+                        key,
+                        partition,
+                        None,
+                        None,
+                        timestamp or time_zero(),
+                        list(headers) if headers else None,
+                    )
+                except BufferError:
+                    wait(topic, value, key, partition, timestamp, headers)
+                except Exception as error:
+                    chosen = None if partition == ANY_PARTITION else partition
+                    refused(error, ProducerRecord(topic, key, value, chosen, timestamp, headers))
+
+        return SerializedSink(self.key_serializer, self.value_serializer, send)
+
+    def _by_key_alone(self, topic: str, suffix_bytes: int) -> Callable[[bytes], int]:
+        """Returns the callable that chooses a partition by the bytes of a key that come before those of its window."""
+        collector, node = self.collector, self.node
+        partition_count, partitions_of = collector.partition_count, collector.partitions_of
+        partition_for_key = collector.partition_for_key
+
+        def choose(key: bytes) -> int:
+            return partition_for_key(key[:-suffix_bytes], partition_count(topic) or partitions_of(topic, node))
+
+        return choose
 
     def to_chosen_topic(
         self, extractor: TopicNameExtractor[Any, Any], partitioner: StreamPartitioner[Any, Any] | None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
+from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Headers
 from pykstreams.core.windows import Windowed
 from pykstreams.state.interfaces.store import FlushListener
@@ -25,7 +26,7 @@ Put_co = TypeVar("Put_co", covariant=True)
 class FlushesToListener(Protocol):
     """A store that may have a cache."""
 
-    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
+    def on_flush(self, listener: FlushListener, send_old_values: bool, sink: SerializedSink | None = None) -> bool:
         """Calls the listener for each row that leaves the cache from now on; returns whether there is a cache."""
         ...
 

@@ -13,6 +13,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
+from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Headers, Timestamp
 from pykstreams.core.windows import Windowed
 from pykstreams.state.interfaces.store import FlushListener, KeyValueIterator, TaskStore
@@ -100,7 +101,7 @@ class SessionStore(TaskStore, Generic[K, AGG]):
         """The sessions of all keys that end between two times, both inclusive, in order of time, with their ends."""
 
     @abstractmethod
-    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
+    def on_flush(self, listener: FlushListener, send_old_values: bool, sink: SerializedSink | None = None) -> bool:
         """Returns whether the store has a cache; then the listener is called, with a ``Windowed`` key, for what leaves
         it.
         """

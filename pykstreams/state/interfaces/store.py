@@ -13,6 +13,7 @@ from pykstreams.core.errors import InvalidStateStoreError
 from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
+from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Headers
 from pykstreams.state.interfaces.position import Position, PositionBound, PositionOf
 from pykstreams.state.interfaces.query_results import QueryConfig, QueryResult
@@ -278,8 +279,12 @@ class KeyValueStore(TaskStore, Generic[K, V]):
     keep_row: Callable[[Any, Any, int], bool]
 
     @abstractmethod
-    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
-        """Returns whether the store has a cache; then the listener is called for what leaves it."""
+    def on_flush(self, listener: FlushListener, send_old_values: bool, sink: SerializedSink | None = None) -> bool:
+        """Returns whether the store has a cache; then the listener is called for what leaves it.
+
+        :param sink: where rows go instead, without the listener, if it writes the bytes that the store has. Deletes are
+            for the listener.
+        """
 
     def before_put(self) -> Callable[[Any], None] | None:
         """Returns the callable that a table source calls with each key before a put; ``None`` where nobody listens."""

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, cast, overload
 
 from pykstreams.core.errors import InvalidStateStoreError
+from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Timestamp, timestamp_ms
 from pykstreams.state.interfaces.store import FlushListener, TaskStore
 
@@ -191,7 +192,7 @@ class VersionedKeyValueStore(TaskStore, Generic[K, V]):
     take_row: Callable[[Any], tuple[Any, int] | None]
     keep_row: PutVersion
 
-    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
+    def on_flush(self, listener: FlushListener, send_old_values: bool, sink: SerializedSink | None = None) -> bool:
         """Returns ``False``: the store has no cache."""
         return False
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from pykstreams.core.record import ValueAndTimestamp
+from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Headers, Timestamp
 from pykstreams.core.windows import Windowed
 from pykstreams.state.interfaces.store import FlushListener, KeyValueIterator, TaskStore, ValueTimestampHeaders
@@ -108,7 +109,7 @@ class WindowStore(TaskStore, Generic[K, V]):
     rows_between: WindowRowsBetween
 
     @abstractmethod
-    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
+    def on_flush(self, listener: FlushListener, send_old_values: bool, sink: SerializedSink | None = None) -> bool:
         """Returns whether the store has a cache; then the listener is called for what leaves it, with windowed keys."""
 
     @abstractmethod

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, cast
 
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
-from pykstreams.serdes.base import bind_serializer
+from pykstreams.serdes.base import bind_serializer, write_same_bytes
 from pykstreams.state.encoding.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
 from pykstreams.state.interfaces.engine import after, prefix_end
 from pykstreams.state.interfaces.query import Query
@@ -49,6 +49,9 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
         decode = self._codec.decode_key
         return lambda key: decode(key, ())
 
+    def _key_as_written_by(self, serializer: Any) -> slice | None:
+        return slice(None) if write_same_bytes(self._codec.key_serializer, serializer) else None
+
     def before_put(self) -> Callable[[Any], None] | None:
         if self._cache is None:
             return None
@@ -71,8 +74,8 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
             entry = find(raw)
             if entry is None:
                 return None
-            # an entry keeps the record that wrote it until it is written through
-            packed = packed_of(entry) if entry.raw is None else get(raw)
+            # an entry keeps the context of the record that wrote it until it is written through
+            packed = packed_of(entry) if entry.headers is None else get(raw)
             return None if packed is None else decode_row(packed)
 
         return get_flushed

@@ -20,12 +20,9 @@ by ``take_row`` of ``rows``, or gets copies.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, KeysView
-from datetime import date, datetime
-from decimal import Decimal
 from itertools import count
 from operator import attrgetter
-from typing import Any, Final, TypeAlias
-from uuid import UUID
+from typing import Any, Final
 
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.state.encoding.composed_keys import WINDOW_KEY_PART
@@ -33,41 +30,17 @@ from pykstreams.state.encoding.record_context import context_bytes
 from pykstreams.state.engines.ordered import KeyIndex, OrderedKeys, merged
 from pykstreams.state.interfaces.engine import BytesStore, Row, Write
 from pykstreams.state.interfaces.record_cache import RecordCache
+from pykstreams.state.layers.cache_entries import UNSET, CacheEntry, NoteContext, note_message, note_place
+from pykstreams.state.layers.cache_flush import Forward, Straight, forwarding, straight
 
 MEASURED_PUTS: Final = 1000
 SAMPLE_EVERY: Final = 64
 FEW_ENTRIES: Final = 300
 
-UNSET: Final[Any] = object()
-"""Stands where an entry has no object, or no bytes."""
-
-IMMUTABLE: Final = frozenset((int, float, str, bytes, bool, Decimal, UUID, date, datetime))
-"""Types of values that may be handed out as they are."""
-
-Forward: TypeAlias = Callable[[bytes, bytes | None, bytes | None, Any, int], None]
-"""Takes what leaves a cache: (key, new packed value, old packed value, new object or ``UNSET``, the object's time)."""
-
 NODE_BYTES: Final = 24 + 1  # three references of the list node, and the dirty flag (NamedCache.LRUNode, LRUCacheEntry)
 _ANY_TIME: Final = b"\xff" * 8
 _tick_of = attrgetter("tick")
 _CLEAN_CONTEXT_BYTES: Final = context_bytes(None)
-
-
-class CacheEntry:
-    """One key of a cache. A ``None`` in ``packed`` is a delete."""
-
-    __slots__ = ("dirty", "key", "live", "packed", "raw", "size", "tick", "timestamp", "value")
-
-    def __init__(self, key: bytes) -> None:
-        self.key = key
-        self.value: Any = UNSET
-        self.packed: Any = UNSET
-        self.timestamp = 0
-        self.raw: Any = None
-        self.dirty = False
-        self.live = True
-        self.size = 0
-        self.tick = 0
 
 
 class CachingStore:
@@ -97,9 +70,10 @@ class CachingStore:
         self._cache = cache
         self._current = current
         self._encode = encode
+        self._note: NoteContext = note_message if current.keeps_messages else note_place
         self._keeps_reads = keeps_reads
         self._node_bytes = NODE_BYTES + extra_bytes
-        self._forward: Forward | None = None
+        self._leave = forwarding(below, current, encode, None)
         self._send_old_values = False
         self._entries: dict[bytes, CacheEntry] = {}
         self._keys = OrderedKeys(self._entries)
@@ -117,9 +91,11 @@ class CachingStore:
         self._size = 0
         self._reported = 0
 
-    def on_flush(self, forward: Forward, send_old_values: bool) -> None:
+    def on_flush(self, forward: Forward, send_old_values: bool, straight_to: Straight | None = None) -> None:
         """Sets who gets what leaves the cache; who wants old values makes the cache keep bytes only."""
-        self._forward = forward
+        self._leave = forwarding(self.below, self._current, self._encode, forward, send_old_values=send_old_values)
+        if straight_to is not None:
+            self._leave = straight(self.below, self._encode, straight_to, self._leave)
         self._send_old_values = send_old_values
         self._measures = self._measures or send_old_values
 
@@ -227,7 +203,7 @@ class CachingStore:
 
     def keeper(self) -> Callable[[CacheEntry, Any, int], None]:
         """Makes the function that puts an object (never ``None``) into an entry that the cache has; see ``keep``."""
-        dirty, current, cache, next_tick = self._dirty, self._current, self._cache, self._next_tick
+        dirty, current, cache, next_tick, note = self._dirty, self._current, self._cache, self._next_tick, self._note
 
         def keep(entry: CacheEntry, value: Any, timestamp: int) -> None:
             tick = next_tick()
@@ -237,7 +213,7 @@ class CachingStore:
             entry.value = value
             entry.packed = UNSET
             entry.timestamp = timestamp
-            entry.raw = current.raw
+            note(entry, current.raw)
             entry.dirty = True
             entry.tick = tick
             dirty.append(entry)
@@ -251,7 +227,7 @@ class CachingStore:
 
         It does what ``keep`` does, with less ado.
         """
-        dirty, current, cache, next_tick = self._dirty, self._current, self._cache, self._next_tick
+        dirty, current, cache, next_tick, note = self._dirty, self._current, self._cache, self._next_tick, self._note
         entries, keys, by_key = self._entries, self._keys, self._by_key
         new_entry = CacheEntry.__new__  # half the time of the constructor
 
@@ -266,7 +242,7 @@ class CachingStore:
             entry.value = value
             entry.packed = UNSET
             entry.timestamp = timestamp
-            entry.raw = current.raw
+            note(entry, current.raw)
             entry.dirty = entry.live = True
             entry.size = size
             entry.tick = tick
@@ -361,7 +337,7 @@ class CachingStore:
     def _written(self, entry: CacheEntry, content_bytes: int) -> None:
         self._size -= entry.size
         entry.size = len(entry.key) + self._node_bytes + content_bytes
-        entry.raw = self._current.raw
+        self._note(entry, self._current.raw)
         entry.dirty = True
         self._dirty.append(entry)
         self._insert(entry)
@@ -451,26 +427,5 @@ class CachingStore:
                 self._remove(entry)
 
     def _write_through(self, entries: list[CacheEntry]) -> None:
-        """Writes entries below and forwards them, each as part of the record that put it (``putAndMaybeForward``)."""
-        forward, current, encode, send_old = self._forward, self._current, self._encode, self._send_old_values
-        put, get = self.below.put, self.below.get
-        saved, immutable = current.raw, IMMUTABLE
-        try:
-            for entry in entries:
-                key, value, packed = entry.key, entry.value, entry.packed
-                current.raw = entry.raw
-                if packed is UNSET:
-                    packed = entry.packed = encode(value, entry.timestamp)
-                if packed is not None and value.__class__ in immutable:
-                    entry.packed = UNSET  # the object stays, and takes less than its bytes
-                else:
-                    entry.value = UNSET  # what is forwarded may be changed further down; the bytes stay
-                entry.raw = None  # a clean entry keeps no record alive
-                old = get(key) if send_old or (packed is None and forward is not None) else None
-                if packed is None and old is None and forward is not None and not current.replayed:
-                    continue
-                put(key, packed)
-                if forward is not None:
-                    forward(key, packed, old if send_old else None, UNSET if packed is None else value, entry.timestamp)
-        finally:
-            current.raw = saved
+        """Writes entries below and forwards them."""
+        self._leave(entries)

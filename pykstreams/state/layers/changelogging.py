@@ -9,7 +9,7 @@ delete, and a row of a store without timestamps, the time of the record being pr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from pykstreams.core.errors import ProcessorStateError
@@ -18,8 +18,9 @@ from pykstreams.core.types import Headers
 from pykstreams.state.encoding.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMP, TIMESTAMPED, Layout
 from pykstreams.state.encoding.parts import TAKEN_IN_PARTS, PutParts, parts_taker, values_scanner
 from pykstreams.state.engines.memory import LruEngine
-from pykstreams.state.interfaces.engine import BytesStore
+from pykstreams.state.interfaces.engine import BytesStore, Row
 from pykstreams.state.interfaces.store import ChangelogWriter
+from pykstreams.state.layers.cache_flush import PutRows, rows_taker
 
 Put: TypeAlias = Callable[[bytes, bytes | None], None]
 """Sets a packed value; ``None`` deletes."""
@@ -45,6 +46,9 @@ class ChangeLogging:
         self.scan = engine.scan
         self.scan_values = values_scanner(engine, layout)
         self.put = _logged(engine.put, layout, log, current, store, key_from)
+        self.put_rows: PutRows | None = None
+        if layout is TIMESTAMPED:
+            self.put_rows = _rows_logged(rows_taker(engine), log, key_from)
         self.put_parts: PutParts | None = None
         if layout in TAKEN_IN_PARTS:
             self.put_parts = _parts_logged(parts_taker(engine, layout), layout, log, current, store, key_from)
@@ -93,6 +97,18 @@ def _logged(put: Put, layout: Layout, log: ChangelogWriter, current: CurrentReco
     if layout is HEADERS_AND_VALUE:
         return headers_and_value
     return timestamped if layout is TIMESTAMPED else with_headers
+
+
+def _rows_logged(put_rows: PutRows, log: ChangelogWriter, key_from: int) -> PutRows:
+    """Logs rows with timestamps behind the last of them, none of which is a delete."""
+    stamp_of = TIMESTAMP.unpack_from
+
+    def put_and_log(rows: Sequence[Row]) -> None:
+        put_rows(rows)
+        for key, packed in rows:
+            log(key[key_from:], packed[8:], stamp_of(packed)[0], ())
+
+    return put_and_log
 
 
 def _parts_logged(

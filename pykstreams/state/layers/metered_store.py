@@ -7,12 +7,16 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from pykstreams.state.encoding.layout import NO_TIMESTAMP
+from pykstreams.core.serialized_sink import SerializedSink
+from pykstreams.serdes.base import write_same_bytes
+from pykstreams.state.encoding.layout import NO_TIMESTAMP, TIMESTAMPED
 from pykstreams.state.interfaces.engine import BytesStore, Engine
 from pykstreams.state.interfaces.position import Position, PositionBound, PositionOf
 from pykstreams.state.interfaces.query_results import QueryConfig, QueryResult
 from pykstreams.state.interfaces.store import FlushListener, StoreContext, TaskStore
-from pykstreams.state.layers.caching import UNSET, CachingStore
+from pykstreams.state.layers.cache_entries import UNSET
+from pykstreams.state.layers.cache_flush import Straight
+from pykstreams.state.layers.caching import CachingStore
 from pykstreams.state.layers.changelogging import record_being_processed
 from pykstreams.state.layers.engine_store import EngineStore
 from pykstreams.state.layers.public_values import public_values
@@ -75,7 +79,7 @@ class MeteredStore(EngineStore):
             self._cache.close()
         self._engine.close()
 
-    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
+    def on_flush(self, listener: FlushListener, send_old_values: bool, sink: SerializedSink | None = None) -> bool:
         """Returns whether the store has a cache; then the listener is called for what leaves it."""
         if self._cache is None:
             return False
@@ -94,8 +98,21 @@ class MeteredStore(EngineStore):
                 current.raw = (message, timestamp, headers)
             listener(decode_key(key), (value, None if old is None else decode_row(old)[0], True), timestamp, headers)
 
-        self._cache.on_flush(forward, send_old_values)
+        self._cache.on_flush(forward, send_old_values, None if send_old_values else self._straight_to(sink))
         return True
+
+    def _straight_to(self, sink: SerializedSink | None) -> Straight | None:
+        """The way of what leaves the cache into a sink that would write the very bytes that the store has."""
+        if sink is None or self.layout is not TIMESTAMPED:
+            return None
+        key = self._key_as_written_by(sink.key_serializer)
+        if key is None or not write_same_bytes(self._codec.value_serializer, sink.value_serializer):
+            return None
+        return Straight(key, sink.send)
+
+    def _key_as_written_by(self, serializer: Any) -> slice | None:
+        """Where in a key of the cache the bytes are that a serializer writes for what the listener of a flush gets."""
+        return None
 
     def query(self, query: Query[R], position_bound: PositionBound, config: QueryConfig) -> QueryResult[R]:
         partition = self._partition if self._open else None

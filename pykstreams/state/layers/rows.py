@@ -14,7 +14,8 @@ from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.state.encoding.layout import TIMESTAMP, TIMESTAMPED, Layout
 from pykstreams.state.encoding.parts import parts_taker
 from pykstreams.state.interfaces.engine import BytesStore
-from pykstreams.state.layers.caching import IMMUTABLE, UNSET, CacheEntry, CachingStore
+from pykstreams.state.layers.cache_entries import IMMUTABLE, UNSET, CacheEntry
+from pykstreams.state.layers.caching import CachingStore
 
 GetRow: TypeAlias = Callable[[Any], tuple[Any, int] | None]
 PutRow: TypeAlias = Callable[[Any, Any, int], bool]
@@ -31,6 +32,8 @@ class RowCodec(NamedTuple):
     decode_value: Decoder
     bind_prefix: Callable[[Any], Encoder]
     """Binds a serializer of the first part of keys as that of whole keys is bound."""
+    key_serializer: Any
+    value_serializer: Any
 
     def encoder(self) -> Callable[[Any, int], bytes | None]:
         """Makes the function from value and timestamp to packed value.

@@ -31,6 +31,8 @@ def bound_codec(
         bind_serializer(values.serializer, topic),
         bind_deserializer(values.deserializer, topic),
         bind_prefix,
+        keys.serializer,
+        values.serializer,
     )
 
 

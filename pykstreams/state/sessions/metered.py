@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from pykstreams.core.record import KeyValue
+from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Headers, Timestamp, timestamp_ms
 from pykstreams.core.windows import Window, Windowed
 from pykstreams.state.encoding.changelog_rows import ChangelogColumns
@@ -23,7 +24,7 @@ from pykstreams.state.interfaces.session_store import (
     SessionStoreWithHeaders,
 )
 from pykstreams.state.interfaces.store import ChangelogRow, FlushListener, KeyValueIterator, StoreContext
-from pykstreams.state.layers.caching import UNSET
+from pykstreams.state.layers.cache_entries import UNSET
 from pykstreams.state.layers.changelogging import record_being_processed
 from pykstreams.state.layers.metered_store import Layers, MeteredStore
 from pykstreams.state.layers.rows import RowCodec, null_key
@@ -71,7 +72,7 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
             for key, value in zip(keys, logged.values, strict=True):
                 noted(*unpack(key), value is None)
 
-    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
+    def on_flush(self, listener: FlushListener, send_old_values: bool, sink: SerializedSink | None = None) -> bool:
         if self._cache is None:
             return False
         current, name, decode_row = self._current, self._name, self._codec.decoder()

@@ -18,7 +18,8 @@ from pykstreams.state.encoding.record_context import context_bytes
 from pykstreams.state.engines.ordered import OrderedKeys
 from pykstreams.state.interfaces.engine import BytesStore, Write
 from pykstreams.state.interfaces.record_cache import RecordCache
-from pykstreams.state.layers.caching import NODE_BYTES, CacheEntry, CachingStore
+from pykstreams.state.layers.cache_entries import CacheEntry
+from pykstreams.state.layers.caching import NODE_BYTES, CachingStore
 
 _CONTEXT_BYTES: Final = context_bytes(None)  # that of an index entry has neither topic nor headers
 

@@ -9,8 +9,10 @@ from typing import Any, TypeVar, cast
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.core.types import Timestamp, timestamp_ms
 from pykstreams.core.windows import Windowed
+from pykstreams.serdes.base import write_same_bytes
+from pykstreams.serdes.windowed import TimeWindowedSerializer
 from pykstreams.state.encoding.changelog_rows import ChangelogColumns
-from pykstreams.state.encoding.composed_keys import LAST_TIME, PREFIX_BYTES, WindowKeySchema
+from pykstreams.state.encoding.composed_keys import KEY_AND_START, LAST_TIME, PREFIX_BYTES, WindowKeySchema
 from pykstreams.state.encoding.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
 from pykstreams.state.engines.segments import SegmentedEngine
 from pykstreams.state.interfaces.engine import Row
@@ -121,6 +123,11 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
 
     def _flushed_key(self) -> Callable[[bytes], Any]:
         return self._windowed
+
+    def _key_as_written_by(self, serializer: Any) -> slice | None:
+        if type(serializer) is not TimeWindowedSerializer:
+            return None
+        return KEY_AND_START if write_same_bytes(self._codec.key_serializer, serializer.inner) else None
 
     @property
     def observed_time(self) -> int:

@@ -10,7 +10,8 @@ from pykstreams.core.windows import Window, Windowed, in_this_window
 from pykstreams.state.encoding.composed_keys import LAST_TIME, WINDOW_KEY_PART, WindowKeySchema
 from pykstreams.state.interfaces.engine import BytesStore
 from pykstreams.state.interfaces.window_store import GetWindowRow, PutWindowRow, WindowRowsBetween, WindowRowsOfKey
-from pykstreams.state.layers.caching import IMMUTABLE, UNSET, CacheEntry, CachingStore
+from pykstreams.state.layers.cache_entries import IMMUTABLE, UNSET, CacheEntry
+from pykstreams.state.layers.caching import CachingStore
 from pykstreams.state.layers.rows import RowCodec, null_key
 from pykstreams.state.windows.reads import WindowReads
 

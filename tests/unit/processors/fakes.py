@@ -12,6 +12,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import Cancellable, CurrentRecord, OperatorSupplier, ProcessingContext, PunctuationType
 from pykstreams.core.record import RecordMetadata
+from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
 from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata
 from pykstreams.state.interfaces.operator_stores import KeyValueRows
@@ -72,7 +73,7 @@ class FakeStore:
     def before_put(self) -> None:
         return None
 
-    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
+    def on_flush(self, listener: FlushListener, send_old_values: bool, sink: SerializedSink | None = None) -> bool:
         self.sends_old_values = send_old_values
         self._listener = listener
         return self._cached
@@ -170,6 +171,7 @@ class FakeOperatorContext:
         self.metadata = ProcessorMetadata()
         self.later: list[Any] = []
         self.child_error: Exception | None = None
+        self.serialized_sink: SerializedSink | None = None
         self.failures_are_final = failing
         self._failing = failing
         self._stores = stores

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Headers
 from pykstreams.core.windows import Window, Windowed
 from pykstreams.state.interfaces.operator_stores import (
@@ -61,7 +62,7 @@ class FakeWindowStore:
         for start, key in sorted((start, key) for key, start in self.contents if time_from <= start <= time_to):
             yield (self._windowed(key, start), *self.contents[key, start])
 
-    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
+    def on_flush(self, listener: FlushListener, send_old_values: bool, sink: SerializedSink | None = None) -> bool:
         self.sends_old_values = send_old_values
         self._listener = listener
         return self._cached
@@ -130,7 +131,7 @@ class FakeSessionStore:
             if earliest_end <= end <= latest_end:
                 yield Windowed(key, Window(start, end)), self.contents[key, start, end], end
 
-    def on_flush(self, listener: FlushListener, send_old_values: bool) -> bool:
+    def on_flush(self, listener: FlushListener, send_old_values: bool, sink: SerializedSink | None = None) -> bool:
         self.listener, self.sends_old_values = listener, send_old_values
         return self._cached
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pykstreams.core.errors import ConfigError, SerdeError, SerializationError
-from pykstreams.core.types import Headers
+from pykstreams.core.types import Encoder, Headers
 from pykstreams.serdes import (
     JsonSerde,
     LongSerde,
@@ -18,6 +18,9 @@ from pykstreams.serdes import (
     bind_serializer,
     located,
     resolve_serde,
+)
+from pykstreams.serdes.base import (
+    write_same_bytes,
 )
 
 HEADERS = (("h", b"1"),)
@@ -239,3 +242,30 @@ def test_an_error_is_located_once() -> None:
 
 def test_an_error_without_text_is_named_by_its_class() -> None:
     assert str(located(StopIteration(), "orders", 0, 1)) == "StopIteration (record orders-0 at offset 1)"
+
+
+class _Shouting(StringSerde):
+    """A user's serde."""
+
+    def encoder(self, topic: str) -> Encoder:
+        return lambda data, headers: None if data is None else f"{topic}: {data}".encode()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (Serdes.string(), Serdes.string(), True),
+        (Serdes.string(), Serdes.string().serializer, True),
+        (Serdes.string(), Serdes.string("latin-1"), False),
+        (Serdes.long(), Serdes.integer(), False),
+        (JsonSerde(), JsonSerde(), True),
+        (JsonSerde(dict), JsonSerde(list), False),
+        (JsonSerde(), JsonSerde(dumps=str), False),
+        (_Shouting(), _Shouting(), False),
+        (str.encode, str.encode, False),
+        (Serdes.list(Serdes.long()), Serdes.list(Serdes.long()), False),
+    ],
+)
+def test_serializers_are_known_to_write_the_same_bytes(one: Any, other: Any, same: bool) -> None:
+    """``False`` for all that a user made, and that may look at the topic."""
+    assert write_same_bytes(one, other) is same

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import weakref
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pykstreams.core.record import RecordContext
+from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.state.layers import caching
 from tests.unit.state.support import Context, Flushed, Kind, opened, rows
 
@@ -412,3 +415,43 @@ def test_count_does_not_know_what_only_the_cache_holds(context: Context) -> None
     assert store.approximate_num_entries() == 0
     store.flush_cache()
     assert store.approximate_num_entries() == 1
+
+
+class _Message(RawMessage):
+    """A message of which one can tell whether it is still in memory."""
+
+    __slots__ = ("__weakref__",)
+
+
+@pytest.mark.parametrize(("keeps", "alive"), [(False, False), (True, True)])
+def test_an_entry_keeps_the_message_only_for_handlers_that_may_ask_for_it(
+    context: Context, keeps: bool, alive: bool
+) -> None:
+    context.current.keeps_messages = keeps
+    store, flushed = listening(CACHED, context)
+    message = _Message("in", 1, 9, 5, b"raw key", b"raw value", ())
+    reference = weakref.ref(message)
+    context.current.raw = (message, 5, ())
+    store.put_row("key", 1, 5)
+    del message
+    context.record(6, offset=10)
+
+    assert (reference() is not None) is alive
+    store.flush_cache()
+    assert reference() is None
+    assert flushed.rows == [("key", 1, None, 5, 9)]
+
+
+def test_the_context_of_an_entry_is_that_of_the_record_that_put_it_last(context: Context) -> None:
+    store, _ = listening(CACHED, context)
+    found: list[Any] = []
+    store.on_flush(lambda *_: found.append(context.current.context), False)
+    context.record(5, offset=3, headers=(("a", b"1"),))
+    store.put_row("key", 1, 5)
+    context.record(8, topic="other", offset=4, headers=(("b", b"2"),))
+    store.put_row("key", 2, 8)
+    context.current.raw = (None, 9, ())
+    store.put_row("of a punctuator", 3, 9)
+    store.flush_cache()
+
+    assert found == [RecordContext("other", 1, 4, 8, (("b", b"2"),)), RecordContext(None, -1, -1, 9, ())]

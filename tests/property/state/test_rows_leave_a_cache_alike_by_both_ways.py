@@ -1,0 +1,100 @@
+"""Rows that go straight from a cache into a topic are those that a listener would have had to serialize."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pykstreams import Serdes
+from pykstreams.core.serialized_sink import SerializedRecord, SerializedSink
+from pykstreams.core.types import Headers
+from pykstreams.serdes import JsonSerde
+from pykstreams.serdes.windowed import TimeWindowedSerializer
+from pykstreams.state import Stores
+from tests.unit.state.support import Context, Kind, opened
+
+Step: TypeAlias = tuple[str, str, Any, int]
+"""(what to do, key, value, timestamp)"""
+
+SIZE = 10
+HEADERS: Headers = (("h", b"1"), ("n", None))
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(("put", "keep", "flush")),
+        st.sampled_from("abcde"),
+        st.one_of(st.none(), st.integers(0, 9), st.lists(st.integers(0, 9), max_size=2)),
+        st.integers(0, 40),
+    ),
+    max_size=40,
+)
+
+
+class Output:
+    """What arrives in the topic, by either way."""
+
+    def __init__(self, key_serializer: Any) -> None:
+        self.sent: list[tuple[bytes, bytes | None, int, Headers]] = []
+        self.went_straight = 0
+        self._key = key_serializer
+        self._value = JsonSerde[Any]()
+
+    @property
+    def sink(self) -> SerializedSink:
+        return SerializedSink(self._key, self._value, self._take)
+
+    def listen(self, key: Any, change: tuple[Any, Any, bool], timestamp: int, headers: Headers) -> None:
+        value = self._value.serialize("out", change[0], headers)
+        self.sent.append((self._key.serialize("out", key, headers), value, timestamp, headers))
+
+    def _take(self, records: Any) -> None:
+        found: list[SerializedRecord] = list(records)
+        self.went_straight += len(found)
+        self.sent += found
+
+
+def run(store: Any, context: Context, todo: list[Step], *, windowed: bool) -> None:
+    for number, (action, key, value, timestamp) in enumerate(todo):
+        context.record(timestamp, offset=number, headers=HEADERS if number % 3 else ())
+        if action == "flush":
+            store.flush_cache()
+            continue
+        write = store.put_row if action == "put" else store.keep_row
+        if windowed:
+            write(key, timestamp - timestamp % SIZE, value, timestamp)
+        else:
+            write(key, value, timestamp)
+    store.flush_cache()
+
+
+@settings(deadline=None)
+@given(todo=steps, cache_bytes=st.sampled_from((0, 150, 1 << 20)), windowed=st.booleans())
+def test_both_ways_give_the_same_records_changelog_and_rows(todo: list[Step], cache_bytes: int, windowed: bool) -> None:
+    found = []
+    outputs = []
+    for straight in (True, False):
+        with tempfile.TemporaryDirectory() as folder:
+            context = Context(Path(folder), cache_bytes=cache_bytes)
+            if windowed:
+                supplier = Stores.in_memory_window_store("orders", 1000, SIZE)
+                builder = Stores.timestamped_window_store_builder(supplier, Serdes.string(), JsonSerde(), caching=True)
+                store: Any = builder.build()
+                store.init(context)
+                output = Output(TimeWindowedSerializer(Serdes.string().serializer))
+            else:
+                store = opened(Kind("timestamped", "memory", True, True), context)
+                output = Output(Serdes.string().serializer)
+
+            assert store.on_flush(output.listen, False, output.sink if straight else None)
+            run(store, context, todo, windowed=windowed)
+            found.append((output.sent, context.logged, list(store.engine_rows())))
+            outputs.append(output)
+            store.close()
+
+    assert found[0] == found[1]
+    assert outputs[1].went_straight == 0
+    assert outputs[0].went_straight == sum(value is not None for _, value, _, _ in outputs[0].sent)
