@@ -242,6 +242,7 @@ class CachingStore:
             entry.value = value
             entry.packed = UNSET
             entry.timestamp = timestamp
+            entry.message = None
             note(entry, current.raw)
             entry.dirty = entry.live = True
             entry.size = size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 from typing import Any, TypeAlias
+from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from pykstreams.core.types import Headers
 from pykstreams.serdes import JsonSerde
 from pykstreams.serdes.windowed import TimeWindowedSerializer
 from pykstreams.state import Stores
+from pykstreams.state.layers import caching
 from tests.unit.state.support import Context, Kind, opened
 
 Step: TypeAlias = tuple[str, str, Any, int]
@@ -72,12 +74,19 @@ def run(store: Any, context: Context, todo: list[Step], *, windowed: bool) -> No
 
 
 @settings(deadline=None)
-@given(todo=steps, cache_bytes=st.sampled_from((0, 150, 1 << 20)), windowed=st.booleans())
-def test_both_ways_give_the_same_records_changelog_and_rows(todo: list[Step], cache_bytes: int, windowed: bool) -> None:
+@given(
+    todo=steps,
+    cache_bytes=st.sampled_from((0, 150, 1 << 20)),
+    windowed=st.booleans(),
+    measured_puts=st.sampled_from((1, caching.MEASURED_PUTS)),
+)
+def test_both_ways_give_the_same_records_changelog_and_rows(
+    todo: list[Step], cache_bytes: int, windowed: bool, measured_puts: int
+) -> None:
     found = []
     outputs = []
     for straight in (True, False):
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, patch.object(caching, "MEASURED_PUTS", measured_puts):
             context = Context(Path(folder), cache_bytes=cache_bytes)
             if windowed:
                 supplier = Stores.in_memory_window_store("orders", 1000, SIZE)
