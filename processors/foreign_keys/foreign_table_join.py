@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.processor import OperatorContext
@@ -50,6 +50,8 @@ class ForeignTableJoin:
     serdes: ForeignKeySerdes
     check: RightRowCheck
     versioned: bool = False
+
+    reads_messages: ClassVar[bool] = True
 
     def build(self, context: OperatorContext) -> Forward:
         subscriptions = subscription_rows(context, self.store).subscriptions

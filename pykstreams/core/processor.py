@@ -182,7 +182,8 @@ class CurrentRecord:
     ``raw`` is a tuple (message, timestamp in ms, headers), ``None`` while no record is current; ``context`` makes the
     readable form of it when somebody asks. Time and headers are those that travel with what is forwarded, so they can
     differ from the message's. Caches keep what it says beside a dirty entry and put it back while they forward the
-    entry; the message's key and value only with ``keeps_messages``, where an exception handler may ask for them.
+    entry; the message itself only with ``keeps_messages``, where an exception handler or an operator may ask for its
+    key and value.
 
     ``replayed`` says that what is read may have been processed before, by a worker that died before it committed:
     state may be ahead of what was sent. A change that seems to change nothing is forwarded then.

@@ -96,9 +96,16 @@ class SubtopologyPlan:
     @property
     def takes_back(self) -> bool:
         """Whether an operator sends deletions for what a row was before, which its table alone knows."""
+        return self._any_operator("takes_back")
+
+    @property
+    def reads_messages(self) -> bool:
+        """Whether an operator looks at the raw keys of input records, those of cached rows too."""
+        return self._any_operator("reads_messages")
+
+    def _any_operator(self, says: str) -> bool:
         return any(
-            isinstance(node, ProcessorNode) and getattr(node.supplier, "takes_back", False)
-            for node in self.nodes.values()
+            isinstance(node, ProcessorNode) and getattr(node.supplier, says, False) for node in self.nodes.values()
         )
 
     @property

@@ -96,7 +96,7 @@ class Task:
         )
         self._processed = metrics.counter("process-total", "stream-task-metrics", **tags)
         failures = Failures(task_id, config, collector, current, dropped)
-        current.keeps_messages = failures.shows_input
+        current.keeps_messages = failures.shows_input or plan.reads_messages
         self._state = TaskState(
             task_id,
             config,

@@ -24,8 +24,8 @@ class CacheEntry:
 
     While it is not written through it has the context of the record that put it: where that came from (``topic`` is
     ``None`` for a punctuator), its time and its headers. Not the message itself, whose key and value would stay in
-    memory for as long; ``message`` is there only where an exception handler may ask for them. ``headers`` is ``None``
-    when there is no context.
+    memory for as long; ``message`` is there only where an exception handler or an operator may ask for them.
+    ``headers`` is ``None`` when there is no context.
     """
 
     __slots__ = (
@@ -90,6 +90,6 @@ def note_place(entry: CacheEntry, raw: RawContext) -> None:
 
 
 def note_message(entry: CacheEntry, raw: RawContext) -> None:
-    """Keeps the whole message besides, for an exception handler that may ask for its key and value."""
+    """Keeps the whole message besides, for those that may ask for its key and value."""
     note_place(entry, raw)
     entry.message = raw[0]
