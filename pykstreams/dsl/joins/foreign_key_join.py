@@ -51,6 +51,7 @@ from pykstreams.serdes.told_topic import ToldTopic
 from pykstreams.state.key_values.subscriptions import subscription_store
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.graph import (
+    Graph,
     GraphNode,
     OperatorNode,
     PlainRepartitionNode,
@@ -179,89 +180,141 @@ def join_on_foreign_key(
     right_is_optional: bool,
 ) -> Table:
     """Adds the join and returns the joined table."""
-    left_place, right_place = left.place, right.place
-    graph, namer = left_place.graph, left_place.graph.namer
-    extractor, joined, name = foreign.extractor, foreign.joined, foreign.joined.name
-    _check_serdes(right_place)
+    _check_serdes(right.place)
     right.logic.send_old_values(force=True)
     left.logic.send_old_values(force=True)
+    join = _Join.of(left, right, foreign, joiner, right_is_optional)
+    asked = join.add_subscriptions()
+    answers = join.add_answers(asked)
+    answered = join.add_answer_topic(answers)
+    return join.add_result(answered, materialized)
 
-    topic = namer.suffixed(name, "-subscription-registration", _REGISTRATION) + "-topic"
-    serdes = ForeignKeySerdes(topic, right_place.key_serde, left_place.key_serde, left_place.value_serde)
-    send = OperatorNode(
-        namer.suffixed(name, "-subscription-registration-processor", _REGISTRATION),
-        lambda: SubscriptionSend(extractor, serdes, right_is_optional, is_versioned(left_place.node)),
-    )
-    graph.add(send, left_place.node)
-    by_key = None if joined.other_partitioner is None else OnePartition(joined.other_partitioner)
-    asked = PlainRepartitionNode(
-        RepartitionSettings(
-            topic,
-            namer.suffixed(name, "-subscription-registration-sink", _SINK),
-            namer.suffixed(name, "-subscription-registration-source", _SOURCE),
-            right_place.key_serde,
-            _subscriptions(left_place.key_serde),
-            by_key or windowed_partitioner(getattr(right_place.key_serde, "serializer", None)),
-            timestamp_extractor=None,
+
+@dataclass(frozen=True, slots=True)
+class _Join:
+    """The join while it is put into the graph, step by step; each step takes the next names."""
+
+    left: Table
+    right: Table
+    foreign: ForeignKey
+    joiner: ValueJoiner[Any, Any, Any]
+    right_is_optional: bool
+    serdes: ForeignKeySerdes
+    by_foreign_key: OnePartition | None
+
+    @classmethod
+    def of(
+        cls,
+        left: Table,
+        right: Table,
+        foreign: ForeignKey,
+        joiner: ValueJoiner[Any, Any, Any],
+        right_is_optional: bool,
+    ) -> _Join:
+        """Names the topic of subscriptions, and with it the serdes."""
+        joined, left_place = foreign.joined, left.place
+        namer = left_place.graph.namer
+        topic = namer.suffixed(joined.name, "-subscription-registration", _REGISTRATION) + "-topic"
+        serdes = ForeignKeySerdes(topic, right.place.key_serde, left_place.key_serde, left_place.value_serde)
+        by_foreign_key = None if joined.other_partitioner is None else OnePartition(joined.other_partitioner)
+        return cls(left, right, foreign, joiner, right_is_optional, serdes, by_foreign_key)
+
+    @property
+    def graph(self) -> Graph:
+        """Both tables are in it."""
+        return self.left.place.graph
+
+    def name(self, suffix: str, prefix: str) -> str:
+        """Takes the next name of a node or store."""
+        return self.graph.namer.suffixed(self.foreign.joined.name, suffix, prefix)
+
+    def add_subscriptions(self) -> PlainRepartitionNode:
+        """Adds what sends the subscriptions of left rows, and their topic."""
+        graph, left, right, serdes = self.graph, self.left.place, self.right.place, self.serdes
+        extractor, right_is_optional = self.foreign.extractor, self.right_is_optional
+        send = OperatorNode(
+            self.name("-subscription-registration-processor", _REGISTRATION),
+            lambda: SubscriptionSend(extractor, serdes, right_is_optional, is_versioned(left.node)),
         )
-    )
-    graph.add(asked, send)
-    graph.copartitioned.append({*right_place.sources, asked.name})
-
-    store = SubscriptionStoreFactory(
-        namer.suffixed(name, "-subscription-store", f"{_JOIN}SUBSCRIPTION-STATE-STORE-"), serdes
-    )
-    receive = OperatorNode(
-        namer.suffixed(name, "-subscription-receive", _PROCESSOR),
-        lambda: SubscriptionReceive(store.name, serdes),
-        stores=lambda: (store,),
-    )
-    graph.add(receive, asked)
-    right_view = right.logic.materialize_view()
-    answer = OperatorNode(
-        namer.suffixed(name, "-subscription-join-foreign", _PROCESSOR),
-        lambda: SubscriptionJoin(right_view),
-        connect=right_view.stores,
-    )
-    graph.add(answer, receive)
-    check = RightRowCheck(frozenset(topic for topic, _ in _key_sources(right_place.node)), by_key)
-    fan_out = OperatorNode(
-        namer.suffixed(name, "-foreign-join-subscription", _PROCESSOR),
-        lambda: ForeignTableJoin(store.name, serdes, check, is_versioned(right_place.node)),
-        stores=lambda: (store,),
-    )
-    graph.add(fan_out, right_place.node)
-
-    response_topic = namer.suffixed(name, "-subscription-response", _RESPONSE) + "-topic"
-    answered = PlainRepartitionNode(
-        RepartitionSettings(
-            response_topic,
-            namer.suffixed(name, "-subscription-response-sink", _SINK),
-            namer.suffixed(name, "-subscription-response-source", _SOURCE),
-            left_place.key_serde,
-            _answers(right_place.value_serde),
-            where_it_was_asked if joined.partitioner is None else OnePartition(joined.partitioner),
-            timestamp_extractor=None,
+        graph.add(send, left.node)
+        asked = PlainRepartitionNode(
+            RepartitionSettings(
+                serdes.topic,
+                self.name("-subscription-registration-sink", _SINK),
+                self.name("-subscription-registration-source", _SOURCE),
+                right.key_serde,
+                _subscriptions(left.key_serde),
+                self.by_foreign_key or windowed_partitioner(getattr(right.key_serde, "serializer", None)),
+                timestamp_extractor=None,
+            )
         )
-    )
-    graph.add(answered, answer, fan_out)
-    sources = left_place.sources | {answered.name}
-    graph.copartitioned.append(set(sources))
-    left_view = left.logic.materialize_view()
-    resolve_name = namer.suffixed(name, "-subscription-response-resolver", f"{_RESPONSE}RESOLVER-PROCESSOR-")
-    result_name = namer.suffixed(name, "-result", _OUTPUT)
-    kept = table_store(graph, options_of(materialized), _OUTPUT, left_place.key_serde, None)
-    logic = SourceTable(kept)
-    resolve = OperatorNode(
-        resolve_name,
-        lambda: ForeignKeyResolver(left_view, serdes, joiner, right_is_optional),
-        connect=left_view.stores,
-    )
-    graph.add(resolve, answered)
-    result = OperatorNode(result_name, logic.operator, stores=logic.stores, versioned=kept.history_ms is not None)
-    graph.add(result, resolve)
-    place = Place(graph, result, result_name, left_place.key_serde, kept.value_serde, sources)
-    return Table(place, logic, kept)
+        graph.add(asked, send)
+        graph.copartitioned.append({*right.sources, asked.name})
+        return asked
+
+    def add_answers(self, asked: PlainRepartitionNode) -> tuple[OperatorNode, OperatorNode]:
+        """Adds what keeps subscriptions, and what answers them: when they come, and when right rows change."""
+        graph, right, serdes = self.graph, self.right.place, self.serdes
+        store = SubscriptionStoreFactory(self.name("-subscription-store", f"{_JOIN}SUBSCRIPTION-STATE-STORE-"), serdes)
+        receive = OperatorNode(
+            self.name("-subscription-receive", _PROCESSOR),
+            lambda: SubscriptionReceive(store.name, serdes),
+            stores=lambda: (store,),
+        )
+        graph.add(receive, asked)
+        right_view = self.right.logic.materialize_view()
+        answer = OperatorNode(
+            self.name("-subscription-join-foreign", _PROCESSOR),
+            lambda: SubscriptionJoin(right_view),
+            connect=right_view.stores,
+        )
+        graph.add(answer, receive)
+        check = RightRowCheck(frozenset(topic for topic, _ in _key_sources(right.node)), self.by_foreign_key)
+        fan_out = OperatorNode(
+            self.name("-foreign-join-subscription", _PROCESSOR),
+            lambda: ForeignTableJoin(store.name, serdes, check, is_versioned(right.node)),
+            stores=lambda: (store,),
+        )
+        graph.add(fan_out, right.node)
+        return answer, fan_out
+
+    def add_answer_topic(self, answers: tuple[OperatorNode, OperatorNode]) -> PlainRepartitionNode:
+        """Adds the topic on which answers go back to the left rows."""
+        left, partitioner = self.left.place, self.foreign.joined.partitioner
+        answered = PlainRepartitionNode(
+            RepartitionSettings(
+                self.name("-subscription-response", _RESPONSE) + "-topic",
+                self.name("-subscription-response-sink", _SINK),
+                self.name("-subscription-response-source", _SOURCE),
+                left.key_serde,
+                _answers(self.right.place.value_serde),
+                where_it_was_asked if partitioner is None else OnePartition(partitioner),
+                timestamp_extractor=None,
+            )
+        )
+        self.graph.add(answered, *answers)
+        self.graph.copartitioned.append({*left.sources, answered.name})
+        return answered
+
+    def add_result(self, answered: PlainRepartitionNode, materialized: Materialized[Any, Any] | str | None) -> Table:
+        """Adds what makes results of answers, and the table of them."""
+        graph, left, serdes = self.graph, self.left.place, self.serdes
+        joiner, right_is_optional = self.joiner, self.right_is_optional
+        left_view = self.left.logic.materialize_view()
+        resolve_name = self.name("-subscription-response-resolver", f"{_RESPONSE}RESOLVER-PROCESSOR-")
+        result_name = self.name("-result", _OUTPUT)
+        kept = table_store(graph, options_of(materialized), _OUTPUT, left.key_serde, None)
+        logic = SourceTable(kept)
+        resolve = OperatorNode(
+            resolve_name,
+            lambda: ForeignKeyResolver(left_view, serdes, joiner, right_is_optional),
+            connect=left_view.stores,
+        )
+        graph.add(resolve, answered)
+        result = OperatorNode(result_name, logic.operator, stores=logic.stores, versioned=kept.history_ms is not None)
+        graph.add(result, resolve)
+        sources = left.sources | {answered.name}
+        return Table(Place(graph, result, result_name, left.key_serde, kept.value_serde, sources), logic, kept)
 
 
 def _by_value(extractor: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
