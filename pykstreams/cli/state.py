@@ -25,7 +25,7 @@ from pykstreams.core.errors import ConfigError
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
     from pykstreams.state.bulk.offline import OfflineStore
-    from pykstreams.state.bulk.places import Place
+    from pykstreams.state.bulk.places import StoreFolder
     from pykstreams.state.spec import StoreBuilder
     from pykstreams.topology.plan import TopologyPlan
 
@@ -363,7 +363,7 @@ def _kind(builder: StoreBuilder[Any]) -> str:
     return next((text for kind, text in kinds.items() if isinstance(store, kind)), type(store).__name__)
 
 
-def _places(plan: TopologyPlan, config: StreamsConfig, name: str) -> list[Place]:
+def _places(plan: TopologyPlan, config: StreamsConfig, name: str) -> list[StoreFolder]:
     """The folders in which a store lies, by partition; of a global store, which each worker has whole, one."""
     from pykstreams.state.bulk.places import places_of
     from pykstreams.state.directory.state_directory import application_folder

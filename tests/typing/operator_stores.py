@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from pykstreams.bulk.targets.store_in_memory import OfflineNode
 from pykstreams.core.processor import OperatorContext
+from pykstreams.runtime.tasks.context import NodeContext
 from pykstreams.state.interfaces.operator_stores import (
     JoinWindowRows,
     KeyValueRows,
@@ -59,5 +61,5 @@ def subscriptions(store: SubscriptionStore, fake: FakeSubscriptions) -> tuple[Su
     return store, fake
 
 
-def context(fake: FakeOperatorContext) -> OperatorContext:
-    return fake
+def context(node: NodeContext, offline: OfflineNode, fake: FakeOperatorContext) -> tuple[OperatorContext, ...]:
+    return node, offline, fake

@@ -46,7 +46,7 @@ NULLS: Final = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "n
 """Fields of CSV files that stand for nothing, unless they are in quotes."""
 
 
-class Reader(Protocol):
+class FileReader(Protocol):
     """Reads one piece of a file; it can be pickled."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -85,7 +85,7 @@ class Found:
 
     file: File
     schema: pa.Schema
-    readers: Sequence[Reader]
+    readers: Sequence[FileReader]
     rows: Sequence[int | None]
 
 

@@ -19,8 +19,8 @@ from pykstreams.bulk.sources.file_formats import (
     BATCH_ROWS,
     File,
     FileFormat,
+    FileReader,
     Found,
-    Reader,
     avro_files,
     csv_files,
     format_of,
@@ -48,7 +48,7 @@ class FilePart:
 
     file: File
     format: FileFormat
-    reader: Reader
+    reader: FileReader
     schema: pa.Schema | None
     rows: int | None
 

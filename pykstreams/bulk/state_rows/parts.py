@@ -32,7 +32,7 @@ from pykstreams.state.bulk.description import describe_store, differences
 from pykstreams.state.bulk.folder import Folder, folder_at
 from pykstreams.state.bulk.manifest import MANIFEST, TaskFiles, read
 from pykstreams.state.bulk.offline import OfflineStore
-from pykstreams.state.bulk.places import Place, held, place_of_task, places_of
+from pykstreams.state.bulk.places import StoreFolder, held, place_of_task, places_of
 from pykstreams.state.bulk.take_over import StoreToMake, take_over
 from pykstreams.state.directory.state_directory import application_folder
 from pykstreams.state.engines.rocksdb import RocksDbEngine
@@ -96,7 +96,7 @@ def part_batches(view: StoreSelection, part: StatePart, schema: pa.Schema | None
 class _Folder:
     """The folder of a task."""
 
-    place: Place
+    place: StoreFolder
 
     @property
     def task_id(self) -> TaskId:

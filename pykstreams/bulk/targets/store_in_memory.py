@@ -20,6 +20,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import RecordContext
+from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Forward, Headers
 from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata
 from pykstreams.state.interfaces.record_cache import RecordCache
@@ -98,6 +99,7 @@ class OfflineNode:
 
     failures_are_final = True
     one_record_at_a_time = False
+    serialized_sink: SerializedSink | None = None
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What went wrong with standby tasks: warned of once, and tried again later."""
+"""Troubles of standby tasks: warned of once, and tried again later."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class StandbyPlan:
         return self._stateful[task_id]
 
     def committed(self, task_id: TaskId) -> Offsets:
-        """What was committed for a task when it was asked for last."""
+        """The offsets that were committed for a task when it was asked for last."""
         return {place: self._committed[place] for place in self._stateful[task_id] if place in self._committed}
 
     def limits(self, task_id: TaskId) -> dict[TopicPartition, int]:

@@ -25,7 +25,7 @@ is opened; but state that the group began with is kept, and brought to the gener
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,6 +34,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import BootstrapError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import BEGINNING, END, Offsets
+from pykstreams.runtime.restore.restore import OffsetReader
 from pykstreams.runtime.tasks.offset_metadata import UNKNOWN_TIME, decode, encode
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.state.bulk.description import described, differences
@@ -63,14 +64,6 @@ class Group(Protocol):
     def commit(self, offsets: Offsets) -> bool: ...
 
     def poll(self, timeout: float) -> None: ...
-
-
-class OffsetReader(Protocol):
-    """The methods of an administrative client that this module calls."""
-
-    def end_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]: ...
-
-    def beginning_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]: ...
 
 
 @dataclass(frozen=True, slots=True)

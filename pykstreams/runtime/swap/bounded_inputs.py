@@ -69,7 +69,7 @@ class BoundedInputs:
         return max(0, self.limits[place] - self.positions[place])
 
     def read(self, limits: Mapping[TopicPartition, int], task: FedTask) -> None:
-        """Gives a task a batch of what is below some limits."""
+        """Adds a batch to a task of what is below some limits."""
         positions = self.positions
         wanted = {
             place for place in limits if positions[place] < limits[place] and task.buffered_of(place) < _MOST_BUFFERED

@@ -19,10 +19,10 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.types import Duration, duration_ms
 from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.restore.restore import OffsetReader
 from pykstreams.runtime.swap.bootstrap import (
     PIN,
     Bootstrap,
-    OffsetReader,
     generation_mark,
     generation_of,
     part_of,

@@ -8,7 +8,8 @@ from typing import Protocol
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.swap.bootstrap import Bootstrap, OffsetReader
+from pykstreams.runtime.restore.restore import OffsetReader
+from pykstreams.runtime.swap.bootstrap import Bootstrap
 from pykstreams.runtime.swap.generation import BootstrapLoad, Generation
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
@@ -74,6 +75,6 @@ class BootstrapLoading:
             worker.load(generation)
 
     def give(self, worker: SwappingWorker) -> None:
-        """Gives what was loaded to a worker that was made afterwards."""
+        """Loads the same into a worker that was made afterwards."""
         if self._generation is not None:
             worker.load(self._generation)

@@ -20,7 +20,7 @@ MOST_HELD = 20_000
 """How many wait at most, but for those of one turn of the worker; then it waits for the brokers in between commits."""
 
 
-class ChangelogRecord(NamedTuple):
+class HeldRecord(NamedTuple):
     """In the order of ``RecordCollector.produce_when_there_is_room``."""
 
     topic: str
@@ -35,7 +35,7 @@ class HeldChangelogs:
     """The waiting records, by task. They come and go on the worker's thread; tasks also on the state updater's."""
 
     def __init__(self) -> None:
-        self._held: dict[TaskId, list[ChangelogRecord]] = {}
+        self._held: dict[TaskId, list[HeldRecord]] = {}
 
     def __len__(self) -> int:
         return sum(map(len, list(self._held.values())))
@@ -45,13 +45,13 @@ class HeldChangelogs:
         hold = self._held.setdefault(task_id, []).append
 
         def write(key: bytes, value: bytes | None, timestamp: int | None, headers: Headers) -> None:
-            hold(ChangelogRecord(topic, value, key, partition, timestamp, headers))
+            hold(HeldRecord(topic, value, key, partition, timestamp, headers))
 
         return write
 
-    def take(self) -> list[ChangelogRecord]:
+    def take(self) -> list[HeldRecord]:
         """All that waits, each task's records in order; they wait no more."""
-        taken: list[ChangelogRecord] = []
+        taken: list[HeldRecord] = []
         for held in list(self._held.values()):
             records = held.copy()
             del held[: len(records)]

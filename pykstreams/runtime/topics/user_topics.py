@@ -24,7 +24,7 @@ _LOOK_S = 0.1
 _DEAD_LETTERS = "which errors.dead.letter.queue.topic.name gives for dead letters,"
 
 
-class TopicClient(Protocol):
+class UserTopicClient(Protocol):
     """The used methods of an administrative client."""
 
     @property
@@ -43,7 +43,7 @@ class UserTopics:
     """
 
     def __init__(
-        self, client: TopicClient, plan: TopologyPlan, *, dead_letters: str | None = None, patience_s: float = 2.0
+        self, client: UserTopicClient, plan: TopologyPlan, *, dead_letters: str | None = None, patience_s: float = 2.0
     ) -> None:
         self._client = client
         self._plan = plan

@@ -23,7 +23,7 @@ SOON_S = 0.01
 """How long one waits while something else is about to happen."""
 
 
-class Reader(Protocol):
+class InputConsumer(Protocol):
     """The methods of the data consumer that the feed calls."""
 
     def fetch(self, timeout: float) -> Fetched: ...
@@ -47,7 +47,7 @@ class Feed:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: InputConsumer,
         tasks: TaskManager,
         start_offsets: StartOffsets,
         woken: threading.Event,

@@ -31,7 +31,7 @@ from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
 from pykstreams.runtime.worker.commit import Commits
 from pykstreams.runtime.worker.commit_schedule import CommitSchedule
-from pykstreams.runtime.worker.feed import SOON_S, Feed, Reader
+from pykstreams.runtime.worker.feed import SOON_S, Feed, InputConsumer
 from pykstreams.runtime.worker.outage import Outage
 from pykstreams.runtime.worker.purge import RepartitionPurge
 from pykstreams.runtime.worker.standing import GroupStanding
@@ -89,7 +89,7 @@ class WorkerParts:
     """The parts that a worker is put together from."""
 
     membership: Membership
-    reader: Reader
+    reader: InputConsumer
     updater: Updater
     output: Output
     tasks: TaskManager

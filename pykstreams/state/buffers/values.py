@@ -20,7 +20,14 @@ import struct
 from typing import Final, TypeAlias
 
 from pykstreams.core.types import Headers
-from pykstreams.state.encoding.record_context import Origin, RawContext, Reader, context_bytes, pack_context, sized
+from pykstreams.state.encoding.record_context import (
+    Origin,
+    PackedReader,
+    RawContext,
+    context_bytes,
+    pack_context,
+    sized,
+)
 
 HEADERS: Final[Headers] = (("v", b"\x03"),)
 """The headers of what is written."""
@@ -92,7 +99,7 @@ def read(data: bytes, headers: Headers, timestamp: int, prior: bytes | None, cha
 
 def read_v3(data: bytes) -> Read:
     """Reads a changelog row of the version that is written; ``ValueError`` for one that is none."""
-    reader = Reader(data)
+    reader = PackedReader(data)
     raw = reader.context()
     prior = reader.sized()
     size = reader.int32()
@@ -116,7 +123,7 @@ def _read_v2_or_v3(data: bytes) -> Read:
 
 
 def _read_v2(data: bytes) -> Read:
-    reader = Reader(data)
+    reader = PackedReader(data)
     raw = reader.context()
     old, new = _change(reader.sized())
     prior = reader.sized()
@@ -124,14 +131,14 @@ def _read_v2(data: bytes) -> Read:
 
 
 def _read_v1(data: bytes, prior: bytes | None) -> Read:
-    reader = Reader(data)
+    reader = PackedReader(data)
     time, raw = reader.int64(), reader.context()
     old, new = _change(reader.sized())
     return time, BufferValue(old if prior is None else prior, old, new, raw)
 
 
 def _read_v0(data: bytes, raw: RawContext, prior: bytes | None) -> Read:
-    reader = Reader(data)
+    reader = PackedReader(data)
     time = reader.int64()
     old, new = _change(reader.rest())
     return time, BufferValue(old if prior is None else prior, old, new, raw)
@@ -140,5 +147,5 @@ def _read_v0(data: bytes, raw: RawContext, prior: bytes | None) -> Read:
 def _change(data: bytes | None) -> tuple[bytes | None, bytes | None]:
     if data is None:
         raise ValueError("it has no change")
-    reader = Reader(data)
+    reader = PackedReader(data)
     return reader.sized(), reader.sized()

@@ -21,7 +21,7 @@ NO_TASK: Final = TaskId(-1, -1)
 """Whose the store is that every worker has whole, and the folder whose name does not tell its task."""
 
 
-class Place(NamedTuple):
+class StoreFolder(NamedTuple):
     """One folder in which a store lies, and who locks it: a task, or a worker for its global stores."""
 
     folder: Path
@@ -29,7 +29,7 @@ class Place(NamedTuple):
     lock: Path
 
 
-def places_of(root: Path, store: str, subtopologies: Collection[int]) -> list[Place]:
+def places_of(root: Path, store: str, subtopologies: Collection[int]) -> list[StoreFolder]:
     """The folders below the one of an application, or below a copy of it, in which a store lies, by partition.
 
     :param subtopologies: those that have the store; none for a global store, of which any one copy is given.
@@ -38,23 +38,23 @@ def places_of(root: Path, store: str, subtopologies: Collection[int]) -> list[Pl
     if subtopologies:
         tasks = StateDirectory(root.parent, root.name, clock=SystemClock()).tasks()
         wanted = [(task, root / str(task)) for task in tasks if task.subtopology in subtopologies]
-        return [Place(folder, task, folder / ".lock") for task, folder in wanted if (folder / here).is_dir()]
+        return [StoreFolder(folder, task, folder / ".lock") for task, folder in wanted if (folder / here).is_dir()]
     folders = [path for path in sorted(root.glob("global-*")) if (path / here).is_dir()]
     locks = [path.with_name(f"worker-{path.name.removeprefix('global-')}.id") for path in folders]
-    return [Place(path, NO_TASK, lock) for path, lock in zip(folders, locks, strict=True)][:1]
+    return [StoreFolder(path, NO_TASK, lock) for path, lock in zip(folders, locks, strict=True)][:1]
 
 
-def place_of_task(folder: Path) -> Place:
+def place_of_task(folder: Path) -> StoreFolder:
     """The folder of one task, or a copy of it: its name may tell the task."""
     try:
         task_id = TaskId.parse(folder.resolve().name)
     except TaskIdFormatError:
         task_id = NO_TASK
-    return Place(folder, task_id, folder / ".lock")
+    return StoreFolder(folder, task_id, folder / ".lock")
 
 
 @contextmanager
-def held(place: Place) -> Iterator[None]:
+def held(place: StoreFolder) -> Iterator[None]:
     """Keeps workers away from a folder; ``LockError`` when one has it."""
     lock = FileLock(place.lock)
     if place.lock.exists() and not lock.share():

@@ -92,7 +92,7 @@ def sized(value: bytes | None) -> bytes:
     return _NULL if value is None else _pack_int(len(value)) + value
 
 
-class Reader:
+class PackedReader:
     """Reads what was packed, from the start to the end; ``ValueError`` when something cannot be there."""
 
     __slots__ = ("_at", "_data")

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, KeysView
 from itertools import count
-from operator import attrgetter
 from typing import Any, Final
 
 from pykstreams.core.processor import CurrentRecord
@@ -32,6 +31,8 @@ from pykstreams.state.interfaces.engine import BytesStore, Row, Write
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.layers.cache_entries import UNSET, CacheEntry, NoteContext, note_message, note_place
 from pykstreams.state.layers.cache_flush import Forward, Straight, forwarding, straight
+from pykstreams.state.layers.use_order import UseOrder
+from pykstreams.state.layers.value_sizes import ValueSizes
 
 MEASURED_PUTS: Final = 1000
 SAMPLE_EVERY: Final = 64
@@ -39,7 +40,6 @@ FEW_ENTRIES: Final = 300
 
 NODE_BYTES: Final = 24 + 1  # three references of the list node, and the dirty flag (NamedCache.LRUNode, LRUCacheEntry)
 _ANY_TIME: Final = b"\xff" * 8
-_tick_of = attrgetter("tick")
 _CLEAN_CONTEXT_BYTES: Final = context_bytes(None)
 
 
@@ -81,13 +81,10 @@ class CachingStore:
         self._time_at = time_at
         self._last_below = _ANY_TIME
         self._dirty: list[CacheEntry] = []  # one for each put; the last one of an entry counts
-        self._eldest: list[CacheEntry] = []  # as they were used up to the tick ``_lined_up``, the eldest last
-        self._lined_up = 0
+        self._use_order = UseOrder()
         self._next_tick = count(1).__next__
-        self._measures = True
-        self._measured = 0
+        self._sizes = ValueSizes(MEASURED_PUTS, SAMPLE_EVERY)
         self._replaced = 0
-        self._average = 0.0
         self._size = 0
         self._reported = 0
 
@@ -97,7 +94,8 @@ class CachingStore:
         if straight_to is not None:
             self._leave = straight(self.below, self._encode, straight_to, self._leave)
         self._send_old_values = send_old_values
-        self._measures = self._measures or send_old_values
+        if send_old_values:
+            self._sizes.measure_all()
 
     def knows_below(self, last_time: bytes) -> None:
         """Hears the latest time of what is below, as keys have it; for a cache that has nothing yet."""
@@ -204,10 +202,11 @@ class CachingStore:
     def keeper(self) -> Callable[[CacheEntry, Any, int], None]:
         """Makes the function that puts an object (never ``None``) into an entry that the cache has; see ``keep``."""
         dirty, current, cache, next_tick, note = self._dirty, self._current, self._cache, self._next_tick, self._note
+        sizes = self._sizes
 
         def keep(entry: CacheEntry, value: Any, timestamp: int) -> None:
             tick = next_tick()
-            if self._measures or entry.packed is None or not tick % SAMPLE_EVERY:
+            if sizes.measures or entry.packed is None or not tick % SAMPLE_EVERY:
                 self.keep(entry.key, value, timestamp)
                 return
             entry.value = value
@@ -228,15 +227,16 @@ class CachingStore:
         It does what ``keep`` does, with less ado.
         """
         dirty, current, cache, next_tick, note = self._dirty, self._current, self._cache, self._next_tick, self._note
+        sizes = self._sizes
         entries, keys, by_key = self._entries, self._keys, self._by_key
         new_entry = CacheEntry.__new__  # half the time of the constructor
 
         def keep_new(key: bytes, value: Any, timestamp: int) -> None:
             tick = next_tick()
-            if self._measures or not tick % SAMPLE_EVERY:
+            if sizes.measures or not tick % SAMPLE_EVERY:
                 self.keep(key, value, timestamp)
                 return
-            size = len(key) + self._node_bytes + int(self._average)
+            size = len(key) + self._node_bytes + int(sizes.average)
             entries[key] = entry = new_entry(CacheEntry)
             entry.key = key
             entry.value = value
@@ -263,16 +263,15 @@ class CachingStore:
     def keep(self, key: bytes, value: Any, timestamp: int) -> None:
         """Puts an object (never ``None``), to be serialized at the flush; at once where bytes or sizes are wanted."""
         packed: bytes | None = UNSET
-        content_bytes = int(self._average)
+        sizes = self._sizes
+        content_bytes = int(sizes.average)
         tick = self._next_tick()
-        if self._measures or not tick % SAMPLE_EVERY:
+        if sizes.measures or not tick % SAMPLE_EVERY:
             packed = self._encode(value, timestamp)
             content_bytes = context_bytes(self._current.raw) + (0 if packed is None else len(packed))
             if self._send_old_values or packed is None:
                 value = UNSET
-            self._measured += 1
-            self._average += (content_bytes - self._average) / min(self._measured, SAMPLE_EVERY)
-            self._measures = self._send_old_values or self._measured < MEASURED_PUTS
+            sizes.note(content_bytes)
         entry = self._entry_to_write(key)
         entry.value, entry.packed, entry.timestamp = value, packed, timestamp
         self._written(entry, content_bytes)
@@ -327,7 +326,7 @@ class CachingStore:
         if self._by_key is not None:
             self._by_key.clear()
         self._dirty.clear()
-        self._eldest.clear()
+        self._use_order.clear()
         self._size = 0
         self._report()
 
@@ -377,7 +376,7 @@ class CachingStore:
     def _evict(self) -> None:
         cache = self._cache
         while cache.size_bytes > cache.max_bytes:
-            entry = self._used_longest_ago()
+            entry = self._use_order.take_eldest(self._every_entry, self._next_tick)
             if entry is None:
                 return
             self._remove(entry)
@@ -389,18 +388,6 @@ class CachingStore:
 
     def _every_entry(self) -> Iterable[CacheEntry]:
         return self._entries.values()
-
-    def _used_longest_ago(self) -> CacheEntry | None:
-        """Finds the eldest entry: those in line keep their order, those used since are younger than all of these."""
-        while True:
-            while self._eldest:
-                entry = self._eldest.pop()
-                if entry.tick <= self._lined_up and entry.live:
-                    return entry
-            self._eldest = sorted(self._every_entry(), key=_tick_of, reverse=True)
-            if not self._eldest:
-                return None
-            self._lined_up = self._next_tick()
 
     def _forget_repeated_puts(self) -> None:
         self._dirty[:] = last = self._dirty_in_order()
