@@ -108,13 +108,7 @@ def backfill(
     """
     settings = dict(config.originals if isinstance(config, StreamsConfig) else config or {})
     application = Application(app, {**settings, **_WITHOUT_CACHES})
-    if is_url(out):
-        raise ConfigError(
-            f"{str(out)!r} is on no file system of this machine, and what passes between the steps of a backfill is "
-            "kept in the folder; name one that all processes can reach, and copy it when it is whole (manifest.json "
-            "last)"
-        )
-    root = Path(out).absolute()
+    root = _root(out)
     said = {topic: as_history(given) for topic, given in sources.items()}
     check_engine(engine)
     _check(application, said, root, changelog, outputs)
@@ -164,6 +158,16 @@ def backfill(
         for name in job.superseded:
             (root / name).unlink(missing_ok=True)
     return BackfillReport(manifest, {topic: job.sent_rows[topic] for topic in sent}, moved)
+
+
+def _root(out: str | PurePath) -> Path:
+    if is_url(out):
+        raise ConfigError(
+            f"{str(out)!r} is on no file system of this machine, and what passes between the steps of a backfill is "
+            "kept in the folder; name one that all processes can reach, and copy it when it is whole (manifest.json "
+            "last)"
+        )
+    return Path(out).absolute()
 
 
 def _steps(

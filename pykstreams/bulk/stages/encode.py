@@ -83,11 +83,7 @@ def encode_marked(job: StoreJob, marked: Iterable[MarkedRows], part: int) -> Ite
                 encode_row(parts, add_encoded)
             except Exception as error:
                 if fails:
-                    row = _shown(batch, at)
-                    raise RowError(
-                        f"a row for store {name!r} cannot be taken: {error}; the row: {row}. Correct it, or say "
-                        'on_error="count" or "rejects"'
-                    ) from error
+                    raise _refusal(name, batch, at, error) from error
                 reason = type(error).__name__
                 if noted:
                     line = json.dumps({"reason": str(error), "row": _row(batch, at)}, default=_as_text)
@@ -106,6 +102,13 @@ def row_orders(job: StoreJob, part: int) -> Callable[[pa.RecordBatch], Iterable[
         return lambda batch: cast("list[int]", batch.column(_ORDER).to_pylist())
     numbers = count(part << _MOST_ROWS_BITS)
     return lambda batch: islice(numbers, batch.num_rows)
+
+
+def _refusal(store: str, batch: pa.RecordBatch, at: int, error: Exception) -> RowError:
+    return RowError(
+        f"a row for store {store!r} cannot be taken: {error}; the row: {_shown(batch, at)}. Correct it, or say "
+        'on_error="count" or "rejects"'
+    )
 
 
 def _row(batch: pa.RecordBatch, at: int) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import StreamsError
-from pykstreams.core.names import valid_name
+from pykstreams.core.names import NodeNamer, valid_name
 from pykstreams.core.types import total_ms
 from pykstreams.core.windows import EmitStrategy, JoinWindows
 from pykstreams.dsl.options import StreamJoined
@@ -115,6 +115,31 @@ class _WaitingStore:
         return suppliers.key_value_store(params)
 
 
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names of the nodes, taken in the order of Kafka Streams, and what the names of joins and stores end with."""
+
+    this_suffix: str
+    other_suffix: str
+    this_windowed: str
+    other_windowed: str
+    this_generated: str
+    other_generated: str
+    merge: str
+
+    @classmethod
+    def of(cls, namer: NodeNamer, name: str | None, *, left_outer: bool, right_outer: bool) -> _Names:
+        return cls(
+            "-outer-this-join" if right_outer else "-this-join",
+            "-outer-other-join" if left_outer else "-other-join",
+            namer.suffixed(name, "-this-windowed", _WINDOWED),
+            namer.suffixed(name, "-other-windowed", _WINDOWED),
+            namer.node(_OUTER_THIS if right_outer else _THIS),
+            namer.node(_OUTER_OTHER if left_outer else _OTHER),
+            namer.suffixed(name, "-merge", "KSTREAM-MERGE-"),
+        )
+
+
 def join_streams(
     this: Place,
     other: Place,
@@ -138,22 +163,11 @@ def join_streams(
     sources = this.sources | other.sources
     graph.copartitioned.append(set(sources))
 
-    this_suffix = "-outer-this-join" if right_outer else "-this-join"
-    other_suffix = "-outer-other-join" if left_outer else "-other-join"
-    this_windowed = graph.namer.suffixed(name, "-this-windowed", _WINDOWED)
-    other_windowed = graph.namer.suffixed(name, "-other-windowed", _WINDOWED)
-    this_generated = graph.namer.node(_OUTER_THIS if right_outer else _THIS)
-    other_generated = graph.namer.node(_OUTER_OTHER if left_outer else _OTHER)
-    merge = graph.namer.suffixed(name, "-merge", "KSTREAM-MERGE-")
-
-    this_base = _suffixed(options.store_name, this_suffix) or this_generated
-    other_base = _suffixed(options.store_name, other_suffix) or other_generated
-    this_supplier, other_supplier = _suppliers(options, windows)
-    this_store = _window_store(this_base, windows, options, options.value_serde, this_supplier)
-    other_store = _window_store(other_base, windows, options, options.other_value_serde, other_supplier)
-    waiting = _waiting_store(options, this_generated, right_outer) if left_outer else None
-    _add_windowed(this, this_windowed, this_store)
-    _add_windowed(other, other_windowed, other_store)
+    names = _Names.of(graph.namer, name, left_outer=left_outer, right_outer=right_outer)
+    this_store, other_store = _window_stores(names, options, windows)
+    waiting = _waiting_store(options, names.this_generated, right_outer) if left_outer else None
+    _add_windowed(this, names.this_windowed, this_store)
+    _add_windowed(other, names.other_windowed, other_store)
     if options.store_name is None:
         for store in (this_store, other_store, waiting):
             if store is not None:
@@ -177,23 +191,37 @@ def join_streams(
         this_store.name, joiner, windows.before_ms, windows.after_ms, _retention_ms(windows), with_key
     )
     node = StreamStreamJoinNode(
-        this_windowed=this_windowed,
-        other_windowed=other_windowed,
-        this_join=Step(_named(name, this_suffix, this_generated), side(other_store, left=True), (other_store, *shared)),
-        other_join=Step(
-            _named(name, other_suffix, other_generated), side(this_store, left=False), (this_store, *shared)
+        this_windowed=names.this_windowed,
+        other_windowed=names.other_windowed,
+        this_join=Step(
+            _named(name, names.this_suffix, names.this_generated), side(other_store, left=True), (other_store, *shared)
         ),
-        merge=Step(merge, PassThrough()),
-        self_join=Step(merge, self_join, (this_store,)),
+        other_join=Step(
+            _named(name, names.other_suffix, names.other_generated), side(this_store, left=False), (this_store, *shared)
+        ),
+        merge=Step(names.merge, PassThrough()),
+        self_join=Step(names.merge, self_join, (this_store,)),
         joins_null_keys=left_outer,
     )
     graph.add(node, this.node, other.node)
-    return Place(graph, node, merge, options.key_serde, None, sources)
+    return Place(graph, node, names.merge, options.key_serde, None, sources)
 
 
 def _add_windowed(place: Place, name: str, store: _WindowStore) -> None:
     operator, stores = KeepForJoin(store.name), (store,)
     place.graph.add(OperatorNode(name, lambda: operator, stores=lambda: stores), place.node)
+
+
+def _window_stores(
+    names: _Names, options: StreamJoined[Any, Any, Any], windows: JoinWindows
+) -> tuple[_WindowStore, _WindowStore]:
+    this_base = _suffixed(options.store_name, names.this_suffix) or names.this_generated
+    other_base = _suffixed(options.store_name, names.other_suffix) or names.other_generated
+    this_supplier, other_supplier = _suppliers(options, windows)
+    return (
+        _window_store(this_base, windows, options, options.value_serde, this_supplier),
+        _window_store(other_base, windows, options, options.other_value_serde, other_supplier),
+    )
 
 
 def _window_store(

@@ -50,19 +50,17 @@ def rows_of_bytes(store: BytesStore, codec: RowCodec, schema: WindowKeySchema, n
 
 
 def rows_of_objects(cache: CachingStore, codec: RowCodec, schema: WindowKeySchema, name: str) -> WindowClosures:
-    """Makes the closures over a cache that may hold objects.
+    """Makes the closures over a cache that may hold objects."""
+    compose = composer(codec, schema, name)
+    take_row, keep_row = _rows_of_owner(cache, codec, schema, name, compose)
+    get_row = _row_getter(cache, codec, compose)
+    put_row = _row_putter(cache, codec, name, compose, keep_row)
+    return WindowClosures(get_row, put_row, take_row, keep_row)
 
-    The entry read last is kept at hand: what is put next mostly has the very key object and start that were read.
-    """
-    compose, encode_row, decode_row = composer(codec, schema, name), codec.encoder(), codec.decoder()
-    encode_key, compose_raw = codec.encode_key, schema.packer()
-    find, cached, keep_in, keep_new = cache.finder(), cache.cached, cache.keeper(), cache.new_keeper()
-    put, packed_of, get_below = cache.put, cache.packed, cache.get_below
+
+def _row_getter(cache: CachingStore, codec: RowCodec, compose: Callable[[Any, int], bytes]) -> GetWindowRow:
+    find, packed_of, get_below, decode_row = cache.finder(), cache.packed, cache.get_below, codec.decoder()
     immutable = IMMUTABLE
-    read_key: Any = UNSET
-    read_start = -1
-    read_composed = b""
-    read_entry: CacheEntry | None = None
 
     def get_row(key: Any, start: int) -> tuple[Any, int] | None:
         composed = compose(key, start)
@@ -78,6 +76,44 @@ def rows_of_objects(cache: CachingStore, codec: RowCodec, schema: WindowKeySchem
             return value, entry.timestamp
         packed = entry.packed
         return None if packed is None else decode_row(packed)
+
+    return get_row
+
+
+def _row_putter(
+    cache: CachingStore,
+    codec: RowCodec,
+    name: str,
+    compose: Callable[[Any, int], bytes],
+    keep_row: PutWindowRow,
+) -> PutWindowRow:
+    put, encode_row, immutable = cache.put, codec.encoder(), IMMUTABLE
+
+    def put_row(key: Any, start: int, value: Any, timestamp: int, headers: Headers = (), /) -> None:
+        if value.__class__ in immutable:
+            keep_row(key, start, value, timestamp)
+            return
+        if start < 0:
+            raise negative_start(name, start)
+        put(compose(key, start), encode_row(value, timestamp))
+
+    return put_row
+
+
+def _rows_of_owner(
+    cache: CachingStore, codec: RowCodec, schema: WindowKeySchema, name: str, compose: Callable[[Any, int], bytes]
+) -> tuple[GetWindowRow, PutWindowRow]:
+    """Makes ``take_row`` and ``keep_row``.
+
+    The entry read last is kept at hand: what is put next mostly has the very key object and start that were read.
+    """
+    encode_key, compose_raw, decode_row = codec.encode_key, schema.packer(), codec.decoder()
+    find, cached, keep_in, keep_new = cache.finder(), cache.cached, cache.keeper(), cache.new_keeper()
+    put, get_below = cache.put, cache.get_below
+    read_key: Any = UNSET
+    read_start = -1
+    read_composed = b""
+    read_entry: CacheEntry | None = None
 
     def take_row(key: Any, start: int) -> tuple[Any, int] | None:
         nonlocal read_key, read_start, read_composed, read_entry
@@ -96,14 +132,6 @@ def rows_of_objects(cache: CachingStore, codec: RowCodec, schema: WindowKeySchem
             return value, entry.timestamp
         packed = entry.packed
         return None if packed is None else decode_row(packed)
-
-    def put_row(key: Any, start: int, value: Any, timestamp: int, headers: Headers = (), /) -> None:
-        if value.__class__ in immutable:
-            keep_row(key, start, value, timestamp)
-            return
-        if start < 0:
-            raise negative_start(name, start)
-        put(compose(key, start), encode_row(value, timestamp))
 
     def keep_row(key: Any, start: int, value: Any, timestamp: int, headers: Headers = (), /) -> None:
         nonlocal read_key
@@ -126,7 +154,7 @@ def rows_of_objects(cache: CachingStore, codec: RowCodec, schema: WindowKeySchem
         else:
             keep_in(entry, value, timestamp)
 
-    return WindowClosures(get_row, put_row, take_row, keep_row)
+    return take_row, keep_row
 
 
 def rows_of_key(reads: WindowReads, codec: RowCodec, schema: WindowKeySchema, name: str) -> WindowRowsOfKey:
