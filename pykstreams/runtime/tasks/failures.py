@@ -108,7 +108,7 @@ class Failures:
         if isinstance(error, StreamsError) and not isinstance(error, SerdeError) and origin_of(error) is None:
             said = str(error)  # our own, a sink's for instance: it has the place and the cure
         else:
-            said = f"{self._told(node, context, error)}; key={_shown(key)}, value={_shown(value)}; {_CORRECT_IT}"
+            said = f"{self._described(node, context, error)}; key={_shown(key)}, value={_shown(value)}; {_CORRECT_IT}"
         raise self._final(node, context, said) from error
 
     def punctuation(self, node: str, error: Exception, time: int) -> None:
@@ -119,7 +119,7 @@ class Failures:
         if self._resumes("processing", self._processing, context, None, error):
             self._dropped.count()
             return
-        said = f"{self._told(node, context, error)}; punctuator at {time}; {_CORRECT_IT}"
+        said = f"{self._described(node, context, error)}; punctuator at {time}; {_CORRECT_IT}"
         raise self._final(node, context, said) from error
 
     def unserializable(
@@ -212,7 +212,7 @@ class Failures:
         self._collector.send_all(response.dead_letter_queue_records)
         return response.result is ErrorHandlerResult.RESUME
 
-    def _told(self, node: str, context: ErrorHandlerContext, error: Exception) -> str:
+    def _described(self, node: str, context: ErrorHandlerContext, error: Exception) -> str:
         return f"{node} failed at {_input(context)} of task {self._task_id}: {_said(error)}"
 
     def _final(self, node: str, context: ErrorHandlerContext, said: str) -> ProcessingError:

@@ -27,7 +27,7 @@ _Write: TypeAlias = Callable[[Any, Any, int, Headers, int], None]
 
 
 class _SendTo(Protocol):
-    """A ``Forward`` that can be told the partition."""
+    """A ``Forward`` that takes the partition, too."""
 
     def __call__(self, key: Any, value: Any, timestamp: int, headers: Headers, partition: int = ..., /) -> None: ...
 

@@ -98,7 +98,7 @@ class CachingStore:
             self._sizes.measure_all()
 
     def knows_below(self, last_time: bytes) -> None:
-        """Hears the latest time of what is below, as keys have it; for a cache that has nothing yet."""
+        """Takes note of the latest time of what is below, as keys have it; for a cache that has nothing yet."""
         self._last_below = last_time
 
     def get_below(self, key: bytes) -> bytes | None:
@@ -137,7 +137,7 @@ class CachingStore:
         return None if self._keeps_reads else self.get_below(key)
 
     def replaces(self, key: bytes) -> None:
-        """Hears which row is about to be replaced: among the first it is read, and may evict another one.
+        """Notes that a row is about to be replaced: among the first it is read, and may evict another one.
 
         Table sources of Kafka Streams read each row before they write it (``KTableSource``, 4.3.1).
         """
