@@ -44,7 +44,7 @@ class DroppedRecords:
         return self._counter.total
 
     def count(self) -> None:
-        """Counts one that was logged elsewhere."""
+        """Counts one without a line in the log: it was logged elsewhere, or is part of normal work."""
         self._counter.total += 1
 
     def drop(self, node: str, reason: str) -> None:

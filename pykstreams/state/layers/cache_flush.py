@@ -1,7 +1,7 @@
-"""The ways by which dirty entries leave a cache: each is written below, and forwarded where somebody listens.
+"""The ways in which dirty entries leave a cache: each is written below, and forwarded where somebody listens.
 
 ``forwarding`` takes one entry after the other, as ``CachingKeyValueStore.putAndMaybeForward`` does (4.3.1): whoever
-reads the store while a row is forwarded sees the rows before it, and none behind it. Where nothing lies between the
+reads the store while a row is forwarded sees the rows before it, and none after it. Where nothing lies between the
 cache and a topic that could look, ``straight`` writes all rows, and then sends all, in the bytes that were made for the
 store.
 """

@@ -4,8 +4,8 @@ Sizes, evictions and the order of flushes are those of ``ThreadCache``, ``NamedC
 4.3.1, so that a cache of the same size forwards at the same record:
 
 - a flush writes the entries in the order of their last put, so a key that is put again moves to the end;
-- an eviction takes the entry of the storing cache that was used longest ago; if it is dirty it is written first, and
-  every other dirty entry of that cache after it;
+- an eviction takes the entry that was used longest ago, of the cache that is put to; if it is dirty it is written
+  first, and every other dirty entry of that cache after it;
 - an entry without a value that had none below either is not forwarded.
 
 An entry may hold an object instead of its bytes until it is flushed. Its size is then not known: the first

@@ -13,8 +13,8 @@ _tick_of = attrgetter("tick")
 class UseOrder:
     """The entries of a cache in the order of their use, by their ticks.
 
-    They are lined up when one is wanted and none is left of the last time, which costs less than to keep them in order:
-    those in line keep their order, and those used since are younger than all of these.
+    They are sorted only when one is wanted and the last sorting is used up, which costs less than to keep them in
+    order: those that were sorted keep their order, and those used since are younger than all of these.
     """
 
     __slots__ = ("_eldest", "_lined_up")
