@@ -46,7 +46,7 @@ Choose = Callable[[Any, Any, bytes], int]
 class Way(NamedTuple):
     """The way of a row from one sub-topology to the store in another."""
 
-    referring: SubtopologyPlan
+    left_part: SubtopologyPlan
     send: ProcessorNode
     sink: SinkNode
     source: SourceNode
@@ -77,7 +77,7 @@ class LeftTableRows:
         name, send = self.store.name, self.way.send
         sent: list[tuple[int, ChangelogRow]] = []
         hand_over = self._receiver(layout, sent)
-        partitions = tasks_of(layout, self.way.referring)
+        partitions = tasks_of(layout, self.way.left_part)
         encode_key, choose = self._left_key(partitions)
         operators: dict[int, Forward] = {}
 
@@ -145,7 +145,7 @@ class LeftTableRows:
 
     def _node(self, node: ProcessorNode, partition: int, forward: Forward | None, store: Any = None) -> OfflineNode:
         config = self.store.application.config
-        part = self.store.part if store is not None else self.way.referring
+        part = self.store.part if store is not None else self.way.left_part
         stores = {} if store is None else {self.store.name: store}
         return OfflineNode(node.name, config, TaskId(part.id, partition), stores, forward, drops=True)
 
