@@ -325,6 +325,18 @@ class Output:
         """Nothing is held."""
 
 
+class BegunRestores(StateRestoreListener):
+    """Keeps from where to where each store was to be restored."""
+
+    def __init__(self) -> None:
+        self.offsets: list[tuple[int, int]] = []
+
+    def on_restore_start(
+        self, topic_partition: TopicPartition, store_name: str, starting_offset: int, ending_offset: int
+    ) -> None:
+        self.offsets.append((starting_offset, ending_offset))
+
+
 class SimulatedWorker:
     """A worker with files in a folder, which is its machine."""
 
@@ -356,9 +368,10 @@ class SimulatedWorker:
             outage=Outage("commits of worker", clock, 300),
         )
         commits = ExactlyOnce(steps, self.producers[0], clock, 10_000) if exactly_once else AtLeastOnce(steps)
+        self.begun_restores = BegunRestores()
         self.updater = Updater(
             "updater",
-            restorer=lambda: (Restorer(WholeReader(brokers, random), brokers, StateRestoreListener()), lambda: None),
+            restorer=lambda: (Restorer(WholeReader(brokers, random), brokers, self.begun_restores), lambda: None),
             directory=self.directory,
             clock=clock,
             task_timeout_ms=300_000,

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -188,16 +187,14 @@ def test_copies_take_over_at_any_moment_and_counts_stay_exact(
 
 def test_what_a_copy_has_is_not_restored_again(tmp_path: Path) -> None:
     simulated = StandbyRun(tmp_path, 7, "exactly_once_v2")
-    begun: list[Any] = []
     try:
         for _ in range(200):
             simulated.send()
         simulated.run(lambda: simulated.is_right(list(simulated.worker.tasks.tasks())))
         simulated.run(lambda: simulated.is_right(simulated.standbys.tasks()))
         simulated.fail_over()
-        listener = simulated.worker.updater._restorer._listener  # type: ignore[union-attr]
-        listener.on_restore_start = lambda *told: begun.append(told[2:])  # type: ignore[method-assign]
         simulated.run(lambda: simulated.is_right(list(simulated.worker.tasks.tasks())))
+        begun = simulated.worker.begun_restores.offsets
     finally:
         simulated.end()
 

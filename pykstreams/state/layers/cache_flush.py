@@ -106,7 +106,7 @@ def straight(below: BytesStore, encode: Encode, way: Straight, one_by_one: Write
                 entry.packed = UNSET
             else:
                 entry.value = UNSET
-            entry.headers = None
+            entry.headers = entry.message = None
             timestamp = time_of(packed)[0]
             rows.append((key, packed))
             if timestamp == NO_TIMESTAMP:

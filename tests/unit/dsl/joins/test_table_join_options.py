@@ -135,7 +135,7 @@ def test_join_of_a_table_with_something_else_is_refused() -> None:
     builder = StreamsBuilder()
 
     with pytest.raises(TypeError, match=r"a table is joined with .*; expected a KTable"):
-        table_of(builder, "rows").join(stream_of(builder, "in"), both)  # type: ignore[call-overload]
+        table_of(builder, "rows").join(stream_of(builder, "in"), both)  # type: ignore[call-overload]  # a stream is no table
 
 
 def test_grace_period_needs_a_versioned_table() -> None:

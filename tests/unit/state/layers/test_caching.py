@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from pykstreams.core.record import RecordContext
+from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.runtime.tasks.raw_message import RawMessage
+from pykstreams.serdes import JsonSerde, StringSerde
 from pykstreams.state.layers import caching
 from tests.unit.state.support import Context, Flushed, Kind, opened, rows
 
@@ -455,3 +457,20 @@ def test_the_context_of_an_entry_is_that_of_the_record_that_put_it_last(context:
     store.flush_cache()
 
     assert found == [RecordContext("other", 1, 4, 8, (("b", b"2"),)), RecordContext(None, -1, -1, 9, ())]
+
+
+def test_an_entry_that_went_straight_into_a_topic_keeps_no_message(context: Context) -> None:
+    context.current.keeps_messages = True
+    store = opened(CACHED, context)
+    sent: list[Any] = []
+    assert store.on_flush(Flushed(context), False, SerializedSink(StringSerde(), JsonSerde(), sent.extend))
+    message = _Message("in", 1, 9, 5, b"raw key", b"raw value", ())
+    reference = weakref.ref(message)
+    context.current.raw = (message, 5, ())
+    store.put_row("key", 1, 5)
+    del message
+    context.record(6, offset=10)
+    store.flush_cache()
+
+    assert sent == [(b"key", b"1", 5, ())]
+    assert reference() is None
