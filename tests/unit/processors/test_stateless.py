@@ -149,7 +149,7 @@ def test_flat_map_values_with_key_sees_the_key() -> None:
 
 @pytest.mark.parametrize("with_key", [False, True])
 def test_flat_map_values_reports_a_result_of_none(with_key: bool) -> None:
-    context = run(FlatMapValues(lambda *_: None, with_key=with_key), ("a", 1))  # type: ignore[arg-type]
+    context = run(FlatMapValues(lambda *_: None, with_key=with_key), ("a", 1))  # type: ignore[arg-type]  # None is no iterable
 
     ((error, *_),) = context.failed
     assert "returned None; expected an iterable of values" in str(error)

@@ -69,7 +69,8 @@ def as_messages(messages: Iterable[Message]) -> list[ClientMessage]:
 
 
 class FakeTask(Task):
-    """A task that counts what it is given; ``fail`` is raised when it processes, ``start_failure`` when it starts.
+    """A task that counts what it is given; ``fail`` is raised when it processes, ``start_failure`` when it starts, and
+    ``open_failure`` when its stores are opened.
 
     It is a ``Task`` for the types only: nothing of it is made, so that a method that is not replaced here fails.
     """
@@ -94,7 +95,9 @@ class FakeTask(Task):
         self.history: list[Any] = []
         self.fail: Exception | None = None
         self.start_failure = start_failure
+        self.open_failure: Exception | None = None
         self.hold = False
+        self.when_asked: Callable[[], None] = lambda: None
         self.when_settling: Callable[[], None] = lambda: None
         self.when_processing: Callable[[], None] = lambda: None
         self._dirty = False
@@ -104,6 +107,8 @@ class FakeTask(Task):
         return self._dirty
 
     def open_stores(self) -> dict[TopicPartition, Any]:
+        if self.open_failure is not None:
+            raise self.open_failure
         self.history.append("open")
         return self.by_changelog
 
@@ -119,6 +124,7 @@ class FakeTask(Task):
         self.history.append(("end", partition, end))
 
     def is_ready(self) -> bool:
+        self.when_asked()
         return not self.hold and any(self.waiting.values())
 
     def buffered_of(self, partition: TopicPartition) -> int:
@@ -250,7 +256,7 @@ class FakeDeliveries:
 
 
 class FakeReader:
-    """A data consumer; ``next`` is what the next fetch gives."""
+    """A data consumer; ``next`` is what the next fetch gives, and ``when_fetching`` is called before it."""
 
     def __init__(self) -> None:
         self.assigned: dict[TopicPartition, int] = {}
@@ -258,6 +264,7 @@ class FakeReader:
         self.next = Fetched()
         self.sought: dict[TopicPartition, int] = {}
         self.timeouts: list[float] = []
+        self.when_fetching: Callable[[], None] = lambda: None
         self.closed = False
 
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
@@ -269,6 +276,7 @@ class FakeReader:
             del self.assigned[place]
 
     def fetch(self, timeout: float) -> Fetched:
+        self.when_fetching()
         self.timeouts.append(timeout)
         fetched, self.next = self.next, Fetched()
         return fetched
@@ -313,13 +321,14 @@ _restorable: RestorableStore = FakeRestoredStore()
 
 
 class FakeChangelogs:
-    """Changelogs: their ends, and the batches that reading them gives."""
+    """Changelogs: their ends, and the batches that reading them gives; ``fail`` is raised once when they are read."""
 
     def __init__(self) -> None:
         self.begins: dict[TopicPartition, int] = {}
         self.ends: dict[TopicPartition, int] = {}
         self.assigned: dict[TopicPartition, int] = {}
         self.batches: list[RestoreBatch] = []
+        self.fail: Exception | None = None
 
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
         self.assigned.update(positions)
@@ -329,6 +338,9 @@ class FakeChangelogs:
             del self.assigned[place]
 
     def fetch(self, timeout: float) -> RestoreBatch:
+        if self.fail is not None:
+            failure, self.fail = self.fail, None
+            raise failure
         return self.batches.pop(0) if self.batches else RestoreBatch()
 
     def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:

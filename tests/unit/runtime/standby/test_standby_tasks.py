@@ -69,19 +69,13 @@ class StandbyBench:
 
     def _make(self, task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets) -> FakeTask:
         task = FakeTask(task_id, inputs, self.stores[task_id])
-        failure, self.failure = self.failure, None
-        if failure is not None:
-            task.open_stores = lambda: _raise(failure)  # type: ignore[method-assign]
+        task.open_failure, self.failure = self.failure, None
         self.made.append(task)
         return task
 
     def _restorer(self, offsets: OffsetReader) -> tuple[Restorer, Callable[[], None]]:
         self.restorers += 1
         return Restorer(self.logs, offsets, StateRestoreListener(), log_level=logging.DEBUG), lambda: None
-
-
-def _raise(error: Exception) -> Any:
-    raise error
 
 
 @pytest.fixture
@@ -313,11 +307,10 @@ def test_error_while_following_closes_the_copies_and_tries_again_with_a_new_cons
     bench: StandbyBench, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench.after(0)
-    fetch, bench.logs.fetch = bench.logs.fetch, lambda timeout: _raise(ValueError("broken"))  # type: ignore[method-assign]
+    bench.logs.fail = ValueError("broken")
     bench.logs.ends[LOG] = 2
     bench.after(ROUND_S)
     closed = bench.copies(), bench.made[0].history
-    bench.logs.fetch = fetch  # type: ignore[method-assign]
     bench.logs.put(LOG, 0, 1)
     bench.after(RETRY_S)
 

@@ -7,7 +7,6 @@ import logging
 import pytest
 
 from pykstreams.core.ids import TaskId
-from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.membership.membership import Assignment
 from tests.unit.runtime.cluster_fakes import FakeTask, fetched
 from tests.unit.runtime.worker.worker_bench import ONE, P0, P1, TWO, WorkerBench, run
@@ -62,18 +61,8 @@ def test_loop_is_woken_by_a_result(bench: WorkerBench) -> None:
     woken = bench.worker._parts.woken
     polls: list[bool] = []
 
-    def look(timeout: float) -> Fetched:
-        polls.append(woken.is_set())
-        return Fetched()
-
-    bench.reader.fetch = look  # type: ignore[method-assign]
-    original = bench.made[0].is_ready
-
-    def ready_after_the_look() -> bool:
-        woken.set()  # a result comes between the look at the tasks and the waiting
-        return original()
-
-    bench.made[0].is_ready = ready_after_the_look  # type: ignore[method-assign]
+    bench.reader.when_fetching = lambda: polls.append(woken.is_set())
+    bench.made[0].when_asked = woken.set  # a result comes between the look at the tasks and the waiting
     bench.worker.step()
 
     assert polls == [True]

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterUnavailableError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.membership import Assignment
 from pykstreams.runtime.swap.shadow import Shadow
@@ -190,13 +189,11 @@ class WorkerBench:
 
 def run(bench: WorkerBench, then: Callable[[], None]) -> None:
     """Runs the worker; at its second fetch something happens."""
-    fetch = bench.reader.fetch
 
-    def counted(timeout: float) -> Fetched:
+    def at_the_second() -> None:
         if len(bench.reader.timeouts) == 2:
             then()
-        return fetch(timeout)
 
-    bench.reader.fetch = counted  # type: ignore[method-assign]
+    bench.reader.when_fetching = at_the_second
     bench.membership.changes.append(Assignment(1, frozenset({ONE})))
     bench.worker.run()
