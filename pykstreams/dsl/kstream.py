@@ -44,7 +44,7 @@ from pykstreams.processors import (
     UserProcessor,
 )
 from pykstreams.serdes.base import Serde
-from pykstreams.topology.graph import GraphNode, OperatorNode, SinkNode
+from pykstreams.topology.graph import GraphNode, OperatorNode, StreamSinkNode
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -234,7 +234,7 @@ class KStream(Generic[K, V]):
             options.key_serde or place.key_serde,
             options.value_serde or place.value_serde,
         )
-        node = SinkNode(
+        node = StreamSinkNode(
             name,
             topic,
             None if key_serde is None else key_serde.serializer,

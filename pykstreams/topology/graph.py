@@ -310,7 +310,7 @@ class StreamStreamJoinNode(GraphNode):
         merge.write(topology, this_join.name, other_join.name)
 
 
-class SinkNode(GraphNode):
+class StreamSinkNode(GraphNode):
     """Writes to a topic, fixed or chosen per record."""
 
     def __init__(

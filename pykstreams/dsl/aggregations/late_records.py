@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from pykstreams.dsl.place import Place
 from pykstreams.processors import PassThrough
-from pykstreams.topology.graph import OperatorNode, SinkNode
+from pykstreams.topology.graph import OperatorNode, StreamSinkNode
 
 S = TypeVar("S")
 
@@ -36,7 +36,7 @@ def add_late_child(
     """
     if isinstance(late_records_to, str):
         key, value = place.key_serde, place.value_serde
-        sink = SinkNode(
+        sink = StreamSinkNode(
             name,
             late_records_to,
             None if key is None else key.serializer,
