@@ -151,8 +151,8 @@ class _Sliding:
             taken |= self._update(record, before + 1, self._initializer(), timestamp)
         if not has_left:
             joins = left is not None and before is not None and timestamp - difference <= before
-            start = left[1] if left is not None and joins else self._initializer()
-            taken |= self._update(record, timestamp - difference, start, timestamp)
+            initial = left[1] if left is not None and joins else self._initializer()
+            taken |= self._update(record, timestamp - difference, initial, timestamp)
         if not has_right and right is not None and right[2] > timestamp:
             self._open_right(key, right, timestamp, headers)
         return taken

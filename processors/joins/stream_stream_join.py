@@ -25,13 +25,13 @@ from pykstreams.processors.stores import join_window_rows, store_of_class
 from pykstreams.state.buffers.waiting import WaitingRecords
 
 Joiner: TypeAlias = Callable[[Any, Any, Any], Any]
+"""(key, value of this side, value of the other side) -> the result."""
 
 Row: TypeAlias = tuple[int, Any, Any]
 """(time, value, timestamp)"""
 
 ReadRows: TypeAlias = Callable[[Any, int, int], Iterable[Row]]
 """(key, first time, last time) -> the rows of the key, both times included"""
-"""(key, value of this side, value of the other side) -> the result."""
 
 _NULL = "the key or the value of a record to join is null"
 

@@ -290,7 +290,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
     def get_main_consumer_configs(self, group_id: str, client_id: str, thread_index: int) -> dict[str, object]:
         """Settings for the consumer of the input topics, under librdkafka's names.
 
-        :param thread_index: makes ``group.instance.id`` unique among the threads of a worker.
+        :param thread_index: makes ``group.instance.id`` unique among the workers of a process.
         """
         client = self._client(ClientKind.MAIN_CONSUMER, client_id, group_id)
         if client.get("group.instance.id"):

@@ -34,7 +34,7 @@ class RepeatedWarnings:
         self._said: dict[str, _Said] = {}
 
     def is_due(self, cause: str) -> int | None:
-        """Return how many were left out since the last line of this cause; ``None`` if this one is left out, too."""
+        """Returns how many were left out since the last line of this cause; ``None`` if this one is left out, too."""
         now = self._clock.monotonic()
         said = self._said.get(cause)
         if said is None:
@@ -48,7 +48,7 @@ class RepeatedWarnings:
         return left_out
 
     def warn(self, cause: str, text: str, *args: object) -> None:
-        """Log ``text % args``, if it is due for its cause."""
+        """Logs ``text % args``, if it is due for its cause."""
         left_out = self.is_due(cause)
         if left_out is None:
             return

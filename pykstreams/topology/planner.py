@@ -58,7 +58,8 @@ class _Planner:
 
     def part(self, number: int, names: Iterable[str]) -> SubtopologyPlan:
         """The plan of some of the nodes."""
-        members = [self._definition.nodes[name] for name in self._definition.nodes if name in set(names)]
+        wanted = frozenset(names)
+        members = [node for name, node in self._definition.nodes.items() if name in wanted]
         sources = [node for node in members if isinstance(node, SourceDefinition)]
         stores = {
             name: self._store(name) for node in members if isinstance(node, ProcessorDefinition) for name in node.stores

@@ -253,7 +253,7 @@ class Topology:
         self._definition.changelog_sources[store] = topic
 
     def copartition(self, sources: Iterable[str]) -> None:
-        """Demands equal partition counts of the topics of these sources; checks the counts that are known."""
+        """Demands equal partition counts of the topics of these sources."""
         group = set(sources)
         self._definition.copartitioned.append(group)
 

@@ -313,7 +313,7 @@ _KEYS = (
         _LONG,
         10 * 1024 * 1024,
         _MEDIUM,
-        "Memory for record caches, for all threads of a worker together. The cache leaves out intermediate "
+        "Memory for record caches, for all threads of a process together. The cache leaves out intermediate "
         "results of one key between two commits; 0 switches it off.",
         minimum=0,
     ),

@@ -101,7 +101,11 @@ class _Names:
 
     @classmethod
     def taken(cls, namer: NodeNamer, name: str | None, prefix: str) -> _Names:
-        """Takes the names, in the order in which they are counted."""
+        """Takes the names, in the order in which they are counted.
+
+        Names of topics and stores stay as they were when applications began with them: ``ship`` and ``referred`` stand
+        for what the code calls repartitioned and right rows.
+        """
         return cls(
             send=namer.suffixed(name, "-ship", f"{prefix}SHIP-"),
             sink=namer.suffixed(name, "-sink", "KTABLE-SINK-"),

@@ -36,7 +36,7 @@ class BoundedCalls:
         self._thread.start()
 
     def call(self, act: Callable[[float], T], timeout_s: float) -> T:
-        """Return what ``act(timeout_s)`` returns, and raise what it raises.
+        """Returns what ``act(timeout_s)`` returns, and raises what it raises.
 
         ``HangingCallError`` when it takes longer than its time-out and ``GRACE_S``.
         """
@@ -48,7 +48,7 @@ class BoundedCalls:
             raise HangingCallError(f"no answer within {timeout_s + GRACE_S:g} s") from None
 
     def end(self) -> None:
-        """End the thread when all calls have ended; waits for nothing."""
+        """Ends the thread when all calls have ended; waits for nothing."""
         self._orders.put(None)
 
     def _run(self) -> None:
@@ -62,7 +62,7 @@ class BoundedCalls:
 
 
 def close_in_time(client: str, close: Callable[[], object]) -> None:
-    """Close a client, and raise what ``close`` raises; one that hangs is left behind, aloud.
+    """Closes a client, and raises what ``close`` raises; one that hangs is left behind, aloud.
 
     librdkafka was seen to wait without end while it took down a static member of a group, once in some thirty times on
     a busy machine. That must not keep an application from ending.

@@ -102,7 +102,7 @@ class DataConsumer:
         self.assign({partition: offset})
 
     def pause(self, partitions: Collection[TopicPartition]) -> None:
-        """Holds partitions back; throws away what was prefetched, so it is dear."""
+        """Holds partitions back; throws away what was prefetched, so it is expensive."""
         if partitions:
             self._consumer.pause(without_positions(partitions))
 

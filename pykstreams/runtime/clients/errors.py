@@ -143,7 +143,7 @@ _MEANINGS = {
 
 
 def meaning_of(error: ClientError) -> Meaning:
-    """Return what an error means; one that is fatal to its client, and says nothing more, has broken it."""
+    """Returns what an error means; one that is fatal to its client, and says nothing more, has broken it."""
     found = _MEANINGS.get(error.name())
     if found in (Meaning.FENCED, Meaning.REFUSED):
         return found

@@ -106,11 +106,11 @@ class WorkerProducer:
         return cls(supplier.get_producer(settings), failures, SystemClock())
 
     def poll(self, timeout_s: float) -> None:
-        """Run the callbacks of deliveries that have failed; ``TaskMigratedError`` when this producer is broken."""
+        """Runs the callbacks of deliveries that have failed; ``TaskMigratedError`` when this producer is broken."""
         self._serve(lambda: self.raw.poll(timeout_s))
 
     def flush(self, timeout_s: float) -> int:
-        """Wait until each record has been delivered or has failed, and return how many have not in this time."""
+        """Waits until each record has been delivered or has failed, and returns how many have not in this time."""
         return self._serve(lambda: self.raw.flush(timeout_s))
 
     @property
@@ -119,7 +119,7 @@ class WorkerProducer:
         return len(self.raw)
 
     def start_transactions(self, timeout_s: float) -> None:
-        """Fence an earlier producer of the same transactional id, and settle the transaction that it left open.
+        """Fences an earlier producer of the same transactional id, and settles the transaction that it left open.
 
         ``ClusterUnavailableError`` when the cluster does not answer: call it again.
         """
@@ -134,14 +134,14 @@ class WorkerProducer:
             raise self._broken_by(doing, error) from error
 
     def begin(self) -> None:
-        """Start a transaction; what is sent from now on counts when it is committed."""
+        """Starts a transaction; what is sent from now on counts when it is committed."""
         try:
             self.raw.begin_transaction()
         except KafkaException as exception:
             raise self._broken_by("beginning a transaction", exception) from exception
 
     def commit(self, offsets: Offsets, group_metadata: Any) -> None:
-        """Commit what was sent together with offsets, or raise ``TaskMigratedError``: then call ``abort``.
+        """Commits what was sent together with offsets, or raises ``TaskMigratedError``: then call ``abort``.
 
         It may have been committed nevertheless, when the answer of the cluster did not come. Then this producer is
         broken; the next one settles the matter before it starts, and the offsets that the group has show the rest.
@@ -154,7 +154,7 @@ class WorkerProducer:
         self._transact("committing the transaction", self.raw.commit_transaction)
 
     def abort(self) -> bool:
-        """Drop what was sent since ``begin``; false when this producer must be made anew."""
+        """Drops what was sent since ``begin``; false when this producer must be made anew."""
         if self._broken:
             return False
         try:
@@ -167,7 +167,7 @@ class WorkerProducer:
         return True
 
     def discard(self) -> None:
-        """Drop what was not delivered; waits for nothing."""
+        """Drops what was not delivered; waits for nothing."""
         self._broken = True
         self.raw.purge(blocking=False)
         if self._calls is not None:
@@ -179,7 +179,7 @@ class WorkerProducer:
         self._calls.call(lambda timeout_s: served(lambda: act(timeout_s)), timeout_s)
 
     def _transact(self, doing: str, act: Callable[[float], object]) -> None:
-        """Make one step of a transaction; what may pass is tried again for a while."""
+        """Makes one step of a transaction; what may pass is tried again for a while."""
         deadline = self._clock.monotonic() + _CALL_S
         while True:
             try:

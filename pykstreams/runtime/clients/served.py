@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def served(call: Callable[[], T]) -> T:
-    """Return what a call returns, and raise ``KafkaException`` for all that the client raises in it."""
+    """Returns what a call returns, and raises ``KafkaException`` for all that the client raises in it."""
     raised: object
     try:
         return call()

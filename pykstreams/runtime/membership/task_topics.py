@@ -64,7 +64,7 @@ class TaskTopics:
     """Which partition of which topic stands for a task.
 
     ``cooperative-sticky`` counts partitions, and takes those to be handed over from a member in order of topic and
-    partition. So tasks are strewn over that order: every eighth task of a sub-topology shares a topic, and a letter in
+    partition. So tasks are spread over that order: every eighth task of a sub-topology shares a topic, and a letter in
     its name says where in the order. Numbers alternate between the halves of the alphabet, between the quarters, and so
     on, so that a sub-topology of any size is spread over all of it; and of neighbours, now the one, now the other
     sub-topology comes first.

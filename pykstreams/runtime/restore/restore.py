@@ -176,7 +176,7 @@ class Restorer:
             begin, end = begins[place], ends[place]
             one = Restoring(task_id, store, place, begin if offset is None else offset, end, place not in limits)
             if offset is not None and not begin <= offset <= end:
-                return _out_of_range(one, begin, end)
+                return _setback_of(one, begin, end)
             found.append(one)
         for one in found:
             self._listener.on_restore_start(one.place, one.store.name, one.position, one.end)
@@ -245,9 +245,9 @@ class Restorer:
                 self._open_transactions.stands_at(place, waiting.position, waiting.end)
         self._open_transactions.warn()
         self._lost.update(batch.out_of_range)
-        return setbacks + self._out_of_range()
+        return setbacks + self._judge_lost()
 
-    def _out_of_range(self) -> list[Setback]:
+    def _judge_lost(self) -> list[Setback]:
         """Finds out what became of the offsets of stores that stand still."""
         lost = [one for place, one in self._stores.items() if place in self._lost]
         places = [one.place for one in lost]
@@ -258,7 +258,7 @@ class Restorer:
             log.info("why %s stand still is asked again: %s", ", ".join(map(str, places)), error)
             return []
         self._lost.clear()
-        return [_out_of_range(one, begins[one.place], ends[one.place]) for one in lost]
+        return [_setback_of(one, begins[one.place], ends[one.place]) for one in lost]
 
     def _advance(self, one: Restoring, messages: Sequence[Any], position: int) -> None:
         """Restores a store up to a position, and finishes it where that is its end."""
@@ -320,7 +320,7 @@ class Restorer:
         self._listener.on_restore_end(one.place, one.store.name, one.total)
 
 
-def _out_of_range(one: Restoring, begin: int, end: int) -> Truncated | Remade:
+def _setback_of(one: Restoring, begin: int, end: int) -> Truncated | Remade:
     """The setback of a store whose offset its changelog does not have.
 
     Records that were deleted are no loss where others came after them. But an end that lies before a store was never

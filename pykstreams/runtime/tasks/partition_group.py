@@ -221,9 +221,10 @@ class PartitionGroup:
     def leave(self) -> tuple[RecordQueue, int]:
         """Takes out the queue whose head comes next; returns until which time its records come before all others.
 
-        While it is out and nothing is added, ``is_ready`` would go on to say what it said before. Where four queues
-        have records only its head does for certain: which of equal heads comes next depends on how often queues were
-        taken out. The heap of two others is the same however often.
+        While it is out and nothing is added, ``is_ready`` would go on to say what it said before. Beside one or two
+        other queues it may stay out until the time of the next head. Beside three or more it comes back after one
+        record: in Java's ``PriorityQueue``, whose order of equal times is copied, which of them comes next depends on
+        how often a queue was taken out and put back.
         """
         queue, rest = self._by_time.pop(), self._by_time
         if not rest:

@@ -42,7 +42,7 @@ class PartitionCounts:
             return known
 
     def poll(self) -> None:
-        """Looks at the clock, which is too dear for each record; to be called now and then."""
+        """Looks at the clock, which is too expensive for each record; to be called now and then."""
         if self._known and self._clock.monotonic() - self._asked_at > self._max_age_s:
             self._old = True
 

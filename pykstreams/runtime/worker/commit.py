@@ -138,7 +138,7 @@ class CommitSteps:
         self._recommit_at = clock.monotonic() + self._recommit_interval_s
 
     def prepare(self, tasks: Collection[Committable]) -> dict[TopicPartition, tuple[int, str]] | None:
-        """Flush caches, wait for deliveries, and return the offsets; ``None`` when not all was delivered: try later."""
+        """Flushes caches, waits for deliveries, and returns the offsets; ``None`` when not all was delivered yet."""
         offsets: dict[TopicPartition, tuple[int, str]] = {}
         for one in tasks:
             offsets.update(one.task.prepare_commit())
@@ -149,7 +149,7 @@ class CommitSteps:
             return None
         return offsets
 
-    def unmoved(self, tasks: Collection[Committable]) -> dict[TopicPartition, tuple[int, str]]:
+    def offsets_of_idle_partitions(self, tasks: Collection[Committable]) -> dict[TopicPartition, tuple[int, str]]:
         """The offsets to commit once more, which is nothing most of the time."""
         if self._clock.monotonic() < self._recommit_at:
             return {}
@@ -171,7 +171,7 @@ class CommitSteps:
         self._recommit_at = self._clock.monotonic() + self._recommit_interval_s
 
     def refused(self) -> None:
-        """Count how long commits have been refused; ``ClusterError`` after ``task.timeout.ms``."""
+        """Counts how long commits have been refused; ``ClusterError`` after ``task.timeout.ms``."""
         self._outage.failed("the group's coordinator does not take the offsets")
 
     def _ends(self, changelogs: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
@@ -201,9 +201,9 @@ class AtLeastOnce:
         return self._commit(tasks, {})
 
     def commit_all(self, tasks: Collection[Committable]) -> bool:
-        unmoved = self._steps.unmoved(tasks)
-        done = self._commit(tasks, unmoved)
-        if done and unmoved:
+        idle = self._steps.offsets_of_idle_partitions(tasks)
+        done = self._commit(tasks, idle)
+        if done and idle:
             self._steps.recommitted()
         return done
 
@@ -265,9 +265,9 @@ class ExactlyOnce:
         return self._commit(tasks, {})
 
     def commit_all(self, tasks: Collection[Committable]) -> bool:
-        unmoved = self._steps.unmoved(tasks)
-        done = self._commit(tasks, unmoved)
-        if done and unmoved:
+        idle = self._steps.offsets_of_idle_partitions(tasks)
+        done = self._commit(tasks, idle)
+        if done and idle:
             self._steps.recommitted()
         return done
 
@@ -281,9 +281,9 @@ class ExactlyOnce:
         self._steps.deliveries.clear()
         return usable
 
-    def _commit(self, tasks: Collection[Committable], unmoved: Offsets) -> bool:
+    def _commit(self, tasks: Collection[Committable], more: Offsets) -> bool:
         due = [one for one in tasks if one.task.commit_needed]
-        if not due and not unmoved:
+        if not due and not more:
             return True
         self.before_processing()
         since = self._waits_since = self._clock.monotonic() if self._waits_since is None else self._waits_since
@@ -296,7 +296,7 @@ class ExactlyOnce:
                 )
             return False
         self._waits_since = None
-        offsets = {**unmoved, **prepared}
+        offsets = {**more, **prepared}
         self._producer.commit(offsets, self._steps.membership.transaction_metadata())
         self._open = False
         self._steps.committed(due, offsets)

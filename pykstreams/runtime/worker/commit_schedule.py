@@ -34,7 +34,7 @@ class CommitSchedule:
         """Notes that a commit has to be tried again."""
         self._next_in(self._again_s)
 
-    def is_late(self) -> bool:
+    def should_complain(self) -> bool:
         """Whether a commit has been overdue for so long that it is worth a line; true once per minute."""
         now = self._clock.monotonic()
         if now < self._complain_at:

@@ -17,7 +17,7 @@ from pykstreams.runtime.worker.task_manager import TaskManager
 log = logging.getLogger(__name__)
 
 PAUSE_FACTOR = 10
-"""A partition is paused when it has so many times ``buffered.records.per.partition`` waiting: pausing is dear."""
+"""A partition is paused when it has so many times ``buffered.records.per.partition`` waiting: pausing is expensive."""
 
 SOON_S = 0.01
 """How long one waits while something else is about to happen."""
@@ -74,20 +74,21 @@ class Feed:
         """Reads paused partitions again that have room."""
         if not self._paused:
             return
+        fed = self._tasks.by_partition
         room = [
-            place
-            for place in self._paused
-            if (one := self._tasks.by_partition.get(place)) is None or one.task.buffered_of(place) <= self._resume_at
+            partition
+            for partition in self._paused
+            if (running := fed.get(partition)) is None or running.task.buffered_of(partition) <= self._resume_at
         ]
         self._paused.difference_update(room)
-        self._reader.resume([place for place in room if place in self._tasks.by_partition])
+        self._reader.resume([partition for partition in room if partition in fed])
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         """Forgets that partitions are paused, whose task leaves."""
         self._paused.difference_update(partitions)
 
     def _fetch(self, patience_s: float) -> Fetched:
-        tasks = [one.task for one in self._tasks.running.values()]
+        tasks = [running.task for running in self._tasks.running.values()]
         self._woken.clear()
         if any(task.is_ready() for task in tasks):
             return self._reader.fetch(0)
@@ -99,20 +100,20 @@ class Feed:
 
     def _add(self, fetched: Fetched) -> None:
         full: list[TopicPartition] = []
-        for place, messages in fetched.runs.items():
-            one = self._tasks.by_partition.get(place)
-            if one is None:  # its task left while the records were on their way
+        for (topic, number), messages in fetched.runs.items():
+            partition = TopicPartition(topic, number)
+            running = self._tasks.by_partition.get(partition)
+            if running is None:  # its task left while the records were on their way
                 continue
-            partition = TopicPartition(*place)
-            one.task.add(partition, messages)
-            if one.task.buffered_of(partition) > self._pause_above and partition not in self._paused:
+            running.task.add(partition, messages)
+            if running.task.buffered_of(partition) > self._pause_above and partition not in self._paused:
                 full.append(partition)
         if full:
             self._paused.update(full)
             self._reader.pause(full)
         for partition, end in fetched.ends.items():
-            if (one := self._tasks.by_partition.get(partition)) is not None:
-                one.task.reached_end(partition, end)
+            if (running := self._tasks.by_partition.get(partition)) is not None:
+                running.task.reached_end(partition, end)
         for what, reason in fetched.held_up.items():
             self._warnings.warn(what, "reading %s is held up: %s; the client tries again by itself", what, reason)
         for partition in fetched.lost_position:

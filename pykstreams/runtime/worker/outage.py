@@ -29,7 +29,7 @@ class Outage:
         self._say_at = 0.0
 
     def failed(self, reason: object) -> None:
-        """Note a failure; raises ``ClusterError`` when there was no success for ``task.timeout.ms``."""
+        """Notes a failure; raises ``ClusterError`` when there was no success for ``task.timeout.ms``."""
         now = self._clock.monotonic()
         if self._since is None:
             self._since = self._say_at = now
@@ -50,7 +50,7 @@ class Outage:
             )
 
     def over(self) -> None:
-        """Note a success."""
+        """Notes a success."""
         if self._since is not None:
             log.info("%s succeed again, after %.1f s", self._what, self._clock.monotonic() - self._since)
             self._since = None

@@ -29,12 +29,12 @@ class GroupStanding:
 
         ``TaskMigratedError`` when others have its tasks.
         """
-        if not self.in_touch():
+        if not self.touch():
             self._in_doubt = not self._membership.confirm()
             self._in_touch_at = self._clock.monotonic()
         return not self._in_doubt
 
-    def in_touch(self) -> bool:
+    def touch(self) -> bool:
         """Looks at the clock; false when so much time has gone by that the group may have put the worker out."""
         now = self._clock.monotonic()
         if now - self._in_touch_at > self._silence_s:

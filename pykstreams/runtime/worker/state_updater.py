@@ -87,7 +87,6 @@ class _Open:
 @dataclass(frozen=True, slots=True)
 class _Close:
     task: OpenableTask
-    wipe: bool
     swapped: Shadow | None
 
 
@@ -135,16 +134,16 @@ class StateUpdater:
         """Hands the shadow of a task to this thread, until that task is closed; there is one at a time."""
         self._orders.put(shadow)
 
-    def close(self, task: OpenableTask, *, wipe: bool = False, swapped: Shadow | None = None) -> None:
+    def close(self, task: OpenableTask, *, swapped: Shadow | None = None) -> None:
         """Hands a task to this thread: to close it, wherever it is, and to delete its state if asked to.
 
         :param swapped: its shadow, if that is to take the place of its state; else nothing is left of one.
         """
         self._reports.take_back(task)
         if self._thread.is_alive() or not self._started:
-            self._orders.put(_Close(task, wipe, swapped))
+            self._orders.put(_Close(task, swapped))
         else:  # it failed; nothing is restored any more
-            self._close(task, wipe=wipe, swapped=swapped)
+            self._close(task, wipe=False, swapped=swapped)
 
     def reports(self) -> list[Report]:
         """The events since the last call, without those of tasks that were handed over to be closed meanwhile."""
@@ -205,7 +204,7 @@ class StateUpdater:
                 case _Open():
                     self._open(order)
                 case _Close():
-                    self._close(order.task, wipe=order.wipe, swapped=order.swapped)
+                    self._close(order.task, wipe=False, swapped=order.swapped)
                 case Shadow():
                     self._shadow = order
 

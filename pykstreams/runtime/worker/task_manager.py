@@ -51,7 +51,7 @@ class TaskKeeper(Protocol):
 
     def open(self, task: Task, limits: Mapping[TopicPartition, int]) -> None: ...
 
-    def close(self, task: Task, *, wipe: bool = False, swapped: Shadow | None = None) -> None: ...
+    def close(self, task: Task, *, swapped: Shadow | None = None) -> None: ...
 
     def reports(self) -> list[Report]: ...
 
@@ -184,7 +184,7 @@ class TaskManager:
         if one is not None:
             self._updater.close(one.task, swapped=swapped)
 
-    def drop(self, tasks: Iterable[TaskId], *, wipe: bool = False) -> None:
+    def drop(self, tasks: Iterable[TaskId]) -> None:
         """Lets go of tasks without a commit; those that are wanted are opened anew."""
         gone = frozenset(tasks)
         stopped = [one for task_id, one in self.running.items() if task_id in gone]
@@ -192,7 +192,7 @@ class TaskManager:
         stopped += [self._held.pop(task_id) for task_id in [*self._held] if task_id in gone]
         opening = [self._opening.pop(task_id) for task_id in [*self._opening] if task_id in gone]
         for task in [*(one.task for one in stopped), *(one.task for one in opening)]:
-            self._updater.close(task, wipe=wipe)
+            self._updater.close(task)
 
     def set_aside(self, error: StoreEngineError) -> bool:
         """Lets go of the task whose store failed, without a commit, for a while; false when it is none of those here.

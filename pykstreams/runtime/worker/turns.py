@@ -31,7 +31,7 @@ class Turns:
         for one in tasks:
             began = self._clock.monotonic()
             left = self._batch
-            while left > 0 and self._standing.in_touch():
+            while left > 0 and self._standing.touch():
                 wanted = min(left, LOOK_EVERY)
                 left = left - wanted if one.task.process(wanted) == wanted else 0
             took = self._clock.monotonic() - began

@@ -1,6 +1,7 @@
 """The loop of a worker: poll, hand records to tasks, process, punctuate, commit when it is time.
 
-It only loops. ``feed`` takes records from the consumer to the tasks, ``turns`` has the tasks process them, and
+It drives the loop, and takes up what interrupts it: tasks that are revoked or start over, an outage, the last commit.
+``feed`` takes records from the consumer to the tasks, ``turns`` has the tasks process them, and
 ``commit`` keeps the offsets; ``task_manager`` opens and closes tasks, ``state_updater`` their stores.
 
 Invariant: neither opening nor restoring nor closing a store ever happens between two polls.
@@ -295,7 +296,7 @@ class Worker:
     def _all_settled(self) -> bool:
         """Whether nothing is in flight any more, so that the commit that is due can be made."""
         late = [one.task for one in self._tasks.running.values() if not one.task.settle()]
-        if late and self._schedule.is_late():
+        if late and self._schedule.should_complain():
             log.warning(
                 "the commit waits for %d records in flight in tasks %s; if a function of map_values_async may hang, "
                 "give it a timeout",

@@ -3,10 +3,10 @@
 ::
 
     <state.dir>/pykstreams/<application.id>/
-        worker-0.id, worker-1.id, ...      the process ids of the workers that share the directory, one lock each
-        global-0/, global-1/, ...          global stores, for the worker that holds the lock of that number
+        worker-0.id, worker-1.id, ...      the ids of the processes that share the directory, one lock each
+        global-0/, global-1/, ...          global stores, for the process that holds the lock of that number
         <task id>/
-            .lock                          locked while a worker has the task; holds that worker's process number
+            .lock                          locked while a process has the task; holds the number of that process
             rocksdb/<store>/               one database per store
 
 The default of ``state.dir`` is that of Kafka Streams, whose workers have ``<state.dir>/<application.id>`` with folders
@@ -36,7 +36,7 @@ from pykstreams.state.directory.file_lock import FileLock
 OWN_FOLDER: Final = "pykstreams"
 """The folder in ``state.dir`` that nobody else uses."""
 
-_JAVAS: Final = ("kafka-streams-process-metadata", "*_*/.checkpoint")
+_MADE_BY_JAVA: Final = ("kafka-streams-process-metadata", "*_*/.checkpoint")
 _OURS: Final = ("worker-*.id", "[0-9]*_[0-9]*")
 _LOCK: Final = ".lock"
 _GLOBAL: Final = "global-"
@@ -50,13 +50,13 @@ def application_folder(state_dir: Path | str, application_id: str) -> Path:
     """Returns the folder of an application below ``state.dir``: its own, or that which an earlier release has left."""
     own = Path(state_dir) / OWN_FOLDER / application_id
     former = Path(state_dir) / application_id
-    if not own.is_dir() and _has(former, _OURS) and not _has(former, _JAVAS):
+    if not own.is_dir() and _has(former, _OURS) and not _has(former, _MADE_BY_JAVA):
         return former
     return own
 
 
 class StateDirectory:
-    """The folder of one application, as one worker uses it.
+    """The folder of one application, as one process uses it.
 
     :param parent: the folder that it lies in; see ``application_folder``.
     """
@@ -88,9 +88,9 @@ class StateDirectory:
         return path
 
     def lock(self, task_id: TaskId) -> Path:
-        """Takes the lock of a task, and gives its folder; ``LockError`` when another worker holds it.
+        """Takes the lock of a task, and gives its folder; ``LockError`` when another process holds it.
 
-        Locking again what this worker holds does nothing. ``StoreEngineError`` when the disk does not let it.
+        Locking again what this process holds does nothing. ``StoreEngineError`` when the disk does not let it.
         """
         path = self.task_dir(task_id)
         if task_id not in self._locks:
@@ -134,7 +134,7 @@ class StateDirectory:
         return sorted(found)
 
     def wipe(self, task_id: TaskId) -> None:
-        """Deletes the state of a task whose lock this worker holds."""
+        """Deletes the state of a task whose lock this process holds."""
         if task_id not in self._locks:
             raise LockError(f"the state of task {task_id} cannot be deleted without its lock", task_id=task_id)
         for entry in (self.path / str(task_id)).iterdir():
@@ -142,7 +142,7 @@ class StateDirectory:
                 _delete(entry)
 
     def clean_up(self, unused_ms: int) -> list[TaskId]:
-        """Deletes the state of tasks that no worker holds and none has used for ``unused_ms``; returns those tasks."""
+        """Deletes the state of tasks that no process holds and none has used for ``unused_ms``; returns those tasks."""
         now_ms = self._clock.now_ms()
         cleaned = []
         for task_id in self.tasks():
@@ -164,7 +164,7 @@ class StateDirectory:
         return cleaned
 
     def process_id(self, make: Callable[[], str]) -> str:
-        """The id of this worker, the same after a restart: the first stored one that no other worker holds.
+        """The id of this process, the same after a restart: the first stored one that no other process holds.
 
         ``make`` gives a new one when all are taken.
         """
@@ -190,7 +190,7 @@ class StateDirectory:
         return stored
 
     def instance_id(self) -> str:
-        """The id of all workers that share the directory: that of the first of them, running or not."""
+        """The id of all processes that share the directory: that of the first of them, running or not."""
         held = self._process
         if held is None:
             raise LockError(f"the id of {str(self.path)!r} needs the lock of a worker; ask for process_id first")
@@ -198,18 +198,18 @@ class StateDirectory:
         for _ in range(_LOOKS):
             if found := first.content():
                 return found
-            threading.Event().wait(_LOOK_S)  # another worker is about to write it
+            threading.Event().wait(_LOOK_S)  # another process is about to write it
         return held.content()
 
     @property
     def global_dir(self) -> Path:
-        """The folder for global stores, of this worker alone while it holds the lock behind ``process_id``."""
+        """The folder for global stores, of this process alone while it holds the lock behind ``process_id``."""
         if self._process is None:
             raise LockError(f"global stores in {str(self.path)!r} need the lock of a worker; ask for process_id first")
         return self.path / f"{_GLOBAL}{self._number}"
 
     def clean_up_global(self) -> None:
-        """Deletes the global stores of every worker that does not run."""
+        """Deletes the global stores of every process that does not run."""
         for path in sorted(self.path.glob(f"{_GLOBAL}*")):
             lock = FileLock(self.path / f"worker-{path.name.removeprefix(_GLOBAL)}.id")
             if lock.take():

@@ -29,7 +29,7 @@ Put: TypeAlias = Callable[[bytes, bytes | None], None]
 class ChangeLogging:
     """An engine whose writes are logged.
 
-    :param key_from: how many bytes at the beginning of a key the changelog does without.
+    :param key_from: how many bytes at the beginning of a key (the prefix of a segment) are not logged.
     """
 
     def __init__(

@@ -120,7 +120,7 @@ class VersionHistory:
             until = newest[1]
             if until <= time:
                 return newest
-        if time < self.observed_time - self._retention:
+        if time < self.oldest_time:
             self._warn_expired_read(time)
             return None
         found = self._block_after(key, time, until)
@@ -170,7 +170,7 @@ class VersionHistory:
         """
         newest = self.newest(key)
         found: list[tuple[bytes, int, int | None]] = []
-        readable = self.observed_time - self._retention
+        readable = self.oldest_time
         if time_to >= readable:
             first = max(time_from, readable)
             for segment in self._segments[bisect_left(self._segments, first // self._interval) :]:
@@ -226,7 +226,7 @@ class VersionHistory:
 
     def rows(self) -> Iterator[RawVersion]:
         """Every version that can be read, by key and then by time."""
-        scan, readable = self._engine.scan, self.observed_time - self._retention
+        scan, readable = self._engine.scan, self.oldest_time
         found = [
             RawVersion(key[_KEY_AT:], value, start, end)
             for key, block in scan(_BLOCKS, _STREAM_TIME, False)
@@ -289,14 +289,14 @@ class VersionHistory:
             else:
                 self._newest_rows.put(key, value, timestamp)
             return PUT_RETURN_CODE_VALID_TO_UNDEFINED
-        place = self._place(until // self._interval) + key
-        kept = self._get(place)
+        block_key = self._segment_prefix(until // self._interval) + key
+        kept = self._get(block_key)
         if kept is None:
-            self._put(place, single(value, timestamp, until))
+            self._put(block_key, single(value, timestamp, until))
         elif last_time(kept)[0] <= timestamp:
-            self._put(place, appended(kept, value, timestamp, until))
+            self._put(block_key, appended(kept, value, timestamp, until))
         else:
-            self._put(place, prepended(kept, value, timestamp))
+            self._put(block_key, prepended(kept, value, timestamp))
         return until
 
     def _put_inside(self, key: bytes, value: bytes | None, timestamp: int, segment: int, block: bytes) -> int:
@@ -318,20 +318,20 @@ class VersionHistory:
         Those before it ended when it started or earlier, so that a segment that began later has none of them.
         """
         segment = end // self._interval
-        place = (self._prefixes.get(segment) or self._place(segment)) + key
-        block = self._get(place) if start // self._interval == segment else None
-        self._put(place, single(value, start, end) if block is None else appended(block, value, start, end))
+        block_key = (self._prefixes.get(segment) or self._segment_prefix(segment)) + key
+        block = self._get(block_key) if start // self._interval == segment else None
+        self._put(block_key, single(value, start, end) if block is None else appended(block, value, start, end))
 
     def _delete_newest(self, key: bytes, timestamp: int) -> None:
         """Remembers a deletion of a key that has no newest value."""
-        place = self._place(timestamp // self._interval) + key
-        block = self._get(place)
+        block_key = self._segment_prefix(timestamp // self._interval) + key
+        block = self._get(block_key)
         if block is None:
-            self._put(place, deleted_at(timestamp))
+            self._put(block_key, deleted_at(timestamp))
             return
         last = last_time(block)[0]
         if last != timestamp:
-            self._put(place, appended(block, None, last, timestamp))
+            self._put(block_key, appended(block, None, last, timestamp))
 
     def _block_after(self, key: bytes, time: int, until: int | None) -> tuple[int, bytes] | None:
         """The block of the first version that ended after a time, with its segment.
@@ -367,7 +367,7 @@ class VersionHistory:
             high = min(high, bisect_right(segments, first // interval) - 1)
         return found
 
-    def _place(self, segment: int) -> bytes:
+    def _segment_prefix(self, segment: int) -> bytes:
         """The prefix of a segment, which is there from now on."""
         prefix = self._prefixes.get(segment)
         if prefix is None:
@@ -379,11 +379,11 @@ class VersionHistory:
         scan, cursor = self._engine.scan, _BLOCKS
         while (row := next(scan(cursor, _STREAM_TIME, False), None)) is not None:
             segment = int.from_bytes(row[0][_SEGMENT_AT:_KEY_AT])
-            self._place(segment)
+            self._segment_prefix(segment)
             cursor = _prefix(segment + 1)
 
     def _drop_expired(self) -> None:
-        oldest = (self.observed_time - self._retention) // self._interval
+        oldest = self.oldest_time // self._interval
         expired = bisect_left(self._segments, oldest)
         if not expired:
             return
