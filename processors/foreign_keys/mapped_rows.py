@@ -39,7 +39,11 @@ class MappedKeySerde(CompiledSerde[Any], Generic[K]):
 
     def encoder(self, topic: str) -> Encoder:
         encode_key = bind_serializer(self.key.serializer, topic)
-        return lambda data, headers: encode_key(data.key, headers)
+
+        def encode(data: Any, headers: Headers) -> bytes | None:
+            return encode_key(data.key, headers)
+
+        return encode
 
     def decoder(self, topic: str) -> Decoder:
         decode_mapped = bind_deserializer(self.mapped.deserializer, topic)
@@ -84,7 +88,7 @@ class RepartitionMapped:
         def with_bytes(mapped: Any, key: Any) -> MappedKey:
             return MappedKey(mapped, key, None if mapped is None else encode(mapped, ()))
 
-        def forward_with_header(key: MappedKey, value: Any, timestamp: int, headers: Headers) -> None:
+        def forward_with_header(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             forward(key, value, timestamp, (*headers, (MAPPED_KEY, key.mapped_bytes)))
 
         return repartition_rows(mapped, with_bytes, context, forward_with_header, keeps_null=self.keeps_null)

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.references import load_reference
@@ -37,6 +37,10 @@ from pykstreams.core.settings.parsing import (
     unknown_setting,
 )
 from pykstreams.core.settings.types import REQUIRED, ConfigKey, ConfigType, Importance
+from pykstreams.core.types import TimestampExtractor
+
+if TYPE_CHECKING:
+    from pykstreams.core.processor_wrapper import ProcessorWrapper
 
 __all__ = ["ConfigKey", "ConfigType", "GroupProtocol", "Importance", "StreamsConfig"]
 
@@ -162,13 +166,13 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
     windowstore_changelog_additional_retention_ms = _Setting[int]("windowstore.changelog.additional.retention.ms")
 
     client_supplier = _Component[Any]("default.client.supplier")
-    default_timestamp_extractor = _Component[Any]("default.timestamp.extractor")
-    deserialization_exception_handler = _Component[Any]("deserialization.exception.handler")
+    default_timestamp_extractor = _Component[TimestampExtractor]("default.timestamp.extractor")
+    deserialization_exception_handler = _Component[object]("deserialization.exception.handler")
     dsl_store_suppliers = _Component[Any]("dsl.store.suppliers.class")
-    processing_exception_handler = _Component[Any]("processing.exception.handler")
-    processor_wrapper = _Component[Any]("processor.wrapper.class")
-    production_exception_handler = _Component[Any]("production.exception.handler")
-    rocksdb_config_setter = _Component[Any]("rocksdb.config.setter")
+    processing_exception_handler = _Component[object]("processing.exception.handler")
+    processor_wrapper: _Component[ProcessorWrapper | None] = _Component("processor.wrapper.class")
+    production_exception_handler = _Component[object]("production.exception.handler")
+    rocksdb_config_setter = _Component[object]("rocksdb.config.setter")
 
     def __init__(self, config: Mapping[str, object] | None = None, /, **kwargs: object) -> None:
         given = config.originals if isinstance(config, StreamsConfig) else config
@@ -338,7 +342,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
         value = self._values[key]
         if component is None or value is None:
             return value
-        made: Any = _imported(key, value) if isinstance(value, str) else value
+        made: object = _imported(key, value) if isinstance(value, str) else value
         if isinstance(made, type) or (component.factory and callable(made) and not component.fits(made)):
             made = made()
         if not component.fits(made):
@@ -348,7 +352,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
         configure = getattr(made, "configure", None)
         if configure is not None:
             configure(*configure_with)
-        return cast(object, made)
+        return made
 
 
 def _imported(key: str, reference: str) -> object:

@@ -24,10 +24,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from pykstreams.core.ids import TaskId
-from pykstreams.core.record import ConsumerRecord, ProducerRecord, Record
+from pykstreams.core.record import AnyRecord, ConsumerRecord, ProducerRecord
 from pykstreams.core.types import Headers
 
 log = logging.getLogger(__name__)
@@ -114,7 +114,7 @@ class ProcessingExceptionHandler(ABC):
 
     @abstractmethod
     def handle_error(
-        self, context: ErrorHandlerContext, record: Record[Any, Any] | None, exception: Exception
+        self, context: ErrorHandlerContext, record: AnyRecord | None, exception: Exception
     ) -> ErrorHandlerResponse:
         """Called once for each such record, at the innermost node that raised."""
 
@@ -181,7 +181,7 @@ class LogAndFailProcessingExceptionHandler(_DeadLetterSender, ProcessingExceptio
     """Logs a record whose processing raised, and stops the task (the default)."""
 
     def handle_error(
-        self, context: ErrorHandlerContext, record: Record[Any, Any] | None, exception: Exception
+        self, context: ErrorHandlerContext, record: AnyRecord | None, exception: Exception
     ) -> ErrorHandlerResponse:
         log.error("%s", _processing_text(context), exc_info=exception)
         return ErrorHandlerResponse.fail(self._dead_letters(context, exception))
@@ -191,7 +191,7 @@ class LogAndContinueProcessingExceptionHandler(_DeadLetterSender, ProcessingExce
     """Logs a record whose processing raised, and goes on without it."""
 
     def handle_error(
-        self, context: ErrorHandlerContext, record: Record[Any, Any] | None, exception: Exception
+        self, context: ErrorHandlerContext, record: AnyRecord | None, exception: Exception
     ) -> ErrorHandlerResponse:
         log.warning("%s", _processing_text(context), exc_info=exception)
         return ErrorHandlerResponse.resume(self._dead_letters(context, exception))
@@ -237,7 +237,7 @@ def dead_letter_record(topic: str, context: ErrorHandlerContext, exception: Exce
     )
 
 
-def handler_function(handler: Any, name: str = "handle_error") -> Callable[..., ErrorHandlerResponse]:
+def handler_function(handler: object, name: str = "handle_error") -> Callable[..., ErrorHandlerResponse]:
     """Returns the callable of a handler: its method of that name, or itself if it is a function."""
     method = getattr(handler, name, handler)
     if not callable(method):
@@ -245,7 +245,7 @@ def handler_function(handler: Any, name: str = "handle_error") -> Callable[..., 
     return cast(Callable[..., ErrorHandlerResponse], method)
 
 
-def checked_response(handler: Any, response: object) -> ErrorHandlerResponse:
+def checked_response(handler: object, response: object) -> ErrorHandlerResponse:
     """Returns the response; ``TypeError`` when a handler answered with anything else."""
     if not isinstance(response, ErrorHandlerResponse):
         raise TypeError(f"exception handler {handler!r} returned {response!r}; expected an ErrorHandlerResponse")

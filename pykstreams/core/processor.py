@@ -123,7 +123,7 @@ class ProcessorContext(ProcessingContext, Generic[KOut, VOut]):
     """The context of a ``Processor``."""
 
     @abstractmethod
-    def forward(self, record: Record[Any, Any], child_name: str | None = None) -> None:
+    def forward(self, record: Record[KOut, VOut], child_name: str | None = None) -> None:
         """Forwards a record to all children in order, or to the one named."""
 
 
@@ -131,7 +131,7 @@ class FixedKeyProcessorContext(ProcessingContext, Generic[KOut, VOut]):
     """The context of a ``FixedKeyProcessor``."""
 
     @abstractmethod
-    def forward(self, record: FixedKeyRecord[Any, Any], child_name: str | None = None) -> None:
+    def forward(self, record: FixedKeyRecord[KOut, VOut], child_name: str | None = None) -> None:
         """Forwards a record to all children in order, or to the one named."""
 
 
@@ -176,6 +176,16 @@ ProcessorSupplier: TypeAlias = Callable[[], Processor[KIn, VIn, KOut, VOut]]
 FixedKeyProcessorSupplier: TypeAlias = Callable[[], FixedKeyProcessor[KIn, VIn, VOut]]
 
 
+AnyProcessor: TypeAlias = Processor[Any, Any, Any, Any]
+"""A processor of which only the user knows the types, as a topology runs many side by side."""
+
+AnyProcessorSupplier: TypeAlias = Callable[[], AnyProcessor]
+"""The supplier of such a processor."""
+
+AnyFixedKeyProcessorSupplier: TypeAlias = Callable[[], FixedKeyProcessor[Any, Any, Any]]
+"""The supplier of a processor that cannot change keys."""
+
+
 class CurrentRecord:
     """The input record that a task works on, in one slot that is written once per record.
 
@@ -207,7 +217,7 @@ class CurrentRecord:
         Stores below take the time of a deletion from there (``ProcessorContextImpl.forward``, 4.3.1).
         """
 
-        def forward_with_context(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def forward_with_context(key: object, value: object, timestamp: int, headers: Headers) -> None:
             raw = self.raw
             if raw is None or (raw[1] == timestamp and raw[2] is headers):
                 forward(key, value, timestamp, headers)
@@ -223,7 +233,7 @@ class CurrentRecord:
     def scoped(self, forward: Forward) -> Forward:
         """Wraps ``forward`` with a ``raw`` of its own for all that lies below it, so that ``let_go`` ends there."""
 
-        def forward_in_scope(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def forward_in_scope(key: object, value: object, timestamp: int, headers: Headers) -> None:
             raw = self.raw
             self.raw = None if raw is None else (raw[0], timestamp, headers)
             try:
@@ -321,7 +331,7 @@ class OperatorContext(Protocol):
         """The open store of that name; ``pykstreams.processors.stores`` gives it the type of its kind."""
         ...
 
-    def fail(self, error: Exception, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+    def fail(self, error: Exception, key: object, value: object, timestamp: int, headers: Headers) -> None:
         """Hands an exception of this node to the processing exception handler, with the record this node got.
 
         Returns when the handler says to go on (the record is dropped here); raises ``ProcessingError`` when it says

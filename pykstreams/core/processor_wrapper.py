@@ -5,9 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Final
 
-from pykstreams.core.processor import FixedKeyProcessorSupplier, OperatorContext, ProcessorSupplier
+from pykstreams.core.processor import (
+    AnyFixedKeyProcessorSupplier,
+    AnyProcessorSupplier,
+    OperatorContext,
+)
 
 BUILDING: Final[ContextVar[OperatorContext]] = ContextVar("BUILDING")
 """The position in a task whose processor is being made, for operators that have been given to a wrapper."""
@@ -25,13 +29,11 @@ class ProcessorWrapper(ABC):
         """Called once, with the settings that the topology is built with."""
 
     @abstractmethod
-    def wrap_processor_supplier(
-        self, name: str, supplier: ProcessorSupplier[Any, Any, Any, Any]
-    ) -> ProcessorSupplier[Any, Any, Any, Any]:
+    def wrap_processor_supplier(self, name: str, supplier: AnyProcessorSupplier) -> AnyProcessorSupplier:
         """Returns the supplier of the processors of a node; the given one to leave it as it is."""
 
     @abstractmethod
     def wrap_fixed_key_processor_supplier(
-        self, name: str, supplier: FixedKeyProcessorSupplier[Any, Any, Any]
-    ) -> FixedKeyProcessorSupplier[Any, Any, Any]:
+        self, name: str, supplier: AnyFixedKeyProcessorSupplier
+    ) -> AnyFixedKeyProcessorSupplier:
         """The same for ``process_values``."""

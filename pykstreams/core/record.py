@@ -8,7 +8,7 @@ changed copy (freezing them would cost three times as much per record).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from pykstreams.core.headers import Headers
 
@@ -36,7 +36,7 @@ class Record(Generic[K, V]):
         if self.timestamp < 0:
             raise ValueError(f"timestamp of a record is {self.timestamp}; it must not be negative")
 
-    def replace(self, **changes: Any) -> Record[Any, Any]:
+    def replace(self, **changes: Any) -> AnyRecord:
         """Returns a copy with some fields changed.
 
         >>> Record("a", 1, 5).replace(value=2)
@@ -69,6 +69,13 @@ class FixedKeyRecord(Generic[K, V]):
         if timestamp < 0:
             raise ValueError(f"timestamp of a record is {timestamp}; it must not be negative")
         return FixedKeyRecord(self.key, value, timestamp, changes.pop("headers", self.headers), **changes)
+
+
+AnyRecord: TypeAlias = Record[Any, Any]
+"""A record whose types only the user knows, such as one that an exception handler gets."""
+
+AnyFixedKeyRecord: TypeAlias = FixedKeyRecord[Any, Any]
+"""Such a record in a ``FixedKeyProcessor``."""
 
 
 class RecordMetadata(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pykstreams.core.types import Headers
 
@@ -21,6 +21,6 @@ class SerializedSink:
     :param send: sends records in order.
     """
 
-    key_serializer: Any
-    value_serializer: Any
+    key_serializer: object
+    value_serializer: object
     send: Callable[[Iterable[SerializedRecord]], None]

@@ -45,13 +45,19 @@ TimestampExtractor: TypeAlias = "Callable[[ConsumerRecord, int], int]"
 """(record, partition time in ms, -1 at the start) -> event time in ms; a negative one drops the record."""
 TopicNameExtractor: TypeAlias = "Callable[[K, V, RecordContext], str]"
 
-Forward: TypeAlias = Callable[[Any, Any, int, Headers], None]
+AnyPartitioner: TypeAlias = StreamPartitioner[Any, Any]
+"""A partitioner of which only the user knows the types, as a topology keeps many side by side."""
+
+SinkTopic: TypeAlias = "str | TopicNameExtractor[Any, Any]"
+"""The topic of a sink: one for all records, or chosen by key, value and context of each."""
+
+Forward: TypeAlias = Callable[[object, object, int, Headers], None]
 """The compiled path: (key, value, timestamp in ms, headers), positional. See docs/internals/architecture.md."""
 
 Change: TypeAlias = tuple[V | None, V | None, bool]
 """The value of records below a table: (new value, old value, is the newest version of its key)."""
 
-Encoder: TypeAlias = Callable[[Any, Headers], bytes | None]
+Encoder: TypeAlias = Callable[[object, Headers], bytes | None]
 """A serializer bound to its topic."""
 
 Decoder: TypeAlias = Callable[[bytes | None, Headers], Any]

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 
-def describe_function(function: Callable[..., Any]) -> str:
+def describe_function(function: Callable[..., object]) -> str:
     """Returns module, name and line of a function, or its ``repr`` where it has none.
 
     >>> describe_function(len)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Generic, Never, TypeAlias, TypeVar
 
 from pykstreams.core.processor import ProcessorContext
 from pykstreams.core.types import Headers
@@ -14,7 +14,7 @@ V = TypeVar("V")
 VR = TypeVar("VR")
 
 
-class ValueTransformerContext(ProcessorContext[Any, Any]):
+class ValueTransformerContext(ProcessorContext[Never, Never]):
     """The context of a ``ValueTransformerWithKey``: time and headers are asked for here.
 
     ``forward`` raises ``StreamsError``: a transformer gives exactly one value for each value.

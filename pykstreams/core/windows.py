@@ -7,6 +7,7 @@ in milliseconds, so that two definitions of the same windows are equal.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -16,7 +17,7 @@ from pykstreams.core.types import END_OF_TIME, Duration, Timestamp, duration_ms,
 
 K = TypeVar("K")
 K_co = TypeVar("K_co", covariant=True)
-W = TypeVar("W", bound="Window")
+W_co = TypeVar("W_co", bound="Window", covariant=True)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -125,13 +126,13 @@ class EmitStrategy(Enum):
     ON_WINDOW_CLOSE = "on_window_close"
 
 
-class Windows(ABC, Generic[W]):
+class Windows(ABC, Generic[W_co]):
     """Windows of a fixed size; subclasses may define their own."""
 
     __slots__ = ()
 
     @abstractmethod
-    def windows_for(self, timestamp: int) -> dict[int, W]:
+    def windows_for(self, timestamp: int) -> Mapping[int, W_co]:
         """Returns the windows that a record of that time falls into, by their start, in order."""
 
     @property

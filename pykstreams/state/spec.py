@@ -10,8 +10,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.user_stores import StateStore, UserStore, check_name
 
-S = TypeVar("S", bound=TaskStore)
 S_co = TypeVar("S_co", covariant=True)
+T_co = TypeVar("T_co", bound=TaskStore, covariant=True)
 
 
 class StoreSupplier(ABC, Generic[S_co]):
@@ -53,7 +53,7 @@ def user_store(builder: StoreBuilder[Any]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class StoreBuilder(Generic[S]):
+class StoreBuilder(Generic[T_co]):
     """A store to be built once per task.
 
     :param supplier: makes the lowest layer.
@@ -67,7 +67,7 @@ class StoreBuilder(Generic[S]):
     """
 
     supplier: StoreSupplier[Any]
-    make: Callable[[StoreBuilder[S]], S] = field(default=user_store, repr=False)
+    make: Callable[[StoreBuilder[T_co]], T_co] = field(default=user_store, repr=False)
     key_serde: Any = None
     value_serde: Any = None
     caching: bool = False
@@ -94,7 +94,7 @@ class StoreBuilder(Generic[S]):
         """How long old versions are kept."""
         return self.supplier.history_retention_ms
 
-    def build(self) -> S:
+    def build(self) -> T_co:
         """Makes the store of one task; ``init`` opens it."""
         return self.make(self)
 
