@@ -42,12 +42,12 @@ class AvroSerde(CompiledSerde[T], Generic[T]):
 
         plain = _load(schema)
         try:
-            parsed: Any = parse_schema(plain)
+            parsed: object = parse_schema(plain)
         except (SchemaParseException, UnknownType, TypeError, ValueError, KeyError, AttributeError) as error:
             raise ConfigError(f"Avro schema is {plain!r}, which is none: {type(error).__name__}: {error}") from error
         self._name = _name(plain)
         self._schema = parsed
-        self._reader: Callable[..., Any] = schemaless_reader
+        self._reader: Callable[..., object] = schemaless_reader
         self._writer: Callable[..., None] = schemaless_writer
         self._take_apart = None if type_ is None else plain_writer(type_)
         self._make = None if type_ is None else plain_reader(type_)
@@ -58,7 +58,7 @@ class AvroSerde(CompiledSerde[T], Generic[T]):
     def encoder(self, topic: str) -> Encoder:
         write, schema, take_apart, buffer = self._writer, self._schema, self._take_apart, io.BytesIO
 
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: object, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             try:
@@ -73,7 +73,7 @@ class AvroSerde(CompiledSerde[T], Generic[T]):
     def decoder(self, topic: str) -> Decoder:
         read, schema, make, buffer = self._reader, self._schema, self._make, io.BytesIO
 
-        def decode(data: bytes | None, headers: Headers) -> Any:
+        def decode(data: bytes | None, headers: Headers) -> object:
             if data is None:
                 return None
             try:
@@ -101,7 +101,7 @@ def _load(schema: AvroSchema) -> Any:
         return schema
 
 
-def _name(schema: Any) -> str:
+def _name(schema: object) -> str:
     if isinstance(schema, Mapping):
         return str(schema.get("name", schema.get("type")))
     return schema if isinstance(schema, str) else "union"

@@ -9,8 +9,8 @@ bound serializer or deserializer, the error is a ``SerializationError``; the ser
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
+from collections.abc import Mapping
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 from pykstreams.core.errors import ConfigError, SerdeError, SerializationError, WrongTypeError
 from pykstreams.core.references import is_reference, load_reference
@@ -65,6 +65,10 @@ class Serde(Protocol[T]):
         return cast("Deserializer[T]", self)
 
 
+AnySerde: TypeAlias = Serde[Any]
+"""A serde of which only the user knows the type, as a topology keeps many side by side."""
+
+
 class CompiledSerializer(ABC, Generic[T_in]):
     """A serializer that gives a closure per topic; all serializers of this package are of this kind.
 
@@ -115,7 +119,7 @@ class CompiledSerde(CompiledSerializer[T], CompiledDeserializer[T]):
         return self
 
 
-def bind_serializer(serializer: Any, topic: str) -> Encoder:
+def bind_serializer(serializer: object, topic: str) -> Encoder:
     """Returns ``(data, headers) -> bytes`` for a serializer, a serde or a plain ``data -> bytes``.
 
     A plain callable is not called for ``None``; a serializer object gets it and decides. Errors of both
@@ -138,7 +142,7 @@ def bind_serializer(serializer: Any, topic: str) -> Encoder:
     )
 
 
-def bind_deserializer(deserializer: Any, topic: str) -> Decoder:
+def bind_deserializer(deserializer: object, topic: str) -> Decoder:
     """Returns ``(bytes, headers) -> data`` for a deserializer, a serde or a plain ``bytes -> data``.
 
     The counterpart of ``bind_serializer``, with the same rules.
@@ -163,7 +167,7 @@ def bind_deserializer(deserializer: Any, topic: str) -> Decoder:
     )
 
 
-def resolve_serde(value: Any, *, configs: Mapping[str, object] | None = None, is_key: bool = False) -> Serde[Any]:
+def resolve_serde(value: object, *, configs: Mapping[str, object] | None = None, is_key: bool = False) -> AnySerde:
     """Returns the serde that a setting names: an instance, a class, or ``"module:attribute"``.
 
     With ``configs`` the serde's ``configure(configs, is_key)`` is called, if it has one. Raises
@@ -172,7 +176,7 @@ def resolve_serde(value: Any, *, configs: Mapping[str, object] | None = None, is
     >>> resolve_serde("pykstreams.serdes:LongSerde")
     LongSerde()
     """
-    found: Any = value
+    found: object = value
     if isinstance(found, str):
         if not is_reference(found):
             raise ConfigError(f"serde is {value!r}; expected 'module:attribute', such as 'shop.serdes:OrderSerde'")
@@ -191,10 +195,10 @@ def resolve_serde(value: Any, *, configs: Mapping[str, object] | None = None, is
         raise ConfigError(f"serde is {value!r}; expected an object with the attributes serializer and deserializer")
     if configs is not None and callable(configure := getattr(found, "configure", None)):
         configure(configs, is_key)
-    return cast("Serde[Any]", found)
+    return cast("AnySerde", found)
 
 
-def write_same_bytes(one: Any, other: Any) -> bool:
+def write_same_bytes(one: object, other: object) -> bool:
     """Returns whether two serializers (or serdes) write the same bytes for each value, both for whatever topic.
 
     ``False`` where that is not known, as for those of users.
@@ -207,7 +211,7 @@ def write_same_bytes(one: Any, other: Any) -> bool:
     return isinstance(one, CompiledSerializer) and one.writes_as(other)
 
 
-def fixed_width(serializer: Any) -> int | None:
+def fixed_width(serializer: object) -> int | None:
     """Returns how many bytes a serializer (or serde) writes for each value; ``None`` where that depends on the value.
 
     It says so by an attribute ``width``; a user's may have one, too.
@@ -269,10 +273,10 @@ def describe(serde: object) -> str:
     return type(serde).__qualname__
 
 
-def _guarded_encoder(encode: Callable[[Any, Headers], bytes | None], name: str, topic: str) -> Encoder:
+def _guarded_encoder(encode: Encoder, name: str, topic: str) -> Encoder:
     """The door of users' serializers, where any exception can come from."""
 
-    def guarded(data: Any, headers: Headers) -> bytes | None:
+    def guarded(data: object, headers: Headers) -> bytes | None:
         try:
             return encode(data, headers)
         except SerializationError:
@@ -283,10 +287,10 @@ def _guarded_encoder(encode: Callable[[Any, Headers], bytes | None], name: str, 
     return guarded
 
 
-def _guarded_decoder(decode: Callable[[bytes | None, Headers], Any], name: str, topic: str) -> Decoder:
+def _guarded_decoder(decode: Decoder, name: str, topic: str) -> Decoder:
     """The door of users' deserializers, where any exception can come from."""
 
-    def guarded(data: bytes | None, headers: Headers) -> Any:
+    def guarded(data: bytes | None, headers: Headers) -> object:
         try:
             return decode(data, headers)
         except SerializationError:

@@ -73,7 +73,7 @@ class ChangeSerde(CompiledSerde[Change[V]], Generic[V]):
     def decoder(self, topic: str) -> Decoder:
         inner = bind_deserializer(self.inner.deserializer, topic)
 
-        def decode(data: bytes | None, headers: Headers) -> Change[Any]:
+        def decode(data: bytes | None, headers: Headers) -> Change[object]:
             try:
                 new, old, is_latest = split_change(data)  # type: ignore[arg-type]
             except (TypeError, ValueError, IndexError) as error:

@@ -96,7 +96,7 @@ class PartialKeySerializer(CompiledSerializer[P], Generic[P]):
         return encode_prefix(bind_serializer(self.inner, topic), topic)
 
 
-def prefix_width(key_serde: Any) -> int | None:
+def prefix_width(key_serde: object) -> int | None:
     """Returns how many bytes the partial keys of a serde of combined keys have; ``None`` where that differs, or where
     keys have no parts.
 
@@ -130,7 +130,7 @@ def decode_combined_key(prefix: Decoder, suffix: Decoder, topic: str) -> Decoder
     """Binds two decoders to one of combined keys."""
     unpack = _LENGTH.unpack
 
-    def decode(data: bytes | None, headers: Headers) -> CombinedKey[Any, Any] | None:
+    def decode(data: bytes | None, headers: Headers) -> CombinedKey[object, object] | None:
         if data is None:
             return None
         try:
@@ -149,7 +149,7 @@ def encode_prefix(prefix: Encoder, topic: str) -> Encoder:
     """Binds the encoder of prefixes to one of partial keys; ``None`` stays ``None``."""
     pack = _LENGTH.pack
 
-    def encode(data: Any, headers: Headers) -> bytes | None:
+    def encode(data: object, headers: Headers) -> bytes | None:
         if data is None:
             return None
         head = prefix(data, headers)

@@ -16,6 +16,7 @@ from pykstreams.core.errors import ConfigError, SerdeError
 from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.serdes.avro import AvroSchema, AvroSerde
 from pykstreams.serdes.base import (
+    AnySerde,
     CompiledSerde,
     CompiledSerializer,
     Serde,
@@ -32,6 +33,7 @@ from pykstreams.serdes.structured import plain_reader, plain_writer
 
 P = TypeVar("P")
 S = TypeVar("S")
+T = TypeVar("T")
 
 
 @runtime_checkable
@@ -63,7 +65,7 @@ class JsonCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
         *,
         names: tuple[str, str] = ("prefix", "suffix"),
     ) -> None:
-        self._parts: tuple[Any, Any] = prefix or JsonSerde(), suffix or JsonSerde()
+        self._parts: tuple[AnySerde, AnySerde] = prefix or JsonSerde(), suffix or JsonSerde()
         first, second = (json.dumps(name, ensure_ascii=False).encode() for name in names)
         if first == second:
             raise ConfigError(f"both fields of a JSON key are named {names[0]!r}; give them different names")
@@ -75,7 +77,7 @@ class JsonCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
     def encoder(self, topic: str) -> Encoder:
         encode_partial, suffix = self._partial_encoder(topic), bind_serializer(self._parts[1].serializer, topic)
 
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: object, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             first, second = _parts(self, topic, data)
@@ -90,7 +92,7 @@ class JsonCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
         prefix, suffix = (bind_deserializer(part.deserializer, topic) for part in self._parts)
         head, between, end_of_value = self._head, self._between, json.JSONDecoder().raw_decode
 
-        def decode(data: bytes | None, headers: Headers) -> Any:
+        def decode(data: bytes | None, headers: Headers) -> object:
             if data is None:
                 return None
             try:
@@ -115,7 +117,7 @@ class JsonCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
         encode_prefix = bind_serializer(self._parts[0].serializer, topic)
         head, between = self._head, self._between
 
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: object, headers: Headers) -> bytes | None:
             raw = encode_prefix(data, headers)
             if raw is None:
                 raise refused_value(repr(self), topic, data, "the prefix has no bytes")
@@ -147,8 +149,8 @@ class AvroCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
         if not isinstance(plain, Mapping) or not isinstance(fields, list) or len(fields) != 2:
             raise ConfigError(f"schema of combined keys is {plain!r}; expected an Avro record with two fields")
         self._names = fields[0]["name"], fields[1]["name"]
-        self._whole: AvroSerde[Any] = AvroSerde(plain)
-        self._partial: AvroSerde[Any] = AvroSerde({**plain, "fields": fields[:1]})
+        self._whole: AvroSerde[object] = AvroSerde(plain)
+        self._partial: AvroSerde[object] = AvroSerde({**plain, "fields": fields[:1]})
         self._types = prefix_type, suffix_type
 
     def __repr__(self) -> str:
@@ -158,7 +160,7 @@ class AvroCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
         encode_record, (first_name, second_name) = self._whole.encoder(topic), self._names
         plain_first, plain_second = (_same if type_ is None else plain_writer(type_) for type_ in self._types)
 
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: object, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             first, second = _parts(self, topic, data)
@@ -170,7 +172,7 @@ class AvroCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
         decode_record, (first_name, second_name) = self._whole.decoder(topic), self._names
         make_first, make_second = (_same if type_ is None else plain_reader(type_) for type_ in self._types)
 
-        def decode(data: bytes | None, headers: Headers) -> Any:
+        def decode(data: bytes | None, headers: Headers) -> object:
             if data is None:
                 return None
             record = decode_record(data, headers)
@@ -222,7 +224,7 @@ class ProtobufCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
         return f"ProtobufCombinedKeySerde({self._message.DESCRIPTOR.full_name})"
 
     def encoder(self, topic: str) -> Encoder:
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: object, headers: Headers) -> bytes | None:
             return None if data is None else self._written(topic, data, *_parts(self, topic, data))
 
         return encode
@@ -232,7 +234,7 @@ class ProtobufCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
 
         message, (first, second) = self._message, self._names
 
-        def decode(data: bytes | None, headers: Headers) -> Any:
+        def decode(data: bytes | None, headers: Headers) -> object:
             if data is None:
                 return None
             try:
@@ -247,7 +249,7 @@ class ProtobufCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
         """Returns the serializer of messages with the first field alone."""
         return _PartialKeys(lambda topic: lambda data, headers: self._written(topic, data, data))
 
-    def _written(self, topic: str, data: object, *parts: Any) -> bytes:
+    def _written(self, topic: str, data: object, *parts: object) -> bytes:
         message = self._message()
         try:
             for name, is_message, part in zip(self._names, self._are_messages, parts, strict=False):
@@ -263,21 +265,21 @@ class ProtobufCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
 
 
 @dataclass(frozen=True)
-class PrefixChecked(CompiledSerde[Any]):
+class PrefixChecked(CompiledSerde[T], Generic[P, T]):
     """A serde of keys that looks at each key it writes whether it starts with its partial key.
 
     ``reference(key)`` gives what ``partial`` writes.
     """
 
-    inner: Serde[Any]
-    partial: Serializer[Any]
-    reference: Callable[[Any], Any]
+    inner: Serde[T]
+    partial: Serializer[P]
+    reference: Callable[[Any], object]
 
     def encoder(self, topic: str) -> Encoder:
         encode_key, encode_partial = bind_serializer(self.inner.serializer, topic), bind_serializer(self.partial, topic)
         reference = self.reference
 
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: object, headers: Headers) -> bytes | None:
             key = encode_key(data, headers)
             if key is None:
                 return None
@@ -296,8 +298,8 @@ class PrefixChecked(CompiledSerde[Any]):
 class FakedPrefixes(CompiledSerializer[Any]):
     """Writes partial keys by a serde of whole ones: ``fake(reference)`` is a key of which it writes the prefix only."""
 
-    inner: Serde[Any]
-    fake: Callable[[Any], Any]
+    inner: AnySerde
+    fake: Callable[[Any], object]
 
     def encoder(self, topic: str) -> Encoder:
         encode_key, fake = bind_serializer(self.inner.serializer, topic), self.fake
@@ -317,14 +319,14 @@ def no_prefix(serde: str, topic: str, key: object, written: bytes, partial: byte
 
 
 @dataclass(frozen=True)
-class _PartialKeys(CompiledSerializer[Any]):
+class _PartialKeys(CompiledSerializer[object]):
     make: Callable[[str], Encoder]
 
     def encoder(self, topic: str) -> Encoder:
         return self.make(topic)
 
 
-def _parts(serde: object, topic: str, data: Any) -> tuple[Any, Any]:
+def _parts(serde: object, topic: str, data: Any) -> tuple[object, object]:
     try:
         first, second = data
     except (TypeError, ValueError) as error:
@@ -334,5 +336,5 @@ def _parts(serde: object, topic: str, data: Any) -> tuple[Any, Any]:
     return first, second
 
 
-def _same(value: Any) -> Any:
+def _same(value: object) -> object:
     return value

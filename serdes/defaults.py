@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
-from pykstreams.serdes.base import Serde
+from pykstreams.serdes.base import AnySerde
+
+W = TypeVar("W")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,7 @@ class OverDefault:
     ``of_keys``: around the default key serde, also where it serves for values (values that hold a key).
     """
 
-    wrap: Callable[[Serde[Any]], Serde[Any]]
+    wrap: Callable[[AnySerde], object]
     of_keys: bool = False
 
     @property
@@ -28,13 +30,24 @@ class OverDefault:
         return self
 
 
-def or_default(given: Any, default: Callable[[], Serde[Any]]) -> Any:
+SerdeOrDefault: TypeAlias = AnySerde | OverDefault | None
+"""A serde, one around the default, or ``None`` for the default itself."""
+
+
+def or_default(given: object, default: Callable[[], AnySerde]) -> Any:
     """Returns what was given, else the default; ``default()`` raises ``ConfigError`` where none is set."""
     if given is None:
         return default()
     if isinstance(given, OverDefault):
         return given.wrap(default())
     return given
+
+
+def over_default(serde: SerdeOrDefault, wrap: Callable[[AnySerde], W], *, of_keys: bool = False) -> W | OverDefault:
+    """Wraps a serde: now, or by an ``OverDefault`` where the default one is needed for it; ``of_keys`` as there."""
+    if serde is not None and not isinstance(serde, OverDefault):
+        return wrap(serde)
+    return OverDefault(lambda default: or_default(wrap(or_default(serde, lambda: default)), lambda: default), of_keys)
 
 
 def default_part(given: object, part: str) -> str:

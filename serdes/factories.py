@@ -7,10 +7,11 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from pykstreams.core.types import Decoder, Encoder
 from pykstreams.serdes.base import (
+    AnySerde,
     CompiledDeserializer,
     CompiledSerializer,
     Deserializer,
@@ -169,7 +170,7 @@ class _SerdeOfTwo(Generic[T]):
     deserializer: Deserializer[T]
 
 
-_BY_TYPE: dict[type, Serde[Any]] = {
+_BY_TYPE: dict[type, AnySerde] = {
     str: StringSerde(),
     bytes: BytesSerde(),
     int: LongSerde(),

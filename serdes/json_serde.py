@@ -37,7 +37,7 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         type_: None = None,
         *,
         dumps: Callable[[Any], bytes | str] | None = None,
-        loads: Callable[[bytes], Any] | None = None,
+        loads: Callable[[bytes], object] | None = None,
     ) -> None: ...
 
     @overload
@@ -46,7 +46,7 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         type_: type[T],
         *,
         dumps: Callable[[T], bytes | str] | None = None,
-        loads: Callable[[bytes], Any] | None = None,
+        loads: Callable[[bytes], object] | None = None,
     ) -> None: ...
 
     def __init__(
@@ -54,7 +54,7 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         type_: type[T] | None = None,
         *,
         dumps: Callable[[Any], bytes | str] | None = None,
-        loads: Callable[[bytes], Any] | None = None,
+        loads: Callable[[bytes], object] | None = None,
     ) -> None:
         self._type = type_
         self._dumps = dumps
@@ -73,7 +73,7 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
     def encoder(self, topic: str) -> Encoder:
         write, checked = self._write, self._checked
 
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: object, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             if not isinstance(data, checked):
@@ -88,7 +88,7 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
     def decoder(self, topic: str) -> Decoder:
         read = self._read
 
-        def decode(data: bytes | None, headers: Headers) -> Any:
+        def decode(data: bytes | None, headers: Headers) -> object:
             if data is None:
                 return None
             try:
@@ -99,12 +99,12 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         return decode
 
 
-def _has_own_class(type_: Any) -> TypeGuard[type]:
+def _has_own_class(type_: object) -> TypeGuard[type]:
     """Whether values of a type are instances of it, and of nothing else that JSON has."""
     return isinstance(type_, type) and (dataclasses.is_dataclass(type_) or is_pydantic(type_) or is_struct(type_))
 
 
-def _writer(type_: Any) -> Callable[[Any], bytes]:
+def _writer(type_: object) -> Callable[[Any], bytes]:
     if is_pydantic(type_):
         return lambda value: value.model_dump_json(by_alias=True).encode()
     if is_struct(type_):
@@ -114,11 +114,11 @@ def _writer(type_: Any) -> Callable[[Any], bytes]:
     return orjson.dumps
 
 
-def _reader(type_: Any, loads: Callable[[bytes], Any] | None) -> Callable[[bytes], Any]:
+def _reader(type_: object, loads: Callable[[bytes], object] | None) -> Callable[[bytes], object]:
     if type_ is None:
         return loads or orjson.loads
     if loads is None and is_pydantic(type_):
-        return type_.model_validate_json  # type: ignore[no-any-return]
+        return type_.model_validate_json
     if loads is None and is_struct(type_):
         import msgspec
 
@@ -129,8 +129,8 @@ def _reader(type_: Any, loads: Callable[[bytes], Any] | None) -> Callable[[bytes
     return lambda data: make(parse(data))
 
 
-def _text_writer(dumps: Callable[[Any], bytes | str]) -> Callable[[Any], bytes]:
-    def write(value: Any) -> bytes:
+def _text_writer(dumps: Callable[[object], bytes | str]) -> Callable[[object], bytes]:
+    def write(value: object) -> bytes:
         text = dumps(value)
         return text.encode() if isinstance(text, str) else text
 

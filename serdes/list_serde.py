@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.serdes.base import (
@@ -62,7 +62,7 @@ class ListSerde(CompiledSerde[list[T | None]]):
         write = _write_one_size if type(self.inner) in _SIZES else _write_any_size
         inner = bind_serializer(self.inner.serializer, topic)
 
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: object, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             if not isinstance(data, list | tuple):
@@ -78,7 +78,7 @@ class ListSerde(CompiledSerde[list[T | None]]):
         size = _SIZES.get(type(self.inner))
         inner = bind_deserializer(self.inner.deserializer, topic)
 
-        def decode(data: bytes | None, headers: Headers) -> list[Any] | None:
+        def decode(data: bytes | None, headers: Headers) -> list[object] | None:
             if data is None:
                 return None
             try:
@@ -93,7 +93,7 @@ class _BrokenListError(Exception):
     """Bytes that are no list."""
 
 
-def _write_any_size(data: list[Any] | tuple[Any, ...], headers: Headers, inner: Encoder) -> bytes:
+def _write_any_size(data: list[object] | tuple[object, ...], headers: Headers, inner: Encoder) -> bytes:
     pack = _INT.pack
     parts = [_ANY_SIZE, pack(len(data))]
     for entry in data:
@@ -105,13 +105,13 @@ def _write_any_size(data: list[Any] | tuple[Any, ...], headers: Headers, inner: 
     return b"".join(parts)
 
 
-def _write_one_size(data: list[Any] | tuple[Any, ...], headers: Headers, inner: Encoder) -> bytes:
+def _write_one_size(data: list[object] | tuple[object, ...], headers: Headers, inner: Encoder) -> bytes:
     nulls = [index for index, entry in enumerate(data) if entry is None]
     head = struct.pack(f">{len(nulls) + 2}i", len(nulls), *nulls, len(data))
     return b"".join([_ONE_SIZE, head, *[inner(entry, headers) for entry in data if entry is not None]])  # type: ignore[list-item]
 
 
-def _read(data: bytes, headers: Headers, inner: Decoder, size: int | None) -> list[Any]:
+def _read(data: bytes, headers: Headers, inner: Decoder, size: int | None) -> list[object]:
     layout = data[:1]
     if layout == _ANY_SIZE:
         return _read_any_size(data, headers, inner)
@@ -122,9 +122,9 @@ def _read(data: bytes, headers: Headers, inner: Decoder, size: int | None) -> li
     return _read_one_size(data, headers, inner, size)
 
 
-def _read_any_size(data: bytes, headers: Headers, inner: Decoder) -> list[Any]:
+def _read_any_size(data: bytes, headers: Headers, inner: Decoder) -> list[object]:
     unpack = _INT.unpack_from
-    position, result = 5, list[Any]()
+    position, result = 5, list[object]()
     for _ in range(_checked_count(unpack(data, 1)[0], data)):
         length = unpack(data, position)[0]
         position += 4
@@ -138,13 +138,13 @@ def _read_any_size(data: bytes, headers: Headers, inner: Decoder) -> list[Any]:
     return result
 
 
-def _read_one_size(data: bytes, headers: Headers, inner: Decoder, size: int) -> list[Any]:
+def _read_one_size(data: bytes, headers: Headers, inner: Decoder, size: int) -> list[object]:
     null_count = _checked_count(_INT.unpack_from(data, 1)[0], data)
     nulls = set(struct.unpack_from(f">{null_count}i", data, 5))
     position = 5 + 4 * null_count
     count = _checked_count(_INT.unpack_from(data, position)[0], data)
     position += 4
-    result: list[Any] = []
+    result: list[object] = []
     for index in range(count):
         if index in nulls:
             result.append(None)

@@ -10,7 +10,7 @@ prefix of another's only where those of the inner serde are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.serdes.base import (
@@ -42,7 +42,7 @@ class OptionalSerde(CompiledSerde[T | None], Generic[T]):
     def encoder(self, topic: str) -> Encoder:
         inner = bind_serializer(self.inner.serializer, topic)
 
-        def encode(data: Any, headers: Headers) -> bytes:
+        def encode(data: object, headers: Headers) -> bytes:
             if data is None:
                 return b""
             raw = inner(data, headers)
@@ -55,7 +55,7 @@ class OptionalSerde(CompiledSerde[T | None], Generic[T]):
     def decoder(self, topic: str) -> Decoder:
         inner = bind_deserializer(self.inner.deserializer, topic)
 
-        def decode(data: bytes | None, headers: Headers) -> Any:
+        def decode(data: bytes | None, headers: Headers) -> object:
             if not data:
                 return None
             if data[:1] != _THERE:

@@ -113,7 +113,7 @@ class BooleanSerde(_PrimitiveSerde[bool]):
     width = 1
 
     def encoder(self, topic: str) -> Encoder:
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: object, headers: Headers) -> bytes | None:
             if data is True:
                 return b"\x01"
             if data is False:
@@ -211,7 +211,7 @@ class BytesSerde(_PrimitiveSerde[bytes]):
     """Bytes as they are; ``bytearray`` and ``memoryview`` are written too, and read back as ``bytes``."""
 
     def encoder(self, topic: str) -> Encoder:
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: object, headers: Headers) -> bytes | None:
             if type(data) is bytes or data is None:
                 return data
             if isinstance(data, bytes | bytearray | memoryview):
@@ -233,7 +233,7 @@ class UUIDSerde(_PrimitiveSerde[uuid.UUID]):
     def encoder(self, topic: str) -> Encoder:
         as_uuid = uuid.UUID
 
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: object, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             if isinstance(data, as_uuid):
@@ -259,7 +259,7 @@ class VoidSerde(_PrimitiveSerde[None]):
     """No value at all: only ``None`` is written, only no bytes are read."""
 
     def encoder(self, topic: str) -> Encoder:
-        def encode(data: Any, headers: Headers) -> None:
+        def encode(data: object, headers: Headers) -> None:
             if data is not None:
                 raise wrong_type(repr(self), topic, data, "None")
 
@@ -277,11 +277,11 @@ def _unchanged(data: bytes | None, headers: Headers) -> bytes | None:
     return data
 
 
-def _number_encoder(layout: struct.Struct, serde: CompiledSerde[Any], topic: str, expected: str) -> Encoder:
+def _number_encoder(layout: struct.Struct, serde: CompiledSerde[T], topic: str, expected: str) -> Encoder:
     pack = layout.pack
     kinds: tuple[type, ...] = (int, float) if layout in (_FLOAT, _DOUBLE) else (int,)
 
-    def encode(data: Any, headers: Headers) -> bytes | None:
+    def encode(data: object, headers: Headers) -> bytes | None:
         if data is None:
             return None
         try:
@@ -295,10 +295,10 @@ def _number_encoder(layout: struct.Struct, serde: CompiledSerde[Any], topic: str
     return encode
 
 
-def _number_decoder(layout: struct.Struct, serde: CompiledSerde[Any], topic: str) -> Decoder:
+def _number_decoder(layout: struct.Struct, serde: CompiledSerde[T], topic: str) -> Decoder:
     unpack = layout.unpack
 
-    def decode(data: bytes | None, headers: Headers) -> Any:
+    def decode(data: bytes | None, headers: Headers) -> object:
         if data is None:
             return None
         try:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.serdes.base import CompiledSerde, refused_bytes, refused_value
-from pykstreams.serdes.structured import json_writer, plain_reader, plain_writer
+from pykstreams.serdes.structured import Convert, json_writer, plain_reader, plain_writer
 
 if TYPE_CHECKING:
     from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
@@ -240,21 +240,23 @@ class _Framing:
         self._make_deserializer = make_deserializer
 
     @cached_property
-    def _serializer(self) -> Any:
-        return self._made(self._make_serializer)
+    def _serializer(self) -> Callable[[object, object], bytes | None]:
+        serializer: Callable[[object, object], bytes | None] = self._made(self._make_serializer)
+        return serializer
 
     @cached_property
-    def _deserializer(self) -> Any:
-        return self._made(self._make_deserializer)
+    def _deserializer(self) -> Callable[[bytes, object], object]:
+        deserializer: Callable[[bytes, object], object] = self._made(self._make_deserializer)
+        return deserializer
 
     def encoder(self, topic: str) -> Encoder:
         serializer, context, name = self._serializer, self._context(topic), self.name
 
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: object, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             try:
-                return serializer(data, context)  # type: ignore[no-any-return]
+                return serializer(data, context)
             except Exception as error:  # schema, registry, network and the user's own conversions
                 raise refused_value(name, topic, data, f"{type(error).__name__}: {error}") from error
 
@@ -264,7 +266,7 @@ class _Framing:
         deserializer, context, name = self._deserializer, self._context(topic), self.name
         make_context, field = type(context), context.field
 
-        def decode(data: bytes | None, headers: Headers) -> Any:
+        def decode(data: bytes | None, headers: Headers) -> object:
             if data is None:
                 return None
             try:
@@ -281,7 +283,7 @@ class _Framing:
 
         return SerializationContext(topic, MessageField.KEY if self.is_key else MessageField.VALUE)
 
-    def _made(self, make: Callable[[], Any]) -> Any:
+    def _made(self, make: Callable[[], T]) -> T:
         try:
             return make()
         except Exception as error:  # each format has its own parser with its own errors
@@ -307,11 +309,11 @@ def _settings(given: Settings | None) -> dict[str, Any]:
     return settings
 
 
-def _text(schema: Any) -> Any:
+def _text(schema: object) -> object:
     return json.dumps(schema) if isinstance(schema, Mapping | list) else schema
 
 
-def _conversions(type_: Any, writer: Callable[[Any], Callable[[Any], Any]]) -> tuple[Any, Any]:
+def _conversions(type_: object, writer: Callable[[object], Convert]) -> tuple[Any, Any]:
     """Returns the conversions in the form of ``confluent_kafka``, which also hands them the context."""
     if type_ is None:
         return None, None

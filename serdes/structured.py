@@ -14,12 +14,17 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard
 from uuid import UUID
 
 import orjson
 
+if TYPE_CHECKING:
+    import msgspec
+    from pydantic import BaseModel
+
 Convert: TypeAlias = Callable[[Any], Any]
+"""A function from values to plain ones, or back; which type it takes is known only when it is made."""
 
 
 class MismatchError(ValueError):
@@ -35,17 +40,17 @@ class MismatchError(ValueError):
         return MismatchError(self.message, step + self.path)
 
 
-def is_pydantic(type_: Any) -> bool:
+def is_pydantic(type_: object) -> TypeGuard[type[BaseModel]]:
     """Whether a type is a pydantic model."""
     return isinstance(type_, type) and callable(getattr(type_, "model_validate_json", None))
 
 
-def is_struct(type_: Any) -> bool:
+def is_struct(type_: object) -> TypeGuard[type[msgspec.Struct]]:
     """Whether a type is a msgspec struct."""
     return isinstance(type_, type) and hasattr(type_, "__struct_fields__")
 
 
-def plain_writer(type_: Any) -> Convert:
+def plain_writer(type_: object) -> Convert:
     """Returns the function that takes values of a type apart, down to what Avro's logical types take."""
     if is_pydantic(type_):
         return lambda value: value.model_dump(by_alias=True)
@@ -59,7 +64,7 @@ def plain_writer(type_: Any) -> Convert:
     return _without_enums
 
 
-def json_writer(type_: Any) -> Convert:
+def json_writer(type_: object) -> Convert:
     """Returns the function that takes values of a type apart, down to what JSON has."""
     if is_pydantic(type_):
         return lambda value: value.model_dump(mode="json", by_alias=True)
@@ -70,7 +75,7 @@ def json_writer(type_: Any) -> Convert:
     return lambda value: orjson.loads(orjson.dumps(value))
 
 
-def plain_reader(type_: Any) -> Convert:
+def plain_reader(type_: object) -> Convert:
     """Returns the function that makes values of a type.
 
     Fields that a dataclass does not have are ignored, missing ones take their defaults. The function raises
@@ -81,7 +86,7 @@ def plain_reader(type_: Any) -> Convert:
     [1, None]
     """
     if is_pydantic(type_):
-        return typing.cast("Convert", type_.model_validate)
+        return type_.model_validate
     if is_struct(type_):
         import msgspec
 
@@ -89,7 +94,7 @@ def plain_reader(type_: Any) -> Convert:
     return _reader(type_, {})
 
 
-def _without_enums(value: Any) -> Any:
+def _without_enums(value: object) -> object:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, dict):
@@ -101,7 +106,7 @@ def _without_enums(value: Any) -> Any:
     return value
 
 
-def _reader(type_: Any, made: dict[Any, Convert]) -> Convert:
+def _reader(type_: object, made: dict[object, Convert]) -> Convert:
     """``made`` holds the readers of dataclasses, so that a type may contain itself."""
     if type_ in (Any, object):
         return lambda plain: plain
@@ -118,9 +123,12 @@ def _reader(type_: Any, made: dict[Any, Convert]) -> Convert:
         return _union_reader(type_, [_reader(argument, made) for argument in arguments])
     if origin is typing.Literal:
         return _member_reader(type_, arguments)
-    if type_ in (list, tuple, dict) or typing.is_typeddict(type_):
-        kind: type = dict if typing.is_typeddict(type_) else type_
-        return _instance_reader(type_, kind) if kind is not tuple else _list_reader(lambda plain: plain, tuple)
+    if type_ is tuple:
+        return _list_reader(lambda plain: plain, tuple)
+    if type_ is list:
+        return _instance_reader(type_, list)
+    if type_ is dict or typing.is_typeddict(type_):
+        return _instance_reader(type_, dict)
     if origin in (list, Sequence):
         return _list_reader(_reader(arguments[0], made), list)
     if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
@@ -132,7 +140,7 @@ def _reader(type_: Any, made: dict[Any, Convert]) -> Convert:
     raise TypeError(f"values of type {type_!r} cannot be made from plain ones")
 
 
-def _simple_reader(type_: Any) -> Convert | None:
+def _simple_reader(type_: object) -> Convert | None:
     if type_ in (None, types.NoneType):
         return _member_reader("None", (None,))
     if type_ is float:
@@ -150,25 +158,25 @@ def _simple_reader(type_: Any) -> Convert | None:
     return None
 
 
-def _mismatch(type_: Any, plain: object) -> MismatchError:
+def _mismatch(type_: object, plain: object) -> MismatchError:
     name = type_.__name__ if isinstance(type_, type) and not typing.get_args(type_) else str(type_)
     return MismatchError(f"expected {name}, got {plain!r}")
 
 
-def _read_float(plain: Any) -> float:
+def _read_float(plain: object) -> float:
     if isinstance(plain, int | float) and not isinstance(plain, bool):
         return float(plain)
     raise _mismatch(float, plain)
 
 
-def _read_int(plain: Any) -> int:
+def _read_int(plain: object) -> int:
     if isinstance(plain, int) and not isinstance(plain, bool):
         return plain
     raise _mismatch(int, plain)
 
 
-def _instance_reader(type_: Any, kind: type) -> Convert:
-    def read(plain: Any) -> Any:
+def _instance_reader(type_: object, kind: type) -> Convert:
+    def read(plain: object) -> object:
         if isinstance(plain, kind):
             return plain
         raise _mismatch(type_, plain)
@@ -177,7 +185,7 @@ def _instance_reader(type_: Any, kind: type) -> Convert:
 
 
 def _text_reader(type_: type, parse: Convert, text: type = str) -> Convert:
-    def read(plain: Any) -> Any:
+    def read(plain: object) -> object:
         if type(plain) is type_:
             return plain
         if isinstance(plain, text):
@@ -190,8 +198,8 @@ def _text_reader(type_: type, parse: Convert, text: type = str) -> Convert:
     return read
 
 
-def _member_reader(type_: Any, members: tuple[Any, ...]) -> Convert:
-    def read(plain: Any) -> Any:
+def _member_reader(type_: object, members: tuple[object, ...]) -> Convert:
+    def read(plain: object) -> object:
         for member in members:
             if plain == member and type(plain) is type(member):
                 return member
@@ -200,8 +208,8 @@ def _member_reader(type_: Any, members: tuple[Any, ...]) -> Convert:
     return read
 
 
-def _union_reader(type_: Any, readers: list[Convert]) -> Convert:
-    def read(plain: Any) -> Any:
+def _union_reader(type_: object, readers: list[Convert]) -> Convert:
+    def read(plain: object) -> object:
         for reader in readers:
             try:
                 return reader(plain)
@@ -213,7 +221,7 @@ def _union_reader(type_: Any, readers: list[Convert]) -> Convert:
 
 
 def _list_reader(entry: Convert, kind: type) -> Convert:
-    def read(plain: Any) -> Any:
+    def read(plain: object) -> object:
         if not isinstance(plain, list | tuple):
             raise _mismatch(kind, plain)
         return kind(_at(f"[{index}]", entry, inner) for index, inner in enumerate(plain))
@@ -222,7 +230,7 @@ def _list_reader(entry: Convert, kind: type) -> Convert:
 
 
 def _tuple_reader(entries: list[Convert]) -> Convert:
-    def read(plain: Any) -> Any:
+    def read(plain: object) -> object:
         if not isinstance(plain, list | tuple) or len(plain) != len(entries):
             raise MismatchError(f"expected a list of {len(entries)}, got {plain!r}")
         pairs = zip(entries, plain, strict=True)
@@ -232,7 +240,7 @@ def _tuple_reader(entries: list[Convert]) -> Convert:
 
 
 def _dict_reader(entry: Convert) -> Convert:
-    def read(plain: Any) -> Any:
+    def read(plain: object) -> object:
         if not isinstance(plain, dict):
             raise _mismatch(dict, plain)
         return {key: _at(f"[{key!r}]", entry, inner) for key, inner in plain.items()}
@@ -240,7 +248,7 @@ def _dict_reader(entry: Convert) -> Convert:
     return read
 
 
-def _dataclass_reader(type_: Any, made: dict[Any, Convert]) -> Convert:
+def _dataclass_reader(type_: type, made: dict[object, Convert]) -> Convert:
     if type_ in made:
         return lambda plain: made[type_](plain)
     made[type_] = _not_yet
@@ -256,7 +264,7 @@ def _dataclass_reader(type_: Any, made: dict[Any, Convert]) -> Convert:
             raise TypeError(f"field {type_.__name__}.{field.name}: {error}") from error
         fields.append((field.name, f".{field.name}", reader, required))
 
-    def read(plain: Any) -> Any:
+    def read(plain: object) -> object:
         if not isinstance(plain, dict):
             raise _mismatch(type_, plain)
         values = {}
@@ -271,11 +279,11 @@ def _dataclass_reader(type_: Any, made: dict[Any, Convert]) -> Convert:
     return read
 
 
-def _not_yet(plain: Any) -> Any:
+def _not_yet(plain: object) -> NoReturn:
     raise AssertionError("a reader ran before it was made")
 
 
-def _at(step: str, reader: Convert, plain: Any) -> Any:
+def _at(step: str, reader: Convert, plain: object) -> object:
     try:
         return reader(plain)
     except MismatchError as error:

@@ -81,12 +81,12 @@ class SubscriptionResponseWrapper(NamedTuple, Generic[V]):
 _Subscription: TypeAlias = tuple[bytes | None, Instruction, Any, int | None, int]
 _Response: TypeAlias = tuple[bytes | None, Any, int | None]
 
-subscription_of: Final[Callable[[_Subscription], SubscriptionWrapper[Any]]] = partial(
+subscription_of: Final[Callable[[_Subscription], SubscriptionWrapper[object]]] = partial(
     tuple.__new__, SubscriptionWrapper
 )
 """Makes a subscription of a tuple of all its fields, in two thirds of the time that calling the class takes."""
 
-response_of: Final[Callable[[_Response], SubscriptionResponseWrapper[Any]]] = partial(
+response_of: Final[Callable[[_Response], SubscriptionResponseWrapper[object]]] = partial(
     tuple.__new__, SubscriptionResponseWrapper
 )
 """Makes a response of a tuple of all its fields, likewise."""
@@ -130,7 +130,7 @@ class SubscriptionResponseWrapperSerde(CompiledSerde[SubscriptionResponseWrapper
     def decoder(self, topic: str) -> Decoder:
         inner = bind_deserializer(self.value.deserializer, topic)
 
-        def decode(data: bytes | None, headers: Headers) -> SubscriptionResponseWrapper[Any] | None:
+        def decode(data: bytes | None, headers: Headers) -> SubscriptionResponseWrapper[object] | None:
             if data is None:
                 return None
             try:
@@ -174,7 +174,7 @@ def decode_subscription(primary_key: Decoder, topic: str) -> Decoder:
     """Binds a decoder of primary keys to one of subscriptions."""
     unpack_partition, instructions = _PARTITION.unpack_from, _INSTRUCTIONS
 
-    def decode(data: bytes | None, headers: Headers) -> SubscriptionWrapper[Any] | None:
+    def decode(data: bytes | None, headers: Headers) -> SubscriptionWrapper[object] | None:
         if data is None:
             return None
         try:

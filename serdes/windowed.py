@@ -103,7 +103,7 @@ class TimeWindowedDeserializer(CompiledDeserializer[Windowed[T]], Generic[T]):
         unpack, size = _LONG.unpack, self.window_size_ms
         key_end, start_end = (-12, -4) if self.changelog else (-8, None)
 
-        def decode(data: bytes | None, headers: Headers) -> Windowed[Any] | None:
+        def decode(data: bytes | None, headers: Headers) -> Windowed[object] | None:
             if not data:
                 return None
             try:
@@ -182,7 +182,7 @@ class SessionWindowedDeserializer(CompiledDeserializer[Windowed[T]], Generic[T])
         inner = bind_deserializer(self.inner, topic)
         unpack = _TWO_LONGS.unpack
 
-        def decode(data: bytes | None, headers: Headers) -> Windowed[Any] | None:
+        def decode(data: bytes | None, headers: Headers) -> Windowed[object] | None:
             if not data:
                 return None
             try:
