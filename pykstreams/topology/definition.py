@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from pykstreams.core.processor import OperatorSupplier, ProcessorSupplier
-from pykstreams.core.types import StreamPartitioner, TimestampExtractor, TopicNameExtractor
+from pykstreams.core.processor import AnyProcessorSupplier, OperatorSupplier
+from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
 from pykstreams.topology.java_order import hash_set_order
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.stores import StoreFactory
 from pykstreams.topology.subtopologies import NodeGroups
 
-Supplier: TypeAlias = OperatorSupplier | ProcessorSupplier[Any, Any, Any, Any]
+Supplier: TypeAlias = OperatorSupplier | AnyProcessorSupplier
 """The supplier of a processor node: an operator of the DSL, or a user's ``Processor`` by the callable that makes it."""
 
 
@@ -26,8 +26,8 @@ class SourceDefinition:
     pattern: re.Pattern[str] | None
     offset_reset: AutoOffsetReset | None
     timestamp_extractor: TimestampExtractor | None
-    key_deserializer: Any
-    value_deserializer: Any
+    key_deserializer: object
+    value_deserializer: object
     predecessors: tuple[str, ...] = ()
 
 
@@ -52,10 +52,10 @@ class SinkDefinition:
 
     name: str
     predecessors: tuple[str, ...]
-    topic: str | TopicNameExtractor[Any, Any]
-    key_serializer: Any
-    value_serializer: Any
-    partitioner: StreamPartitioner[Any, Any] | None
+    topic: SinkTopic
+    key_serializer: object
+    value_serializer: object
+    partitioner: AnyPartitioner | None
 
 
 NodeDefinition: TypeAlias = SourceDefinition | ProcessorDefinition | SinkDefinition

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.types import TopicNameExtractor
+from pykstreams.core.types import SinkTopic
 from pykstreams.topology.definition import (
     NodeDefinition,
     ProcessorDefinition,
@@ -20,6 +20,7 @@ from pykstreams.topology.definition import (
     TopologyDefinition,
 )
 from pykstreams.topology.drawings import drawing, picture
+from pykstreams.topology.drawings.drawing import PlainDescription
 from pykstreams.topology.java_order import hash_set_order
 from pykstreams.topology.java_tree import TreeSet
 from pykstreams.topology.plan import InternalTopic
@@ -103,7 +104,7 @@ class Sink(Node):
 
     kind = "Sink"
 
-    def __init__(self, name: str, topic: str | TopicNameExtractor[Any, Any]) -> None:
+    def __init__(self, name: str, topic: SinkTopic) -> None:
         super().__init__(name)
         self.topic = topic if isinstance(topic, str) else None
         self.topic_name_extractor = None if isinstance(topic, str) else topic
@@ -198,7 +199,7 @@ class TopologyDescription:
         """The picture in a page of its own, to be moved and enlarged there; needs no network."""
         return picture.html(self.to_dict())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDescription:
         """The description as plain values, for tools and tests."""
         return {
             "subtopologies": [
@@ -214,8 +215,8 @@ class TopologyDescription:
             ],
         }
 
-    def _node_dict(self, node: Node) -> dict[str, Any]:
-        result: dict[str, Any] = {
+    def _node_dict(self, node: Node) -> PlainDescription:
+        result: PlainDescription = {
             "name": node.name,
             "type": node.kind.lower(),
             "successors": [other.name for other in node.ordered_successors],

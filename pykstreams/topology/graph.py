@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pykstreams.core.names import NodeNamer, changelog_of
 from pykstreams.core.timestamps import FailOnInvalidTimestamp
-from pykstreams.core.types import StreamPartitioner, TimestampExtractor, TopicNameExtractor
+from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
+from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.definition import Supplier
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.stores import StoreFactory
@@ -71,8 +72,8 @@ class GraphNode:
 class SourceSettings:
     """How a source reads; ``None`` means the default of the configuration."""
 
-    key_deserializer: Any
-    value_deserializer: Any
+    key_deserializer: object
+    value_deserializer: object
     timestamp_extractor: TimestampExtractor | None
     offset_reset: AutoOffsetReset | None
 
@@ -224,9 +225,9 @@ class RepartitionSettings:
     topic: str
     sink_name: str
     source_name: str
-    key_serde: Any
-    value_serde: Any
-    partitioner: StreamPartitioner[Any, Any] | None = None
+    key_serde: SerdeOrDefault
+    value_serde: SerdeOrDefault
+    partitioner: AnyPartitioner | None = None
     num_partitions: int | None = None
     timestamp_extractor: TimestampExtractor | None = _FAIL_ON_INVALID_TIMESTAMP
 
@@ -316,10 +317,10 @@ class StreamSinkNode(GraphNode):
     def __init__(
         self,
         name: str,
-        topic: str | TopicNameExtractor[Any, Any],
-        key_serializer: Any,
-        value_serializer: Any,
-        partitioner: StreamPartitioner[Any, Any] | None,
+        topic: SinkTopic,
+        key_serializer: object,
+        value_serializer: object,
+        partitioner: AnyPartitioner | None,
     ) -> None:
         super().__init__(name)
         self.topic = topic

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.names import fault_of_name
+from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.plan import InternalTopic
 
@@ -32,7 +31,7 @@ def repartition_topic(
     return InternalTopic(_checked(name, "repartition", cure), "repartition", partitions, settings, decides)
 
 
-def changelog_topic(name: str, store: StoreBuilder[Any], config: StreamsConfig) -> InternalTopic:
+def changelog_topic(name: str, store: StoreBuilder[TaskStore], config: StreamsConfig) -> InternalTopic:
     """The changelog topic of a store: compacted; the user's settings win, then those under ``topic.``.
 
     Those of windows and sessions are also deleted in time: after the retention of the store and as much more as

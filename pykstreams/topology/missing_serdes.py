@@ -7,12 +7,12 @@ does with a serde of its own shows in the stores and topics that it uses.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
 from pykstreams.serdes.defaults import OverDefault, default_part
-from pykstreams.state.spec import user_store
+from pykstreams.state.interfaces.store import TaskStore
+from pykstreams.state.spec import StoreBuilder, user_store
 from pykstreams.topology.plan import SinkNode, SourceNode, TopologyPlan
 
 
@@ -37,7 +37,7 @@ def _told(part: str, steps: list[str]) -> str:
     )
 
 
-def _wanted(plan: TopologyPlan) -> Iterator[tuple[str, Any, str]]:
+def _wanted(plan: TopologyPlan) -> Iterator[tuple[str, object, str]]:
     """Yields what needs a serde, what was given, and whether it is for keys or for values."""
     own = {topic for part in plan.subtopologies for topic in part.repartition_topics}
 
@@ -61,12 +61,12 @@ def _wanted(plan: TopologyPlan) -> Iterator[tuple[str, Any, str]]:
         yield from _of_store(one.store.name, one.store)
 
 
-def _of_source(node: SourceNode, step: str) -> Iterator[tuple[str, Any, str]]:
+def _of_source(node: SourceNode, step: str) -> Iterator[tuple[str, object, str]]:
     yield step, node.key_deserializer, "key"
     yield step, node.value_deserializer, "value"
 
 
-def _of_store(name: str, builder: Any) -> Iterator[tuple[str, Any, str]]:
+def _of_store(name: str, builder: StoreBuilder[TaskStore]) -> Iterator[tuple[str, object, str]]:
     if builder.make is user_store:  # reads and writes as its author likes
         return
     yield f"store {name!r}", builder.key_serde, "key"

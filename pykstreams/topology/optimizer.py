@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pykstreams.core.errors import StreamsError, TopologyError
+from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import (
     Graph,
     GraphNode,
@@ -23,7 +24,9 @@ _SINGLE_STORE_SELF_JOIN = "single.store.self.join"
 
 
 def optimize(
-    graph: Graph, wanted: frozenset[str], make_repartition: Callable[[str, object, object], RepartitionNode]
+    graph: Graph,
+    wanted: frozenset[str],
+    make_repartition: Callable[[str, SerdeOrDefault, SerdeOrDefault], RepartitionNode],
 ) -> None:
     """Rewrites the graph in place; ``make_repartition(topic name, key serde, value serde)`` makes a merged node.
 
@@ -93,7 +96,9 @@ def _merge_source(graph: Graph, first: StreamSourceNode, second: StreamSourceNod
     graph.root.remove_child(second)
 
 
-def _merge_repartition_topics(graph: Graph, make_repartition: Callable[[str, object, object], RepartitionNode]) -> None:
+def _merge_repartition_topics(
+    graph: Graph, make_repartition: Callable[[str, SerdeOrDefault, SerdeOrDefault], RepartitionNode]
+) -> None:
     """Repartitions once, right behind the operation that changed the key, where several branches would do it."""
     for changer, repartitions in _repartitions_by_key_changer(graph).items():
         if not repartitions:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from pykstreams.core.processor import OperatorSupplier, ProcessorSupplier
-from pykstreams.core.types import StreamPartitioner, TimestampExtractor, TopicNameExtractor
+from pykstreams.core.processor import AnyProcessorSupplier, OperatorSupplier
+from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
+from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.offset_reset import AutoOffsetReset
 
@@ -24,8 +25,8 @@ class SourceNode:
     name: str
     topics: tuple[str, ...]
     pattern: re.Pattern[str] | None
-    key_deserializer: Any
-    value_deserializer: Any
+    key_deserializer: object
+    value_deserializer: object
     timestamp_extractor: TimestampExtractor | None
     offset_reset: AutoOffsetReset | None
     children: tuple[str, ...]
@@ -36,7 +37,7 @@ class ProcessorNode:
     """Runs an operator, or a user's ``Processor`` (``supplier`` without ``build``); ``stores`` are those connected."""
 
     name: str
-    supplier: OperatorSupplier | ProcessorSupplier[Any, Any, Any, Any]
+    supplier: OperatorSupplier | AnyProcessorSupplier
     stores: tuple[str, ...]
     children: tuple[str, ...]
 
@@ -46,10 +47,10 @@ class SinkNode:
     """Writes to a topic, fixed or chosen per record."""
 
     name: str
-    topic: str | TopicNameExtractor[Any, Any]
-    key_serializer: Any
-    value_serializer: Any
-    partitioner: StreamPartitioner[Any, Any] | None
+    topic: SinkTopic
+    key_serializer: object
+    value_serializer: object
+    partitioner: AnyPartitioner | None
 
 
 Node: TypeAlias = SourceNode | ProcessorNode | SinkNode
@@ -77,7 +78,7 @@ class SubtopologyPlan:
 
     id: int
     nodes: Mapping[str, Node]
-    stores: Mapping[str, StoreBuilder[Any]]
+    stores: Mapping[str, StoreBuilder[TaskStore]]
     """Stores in the order in which they are registered, which is the order in which caches are flushed."""
     source_topics: tuple[str, ...]
     source_patterns: tuple[re.Pattern[str], ...]
@@ -124,7 +125,7 @@ class GlobalStorePlan:
     topic: str
     source: SourceNode
     processor: ProcessorNode
-    store: StoreBuilder[Any]
+    store: StoreBuilder[TaskStore]
     reprocesses: bool
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.names import changelog_name, internal_topic_name
+from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.definition import (
     GlobalStoreDefinition,
@@ -53,7 +53,7 @@ class _Planner:
         for node in definition.nodes.values():
             for parent in node.predecessors:
                 self._children[parent].append(node.name)
-        self._stores: dict[str, StoreBuilder[Any]] = {}
+        self._stores: dict[str, StoreBuilder[TaskStore]] = {}
         self._copartitioned = self._copartition_groups()
 
     def part(self, number: int, names: Iterable[str]) -> SubtopologyPlan:
@@ -118,13 +118,13 @@ class _Planner:
     def _processor(self, node: ProcessorDefinition) -> ProcessorNode:
         return ProcessorNode(node.name, node.supplier, node.stores, tuple(self._children[node.name]))
 
-    def _store(self, name: str) -> StoreBuilder[Any]:
+    def _store(self, name: str) -> StoreBuilder[TaskStore]:
         if name not in self._stores:
             own_changelog = name not in self._definition.changelog_sources
             self._stores[name] = store_for_run(self._definition.stores[name], self._config, logging=own_changelog)
         return self._stores[name]
 
-    def _is_restored(self, store: StoreBuilder[Any]) -> bool:
+    def _is_restored(self, store: StoreBuilder[TaskStore]) -> bool:
         return store.logging or store.name in self._definition.changelog_sources
 
     def _changelog(self, store: str) -> str:

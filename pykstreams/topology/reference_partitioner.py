@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.types import Encoder
-from pykstreams.serdes.base import Serde, bind_serializer
+from pykstreams.serdes.base import AnySerde, bind_serializer
 from pykstreams.serdes.defaults import or_default
 from pykstreams.topology.windowed_partitioner import windowed_partitioner
 
@@ -26,8 +26,8 @@ class ReferencePartitioner:
 
     def __init__(
         self,
-        reference: Callable[[Any], Any],
-        serializer: Any,
+        reference: Callable[[Any], object],
+        serializer: object,
         choose: Callable[[bytes, int], int] = partition_for_key,
     ) -> None:
         self._reference = reference
@@ -37,23 +37,23 @@ class ReferencePartitioner:
         windowed = windowed_partitioner(getattr(serializer, "serializer", None))
         self._end = None if windowed is None else -windowed.suffix_bytes
 
-    def of_keys(self, inner: Callable[[Any], Any]) -> ReferencePartitioner:
+    def of_keys(self, inner: Callable[[Any], object]) -> ReferencePartitioner:
         """The partitioner of keys of which ``inner(key)`` is partitioned by this one."""
         reference = self._reference
 
-        def reference_of(key: Any) -> Any:
+        def reference_of(key: object) -> object:
             part = inner(key)
             return None if part is None else reference(part)
 
         return ReferencePartitioner(reference_of, self._serializer)
 
     def over_default(
-        self, default: Callable[[], Serde[Any]], choose: Callable[[bytes, int], int]
+        self, default: Callable[[], AnySerde], choose: Callable[[bytes, int], int]
     ) -> ReferencePartitioner:
         """The partitioner of one sink, with the default serde where none was given."""
         return ReferencePartitioner(self._reference, or_default(self._serializer, default), choose)
 
-    def __call__(self, topic: str, key: Any, value: Any, partitions: int) -> int | None:
+    def __call__(self, topic: str, key: object, value: object, partitions: int) -> int | None:
         reference = self._reference(key)
         if reference is None:
             return None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from pykstreams.core.config import StreamsConfig
+from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
 
 
@@ -22,7 +23,7 @@ class StoreFactory(Protocol):
         """Whether the store is to have a changelog."""
         ...
 
-    def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
+    def builder(self, config: StreamsConfig) -> StoreBuilder[TaskStore]:
         """The builder for this run."""
         ...
 
@@ -31,7 +32,7 @@ class StoreFactory(Protocol):
 class GivenStore:
     """A store whose builder the user gave (``StoreBuilderWrapper``, 4.3.1)."""
 
-    given: StoreBuilder[Any]
+    given: StoreBuilder[TaskStore]
 
     @property
     def name(self) -> str:
@@ -41,7 +42,7 @@ class GivenStore:
     def logging(self) -> bool:
         return self.given.logging
 
-    def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
+    def builder(self, config: StreamsConfig) -> StoreBuilder[TaskStore]:
         return self.given
 
 
@@ -56,7 +57,7 @@ def is_same_store(one: StoreFactory, other: StoreFactory) -> bool:
     return one is other
 
 
-def store_for_run(factory: StoreFactory, config: StreamsConfig, *, logging: bool) -> StoreBuilder[Any]:
+def store_for_run(factory: StoreFactory, config: StreamsConfig, *, logging: bool) -> StoreBuilder[TaskStore]:
     """The builder as it is used: without cache where the worker has none, without changelog where a topic serves."""
     builder = factory.builder(config)
     caching = builder.caching and config.statestore_cache_max_bytes > 0
@@ -65,6 +66,6 @@ def store_for_run(factory: StoreFactory, config: StreamsConfig, *, logging: bool
     return replace(builder, caching=caching, logging=False, topic_config={})
 
 
-def global_store_for_run(factory: StoreFactory, config: StreamsConfig) -> StoreBuilder[Any]:
+def global_store_for_run(factory: StoreFactory, config: StreamsConfig) -> StoreBuilder[TaskStore]:
     """The builder of a global store, whose topic is its changelog."""
     return store_for_run(factory, config, logging=False)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.processor import Processor
 from pykstreams.core.processor_wrapper import ProcessorWrapper
-from pykstreams.core.types import StreamPartitioner, TimestampExtractor, TopicNameExtractor
+from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
 from pykstreams.core.user_code import check_supplier, stores_of
+from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.definition import (
     GlobalStoreDefinition,
@@ -47,8 +47,8 @@ class Topology:
         *topics: str | re.Pattern[str],
         offset_reset_policy: AutoOffsetReset | str | None = None,
         timestamp_extractor: TimestampExtractor | None = None,
-        key_deserializer: Any = None,
-        value_deserializer: Any = None,
+        key_deserializer: object = None,
+        value_deserializer: object = None,
     ) -> Topology:
         """Adds a source of topics by name, or of all topics that match one compiled pattern.
 
@@ -97,11 +97,11 @@ class Topology:
     def add_sink(
         self,
         name: str,
-        topic: str | TopicNameExtractor[Any, Any],
+        topic: SinkTopic,
         *parent_names: str,
-        key_serializer: Any = None,
-        value_serializer: Any = None,
-        partitioner: StreamPartitioner[Any, Any] | None = None,
+        key_serializer: object = None,
+        value_serializer: object = None,
+        partitioner: AnyPartitioner | None = None,
     ) -> Topology:
         """Adds a sink that writes to a topic, or to the one that ``topic(key, value, record context)`` names."""
         self._check_new(name)
@@ -111,7 +111,7 @@ class Topology:
         self._definition.add(SinkDefinition(name, parent_names, topic, key_serializer, value_serializer, partitioner))
         return self
 
-    def add_state_store(self, builder: StoreBuilder[Any] | StoreFactory, *processor_names: str) -> Topology:
+    def add_state_store(self, builder: StoreBuilder[TaskStore] | StoreFactory, *processor_names: str) -> Topology:
         """Adds a store and connects it to processors; a second store of that name is refused.
 
         The very same builder may be added again, to connect it to more processors; one that is merely equal may not.
@@ -134,15 +134,15 @@ class Topology:
 
     def add_read_only_state_store(
         self,
-        builder: StoreBuilder[Any],
+        builder: StoreBuilder[TaskStore],
         source_name: str,
         topic: str,
         processor_name: str,
         supplier: Supplier,
         *,
         timestamp_extractor: TimestampExtractor | None = None,
-        key_deserializer: Any = None,
-        value_deserializer: Any = None,
+        key_deserializer: object = None,
+        value_deserializer: object = None,
     ) -> Topology:
         """Adds a source, and a processor that writes what it reads to a store; the topic is the store's changelog.
 
@@ -165,15 +165,15 @@ class Topology:
 
     def add_global_store(
         self,
-        builder: StoreBuilder[Any] | StoreFactory,
+        builder: StoreBuilder[TaskStore] | StoreFactory,
         source_name: str,
         topic: str,
         processor_name: str,
         supplier: Supplier,
         *,
         timestamp_extractor: TimestampExtractor | None = None,
-        key_deserializer: Any = None,
-        value_deserializer: Any = None,
+        key_deserializer: object = None,
+        value_deserializer: object = None,
     ) -> Topology:
         """Adds a store that every worker keeps whole, and the one processor that writes it.
 
@@ -347,7 +347,7 @@ class Topology:
             node.connected.append(store)
 
 
-def _stores_of(supplier: Supplier) -> tuple[StoreBuilder[Any], ...]:
+def _stores_of(supplier: Supplier) -> tuple[StoreBuilder[TaskStore], ...]:
     """The stores that a user's supplier brings, also where an operator of the DSL runs it."""
     user_code = supplier.supplier if isinstance(supplier, WrapsUserCode) else supplier
     return () if hasattr(user_code, "build") else stores_of(user_code)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from pykstreams.core.hashing import partition_for_key
-from pykstreams.core.types import Encoder
+from pykstreams.core.types import Encoder, K
 from pykstreams.serdes.base import bind_serializer
 from pykstreams.serdes.windowed import SessionWindowedSerializer, TimeWindowedSerializer
 
@@ -23,12 +23,12 @@ class WindowedPartitioner:
     without serializing the key again.
     """
 
-    def __init__(self, serializer: TimeWindowedSerializer[Any] | SessionWindowedSerializer[Any]) -> None:
+    def __init__(self, serializer: TimeWindowedSerializer[K] | SessionWindowedSerializer[K]) -> None:
         self.suffix_bytes = _TIME_BYTES if isinstance(serializer, TimeWindowedSerializer) else 2 * _TIME_BYTES
         self._inner = serializer.inner
         self._encoders: dict[str, Encoder] = {}
 
-    def __call__(self, topic: str, key: Any, value: Any, partitions: int) -> int:
+    def __call__(self, topic: str, key: Any, value: object, partitions: int) -> int:
         encode = self._encoders.get(topic)
         if encode is None:
             encode = self._encoders[topic] = bind_serializer(self._inner, topic)

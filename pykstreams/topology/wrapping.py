@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from pykstreams.core.errors import StreamsError, TopologyError
 from pykstreams.core.processor import (
+    AnyProcessor,
+    AnyProcessorSupplier,
     OperatorContext,
     OperatorSupplier,
-    Processor,
     ProcessorContext,
 )
 from pykstreams.core.processor_wrapper import BUILDING, ProcessorWrapper
-from pykstreams.core.record import Record
+from pykstreams.core.record import AnyRecord, Record
 from pykstreams.core.types import Forward, Headers
 from pykstreams.topology.definition import Supplier
 
@@ -28,7 +29,7 @@ class WrapsUserCode(Protocol):
     """An operator that runs processors of a user."""
 
     @property
-    def supplier(self) -> Callable[[], Any]:
+    def supplier(self) -> Callable[[], object]:
         """The supplier that the user gave."""
         ...
 
@@ -41,7 +42,7 @@ def wrapped(wrapper: ProcessorWrapper, name: str, supplier: Supplier) -> Supplie
     """Returns what the wrapper makes of a node; ``TopologyError`` for what is no supplier."""
     if isinstance(supplier, WrapsUserCode):
         return supplier.wrapped(wrapper, name)
-    given: Any = _OperatorProcessors(supplier) if hasattr(supplier, "build") else supplier
+    given: AnyProcessorSupplier = _OperatorProcessors(supplier) if hasattr(supplier, "build") else supplier
     found = wrapper.wrap_processor_supplier(name, given)
     if not callable(found):
         raise TopologyError(
@@ -57,18 +58,18 @@ class _OperatorProcessors:
 
     operator: OperatorSupplier
 
-    def __call__(self) -> Processor[Any, Any, Any, Any]:
+    def __call__(self) -> AnyProcessor:
         return _OperatorProcessor(self.operator)
 
 
-class _OperatorProcessor(Processor[Any, Any, Any, Any]):
+class _OperatorProcessor(AnyProcessor):
     """An operator of the DSL as a processor."""
 
     def __init__(self, operator: OperatorSupplier) -> None:
         self._operator = operator
         self._position = BUILDING.get(None)
 
-    def init(self, context: ProcessorContext[Any, Any]) -> None:
+    def init(self, context: ProcessorContext[object, object]) -> None:
         super().init(context)
         if self._position is None:
             raise StreamsError(
@@ -80,7 +81,7 @@ class _OperatorProcessor(Processor[Any, Any, Any, Any]):
         for callback in inside.init_callbacks:
             callback()
 
-    def process(self, record: Record[Any, Any]) -> None:
+    def process(self, record: AnyRecord) -> None:
         self._run(record.key, record.value, record.timestamp, record.headers)
 
 
@@ -90,14 +91,14 @@ class _Inside:
     ``on_init`` callbacks run as soon as the operator is built, since this is in ``init`` already.
     """
 
-    def __init__(self, position: OperatorContext, context: ProcessorContext[Any, Any]) -> None:
+    def __init__(self, position: OperatorContext, context: ProcessorContext[object, object]) -> None:
         self._position = position
         self._context = context
         self.init_callbacks: list[Callable[[], None]] = []
         self.forward: Forward = self._to(None)
         self.children: Mapping[str, Forward] = {name: self._to(name) for name in position.children}
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._position, name)
 
     def on_init(self, callback: Callable[[], None]) -> None:
@@ -107,7 +108,7 @@ class _Inside:
     def _to(self, child: str | None) -> Forward:
         forward = self._context.forward
 
-        def forward_record(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def forward_record(key: object, value: object, timestamp: int, headers: Headers) -> None:
             forward(Record(key, value, timestamp, headers), child)
 
         return forward_record

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
+
+PlainDescription: TypeAlias = dict[str, Any]
+"""A description as ``TopologyDescription.to_dict`` gives it: dicts, lists, text and numbers, as JSON has them."""
 
 Shape = Literal["topic", "internal", "processor", "store", "dynamic"]
 
@@ -45,7 +48,7 @@ class Edge:
     two_way: bool = False
 
 
-def mermaid(description: dict[str, Any]) -> str:
+def mermaid(description: PlainDescription) -> str:
     """A Mermaid flowchart from left to right."""
     items, edges = parts_of(description)
     titles = titles_of(description)
@@ -64,7 +67,7 @@ def mermaid(description: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def dot(description: dict[str, Any]) -> str:
+def dot(description: PlainDescription) -> str:
     """A Graphviz digraph from left to right."""
     items, edges = parts_of(description)
     titles = titles_of(description)
@@ -84,13 +87,13 @@ def dot(description: dict[str, Any]) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def titles_of(description: dict[str, Any]) -> dict[int, str]:
+def titles_of(description: PlainDescription) -> dict[int, str]:
     """The title of each box, by its number."""
     kinds = (("Sub-topology", "subtopologies"), ("Global store", "global_stores"))
     return {part["id"]: f"{title} {part['id']}" for title, kind in kinds for part in description[kind]}
 
 
-def parts_of(description: dict[str, Any]) -> tuple[list[Item], list[Edge]]:
+def parts_of(description: PlainDescription) -> tuple[list[Item], list[Edge]]:
     items: dict[str, Item] = {}
     edges: dict[Edge, None] = {}
     for part in (*description["subtopologies"], *description["global_stores"]):
@@ -102,7 +105,7 @@ def parts_of(description: dict[str, Any]) -> tuple[list[Item], list[Edge]]:
     return list(items.values()), list(edges)
 
 
-def _node_parts(node: dict[str, Any], box: int) -> Iterator[tuple[Item, Edge | None]]:
+def _node_parts(node: PlainDescription, box: int) -> Iterator[tuple[Item, Edge | None]]:
     key = f"node:{node['name']}"
     me = Item(key, node["name"], "processor", box)
     yield me, None
@@ -125,7 +128,7 @@ def _node_parts(node: dict[str, Any], box: int) -> Iterator[tuple[Item, Edge | N
         yield me, Edge(key, f"node:{child}")
 
 
-def _topic(topic: dict[str, Any]) -> Item:
+def _topic(topic: PlainDescription) -> Item:
     shape: Shape = "internal" if topic["internal"] else "topic"
     return Item(f"topic:{topic['name']}", topic["name"], shape, None)
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 from xml.sax.saxutils import escape
 
-from pykstreams.topology.drawings.drawing import Edge, parts_of, titles_of
+from pykstreams.topology.drawings.drawing import Edge, PlainDescription, parts_of, titles_of
 from pykstreams.topology.drawings.layered import GraphLayout, Link, Point, Size, arrange
 from pykstreams.topology.drawings.shapes import PADDING, STYLE, Drawn, drawn_item, item_text, legend, path_of, px, tip
 
@@ -73,12 +72,12 @@ for (const item of svg.querySelectorAll('[data-item]')) {
 """
 
 
-def svg(description: dict[str, Any]) -> str:
+def svg(description: PlainDescription) -> str:
     """A picture that any browser shows."""
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + _Picture(description).text() + "\n"
 
 
-def html(description: dict[str, Any]) -> str:
+def html(description: PlainDescription) -> str:
     """A page of its own.
 
     Drag to move, turn the wheel to enlarge, double-click to see all of it, point at something to see its links.
@@ -110,7 +109,7 @@ class _Group:
 
 
 class _Picture:
-    def __init__(self, description: dict[str, Any]) -> None:
+    def __init__(self, description: PlainDescription) -> None:
         items, self._edges = parts_of(description)
         self._items = {item.key: drawn_item(item) for item in items}
         self._numbers = {item.key: i for i, item in enumerate(items)}

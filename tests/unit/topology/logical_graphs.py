@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from pykstreams.processors import Filter, FilterNothing, PassThrough
 from pykstreams.topology.graph import (
@@ -54,7 +55,7 @@ def add_step(
 
 
 def make_repartition(
-    topic: str, key_serde: object = None, value_serde: object = None, partitions: int | None = None
+    topic: str, key_serde: Any = None, value_serde: Any = None, partitions: int | None = None
 ) -> RepartitionNode:
     """A repartition node that the optimizer may replace; its source is named after the topic."""
     settings = RepartitionSettings(
