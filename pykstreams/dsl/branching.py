@@ -50,7 +50,7 @@ class BranchedKStream(Generic[K, V]):
         self._place = place
         self._make_stream = make_stream
         self._prefix = place.graph.namer.named(name, "KSTREAM-BRANCH-")
-        self._predicates: list[Predicate[Any, Any] | None] = []
+        self._predicates: list[Predicate[K, V] | None] = []
         self._names: list[str] = []
         self._branches: dict[str, KStream[K, V]] = {}
         self._node = OperatorNode(self._prefix, self._operator)

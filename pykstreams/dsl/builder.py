@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.names import valid_name
-from pykstreams.core.processor import ProcessorSupplier
+from pykstreams.core.processor import AnyProcessorSupplier
 from pykstreams.core.types import Duration
 from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.kstream import KStream
@@ -22,6 +22,8 @@ from pykstreams.dsl.stores.reordering import reordering_of
 from pykstreams.dsl.stores.table_logic import SourceTable
 from pykstreams.dsl.table import Table
 from pykstreams.processors import StoredView, TableSource
+from pykstreams.serdes.defaults import SerdeOrDefault
+from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.compiler import compile_graph
 from pykstreams.topology.definition import Supplier
@@ -162,10 +164,10 @@ class StreamsBuilder:
 
     def add_global_store(
         self,
-        builder: StoreBuilder[Any],
+        builder: StoreBuilder[TaskStore],
         topic: str,
-        supplier: ProcessorSupplier[Any, Any, Any, Any],
-        consumed: Consumed[Any, Any] | None = None,
+        supplier: AnyProcessorSupplier,
+        consumed: Consumed[K, V] | None = None,
     ) -> StreamsBuilder:
         """Adds a store that every worker keeps whole, and the one processor that writes it from a topic.
 
@@ -177,14 +179,14 @@ class StreamsBuilder:
         self._add_global(topic, consumed or Consumed(), supplier, GivenStore(builder))
         return self
 
-    def _add_global(self, topic: str, options: Consumed[Any, Any], supplier: Supplier, store: StoreFactory) -> None:
+    def _add_global(self, topic: str, options: Consumed[K, V], supplier: Supplier, store: StoreFactory) -> None:
         namer = self._graph.namer
         source = namer.suffixed(options.name, "-source", "KSTREAM-SOURCE-")
         name = namer.named(options.name, "KTABLE-SOURCE-")
         node = GlobalStoreNode(name, source, topic, _settings(options), supplier, store)
         self._graph.add(node, self._graph.root)
 
-    def add_state_store(self, builder: StoreBuilder[Any]) -> StreamsBuilder:
+    def add_state_store(self, builder: StoreBuilder[TaskStore]) -> StreamsBuilder:
         """Adds a store that processors can name."""
         valid_name(builder.name)
         self._graph.add(StateStoreNode(GivenStore(builder)), self._graph.root)
@@ -203,11 +205,13 @@ class StreamsBuilder:
         compile_graph(self._graph, self._topology, explicit_names=explicit_names)
         return self._topology
 
-    def _merged_repartition(self, topic: str, key_serde: Any, value_serde: Any) -> RepartitionNode:
+    def _merged_repartition(
+        self, topic: str, key_serde: SerdeOrDefault, value_serde: SerdeOrDefault
+    ) -> RepartitionNode:
         return repartition_node(self._graph, topic, key_serde, value_serde, named=True)
 
 
-def _settings(options: Consumed[Any, Any]) -> SourceSettings:
+def _settings(options: Consumed[K, V]) -> SourceSettings:
     key, value = options.key_serde, options.value_serde
     return SourceSettings(
         None if key is None else key.deserializer,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Merger
-from pykstreams.core.windows import EmitStrategy, SessionWindows, SlidingWindows, Windowed, Windows
-from pykstreams.dsl.aggregations.cogrouped_records import AGGREGATE, CogroupedRecords
+from pykstreams.core.windows import EmitStrategy, SessionWindows, SlidingWindows, Window, Windowed, Windows
+from pykstreams.dsl.aggregations.cogrouped_records import AGGREGATE, CogroupedRecords, OneAggregator
 from pykstreams.dsl.aggregations.windowed_aggregation import checked_windows, window_operator, windowed_key_serde
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Materialized
@@ -22,6 +22,7 @@ from pykstreams.processors import (
     StreamAggregate,
     WindowedView,
 )
+from pykstreams.serdes.defaults import over_default
 from pykstreams.serdes.windowed import SessionWindowedSerde
 from pykstreams.topology.graph import Graph
 
@@ -45,7 +46,7 @@ class CogroupedKStream(Generic[K, VR]):
     """
 
     def __init__(self, graph: Graph) -> None:
-        self._records = CogroupedRecords(graph)
+        self._records: CogroupedRecords[K, VR] = CogroupedRecords(graph)
 
     def cogroup(self, grouped: KGroupedStream[K, V], aggregator: Aggregator[K, V, VR]) -> CogroupedKStream[K, VR]:
         """Adds a grouped stream, whose records ``aggregator(key, value, aggregate)`` adds to the aggregate.
@@ -77,7 +78,7 @@ class CogroupedKStream(Generic[K, VR]):
         records = self._records
         store = table_store(records.graph, options_of(materialized), AGGREGATE, None, None)
 
-        def operator(aggregator: Aggregator[K, Any, VR], old: bool) -> OperatorSupplier:
+        def operator(aggregator: OneAggregator[K, VR], old: bool) -> OperatorSupplier:
             return StreamAggregate(store.name, initializer, aggregator, old)
 
         return KTable(records.aggregated(name, store, operator, StoredView, store.key_serde))
@@ -85,9 +86,9 @@ class CogroupedKStream(Generic[K, VR]):
     @overload
     def windowed_by(self, windows: SessionWindows) -> SessionWindowedCogroupedKStream[K, VR]: ...
     @overload
-    def windowed_by(self, windows: Windows[Any] | SlidingWindows) -> TimeWindowedCogroupedKStream[K, VR]: ...
+    def windowed_by(self, windows: Windows[Window] | SlidingWindows) -> TimeWindowedCogroupedKStream[K, VR]: ...
     def windowed_by(
-        self, windows: Windows[Any] | SlidingWindows | SessionWindows
+        self, windows: Windows[Window] | SlidingWindows | SessionWindows
     ) -> TimeWindowedCogroupedKStream[K, VR] | SessionWindowedCogroupedKStream[K, VR]:
         """Divides the records of each key into windows of time, or into sessions."""
         if isinstance(windows, SessionWindows):
@@ -104,7 +105,7 @@ class TimeWindowedCogroupedKStream(Generic[K, VR]):
     ``TimeWindowedCogroupedKStream``, 4.3.1.
     """
 
-    def __init__(self, records: CogroupedRecords, windows: Windows[Any] | SlidingWindows) -> None:
+    def __init__(self, records: CogroupedRecords[K, VR], windows: Windows[Window] | SlidingWindows) -> None:
         self._records = records
         self._windows = checked_windows(windows)
 
@@ -121,7 +122,7 @@ class TimeWindowedCogroupedKStream(Generic[K, VR]):
             records.graph, options_of(materialized), AGGREGATE, None, None, windows, EmitStrategy.ON_WINDOW_UPDATE
         )
 
-        def operator(aggregator: Aggregator[K, Any, VR], old: bool) -> OperatorSupplier:
+        def operator(aggregator: OneAggregator[K, VR], old: bool) -> OperatorSupplier:
             return window_operator(windows, store.name, Aggregation(initializer, aggregator), old)
 
         key_serde = windowed_key_serde(store)
@@ -135,7 +136,7 @@ class SessionWindowedCogroupedKStream(Generic[K, VR]):
     been seen in its own stream, and counts as dropped. Source: ``SessionWindowedCogroupedKStream``, 4.3.1.
     """
 
-    def __init__(self, records: CogroupedRecords, windows: SessionWindows) -> None:
+    def __init__(self, records: CogroupedRecords[K, VR], windows: SessionWindows) -> None:
         self._records = records
         self._windows = windows
 
@@ -157,11 +158,11 @@ class SessionWindowedCogroupedKStream(Generic[K, VR]):
             records.graph, options_of(materialized), AGGREGATE, None, None, windows, EmitStrategy.ON_WINDOW_UPDATE
         )
 
-        def operator(aggregator: Aggregator[K, Any, VR], old: bool) -> OperatorSupplier:
+        def operator(aggregator: OneAggregator[K, VR], old: bool) -> OperatorSupplier:
             return SessionAggregate(
                 store.name, windows, SessionAggregation(initializer, aggregator, session_merger), old
             )
 
-        key_serde = None if store.key_serde is None else SessionWindowedSerde(store.key_serde)
+        key_serde = None if store.key_serde is None else over_default(store.key_serde, SessionWindowedSerde)
         grace_ms = windows.grace_period_ms + windows.inactivity_gap_ms
         return KTable(records.aggregated(name, store, operator, StoredView, key_serde, grace_ms))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from typing import Generic, TypeVar, overload
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
-from pykstreams.core.windows import SessionWindows, SlidingWindows, Windows
+from pykstreams.core.windows import SessionWindows, SlidingWindows, Window, Windows
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.cogrouped import CogroupedKStream
 from pykstreams.dsl.ktable import KTable
@@ -85,9 +85,9 @@ class KGroupedStream(Generic[K, V]):
     @overload
     def windowed_by(self, windows: SessionWindows) -> SessionWindowedKStream[K, V]: ...
     @overload
-    def windowed_by(self, windows: Windows[Any] | SlidingWindows) -> TimeWindowedKStream[K, V]: ...
+    def windowed_by(self, windows: Windows[Window] | SlidingWindows) -> TimeWindowedKStream[K, V]: ...
     def windowed_by(
-        self, windows: Windows[Any] | SlidingWindows | SessionWindows
+        self, windows: Windows[Window] | SlidingWindows | SessionWindows
     ) -> TimeWindowedKStream[K, V] | SessionWindowedKStream[K, V]:
         """Divides the records of each group into windows of time, or into sessions."""
         if isinstance(windows, SessionWindows):
@@ -108,6 +108,6 @@ class KGroupedStream(Generic[K, V]):
         name: str | None,
         store: TableStore,
         make: Callable[[str, bool], OperatorSupplier],
-    ) -> KTable[K, Any]:
+    ) -> KTable[K, VR]:
         node = self._place.graph.namer.named(name, prefix)
         return KTable(self._records.aggregated(node, store, AggregatedTable(store, make), store.key_serde))

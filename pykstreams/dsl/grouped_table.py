@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
@@ -13,9 +13,8 @@ from pykstreams.dsl.stores.materialization import TableStore, options_of, table_
 from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.table import Table
 from pykstreams.processors import TableAggregate, TableReduce
-from pykstreams.serdes.base import Serde
 from pykstreams.serdes.change import ChangeSerde
-from pykstreams.serdes.defaults import OverDefault
+from pykstreams.serdes.defaults import SerdeOrDefault, over_default
 from pykstreams.serdes.primitives import LongSerde
 from pykstreams.topology.graph import OperatorNode, PlainRepartitionNode, RepartitionSettings
 from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
@@ -82,7 +81,7 @@ class KGroupedTable(Generic[K, V]):
             lambda kept, old: TableAggregate(kept, initializer, adder, subtractor, old),
         )
 
-    def _store(self, materialized: Materialized[Any, Any] | str | None, value_serde: Serde[Any] | None) -> TableStore:
+    def _store(self, materialized: Materialized[K, VR] | str | None, value_serde: SerdeOrDefault) -> TableStore:
         place = self._place
         return table_store(place.graph, options_of(materialized), _AGGREGATE, place.key_serde, value_serde)
 
@@ -92,7 +91,7 @@ class KGroupedTable(Generic[K, V]):
         name: str | None,
         store: TableStore,
         make: Callable[[str, bool], OperatorSupplier],
-    ) -> KTable[K, Any]:
+    ) -> KTable[K, VR]:
         from pykstreams.dsl.ktable import KTable
 
         place, namer = self._place, self._place.graph.namer
@@ -101,8 +100,7 @@ class KGroupedTable(Generic[K, V]):
         node_name = namer.named(name, prefix)
         if self._repartition is None or self._topic_name is None:
             topic = (store.name if self._topic_name is None else self._topic_name) + REPARTITION_SUFFIX
-            value_serde = place.value_serde
-            changes = OverDefault(ChangeSerde) if value_serde is None else ChangeSerde(value_serde)
+            changes = over_default(place.value_serde, ChangeSerde)
             self._repartition = PlainRepartitionNode(RepartitionSettings(topic, sink, source, place.key_serde, changes))
         place.graph.add(self._repartition, place.node)
         logic = AggregatedTable(store, make)
@@ -123,9 +121,9 @@ def _zero() -> int:
     return 0
 
 
-def _plus_one(key: Any, value: Any, count: int) -> int:
+def _plus_one(key: object, value: object, count: int) -> int:
     return count + 1
 
 
-def _minus_one(key: Any, value: Any, count: int) -> int:
+def _minus_one(key: object, value: object, count: int) -> int:
     return count - 1

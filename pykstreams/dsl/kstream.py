@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Generic, Literal, NamedTuple, TextIO, TypeVar, overload
+from typing import Generic, Literal, NamedTuple, TextIO, TypeVar, cast, overload
 
 from pykstreams.core.names import valid_name
 from pykstreams.core.processor import FixedKeyProcessorSupplier, OperatorSupplier, ProcessorSupplier
@@ -44,6 +44,7 @@ from pykstreams.processors import (
     UserProcessor,
 )
 from pykstreams.serdes.base import Serde
+from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import GraphNode, OperatorNode, StreamSinkNode
 
 K = TypeVar("K")
@@ -283,14 +284,17 @@ class KStream(Generic[K, V]):
 
     def group_by_key(self, grouped: Grouped[K, V] | None = None) -> KGroupedStream[K, V]:
         """Groups the records by their key; repartitions if the key may have changed."""
-        options = grouped or Grouped(key_serde=self._place.key_serde, value_serde=self._place.value_serde)
+        options = grouped or Grouped(
+            key_serde=cast("Serde[K] | None", self._place.key_serde),  # or what stands for one around the default
+            value_serde=cast("Serde[V] | None", self._place.value_serde),
+        )
         return KGroupedStream(self._place, options, KStream)
 
     def group_by(
         self, key_selector: KeyValueMapper[K, V, KR], grouped: Grouped[KR, V] | None = None
     ) -> KGroupedStream[KR, V]:
         """Groups the records by ``key_selector(key, value)``, through a repartition topic."""
-        options = grouped or Grouped(value_serde=self._place.value_serde)
+        options = grouped or Grouped(value_serde=cast("Serde[V] | None", self._place.value_serde))
         selected: KStream[KR, V] = self._rekeyed(
             "KSTREAM-KEY-SELECT-", options.name, SelectKey(key_selector), self._place.value_serde
         )
@@ -358,15 +362,15 @@ class KStream(Generic[K, V]):
     ) -> KStream[K, VR]: ...
     def join(
         self,
-        other: KStream[K, Any] | KTable[K, Any] | GlobalKTable[Any, Any],
+        other: KStream[K, VO] | KTable[K, VO] | GlobalKTable[KG, VO],
         joiner: Callable[..., VR],
         *,
         with_key: bool = False,
         windows: JoinWindows | None = None,
-        stream_joined: StreamJoined[K, V, Any] | None = None,
-        joined: Joined[K, V, Any] | None = None,
+        stream_joined: StreamJoined[K, V, VO] | None = None,
+        joined: Joined[K, V, VO] | None = None,
         on_expired_history: OnExpiredHistory = "null",
-        key_selector: KeyValueMapper[K, V, Any] | None = None,
+        key_selector: KeyValueMapper[K, V, KG] | None = None,
         name: str | None = None,
     ) -> KStream[K, VR]:
         """Joins each record with its partners on the other side; without one there is no result.
@@ -450,15 +454,15 @@ class KStream(Generic[K, V]):
     ) -> KStream[K, VR]: ...
     def left_join(
         self,
-        other: KStream[K, Any] | KTable[K, Any] | GlobalKTable[Any, Any],
+        other: KStream[K, VO] | KTable[K, VO] | GlobalKTable[KG, VO],
         joiner: Callable[..., VR],
         *,
         with_key: bool = False,
         windows: JoinWindows | None = None,
-        stream_joined: StreamJoined[K, V, Any] | None = None,
-        joined: Joined[K, V, Any] | None = None,
+        stream_joined: StreamJoined[K, V, VO] | None = None,
+        joined: Joined[K, V, VO] | None = None,
         on_expired_history: OnExpiredHistory = "null",
-        key_selector: KeyValueMapper[K, V, Any] | None = None,
+        key_selector: KeyValueMapper[K, V, KG] | None = None,
         name: str | None = None,
     ) -> KStream[K, VR]:
         """As ``join``, and a record of this stream that has no partner is joined with ``None``.
@@ -491,17 +495,19 @@ class KStream(Generic[K, V]):
     ) -> KStream[K, VR]: ...
     def outer_join(
         self,
-        other: KStream[K, Any],
+        other: KStream[K, VO],
         joiner: Callable[..., VR],
         *,
         with_key: bool = False,
         windows: JoinWindows | None = None,
-        stream_joined: StreamJoined[K, V, Any] | None = None,
+        stream_joined: StreamJoined[K, V, VO] | None = None,
     ) -> KStream[K, VR]:
         """As ``left_join`` with a stream, and so are records of the other stream; tables cannot be joined so."""
         if not isinstance(other, KStream):
             raise TypeError(f"the other side of an outer join is {other!r}; expected a KStream")
-        options = _JoinOptions(joiner, with_key, windows, stream_joined, None, None, None)
+        options: _JoinOptions[K, V, VO, K, VR] = _JoinOptions(
+            joiner, with_key, windows, stream_joined, None, None, None
+        )
         return self._joined(other, options, left_outer=True, right_outer=True)
 
     def process(
@@ -529,7 +535,7 @@ class KStream(Generic[K, V]):
         self,
         prefix: str,
         name: str | None,
-        supplier: Callable[[], Any],
+        supplier: Callable[[], object],
         operator: OperatorSupplier,
         stores: tuple[str, ...],
     ) -> OperatorNode:
@@ -542,7 +548,9 @@ class KStream(Generic[K, V]):
         graph.add(node, self._place.node)
         return node
 
-    def _joined(self, other: Any, options: _JoinOptions, *, left_outer: bool, right_outer: bool) -> KStream[K, Any]:
+    def _joined(
+        self, other: object, options: _JoinOptions[K, V, VO, KG, VR], *, left_outer: bool, right_outer: bool
+    ) -> KStream[K, VR]:
         joiner, with_key = options.joiner, options.with_key
         if isinstance(other, KStream):
             options.refuse("a stream", joined=options.joined, key_selector=options.key_selector, name=options.name)
@@ -605,13 +613,13 @@ class KStream(Generic[K, V]):
         kept = Place(place.graph, node, node.name, place.key_serde, place.value_serde, place.sources, place.rekeyed)
         return KStream(kept)
 
-    def _with_new_values(self, prefix: str, name: str | None, operator: OperatorSupplier) -> KStream[K, Any]:
+    def _with_new_values(self, prefix: str, name: str | None, operator: OperatorSupplier) -> KStream[K, VR]:
         place, node = self._place, self._add(prefix, name, operator, changes_value=True)
         return KStream(Place(place.graph, node, node.name, place.key_serde, None, place.sources, place.rekeyed))
 
     def _rekeyed(
-        self, prefix: str, name: str | None, operator: OperatorSupplier, value_serde: Serde[Any] | None
-    ) -> KStream[Any, Any]:
+        self, prefix: str, name: str | None, operator: OperatorSupplier, value_serde: SerdeOrDefault
+    ) -> KStream[KR, VR]:
         place, node = self._place, self._add(prefix, name, operator, changes_key=True)
         return KStream(Place(place.graph, node, node.name, None, value_serde, place.sources, rekeyed=True))
 
@@ -635,15 +643,15 @@ class KStream(Generic[K, V]):
         return node
 
 
-class _JoinOptions(NamedTuple):
+class _JoinOptions(NamedTuple, Generic[K, V, VO, KG, VR]):
     """The options of a join, besides its sides."""
 
-    joiner: Callable[..., Any]
+    joiner: Callable[..., VR]
     with_key: bool
     windows: JoinWindows | None
-    stream_joined: StreamJoined[Any, Any, Any] | None
-    joined: Joined[Any, Any, Any] | None
-    key_selector: KeyValueMapper[Any, Any, Any] | None
+    stream_joined: StreamJoined[K, V, VO] | None
+    joined: Joined[K, V, VO] | None
+    key_selector: KeyValueMapper[K, V, KG] | None
     name: str | None
     on_expired_history: OnExpiredHistory = "null"
 

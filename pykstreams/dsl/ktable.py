@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from pykstreams.core.processor import OperatorSupplier
-from pykstreams.core.types import KeyValueMapper, Predicate, ValueJoiner
+from pykstreams.core.types import V1, V2, KeyValueMapper, Predicate, ValueJoiner
 from pykstreams.core.value_transformer import ValueTransformerWithKey, ValueTransformerWithKeySupplier
 from pykstreams.dsl.aggregations.suppression import Suppressed, suppress
 from pykstreams.dsl.grouped_table import KGroupedTable
@@ -26,7 +26,7 @@ from pykstreams.processors import (
     TableTransformValues,
 )
 from pykstreams.processors.user import check_supplier
-from pykstreams.serdes.base import Serde
+from pykstreams.serdes.base import AnySerde, Serde
 from pykstreams.serdes.combined_key import CombinedKey
 from pykstreams.serdes.composed_keys import ComposedKeySerde
 from pykstreams.topology.graph import OperatorNode, is_versioned
@@ -146,13 +146,13 @@ class KTable(Generic[K, V]):
     def to_stream(self, key_mapper: KeyValueMapper[K, V, KR], *, name: str | None = None) -> KStream[KR, V]: ...
     def to_stream(
         self, key_mapper: KeyValueMapper[K, V, KR] | None = None, *, name: str | None = None
-    ) -> KStream[Any, V]:
+    ) -> KStream[K, V] | KStream[KR, V]:
         """Returns the changes of the table as a stream, under new keys if ``key_mapper(key, value)`` is given."""
         from pykstreams.dsl.kstream import KStream
 
         place = self._table.place
         node = self._add("KTABLE-TOSTREAM-", name, TableToStream)
-        stream: KStream[Any, V] = KStream(
+        stream: KStream[K, V] = KStream(
             Place(place.graph, node, node.name, place.key_serde, place.value_serde, place.sources)
         )
         return stream if key_mapper is None else stream.select_key(key_mapper)
@@ -242,19 +242,19 @@ class KTable(Generic[K, V]):
     ) -> KTable[KR, VR]: ...
     def join(
         self,
-        other: KTable[Any, VO],
+        other: KTable[KO, VO],
         joiner: ValueJoiner[V, VO, VR | None],
         *,
-        foreign_key_extractor: Callable[..., Any] | None = None,
-        foreign_keys_extractor: Callable[[V], Iterable[Any]] | None = None,
+        foreign_key_extractor: Callable[..., KO | None] | None = None,
+        foreign_keys_extractor: Callable[[V], Iterable[KO | None]] | None = None,
         extractor_with_key: bool = False,
-        table_joined: TableJoined[Any, Any] | None = None,
-        mapper: KeyValueMapper[K, V, Any] | None = None,
-        selector: KeyValueMapper[K, Any, Any] | None = None,
+        table_joined: TableJoined[K, KO] | None = None,
+        mapper: KeyValueMapper[K, V, KO | None] | None = None,
+        selector: KeyValueMapper[K, KO, KR] | None = None,
         complete_history: bool = False,
-        materialized: Materialized[Any, VR] | str | None = None,
+        materialized: Materialized[KR, VR] | str | None = None,
         name: str | None = None,
-    ) -> KTable[Any, VR]:
+    ) -> KTable[KR, VR]:
         """Joins the rows that both tables have by ``joiner(value, other value)``; ``None`` from it is no row.
 
         A change of either table gives a change of the join, with the larger timestamp of the two rows. Both tables get
@@ -356,19 +356,19 @@ class KTable(Generic[K, V]):
     ) -> KTable[KR, VR]: ...
     def left_join(
         self,
-        other: KTable[Any, VO],
+        other: KTable[KO, VO],
         joiner: Callable[[V, VO | None], VR | None],
         *,
-        foreign_key_extractor: Callable[..., Any] | None = None,
-        foreign_keys_extractor: Callable[[V], Iterable[Any]] | None = None,
+        foreign_key_extractor: Callable[..., KO | None] | None = None,
+        foreign_keys_extractor: Callable[[V], Iterable[KO | None]] | None = None,
         extractor_with_key: bool = False,
-        table_joined: TableJoined[Any, Any] | None = None,
-        mapper: KeyValueMapper[K, V, Any] | None = None,
-        selector: KeyValueMapper[K, Any, Any] | None = None,
+        table_joined: TableJoined[K, KO] | None = None,
+        mapper: KeyValueMapper[K, V, KO | None] | None = None,
+        selector: KeyValueMapper[K, KO, KR] | None = None,
         complete_history: bool = False,
-        materialized: Materialized[Any, VR] | str | None = None,
+        materialized: Materialized[KR, VR] | str | None = None,
         name: str | None = None,
-    ) -> KTable[Any, VR]:
+    ) -> KTable[KR, VR]:
         """Joins each row of this table by ``joiner(value, other value or None)``; see ``join``.
 
         With ``foreign_keys_extractor`` a row is joined with ``None`` for each key that the other table does not have; a
@@ -414,14 +414,14 @@ class KTable(Generic[K, V]):
     ) -> KTable[CombinedKey[KO, K | None], VR]: ...
     def right_join(
         self,
-        other: KTable[Any, VO],
+        other: KTable[KO, VO],
         joiner: Callable[[V | None, VO], VR | None],
         *,
-        foreign_key_extractor: Callable[..., Any],
+        foreign_key_extractor: Callable[..., KO | None],
         extractor_with_key: bool = False,
-        materialized: Materialized[Any, VR] | str | None = None,
+        materialized: Materialized[KR, VR] | str | None = None,
         name: str | None = None,
-    ) -> KTable[Any, VR]:
+    ) -> KTable[KR, VR]:
         """Joins each row of ``other`` with all rows of this table that refer to it by a foreign key.
 
         The result has a row ``joiner(value, other value)`` for each pair, under ``CombinedKey(foreign key, key)``, and
@@ -433,7 +433,9 @@ class KTable(Generic[K, V]):
         """
         if foreign_key_extractor is None:
             raise TypeError("foreign_key_extractor is None; expected a callable that gives the foreign key")
-        options = TableJoinOptions(materialized, name, foreign_key_extractor, extractor_with_key)
+        options: TableJoinOptions[K, V, KO, KR, VR] = TableJoinOptions(
+            materialized, name, foreign_key_extractor, extractor_with_key
+        )
         return self._joined(other, joiner, options, left_is_optional=True, right_is_optional=False)
 
     @overload
@@ -481,17 +483,17 @@ class KTable(Generic[K, V]):
     ) -> KTable[KR, VR]: ...
     def outer_join(
         self,
-        other: KTable[Any, VO],
+        other: KTable[KO, VO],
         joiner: Callable[[V | None, VO | None], VR | None],
         *,
         foreign_key_extractor: Callable[..., Any] | None = None,
         extractor_with_key: bool = False,
-        mapper: KeyValueMapper[K, V, Any] | None = None,
-        selector: KeyValueMapper[Any, Any, Any] | None = None,
+        mapper: KeyValueMapper[K, V, KO | None] | None = None,
+        selector: KeyValueMapper[K | None, KO | None, KR] | None = None,
         complete_history: bool = False,
-        materialized: Materialized[Any, VR] | str | None = None,
+        materialized: Materialized[KR, VR] | str | None = None,
         name: str | None = None,
-    ) -> KTable[Any, VR]:
+    ) -> KTable[KR, VR]:
         """Joins the rows that either table has by ``joiner(value or None, other value or None)``; see ``join``.
 
         With ``foreign_key_extractor`` the result is that of ``right_join``, and besides has each row of this table that
@@ -557,14 +559,14 @@ class KTable(Generic[K, V]):
         joiner: ValueJoiner[V, VO, VR],
         *,
         key_extractor: Callable[[VO], K | None],
-        combined_key_serde: Any = None,
-        output_key_combiner: Callable[[CombinedKey[K, KO]], Any] | None = None,
-        output_key_splitter: Callable[[Any], CombinedKey[K, KO]] | None = None,
-        join_prefix_faker: Callable[[K], Any] | None = None,
-        left_key_extractor: Callable[[Any], K] | None = None,
-        materialized: Materialized[Any, VR] | str | None = None,
+        combined_key_serde: AnySerde | None = None,
+        output_key_combiner: Callable[[CombinedKey[K, KO]], KR] | None = None,
+        output_key_splitter: Callable[[KR], CombinedKey[K, KO]] | None = None,
+        join_prefix_faker: Callable[[K], KR] | None = None,
+        left_key_extractor: Callable[[KR], K] | None = None,
+        materialized: Materialized[KR, VR] | str | None = None,
         name: str | None = None,
-    ) -> KTable[Any, VR]:
+    ) -> KTable[KR, VR]:
         """Joins each row of ``other`` with the row of this table whose key ``key_extractor(other value)`` gives.
 
         The result has one row for each of ``other`` that finds its partner, by ``joiner(value, other value)``, with the
@@ -592,13 +594,13 @@ class KTable(Generic[K, V]):
 
     def _joined(
         self,
-        other: KTable[Any, VO],
-        joiner: Callable[[Any, Any], VR | None],
-        options: TableJoinOptions,
+        other: KTable[KO, VO],
+        joiner: ValueJoiner[V1, V2, VR | None],
+        options: TableJoinOptions[K, V, KO, KR, VR],
         *,
         left_is_optional: bool,
         right_is_optional: bool,
-    ) -> KTable[Any, VR]:
+    ) -> KTable[KR, VR]:
         self._check_table(other)
         return KTable(
             add_table_join(
@@ -633,7 +635,7 @@ class KTable(Generic[K, V]):
         logic.follow_parent()
         return table
 
-    def _named_store(self, prefix: str, materialized: Materialized[Any, Any] | str | None) -> TableStore | None:
+    def _named_store(self, prefix: str, materialized: Materialized[KR, VR] | str | None) -> TableStore | None:
         if materialized is None:
             return None
         store = named_table_store(options_of(materialized))
@@ -646,13 +648,13 @@ class KTable(Generic[K, V]):
         prefix: str,
         name: str | None,
         logic: DerivedTable,
-        materialized: Materialized[Any, Any] | str | None,
+        materialized: Materialized[KR, VR] | str | None,
         store: TableStore | None,
         *,
         keeps_values: bool,
         brought: tuple[StoreFactory, ...] = (),
         connect: tuple[str, ...] = (),
-    ) -> KTable[K, Any]:
+    ) -> KTable[K, VR]:
         place, options = self._table.place, options_of(materialized)
         node = OperatorNode(
             place.graph.namer.named(name, prefix),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from pykstreams.core.names import valid_name
 from pykstreams.core.types import Duration, StreamPartitioner, TimestampExtractor, duration_ms
@@ -28,7 +28,7 @@ VO = TypeVar("VO")
 class Options:
     """The base of all option objects."""
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self, **changes: object) -> Self:
         """Returns a copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
@@ -86,8 +86,8 @@ class StreamJoined(_NamedOptions, Generic[K, V, VO]):
     other_value_serde: Serde[VO] | None = None
     name: str | None = None
     store_name: str | None = None
-    this_store_supplier: StoreSupplier[Any] | None = None
-    other_store_supplier: StoreSupplier[Any] | None = None
+    this_store_supplier: StoreSupplier[object] | None = None
+    other_store_supplier: StoreSupplier[object] | None = None
     dsl_store_suppliers: DslStoreSuppliers | None = None
     logging: bool = True
     topic_config: Mapping[str, str] | None = None
@@ -154,7 +154,7 @@ class Materialized(Options, Generic[K, V]):
     window and session stores made by the DSL.
     """
 
-    store: str | StoreSupplier[Any] | None = None
+    store: str | StoreSupplier[object] | None = None
     key_serde: Serde[K] | None = dataclasses.field(default=None, kw_only=True)
     value_serde: Serde[V] | None = dataclasses.field(default=None, kw_only=True)
     caching: bool = dataclasses.field(default=True, kw_only=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from pykstreams.serdes.base import Serde
+from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import Graph, GraphNode
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
 
@@ -23,8 +22,8 @@ class Place:
     graph: Graph
     node: GraphNode
     name: str
-    key_serde: Serde[Any] | None
-    value_serde: Serde[Any] | None
+    key_serde: SerdeOrDefault
+    value_serde: SerdeOrDefault
     sources: frozenset[str]
     rekeyed: bool = False
     partitioner: ReferencePartitioner | None = None

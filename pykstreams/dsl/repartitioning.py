@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from pykstreams.core.types import StreamPartitioner
+from pykstreams.core.types import AnyPartitioner
 from pykstreams.dsl.place import Place
 from pykstreams.processors import Filter, FilterNothing
-from pykstreams.serdes.base import Serde
+from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import Graph, RepartitionNode, RepartitionSettings
 from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
 
@@ -18,12 +17,12 @@ _GENERATED = re.compile(r"KSTREAM.*-[0-9]{10}")
 def repartition_node(
     graph: Graph,
     prefix: str,
-    key_serde: Serde[Any] | None,
-    value_serde: Serde[Any] | None,
+    key_serde: SerdeOrDefault,
+    value_serde: SerdeOrDefault,
     *,
     named: bool,
     optimizable: bool = True,
-    partitioner: StreamPartitioner[Any, Any] | None = None,
+    partitioner: AnyPartitioner | None = None,
     num_partitions: int | None = None,
 ) -> RepartitionNode:
     """Makes a repartition node whose topic is ``<prefix>-repartition``; ``named`` says that the user gave the prefix.
@@ -43,7 +42,7 @@ def repartition_node(
 
 
 def repartitioned_for_join(
-    place: Place, name: str | None, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
+    place: Place, name: str | None, key_serde: SerdeOrDefault, value_serde: SerdeOrDefault
 ) -> Place:
     """The place to join a stream at: itself, or behind a repartition topic where its keys may have changed.
 
@@ -62,5 +61,5 @@ def repartitioned_for_join(
     return Place(graph, node, node.name, key_serde, value_serde, frozenset({node.name}))
 
 
-def _has_key(key: Any, value: Any) -> bool:
+def _has_key(key: object, value: object) -> bool:
     return key is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
@@ -16,7 +16,7 @@ from pykstreams.dsl.stores.materialization import options_of
 from pykstreams.dsl.stores.session_materialization import session_table_store
 from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.processors import COUNT_OF_SESSION, SessionAggregate, SessionAggregation, reducing_sessions
-from pykstreams.serdes.base import Serde
+from pykstreams.serdes.defaults import SerdeOrDefault, over_default
 from pykstreams.serdes.primitives import LongSerde
 from pykstreams.serdes.windowed import SessionWindowedSerde
 
@@ -105,11 +105,11 @@ class SessionWindowedKStream(Generic[K, V]):
         self,
         prefix: str,
         name: str | None,
-        options: Materialized[Any, Any],
-        value_serde: Serde[Any] | None,
+        options: Materialized[K, VR],
+        value_serde: SerdeOrDefault,
         aggregation: SessionAggregation,
         late_records_to: LateRecordsTo[KStream[K, V]] | None,
-    ) -> KTable[Windowed[K], Any]:
+    ) -> KTable[Windowed[K], VR]:
         records, windows, strategy = self._records, self._windows, self._emit_strategy
         graph, key_serde = records.place.graph, records.options.key_serde
         store = session_table_store(graph, options, prefix, key_serde, value_serde, windows, strategy)
@@ -123,7 +123,7 @@ class SessionWindowedKStream(Generic[K, V]):
             node,
             store,
             AggregatedTable(store, operator),
-            None if store.key_serde is None else SessionWindowedSerde(store.key_serde),
+            None if store.key_serde is None else over_default(store.key_serde, SessionWindowedSerde),
             grace_ms=windows.grace_period_ms + windows.inactivity_gap_ms,
             late_records_to=late_records_to,
         )

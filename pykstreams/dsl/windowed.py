@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
-from pykstreams.core.windows import EmitStrategy, SlidingWindows, TimeWindows, UnlimitedWindows, Windowed, Windows
+from pykstreams.core.windows import (
+    EmitStrategy,
+    SlidingWindows,
+    TimeWindows,
+    UnlimitedWindows,
+    Window,
+    Windowed,
+    Windows,
+)
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.aggregations.late_records import LateRecordsTo, late_child_of
 from pykstreams.dsl.aggregations.windowed_aggregation import checked_windows, window_operator, windowed_key_serde
@@ -16,7 +24,7 @@ from pykstreams.dsl.stores.materialization import options_of
 from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.stores.window_materialization import window_table_store
 from pykstreams.processors import COUNT, Aggregation, WindowedView, reducing
-from pykstreams.serdes.base import Serde
+from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.serdes.primitives import LongSerde
 
 if TYPE_CHECKING:
@@ -42,7 +50,7 @@ class TimeWindowedKStream(Generic[K, V]):
     Streams corresponds to it; the rest is ``TimeWindowedKStream``, 4.3.1.
     """
 
-    def __init__(self, records: GroupedRecords, windows: Windows[Any] | SlidingWindows) -> None:
+    def __init__(self, records: GroupedRecords, windows: Windows[Window] | SlidingWindows) -> None:
         self._records = records
         self._windows = checked_windows(windows)
         self._emit_strategy = EmitStrategy.ON_WINDOW_UPDATE
@@ -104,11 +112,11 @@ class TimeWindowedKStream(Generic[K, V]):
         self,
         prefix: str,
         name: str | None,
-        options: Materialized[Any, Any],
-        value_serde: Serde[Any] | None,
+        options: Materialized[K, VR],
+        value_serde: SerdeOrDefault,
         aggregation: Aggregation,
         late_records_to: LateRecordsTo[KStream[K, V]] | None,
-    ) -> KTable[Windowed[K], Any]:
+    ) -> KTable[Windowed[K], VR]:
         records, windows, strategy = self._records, self._windows, self._emit_strategy
         graph, key_serde = records.place.graph, records.options.key_serde
         store = window_table_store(graph, options, prefix, key_serde, value_serde, windows, strategy)

@@ -10,10 +10,10 @@ topics must have equal partition counts (``CogroupedStreamAggregateBuilder``, 4.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias
 
 from pykstreams.core.processor import OperatorSupplier
-from pykstreams.core.types import Aggregator
+from pykstreams.core.types import VR, Aggregator, K
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore
@@ -22,7 +22,7 @@ from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.stores.window_materialization import WindowTableStore
 from pykstreams.dsl.table import Table
 from pykstreams.processors import PassThrough, TableView
-from pykstreams.serdes.base import Serde
+from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import Graph, GraphNode, OperatorNode
 
 AGGREGATE = "COGROUPKSTREAM-AGGREGATE-"
@@ -30,16 +30,19 @@ _MERGE = "COGROUPKSTREAM-MERGE-"
 
 _Store: TypeAlias = TableStore | WindowTableStore | SessionTableStore
 
+OneAggregator: TypeAlias = Aggregator[K, Any, VR]
+"""The aggregator of one of the streams, each of which has values of a type of its own."""
 
-class CogroupedRecords:
+
+class CogroupedRecords(Generic[K, VR]):
     """The grouped streams of a cogrouped one and the aggregator of each, in the order of adding."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._aggregators: dict[GroupedRecords, Aggregator[Any, Any, Any]] = {}
+        self._aggregators: dict[GroupedRecords, OneAggregator[K, VR]] = {}
         self._repartitions: dict[GroupedRecords, GraphNode] = {}
 
-    def add(self, records: GroupedRecords, aggregator: Aggregator[Any, Any, Any]) -> None:
+    def add(self, records: GroupedRecords, aggregator: OneAggregator[K, VR]) -> None:
         """Adds a grouped stream; one that is there already gets another aggregator."""
         self._aggregators[records] = aggregator
 
@@ -47,9 +50,9 @@ class CogroupedRecords:
         self,
         name: str | None,
         store: _Store,
-        operator: Callable[[Aggregator[Any, Any, Any], bool], OperatorSupplier],
+        operator: Callable[[OneAggregator[K, VR], bool], OperatorSupplier],
         view: Callable[[str], TableView],
-        key_serde: Serde[Any] | None,
+        key_serde: SerdeOrDefault,
         grace_ms: int | None = None,
     ) -> Table:
         """Adds an aggregation of all these streams over that store.
@@ -96,8 +99,8 @@ class CogroupedRecords:
 
 def _operator_of(
     logic: AggregatedTable,
-    operator: Callable[[Aggregator[Any, Any, Any], bool], OperatorSupplier],
-    aggregator: Aggregator[Any, Any, Any],
+    operator: Callable[[OneAggregator[K, VR], bool], OperatorSupplier],
+    aggregator: OneAggregator[K, VR],
 ) -> Callable[[], OperatorSupplier]:
     """Makes the operator when the graph is written, and it is known whether the table sends old values."""
     return lambda: operator(aggregator, logic.sends_old_values)

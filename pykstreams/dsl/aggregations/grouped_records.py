@@ -16,7 +16,7 @@ from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stores.materialization import DslStore
 from pykstreams.dsl.stores.table_logic import TableLogic
 from pykstreams.dsl.table import Table
-from pykstreams.serdes.base import Serde
+from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import GraphNode, OperatorNode, RepartitionNode
 
 
@@ -34,7 +34,7 @@ class GroupedRecords:
         name: str,
         store: DslStore,
         logic: TableLogic,
-        key_serde: Serde[Any] | None,
+        key_serde: SerdeOrDefault,
         *,
         grace_ms: int | None = None,
         late_records_to: LateRecordsTo[Any] | None = None,

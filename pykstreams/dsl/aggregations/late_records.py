@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from pykstreams.dsl.place import Place
 from pykstreams.processors import PassThrough
@@ -15,7 +15,7 @@ LateRecordsTo: TypeAlias = str | Callable[[S], object]
 """A topic, or a function that is called once, while the topology is built, with the stream of late records (``S``)."""
 
 
-def late_child_of(aggregation: str, late_records_to: LateRecordsTo[Any] | None) -> str | None:
+def late_child_of(aggregation: str, late_records_to: LateRecordsTo[S] | None) -> str | None:
     """The name of the child of an aggregation that takes its late records, ``None`` where nobody wants them."""
     if late_records_to is None:
         return None

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pykstreams.core.processor import OperatorSupplier
-from pykstreams.core.windows import EmitStrategy, SlidingWindows, Windows
+from pykstreams.core.windows import EmitStrategy, SlidingWindows, Window, Windows
 from pykstreams.dsl.stores.window_materialization import WindowTableStore
 from pykstreams.processors import Aggregation, SlidingAggregate, WindowAggregate
-from pykstreams.serdes.base import Serde
+from pykstreams.serdes.defaults import SerdeOrDefault, over_default
 from pykstreams.serdes.windowed import TimeWindowedSerde
 
 
 def window_operator(
-    windows: Windows[Any] | SlidingWindows,
+    windows: Windows[Window] | SlidingWindows,
     store: str,
     aggregation: Aggregation,
     send_old_values: bool,
@@ -26,12 +24,14 @@ def window_operator(
     return WindowAggregate(store, windows, aggregation, send_old_values, strategy, late_child)
 
 
-def windowed_key_serde(store: WindowTableStore) -> Serde[Any] | None:
+def windowed_key_serde(store: WindowTableStore) -> SerdeOrDefault:
     """The serde of the keys of a table with that store, ``None`` where that of its plain keys is the default."""
-    return None if store.key_serde is None else TimeWindowedSerde(store.key_serde, store.window_size_ms)
+    if store.key_serde is None:
+        return None
+    return over_default(store.key_serde, lambda keys: TimeWindowedSerde(keys, store.window_size_ms))
 
 
-def checked_windows(windows: Windows[Any] | SlidingWindows) -> Windows[Any] | SlidingWindows:
+def checked_windows(windows: Windows[Window] | SlidingWindows) -> Windows[Window] | SlidingWindows:
     """Returns windows of time if streams can be aggregated in them; raises ``TypeError`` or ``ValueError`` if not."""
     if isinstance(windows, SlidingWindows) and windows.time_difference_ms == 0:
         raise ValueError(f"sliding windows are {windows!r}; give them a time difference of at least 1 ms")

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
-from pykstreams.core.types import StreamPartitioner, ValueJoiner
+from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, StreamPartitioner, V, ValueJoiner
+from pykstreams.dsl.joins.repartitioned_join import combined_serde
 from pykstreams.dsl.options import Materialized, TableJoined
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import options_of, table_params, table_store
@@ -28,9 +29,8 @@ from pykstreams.processors import (
     SubscriptionReceive,
     SubscriptionSend,
 )
-from pykstreams.serdes.base import Serde
-from pykstreams.serdes.combined_key import CombinedKeySerde
-from pykstreams.serdes.defaults import OverDefault
+from pykstreams.serdes.base import AnySerde
+from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault, over_default
 from pykstreams.serdes.primitives import (
     BooleanSerde,
     BytesSerde,
@@ -48,6 +48,7 @@ from pykstreams.serdes.subscription import (
     SubscriptionWrapperSerde,
 )
 from pykstreams.serdes.told_topic import ToldTopic
+from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.key_values.subscriptions import subscription_store
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.graph import (
@@ -62,6 +63,8 @@ from pykstreams.topology.graph import (
     is_versioned,
 )
 from pykstreams.topology.windowed_partitioner import windowed_partitioner
+
+KO = TypeVar("KO")
 
 _JOIN = "KTABLE-FK-JOIN-"
 _REGISTRATION = f"{_JOIN}SUBSCRIPTION-REGISTRATION-"
@@ -92,16 +95,13 @@ class SubscriptionStoreFactory:
     serdes: ForeignKeySerdes
     logging: bool = True
 
-    def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
+    def builder(self, config: StreamsConfig) -> StoreBuilder[TaskStore]:
         topic = f"{config.application_id}-{self.serdes.topic}"
         foreign, primary = self.serdes.foreign_key, self.serdes.primary_key
-
-        def keys(default: Any) -> Serde[Any]:
-            return CombinedKeySerde(
-                ToldTopic(foreign or default, f"{topic}-fk"), ToldTopic(primary or default, f"{topic}-pk")
-            )
-
-        serde = OverDefault(keys) if foreign is None or primary is None else keys(None)
+        serde = combined_serde(
+            over_default(foreign, lambda keys: ToldTopic(keys, f"{topic}-fk")),
+            over_default(primary, lambda keys: ToldTopic(keys, f"{topic}-pk")),
+        )
         return StoreBuilder(
             config.dsl_store_suppliers.key_value_store(table_params(self.name, serde, config)),
             subscription_store,
@@ -112,12 +112,12 @@ class SubscriptionStoreFactory:
 
 
 @dataclass(frozen=True, slots=True)
-class OnePartition:
+class OnePartition(Generic[K]):
     """A partitioner of ``TableJoined``: it sees keys only, and chooses one partition, or ``None`` for the default."""
 
-    chosen_by: StreamPartitioner[Any, None]
+    chosen_by: StreamPartitioner[K, None]
 
-    def __call__(self, topic: str, key: Any, value: Any, partitions: int) -> int | None:
+    def __call__(self, topic: str, key: K, value: object, partitions: int) -> int | None:
         chosen = self.chosen_by(topic, key, None, partitions)
         if chosen is None or isinstance(chosen, int):
             return chosen
@@ -130,26 +130,26 @@ class OnePartition:
         return partition
 
 
-def where_it_was_asked(topic: str, key: Any, answer: SubscriptionResponseWrapper[Any], partitions: int) -> int | None:
+def where_it_was_asked(topic: str, key: object, answer: SubscriptionResponseWrapper[V], partitions: int) -> int | None:
     """Sends an answer to the partition that asked; subscriptions of version 0 do not know it, then the key decides."""
     return answer.primary_partition
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignKey:
+class ForeignKey(Generic[K, V, KO]):
     """How rows refer to those of another table: ``extractor(key, value)``; names and partitioners of the join."""
 
-    extractor: Callable[[Any, Any], Any]
-    joined: TableJoined[Any, Any]
+    extractor: KeyValueMapper[K, V, KO | None]
+    joined: TableJoined[K, KO]
 
     @classmethod
     def of(
         cls,
-        extractor: Callable[..., Any] | None,
+        extractor: Callable[..., KO | None] | None,
         with_key: bool,
-        joined: TableJoined[Any, Any] | None,
+        joined: TableJoined[K, KO] | None,
         name: str | None,
-    ) -> ForeignKey | None:
+    ) -> ForeignKey[K, V, KO] | None:
         """Reads what a user gave; ``None`` for a join by the keys of both tables."""
         if extractor is None:
             if with_key or joined is not None:
@@ -160,7 +160,7 @@ class ForeignKey:
             return None
         if not callable(extractor):
             raise TypeError(f"foreign_key_extractor is {extractor!r}; expected a callable that gives the foreign key")
-        options: TableJoined[Any, Any] = joined or TableJoined()
+        options: TableJoined[K, KO] = joined or TableJoined()
         if name is not None:
             if options.name not in (None, name):
                 raise ValueError(
@@ -173,9 +173,9 @@ class ForeignKey:
 def join_on_foreign_key(
     left: Table,
     right: Table,
-    foreign: ForeignKey,
-    joiner: ValueJoiner[Any, Any, Any],
-    materialized: Materialized[Any, Any] | str | None,
+    foreign: ForeignKey[K, V, KO],
+    joiner: ValueJoiner[V1, V2, VR | None],
+    materialized: Materialized[KR, VR] | str | None,
     *,
     right_is_optional: bool,
 ) -> Table:
@@ -191,26 +191,26 @@ def join_on_foreign_key(
 
 
 @dataclass(frozen=True, slots=True)
-class _Join:
+class _Join(Generic[K, V, KO, V1, V2, VR]):
     """The join while it is put into the graph, step by step; each step takes the next names."""
 
     left: Table
     right: Table
-    foreign: ForeignKey
-    joiner: ValueJoiner[Any, Any, Any]
+    foreign: ForeignKey[K, V, KO]
+    joiner: ValueJoiner[V1, V2, VR | None]
     right_is_optional: bool
     serdes: ForeignKeySerdes
-    by_foreign_key: OnePartition | None
+    by_foreign_key: OnePartition[KO] | None
 
     @classmethod
     def of(
         cls,
         left: Table,
         right: Table,
-        foreign: ForeignKey,
-        joiner: ValueJoiner[Any, Any, Any],
+        foreign: ForeignKey[K, V, KO],
+        joiner: ValueJoiner[V1, V2, VR | None],
         right_is_optional: bool,
-    ) -> _Join:
+    ) -> _Join[K, V, KO, V1, V2, VR]:
         """Names the topic of subscriptions, and with it the serdes."""
         joined, left_place = foreign.joined, left.place
         namer = left_place.graph.namer
@@ -296,7 +296,7 @@ class _Join:
         self.graph.copartitioned.append({*left.sources, answered.name})
         return answered
 
-    def add_result(self, answered: PlainRepartitionNode, materialized: Materialized[Any, Any] | str | None) -> Table:
+    def add_result(self, answered: PlainRepartitionNode, materialized: Materialized[KR, VR] | str | None) -> Table:
         """Adds what makes results of answers, and the table of them."""
         graph, left, serdes = self.graph, self.left.place, self.serdes
         joiner, right_is_optional = self.joiner, self.right_is_optional
@@ -317,27 +317,27 @@ class _Join:
         return Table(Place(graph, result, result_name, left.key_serde, kept.value_serde, sources), logic, kept)
 
 
-def _by_value(extractor: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
-    def extract(key: Any, value: Any) -> Any:
+def _by_value(extractor: Callable[[V], KO | None]) -> KeyValueMapper[K, V, KO | None]:
+    def extract(key: K, value: V) -> KO | None:
         return extractor(value)
 
     return extract
 
 
-def _subscriptions(primary_key: Serde[Any] | None, told: str | None = None) -> Any:
+def _subscriptions(primary_key: SerdeOrDefault, told: str | None = None) -> AnySerde | OverDefault:
     """The serde of subscriptions; primary keys are told that topic, or the one of the subscription with ``-pk``."""
 
-    def wrap(serde: Serde[Any]) -> Serde[Any]:
+    def wrap(serde: AnySerde) -> AnySerde:
         return SubscriptionWrapperSerde(ToldTopic(serde, told, "" if told else "-pk"))
 
-    return OverDefault(wrap, of_keys=True) if primary_key is None else wrap(primary_key)
+    return over_default(primary_key, wrap, of_keys=True)
 
 
-def _answers(value: Serde[Any] | None) -> Any:
-    return OverDefault(SubscriptionResponseWrapperSerde) if value is None else SubscriptionResponseWrapperSerde(value)
+def _answers(value: SerdeOrDefault) -> AnySerde | OverDefault:
+    return over_default(value, SubscriptionResponseWrapperSerde)
 
 
-def _key_sources(node: GraphNode) -> Iterator[tuple[str, Any]]:
+def _key_sources(node: GraphNode) -> Iterator[tuple[str, object]]:
     """The topics that the rows of a table are read from under the keys that they have in the table, with the
     deserializers of these keys.
     """

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from operator import methodcaller
-from typing import Any
+from typing import TypeVar
 
-from pykstreams.core.types import ValueJoiner
+from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, V, ValueJoiner
 from pykstreams.dsl.joins.repartitioned_join import (
     RepartitionedJoin,
     add_repartitioned_join,
     combined_serde,
-    over_default,
 )
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.table import Table
 from pykstreams.processors.foreign_keys.repartitioned_rows import RepartitionedKeys, RepartitionRows
 from pykstreams.processors.user_functions import describe_function, not_iterable
+from pykstreams.serdes.defaults import over_default
+
+KO = TypeVar("KO")
 
 _PREFIX = "KTABLE-FOREIGNKEYS-"
 
@@ -24,9 +26,9 @@ _PREFIX = "KTABLE-FOREIGNKEYS-"
 def join_by_foreign_keys(
     left: Table,
     right: Table,
-    joiner: ValueJoiner[Any, Any, Any],
-    extractor: Callable[[Any], Iterable[Any]],
-    materialized: Materialized[Any, Any] | str | None,
+    joiner: ValueJoiner[V1, V2, VR | None],
+    extractor: Callable[[V], Iterable[KO]],
+    materialized: Materialized[KR, VR] | str | None,
     name: str | None,
     *,
     right_is_optional: bool,
@@ -45,8 +47,8 @@ def join_by_foreign_keys(
     return add_repartitioned_join(left, right, join, materialized, name)
 
 
-def _foreign_keys_of(extractor: Callable[[Any], Iterable[Any]]) -> Callable[[Any, Any], Iterable[Any]]:
-    def foreign_keys(key: Any, value: Any) -> Iterable[Any]:
+def _foreign_keys_of(extractor: Callable[[V], Iterable[KO]]) -> KeyValueMapper[K, V, Iterable[KO]]:
+    def foreign_keys(key: K, value: V) -> Iterable[KO]:
         found = extractor(value)
         if isinstance(found, str | bytes):
             raise TypeError(

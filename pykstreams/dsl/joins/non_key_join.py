@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import itemgetter, methodcaller
-from typing import Any
+from typing import Generic, TypeVar
 
-from pykstreams.core.types import KeyValueMapper, ValueJoiner
+from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, V, ValueJoiner
 from pykstreams.dsl.joins.outer_foreign_key_join import optional
 from pykstreams.dsl.joins.repartitioned_join import (
     RepartitionedJoin,
     add_repartitioned_join,
     combined_serde,
-    over_default,
 )
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
@@ -34,26 +33,34 @@ from pykstreams.processors.foreign_keys.selected_keys import (
     SelectedView,
     SelectKeys,
 )
+from pykstreams.serdes.defaults import SerdeOrDefault, over_default
 from pykstreams.topology.graph import Graph, OperatorNode, PlainRepartitionNode, RepartitionSettings
 from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
 
 _PREFIX = "KTABLE-NONKEY-"
 
+KO = TypeVar("KO")
+
 
 @dataclass(frozen=True, slots=True)
-class MapperAndSelector:
+class MapperAndSelector(Generic[K, V, KO, KR]):
     """The two functions that make a join a non-key join.
 
     :param mapper: ``(key, value)`` of this table -> key of the other.
     :param selector: ``(key, key of the other)`` -> key of the result; for a missing row it gets ``None``.
     """
 
-    mapper: KeyValueMapper[Any, Any, Any]
-    selector: KeyValueMapper[Any, Any, Any]
+    mapper: KeyValueMapper[K, V, KO | None]
+    selector: KeyValueMapper[K, KO, KR]
 
     @classmethod
-    def of(cls, mapper: Any, selector: Any, **others: object) -> MapperAndSelector | None:
+    def of(
+        cls,
+        mapper: KeyValueMapper[K, V, KO | None] | None,
+        selector: KeyValueMapper[K, KO, KR] | None,
+        **others: object,
+    ) -> MapperAndSelector[K, V, KO, KR] | None:
         """Reads what a user gave; ``TypeError`` for one without the other, or beside ``others``."""
         if mapper is None and selector is None:
             return None
@@ -88,9 +95,9 @@ class SelectedTable(JoinedTable):
 def join_on_mapped_key(
     this: Table,
     other: Table,
-    joiner: ValueJoiner[Any, Any, Any],
-    functions: MapperAndSelector,
-    materialized: Materialized[Any, Any] | str | None,
+    joiner: ValueJoiner[V1, V2, VR | None],
+    functions: MapperAndSelector[K, V, KO, KR],
+    materialized: Materialized[KR, VR] | str | None,
     name: str | None,
     *,
     left_is_optional: bool,
@@ -99,7 +106,7 @@ def join_on_mapped_key(
     """Adds the join and returns the joined table."""
     graph, key_serde, mapped_serde = this.place.graph, this.place.key_serde, other.place.key_serde
 
-    def join_both(other_value: Any, value: Any) -> Matched | None:
+    def join_both(other_value: V2, value: V1) -> Matched | None:
         result = joiner(value, other_value)
         return None if result is None else Matched(value is not None and other_value is not None, result)
 
@@ -126,9 +133,9 @@ def join_on_mapped_key(
 def _by_selected_key(
     graph: Graph,
     joined: Place,
-    both_keys: Any,
-    functions: MapperAndSelector,
-    options: Materialized[Any, Any],
+    both_keys: SerdeOrDefault,
+    functions: MapperAndSelector[K, V, KO, KR],
+    options: Materialized[KR, VR],
     name: str | None,
 ) -> Table:
     namer, selector = graph.namer, functions.selector

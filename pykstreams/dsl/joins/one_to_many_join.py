@@ -14,38 +14,40 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import methodcaller
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pykstreams.core.errors import StreamsError
-from pykstreams.core.types import ValueJoiner
+from pykstreams.core.types import KR, V1, V2, VR, K, ValueJoiner
 from pykstreams.dsl.joins.repartitioned_join import (
     RepartitionedJoin,
     add_repartitioned_join,
     combined_serde,
-    over_default,
 )
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import options_of
 from pykstreams.dsl.table import Table
 from pykstreams.processors.foreign_keys.repartitioned_rows import RepartitionedKeys, RepartitionRows
 from pykstreams.processors.user_functions import describe_function
-from pykstreams.serdes.base import Serde, Serializer
+from pykstreams.serdes.base import AnySerde, Serializer
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
 from pykstreams.serdes.composed_keys import AvroCombinedKeySerde, FakedPrefixes, JsonCombinedKeySerde, PrefixChecked
+from pykstreams.serdes.defaults import SerdeOrDefault, over_default
+
+KO = TypeVar("KO")
 
 _PREFIX = "KTABLE-ONETOMANY-"
 _TRUSTED = CombinedKeySerde, JsonCombinedKeySerde, AvroCombinedKeySerde
 
 
 @dataclass(frozen=True, slots=True)
-class ResultKeys:
+class ResultKeys(Generic[K, KO, KR]):
     """The keys of the result as the user wants them."""
 
-    combined_key_serde: Any = None
-    output_key_combiner: Callable[[Any], Any] | None = None
-    output_key_splitter: Callable[[Any], Any] | None = None
-    join_prefix_faker: Callable[[Any], Any] | None = None
-    left_key_extractor: Callable[[Any], Any] | None = None
+    combined_key_serde: SerdeOrDefault = None
+    output_key_combiner: Callable[[CombinedKey[K, KO]], KR] | None = None
+    output_key_splitter: Callable[[KR], CombinedKey[K, KO]] | None = None
+    join_prefix_faker: Callable[[K], KR] | None = None
+    left_key_extractor: Callable[[KR], K] | None = None
 
     def __post_init__(self) -> None:
         faked = self.join_prefix_faker is not None or self.left_key_extractor is not None
@@ -68,15 +70,15 @@ class ResultKeys:
 def join_one_to_many(
     one: Table,
     many: Table,
-    joiner: ValueJoiner[Any, Any, Any],
-    key_extractor: Callable[[Any], Any],
-    result: ResultKeys,
-    materialized: Materialized[Any, Any] | str | None,
+    joiner: ValueJoiner[V1, V2, VR],
+    key_extractor: Callable[[V2], K | None],
+    result: ResultKeys[K, KO, KR],
+    materialized: Materialized[KR, VR] | str | None,
     name: str | None,
 ) -> Table:
     """Adds the join and returns the joined table."""
 
-    def foreign_keys(key: Any, value: Any) -> tuple[Any]:
+    def foreign_keys(key: object, value: V2) -> tuple[K | None]:
         return (key_extractor(value),)
 
     if result.join_prefix_faker is not None and result.left_key_extractor is not None:
@@ -114,15 +116,17 @@ def join_one_to_many(
     return add_repartitioned_join(many, one, join, materialized, name)
 
 
-def _faking(faker: Callable[[Any], Any]) -> Callable[[Serde[Any]], Serializer[Any]]:
+def _faking(faker: Callable[[K], KR]) -> Callable[[AnySerde], Serializer[K]]:
     return lambda serde: FakedPrefixes(serde, faker)
 
 
-def _made_by(combiner: Callable[[Any], Any] | None, extractor: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+def _made_by(
+    combiner: Callable[[CombinedKey[K, KO]], KR] | None, extractor: Callable[[KR], K]
+) -> Callable[[K, KO], KR]:
     """Makes the user's key of a foreign key and a row's own key; without a combiner the row's key is one already."""
 
-    def make(foreign_key: Any, key: Any) -> Any:
-        made = key if combiner is None else combiner(CombinedKey(foreign_key, key))
+    def make(foreign_key: K, key: Any) -> KR:
+        made: KR = key if combiner is None else combiner(CombinedKey(foreign_key, key))
         found = extractor(made)
         if found != foreign_key:
             cure = "" if combiner is not None else "; give output_key_combiner to make a key of both"

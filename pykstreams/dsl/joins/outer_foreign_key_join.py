@@ -7,21 +7,23 @@ outer join keeps the row.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import methodcaller
-from typing import Any
+from typing import TypeVar
 
-from pykstreams.core.types import ValueJoiner
+from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, V, ValueJoiner
 from pykstreams.dsl.joins.repartitioned_join import (
     RepartitionedJoin,
     add_repartitioned_join,
     combined_serde,
-    over_default,
 )
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.table import Table
 from pykstreams.processors.foreign_keys.repartitioned_rows import RepartitionedKeys, RepartitionRows
+from pykstreams.serdes.base import AnySerde
+from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault, over_default
 from pykstreams.serdes.optional import OptionalSerde
+
+KO = TypeVar("KO")
 
 _PREFIX = "KTABLE-FOREIGNKEY-OUTER-"
 
@@ -29,9 +31,9 @@ _PREFIX = "KTABLE-FOREIGNKEY-OUTER-"
 def join_on_foreign_key_outer(
     left: Table,
     right: Table,
-    joiner: ValueJoiner[Any, Any, Any],
-    extractor: Callable[[Any, Any], Any],
-    materialized: Materialized[Any, Any] | str | None,
+    joiner: ValueJoiner[V1, V2, VR | None],
+    extractor: KeyValueMapper[K, V, KO],
+    materialized: Materialized[KR, VR] | str | None,
     name: str | None,
     *,
     keeps_left: bool,
@@ -42,7 +44,7 @@ def join_on_foreign_key_outer(
     :param keeps_left: whether left rows without a right row are kept, too, which makes it a full outer join.
     """
 
-    def foreign_keys(key: Any, value: Any) -> tuple[Any]:
+    def foreign_keys(key: K, value: V) -> tuple[KO]:
         return (extractor(key, value),)
 
     foreign_key = optional(right.place.key_serde) if keeps_left else right.place.key_serde
@@ -60,6 +62,6 @@ def join_on_foreign_key_outer(
     return add_repartitioned_join(left, right, join, materialized, name)
 
 
-def optional(serde: Any) -> Any:
+def optional(serde: SerdeOrDefault) -> AnySerde | OverDefault:
     """The serde for keys that may be ``None``; without a serde, over the default one."""
     return over_default(serde, OptionalSerde)

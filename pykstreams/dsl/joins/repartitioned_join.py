@@ -13,7 +13,7 @@ from typing import Any
 
 from pykstreams.core.names import NodeNamer
 from pykstreams.core.processor import OperatorSupplier
-from pykstreams.core.types import StreamPartitioner, ValueJoiner
+from pykstreams.core.types import KR, VR, AnyPartitioner, ValueJoiner
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, join_store, options_of, table_store
@@ -28,9 +28,9 @@ from pykstreams.processors.foreign_keys.reference_join import (
 )
 from pykstreams.processors.foreign_keys.referred_row_check import ReferredRowCheck
 from pykstreams.processors.foreign_keys.repartitioned_rows import KeepRepartitioned, RepartitionedKeys
-from pykstreams.serdes.base import Serde
+from pykstreams.serdes.base import AnySerde
 from pykstreams.serdes.combined_key import CombinedKeySerde
-from pykstreams.serdes.defaults import OverDefault, or_default
+from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault, over_default
 from pykstreams.topology.graph import GraphNode, RepartitionSettings, write_topic_between
 from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
@@ -53,13 +53,13 @@ class RepartitionedJoin:
 
     prefix: str
     send: OperatorSupplier
-    joiner: ValueJoiner[Any, Any, Any]
+    joiner: ValueJoiner[Any, Any, object]
     keys: RepartitionedKeys
-    kept_serde: Any
-    result_serde: Any
-    topic_serde: Any = None
+    kept_serde: SerdeOrDefault
+    result_serde: SerdeOrDefault
+    topic_serde: SerdeOrDefault = None
     keep: Callable[[str], OperatorSupplier] = KeepRepartitioned
-    partitioner: StreamPartitioner[Any, Any] | None = None
+    partitioner: AnyPartitioner | None = None
     keeps_unmatched: bool = False
     keeps_unreferred: bool = False
 
@@ -159,7 +159,7 @@ def add_repartitioned_join(
     left: Table,
     right: Table,
     join: RepartitionedJoin,
-    materialized: Materialized[Any, Any] | str | None,
+    materialized: Materialized[KR, VR] | str | None,
     name: str | None,
 ) -> Table:
     """Adds the join and returns the joined table.
@@ -217,17 +217,10 @@ def add_repartitioned_join(
     return Table(place, logic, store)
 
 
-def combined_serde(prefix: Any, suffix: Any) -> Any:
+def combined_serde(prefix: SerdeOrDefault, suffix: SerdeOrDefault) -> AnySerde | OverDefault:
     """The length-encoded serde of combined keys; halves without a serde have the default one."""
     return over_default(prefix, lambda first: over_default(suffix, lambda second: CombinedKeySerde(first, second)))
 
 
-def over_default(serde: Any, wrap: Callable[[Serde[Any]], Any]) -> Any:
-    """Wraps a serde: now, or by an ``OverDefault`` where the default serde is needed for it."""
-    if serde is not None and not isinstance(serde, OverDefault):
-        return wrap(serde)
-    return OverDefault(lambda default: or_default(wrap(or_default(serde, lambda: default)), lambda: default))
-
-
-def _same(key: Any) -> Any:
+def _same(key: object) -> object:
     return key

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.names import NodeNamer, valid_name
-from pykstreams.core.types import total_ms
+from pykstreams.core.types import K, V, total_ms
 from pykstreams.core.windows import EmitStrategy, JoinWindows
 from pykstreams.dsl.options import StreamJoined
 from pykstreams.dsl.place import Place
@@ -21,6 +21,7 @@ from pykstreams.dsl.repartitioning import repartitioned_for_join
 from pykstreams.processors import KeepForJoin, PassThrough, StreamSelfJoin, StreamStreamJoin
 from pykstreams.state.buffers.waiting import waiting_records
 from pykstreams.state.dsl_suppliers import DslKeyValueParams, DslStoreFormat, DslStoreSuppliers, DslWindowParams
+from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.key_values.suppliers import KeyValueBytesStoreSupplier
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.suppliers import Stores
@@ -31,6 +32,8 @@ from pykstreams.state.windows.suppliers import (
 )
 from pykstreams.topology.graph import OperatorNode, Step, StreamStreamJoinNode
 
+VO = TypeVar("VO")
+
 _THIS, _OTHER = "KSTREAM-JOINTHIS-", "KSTREAM-JOINOTHER-"
 _OUTER_THIS, _OUTER_OTHER = "KSTREAM-OUTERTHIS-", "KSTREAM-OUTEROTHER-"
 _OUTER_SHARED = "KSTREAM-OUTERSHARED-"
@@ -38,20 +41,20 @@ _WINDOWED = "KSTREAM-WINDOWED-"
 
 
 @dataclass(frozen=True, slots=True)
-class _WindowStore:
+class _WindowStore(Generic[K, V, VO]):
     """The store of one side's records; made by the DSL, or by the supplier that the user gave."""
 
     name: str
     windows: JoinWindows
-    options: StreamJoined[Any, Any, Any]
-    value_serde: Any
+    options: StreamJoined[K, V, VO]
+    value_serde: object
     supplier: WindowBytesStoreSupplier | None
 
     @property
     def logging(self) -> bool:
         return self.supplier is not None or self.options.logging
 
-    def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
+    def builder(self, config: StreamsConfig) -> StoreBuilder[TaskStore]:
         options = self.options
         if self.supplier is not None:
             return Stores.timestamped_window_store_with_headers_builder(
@@ -81,17 +84,17 @@ class _WindowStore:
 
 
 @dataclass(frozen=True, slots=True)
-class _WaitingStore:
+class _WaitingStore(Generic[K, V, VO]):
     """The store of the records that wait for a partner."""
 
     name: str
-    options: StreamJoined[Any, Any, Any]
+    options: StreamJoined[K, V, VO]
 
     @property
     def logging(self) -> bool:
         return self.options.logging
 
-    def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
+    def builder(self, config: StreamsConfig) -> StoreBuilder[TaskStore]:
         options = self.options
         return StoreBuilder(
             self._supplier(config),
@@ -143,9 +146,9 @@ class _Names:
 def join_streams(
     this: Place,
     other: Place,
-    joiner: Callable[..., Any],
+    joiner: Callable[..., object],
     windows: JoinWindows,
-    joined: StreamJoined[Any, Any, Any] | None,
+    joined: StreamJoined[K, V, VO] | None,
     *,
     left_outer: bool,
     right_outer: bool,
@@ -173,7 +176,7 @@ def join_streams(
             if store is not None:
                 graph.implicit_names.add_store(store.name, logging=store.logging)
 
-    def side(of: _WindowStore, *, left: bool) -> StreamStreamJoin:
+    def side(of: _WindowStore[K, V, VO], *, left: bool) -> StreamStreamJoin:
         return StreamStreamJoin(
             of.name,
             None if waiting is None else waiting.name,
@@ -207,14 +210,14 @@ def join_streams(
     return Place(graph, node, names.merge, options.key_serde, None, sources)
 
 
-def _add_windowed(place: Place, name: str, store: _WindowStore) -> None:
+def _add_windowed(place: Place, name: str, store: _WindowStore[K, V, VO]) -> None:
     operator, stores = KeepForJoin(store.name), (store,)
     place.graph.add(OperatorNode(name, lambda: operator, stores=lambda: stores), place.node)
 
 
 def _window_stores(
-    names: _Names, options: StreamJoined[Any, Any, Any], windows: JoinWindows
-) -> tuple[_WindowStore, _WindowStore]:
+    names: _Names, options: StreamJoined[K, V, VO], windows: JoinWindows
+) -> tuple[_WindowStore[K, V, VO], _WindowStore[K, V, VO]]:
     this_base = _suffixed(options.store_name, names.this_suffix) or names.this_generated
     other_base = _suffixed(options.store_name, names.other_suffix) or names.other_generated
     this_supplier, other_supplier = _suppliers(options, windows)
@@ -227,15 +230,15 @@ def _window_stores(
 def _window_store(
     base: str,
     windows: JoinWindows,
-    options: StreamJoined[Any, Any, Any],
-    value_serde: Any,
+    options: StreamJoined[K, V, VO],
+    value_serde: object,
     supplier: WindowBytesStoreSupplier | None,
-) -> _WindowStore:
+) -> _WindowStore[K, V, VO]:
     name = f"{base}-store" if supplier is None else supplier.name
     return _WindowStore(name, windows, options, value_serde, supplier)
 
 
-def _waiting_store(options: StreamJoined[Any, Any, Any], generated: str, outer: bool) -> _WaitingStore:
+def _waiting_store(options: StreamJoined[K, V, VO], generated: str, outer: bool) -> _WaitingStore[K, V, VO]:
     base = options.store_name if options.this_store_supplier is None else options.this_store_supplier.name
     if base is None:
         return _WaitingStore(f"{_OUTER_SHARED}{generated[-10:]}-store", options)
@@ -243,7 +246,7 @@ def _waiting_store(options: StreamJoined[Any, Any, Any], generated: str, outer: 
 
 
 def _suppliers(
-    options: StreamJoined[Any, Any, Any], windows: JoinWindows
+    options: StreamJoined[K, V, VO], windows: JoinWindows
 ) -> tuple[WindowBytesStoreSupplier | None, WindowBytesStoreSupplier | None]:
     """The suppliers that the user gave, checked (``KStreamImplJoin.assertWindowSettings``, 4.3.1)."""
     this, other = options.this_store_supplier, options.other_store_supplier
@@ -256,7 +259,7 @@ def _suppliers(
     return checked
 
 
-def _checked(what: str, supplier: Any, windows: JoinWindows) -> WindowBytesStoreSupplier | None:
+def _checked(what: str, supplier: object, windows: JoinWindows) -> WindowBytesStoreSupplier | None:
     if supplier is None:
         return None
     if not isinstance(supplier, WindowBytesStoreSupplier):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 from pykstreams.core.errors import TopologyError
-from pykstreams.core.types import Duration, KeyValueMapper, duration_ms
+from pykstreams.core.types import KR, Duration, K, KeyValueMapper, V, duration_ms
 from pykstreams.dsl.options import Joined
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartitioned_for_join
@@ -16,6 +16,8 @@ from pykstreams.state.buffers.join_buffer import join_buffer
 from pykstreams.topology.graph import OperatorNode
 from pykstreams.topology.stores import GivenStore, StoreFactory
 
+VO = TypeVar("VO")
+
 OnExpiredHistory: TypeAlias = Literal["null", "drop"]
 """The fate of a record whose time is before the history of the table; see ``KStream.join``."""
 
@@ -23,8 +25,8 @@ OnExpiredHistory: TypeAlias = Literal["null", "drop"]
 def join_stream_with_table(
     stream: Place,
     table: Table,
-    joiner: Callable[..., Any],
-    joined: Joined[Any, Any, Any] | None,
+    joiner: Callable[..., object],
+    joined: Joined[K, V, VO] | None,
     *,
     left: bool,
     with_key: bool,
@@ -101,8 +103,8 @@ def _drops_expired(on_expired_history: OnExpiredHistory, name: str, table: Table
 def join_stream_with_global_table(
     stream: Place,
     view: TableView,
-    key_selector: KeyValueMapper[Any, Any, Any],
-    joiner: Callable[..., Any],
+    key_selector: KeyValueMapper[K, V, KR],
+    joiner: Callable[..., object],
     name: str | None,
     *,
     left: bool,

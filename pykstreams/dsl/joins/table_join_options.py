@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar
 
-from pykstreams.core.types import KeyValueMapper, ValueJoiner
+from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, V, ValueJoiner
 from pykstreams.dsl.joins.foreign_key_join import ForeignKey, join_on_foreign_key
 from pykstreams.dsl.joins.foreign_keys_join import join_by_foreign_keys
 from pykstreams.dsl.joins.non_key_join import MapperAndSelector, join_on_mapped_key
@@ -18,19 +18,21 @@ from pykstreams.dsl.joins.table_table_join import join_tables
 from pykstreams.dsl.options import Materialized, TableJoined
 from pykstreams.dsl.table import Table
 
+KO = TypeVar("KO")
+
 
 @dataclass(frozen=True, slots=True)
-class TableJoinOptions:
+class TableJoinOptions(Generic[K, V, KO, KR, VR]):
     """The options of a join beside the other table and the joiner, as the user gave them; see ``KTable.join``."""
 
-    materialized: Materialized[Any, Any] | str | None
+    materialized: Materialized[KR, VR] | str | None
     name: str | None
-    foreign_key_extractor: Callable[..., Any] | None = None
+    foreign_key_extractor: Callable[..., KO | None] | None = None
     extractor_with_key: bool = False
-    table_joined: TableJoined[Any, Any] | None = None
-    foreign_keys_extractor: Callable[[Any], Iterable[Any]] | None = None
-    mapper: KeyValueMapper[Any, Any, Any] | None = None
-    selector: KeyValueMapper[Any, Any, Any] | None = None
+    table_joined: TableJoined[K, KO] | None = None
+    foreign_keys_extractor: Callable[[V], Iterable[KO | None]] | None = None
+    mapper: KeyValueMapper[K, V, KO | None] | None = None
+    selector: KeyValueMapper[K, KO, KR] | None = None
     complete_history: bool = False
 
     def check_history(self) -> None:
@@ -42,7 +44,7 @@ class TableJoinOptions:
                 "selector; only a join by the keys of both tables can correct its older results, leave it out"
             )
 
-    def mapper_and_selector(self) -> MapperAndSelector | None:
+    def mapper_and_selector(self) -> MapperAndSelector[K, V, KO, KR] | None:
         """The functions that make it a non-key join; ``None`` for one that is none."""
         return MapperAndSelector.of(
             self.mapper,
@@ -52,7 +54,7 @@ class TableJoinOptions:
             table_joined=self.table_joined,
         )
 
-    def foreign_keys(self) -> Callable[[Any], Iterable[Any]] | None:
+    def foreign_keys(self) -> Callable[[V], Iterable[KO | None]] | None:
         """The function that makes it a join by many foreign keys; ``TypeError`` beside what belongs to joins by one."""
         extractor = self.foreign_keys_extractor
         by_one = self.foreign_key_extractor is not None or self.extractor_with_key or self.table_joined is not None
@@ -63,7 +65,7 @@ class TableJoinOptions:
             )
         return extractor
 
-    def foreign_key(self) -> ForeignKey | None:
+    def foreign_key(self) -> ForeignKey[K, V, KO] | None:
         """The options that make it a foreign-key join; ``None`` for a join by the keys of both tables."""
         return ForeignKey.of(self.foreign_key_extractor, self.extractor_with_key, self.table_joined, self.name)
 
@@ -71,8 +73,8 @@ class TableJoinOptions:
 def add_table_join(
     this: Table,
     that: Table,
-    joiner: ValueJoiner[Any, Any, Any],
-    options: TableJoinOptions,
+    joiner: ValueJoiner[V1, V2, VR | None],
+    options: TableJoinOptions[K, V, KO, KR, VR],
     *,
     left_is_optional: bool,
     right_is_optional: bool,

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.processor import OperatorSupplier
-from pykstreams.core.types import ValueJoiner
+from pykstreams.core.types import KR, V1, V2, VR, ValueJoiner
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
@@ -135,7 +135,7 @@ class CompletelyJoinedTable(TableLogic):
         left: TableLogic,
         right: TableLogic,
         store: TableStore,
-        joiner: ValueJoiner[Any, Any, Any],
+        joiner: ValueJoiner[Any, Any, object],
         *,
         left_is_optional: bool,
         right_is_optional: bool,
@@ -208,8 +208,8 @@ class TableTableJoinNode(GraphNode):
 def join_tables(
     left: Table,
     right: Table,
-    joiner: ValueJoiner[Any, Any, Any],
-    materialized: Materialized[Any, Any] | str | None,
+    joiner: ValueJoiner[V1, V2, VR | None],
+    materialized: Materialized[KR, VR] | str | None,
     name: str | None,
     *,
     left_is_optional: bool,
@@ -286,8 +286,8 @@ def _versioned_result(store: TableStore | None, left: Table, right: Table) -> Ta
     return store
 
 
-def _mirrored(joiner: ValueJoiner[Any, Any, Any]) -> ValueJoiner[Any, Any, Any]:
-    def mirrored(right: Any, left: Any) -> Any:
+def _mirrored(joiner: ValueJoiner[V1, V2, VR | None]) -> ValueJoiner[V2, V1, VR | None]:
+    def mirrored(right: V2, left: V1) -> VR | None:
         return joiner(left, right)
 
     return mirrored

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pykstreams.core.config import StreamsConfig
+from pykstreams.core.types import K, V
 from pykstreams.dsl.options import Materialized
-from pykstreams.serdes.base import Serde
 from pykstreams.serdes.combined_key import prefix_width
-from pykstreams.serdes.defaults import OverDefault
+from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault
 from pykstreams.state.dsl_suppliers import DslKeyValueParams, DslStoreFormat, DslStoreSuppliers
+from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.key_values.suppliers import KeyValueBytesStoreSupplier
 from pykstreams.state.spec import StoreBuilder, StoreSupplier
 from pykstreams.state.suppliers import Stores
@@ -28,9 +28,9 @@ class DslStore:
 
     name: str
     queryable: bool
-    key_serde: Serde[Any] | None
-    value_serde: Serde[Any] | None
-    supplier: StoreSupplier[Any] | None
+    key_serde: SerdeOrDefault
+    value_serde: SerdeOrDefault
+    supplier: StoreSupplier[object] | None
     store_type: DslStoreSuppliers | None
     caching: bool
     logging: bool
@@ -50,8 +50,11 @@ class DslStore:
         return self.store_type or config.dsl_store_suppliers
 
     def _builder(
-        self, make: Callable[..., StoreBuilder[Any]], supplier: StoreSupplier[Any], retention_ms: int | None = None
-    ) -> StoreBuilder[Any]:
+        self,
+        make: Callable[..., StoreBuilder[TaskStore]],
+        supplier: StoreSupplier[object],
+        retention_ms: int | None = None,
+    ) -> StoreBuilder[TaskStore]:
         """The builder over the supplier; the changelog keeps windows and sessions for ``retention_ms``, whatever the
         supplier says (``StoreFactory.retentionPeriod``, 4.3.1).
         """
@@ -70,8 +73,10 @@ class DslStore:
 class TableStore(DslStore):
     """The store of a table; one that is versioned has no cache (``KeyValueStoreMaterializer``, 4.3.1)."""
 
-    def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
-        supplier: Any = self.supplier
+    supplier: KeyValueBytesStoreSupplier | None
+
+    def builder(self, config: StreamsConfig) -> StoreBuilder[TaskStore]:
+        supplier = self.supplier
         if supplier is None:
             supplier = self._suppliers(config).key_value_store(table_params(self.name, self.key_serde, config))
         if isinstance(supplier, VersionedBytesStoreSupplier):
@@ -81,7 +86,7 @@ class TableStore(DslStore):
         return self._builder(Stores.timestamped_key_value_store_builder, supplier)
 
 
-def table_params(name: str, key_serde: Any, config: StreamsConfig) -> DslKeyValueParams:
+def table_params(name: str, key_serde: object, config: StreamsConfig) -> DslKeyValueParams:
     """The store that is asked for where keys have that serde; scans by prefix know it where it has parts."""
     if isinstance(key_serde, OverDefault):
         key_serde = None if config["default.key.serde"] is None else key_serde.wrap(config.default_key_serde)
@@ -94,14 +99,14 @@ def store_format(config: StreamsConfig) -> DslStoreFormat:
     return DslStoreFormat.HEADERS if headers else DslStoreFormat.TIMESTAMPED
 
 
-def options_of(materialized: Materialized[Any, Any] | str | None) -> Materialized[Any, Any]:
+def options_of(materialized: Materialized[K, V] | str | None) -> Materialized[K, V]:
     """Reads what a user gave: options, or just the name of the store."""
     if isinstance(materialized, str):
         return Materialized(materialized)
     return Materialized() if materialized is None else materialized
 
 
-def named_table_store(options: Materialized[Any, Any]) -> TableStore | None:
+def named_table_store(options: Materialized[K, V]) -> TableStore | None:
     """The store that the user named, ``None`` where no name was given.
 
     Its serdes are those of the options or else the defaults, never those of the table above
@@ -113,22 +118,24 @@ def named_table_store(options: Materialized[Any, Any]) -> TableStore | None:
 
 def table_store(
     graph: Graph,
-    options: Materialized[Any, Any],
+    options: Materialized[K, V],
     prefix: str,
-    key_serde: Serde[Any] | None,
-    value_serde: Serde[Any] | None,
+    key_serde: SerdeOrDefault,
+    value_serde: SerdeOrDefault,
 ) -> TableStore:
     """The store that the user named, or one with a generated name; the serdes are those to fall back on."""
     name, queryable = named_or_generated(graph, options, prefix)
     return _table_store(name, options, queryable, key_serde, value_serde)
 
 
-def join_store(name: str, key_serde: Any, value_serde: Any, store_type: DslStoreSuppliers | None = None) -> TableStore:
+def join_store(
+    name: str, key_serde: SerdeOrDefault, value_serde: SerdeOrDefault, store_type: DslStoreSuppliers | None = None
+) -> TableStore:
     """A store that a join needs for itself, with a changelog; it has no cache, so that what is read was forwarded."""
     return TableStore(name, False, key_serde, value_serde, None, store_type, False, True, {})
 
 
-def named_or_generated(graph: Graph, options: Materialized[Any, Any], prefix: str) -> tuple[str, bool]:
+def named_or_generated(graph: Graph, options: Materialized[K, V], prefix: str) -> tuple[str, bool]:
     """The name of a store, and whether the user gave it (``MaterializedInternal``, 4.3.1)."""
     name = options.store_name
     if name is not None:
@@ -140,10 +147,10 @@ def named_or_generated(graph: Graph, options: Materialized[Any, Any], prefix: st
 
 def _table_store(
     name: str,
-    options: Materialized[Any, Any],
+    options: Materialized[K, V],
     queryable: bool,
-    key_serde: Serde[Any] | None,
-    value_serde: Serde[Any] | None,
+    key_serde: SerdeOrDefault,
+    value_serde: SerdeOrDefault,
 ) -> TableStore:
     supplier = options.store if not isinstance(options.store, str) else None
     if supplier is not None and not isinstance(supplier, KeyValueBytesStoreSupplier):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pykstreams.core.names import valid_name
 from pykstreams.core.types import Duration, duration_ms
 from pykstreams.processors import Reorder
@@ -13,7 +11,7 @@ from pykstreams.topology.stores import GivenStore
 
 
 def reordering_of(
-    graph: Graph, table: str, grace: Duration | None, key_serde: Any, value_serde: Any, *, named: bool
+    graph: Graph, table: str, grace: Duration | None, key_serde: object, value_serde: object, *, named: bool
 ) -> Step | None:
     """The step before the table of that name with its buffer, ``None`` where records are taken as they come.
 

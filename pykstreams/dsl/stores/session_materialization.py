@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.types import duration_ms, total_ms
+from pykstreams.core.types import K, V, duration_ms, total_ms
 from pykstreams.core.windows import EmitStrategy, SessionWindows
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import DslStore, named_or_generated, store_format
-from pykstreams.serdes.base import Serde
+from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.state.dsl_suppliers import DslSessionParams, DslStoreFormat
+from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.sessions.suppliers import SessionBytesStoreSupplier
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.suppliers import Stores
@@ -22,11 +22,12 @@ from pykstreams.topology.graph import Graph
 class SessionTableStore(DslStore):
     """The store of a table with sessions (``SessionStoreMaterializer``, 4.3.1)."""
 
+    supplier: SessionBytesStoreSupplier | None
     retention_ms: int
     emit_strategy: EmitStrategy
 
-    def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
-        supplier: Any = self.supplier
+    def builder(self, config: StreamsConfig) -> StoreBuilder[TaskStore]:
+        supplier = self.supplier
         if supplier is None:
             with_headers = store_format(config) is DslStoreFormat.HEADERS
             supplier = self._suppliers(config).session_store(
@@ -44,10 +45,10 @@ class SessionTableStore(DslStore):
 
 def session_table_store(
     graph: Graph,
-    options: Materialized[Any, Any],
+    options: Materialized[K, V],
     prefix: str,
-    key_serde: Serde[Any] | None,
-    value_serde: Serde[Any] | None,
+    key_serde: SerdeOrDefault,
+    value_serde: SerdeOrDefault,
     windows: SessionWindows,
     emit_strategy: EmitStrategy,
 ) -> SessionTableStore:

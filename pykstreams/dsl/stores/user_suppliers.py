@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from pykstreams.core.user_code import stores_of
 from pykstreams.topology.stores import GivenStore
 
 
-def provided_stores(supplier: Callable[[], Any]) -> tuple[GivenStore, ...]:
+def provided_stores(supplier: Callable[[], object]) -> tuple[GivenStore, ...]:
     """The stores that the supplier brings (``ConnectedStoreProvider.stores``, 4.3.1)."""
     return tuple(map(GivenStore, stores_of(supplier)))

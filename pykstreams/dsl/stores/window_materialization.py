@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.types import duration_ms, total_ms
-from pykstreams.core.windows import EmitStrategy, SlidingWindows, Windows
+from pykstreams.core.types import K, V, duration_ms, total_ms
+from pykstreams.core.windows import EmitStrategy, SlidingWindows, Window, Windows
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import DslStore, named_or_generated, store_format
-from pykstreams.serdes.base import Serde
+from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.state.dsl_suppliers import DslWindowParams
+from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.suppliers import Stores
 from pykstreams.state.windows.suppliers import WindowBytesStoreSupplier
@@ -22,13 +22,14 @@ from pykstreams.topology.graph import Graph
 class WindowTableStore(DslStore):
     """The store of a table with time or sliding windows (``WindowStoreMaterializer``, 4.3.1)."""
 
+    supplier: WindowBytesStoreSupplier | None
     window_size_ms: int
     retention_ms: int
     sliding: bool
     emit_strategy: EmitStrategy
 
-    def builder(self, config: StreamsConfig) -> StoreBuilder[Any]:
-        supplier: Any = self.supplier
+    def builder(self, config: StreamsConfig) -> StoreBuilder[TaskStore]:
+        supplier = self.supplier
         if supplier is None:
             supplier = self._suppliers(config).window_store(
                 DslWindowParams(
@@ -48,11 +49,11 @@ class WindowTableStore(DslStore):
 
 def window_table_store(
     graph: Graph,
-    options: Materialized[Any, Any],
+    options: Materialized[K, V],
     prefix: str,
-    key_serde: Serde[Any] | None,
-    value_serde: Serde[Any] | None,
-    windows: Windows[Any] | SlidingWindows,
+    key_serde: SerdeOrDefault,
+    value_serde: SerdeOrDefault,
+    windows: Windows[Window] | SlidingWindows,
     emit_strategy: EmitStrategy,
 ) -> WindowTableStore:
     """The store that the user named, or one with a generated name; the serdes are those to fall back on.
