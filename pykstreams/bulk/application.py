@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError, UnknownStateStoreError
@@ -20,6 +19,7 @@ from pykstreams.core.names import changelog_name
 from pykstreams.dsl.script import load_script
 from pykstreams.runtime.clients.admin import TopicSpec
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
+from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
 from pykstreams.topology.topology import Topology
@@ -76,7 +76,7 @@ class Application:
         """
         return TopicAdmin(_GivenTopics(self.plan, partitions), self.plan, replication=1, embedded=False).prepare()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"named": self.named, "settings": dict(self.settings)}
 
 
@@ -86,7 +86,7 @@ class StorePlace:
 
     application: Application
     part: SubtopologyPlan
-    builder: StoreBuilder[Any]
+    builder: StoreBuilder[TaskStore]
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from pykstreams.bulk.application import Application, StorePlace
 from pykstreams.bulk.backfills.engines import Call, LocalSteps, SparkSteps, Steps
@@ -71,7 +71,7 @@ class BackfillReport:
 
 def backfill(
     app: str | Topology,
-    sources: Mapping[str, Any],
+    sources: Mapping[str, object],
     *,
     out: str | PurePath,
     engine: EngineName = "spark",
@@ -80,7 +80,7 @@ def backfill(
     source_offsets: SourceOffsets = "now",
     config: StreamsConfig | Mapping[str, object] | None = None,
     partitions: int | Mapping[str, int] | None = None,
-    spark: Any = None,
+    spark: object = None,
     modules: Sequence[str] = (),
     processes: int | None = None,
     progress: bool = False,
@@ -171,7 +171,7 @@ def _root(out: str | PurePath) -> Path:
 
 
 def _steps(
-    engine: EngineName, application: Application, spark: Any, modules: Sequence[str], processes: int | None
+    engine: EngineName, application: Application, spark: object, modules: Sequence[str], processes: int | None
 ) -> Steps:
     if engine == "local":
         return LocalSteps(processes if isinstance(application.named, str) else 1)

@@ -66,7 +66,7 @@ def bootstrap(
     source_offsets: SourceOffsets = "now",
     config: StreamsConfig | Mapping[str, object] | None = None,
     partitions: int | Mapping[str, int] | None = None,
-    spark: Any = None,
+    spark: object = None,
     modules: Sequence[str] = (),
     processes: int | None = None,
     progress: bool = False,
@@ -134,8 +134,8 @@ def _job(
     root: Folder,
     changelog: Changelog,
     offsets: Mapping[str, Mapping[int, int]],
-    source: Any,
-) -> tuple[StoreJob, Any]:
+    source: object,
+) -> tuple[StoreJob, object]:
     """The building of one store, and its source."""
     topic = source if isinstance(source, KafkaTopic) else None
     job = StoreJob(
@@ -153,7 +153,12 @@ def _job(
 
 @contextmanager
 def _builder(
-    engine: EngineName, application: Application, spark: Any, modules: Sequence[str], processes: int | None, shown: bool
+    engine: EngineName,
+    application: Application,
+    spark: object,
+    modules: Sequence[str],
+    processes: int | None,
+    shown: bool,
 ) -> Iterator[Build]:
     """Opens the engine, and makes the function that builds stores by it."""
     if engine == "spark":
@@ -219,7 +224,7 @@ def _check(
             )
 
 
-def _parts(source: Any, job: StoreJob) -> list[Any]:
+def _parts(source: object, job: StoreJob) -> list[Any]:
     if isinstance(source, Files):
         return source.parts()
     if isinstance(source, KafkaTopic):

@@ -31,7 +31,7 @@ from pykstreams.core.errors import ConfigError
 _REPORT_SQL: Final = "task int, report string"
 _LEAST_RUN_BYTES: Final = 4 << 20
 
-Call: TypeAlias = tuple[Callable[..., int], tuple[Any, ...]]
+Call: TypeAlias = tuple[Callable[..., int], tuple[object, ...]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Input:
     """The records of one topic: how they are read, and either what they are read from or its parts."""
 
     reading: HistoryReading
-    source: Any = None
+    source: object = None
     parts: tuple[Part, ...] = ()
 
 
@@ -48,7 +48,7 @@ class Steps(Protocol):
 
     def __enter__(self) -> Steps: ...
 
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None: ...
 
     def for_executors(self, application: Application) -> Application:
         """The application, by the name under which the processes that run steps find it."""
@@ -68,7 +68,7 @@ class Steps(Protocol):
         """Makes calls anywhere; gives their results."""
         ...
 
-    def files(self, source: Any, folder: Path) -> Files:
+    def files(self, source: object, folder: Path) -> Files:
         """A source as files that any process can read."""
         ...
 
@@ -86,8 +86,8 @@ class LocalSteps:
         self._pool.__enter__()
         return self
 
-    def __exit__(self, *error: Any) -> None:
-        self._pool.__exit__(*error)
+    def __exit__(self, kind: type[BaseException] | None = None, *rest: object) -> None:
+        self._pool.__exit__(kind, *rest)
 
     def for_executors(self, application: Application) -> Application:
         return application
@@ -111,11 +111,11 @@ class LocalSteps:
     def each(self, calls: Sequence[Call]) -> list[int]:
         return self._pool.run(list(calls), lambda done: None)
 
-    def files(self, source: Any, folder: Path) -> Files:
+    def files(self, source: object, folder: Path) -> Files:
         return self._files(source)
 
     @staticmethod
-    def _files(source: Any) -> Files:
+    def _files(source: object) -> Files:
         if isinstance(source, Files):
             return source
         raise ConfigError(f"{source!r} is read by Spark; use engine='spark', or files that pyarrow reads")
@@ -153,7 +153,7 @@ def run_sorted(step: BackfillStep, task: int, scratch: str) -> str | None:
 class SparkSteps:
     """Runs steps by a Spark session."""
 
-    def __init__(self, session: Any, modules: Sequence[str]) -> None:
+    def __init__(self, session: object, modules: Sequence[str]) -> None:
         self._engine = SparkEngine(session, modules)
         self._session = self._engine.session
 
@@ -190,7 +190,7 @@ class SparkSteps:
         results = {row.at: int(row.result) for row in found}
         return [results[at] for at in range(len(calls))]
 
-    def files(self, source: Any, folder: Path) -> Files:
+    def files(self, source: object, folder: Path) -> Files:
         if isinstance(source, Files):
             return source
         self._engine.read(source).write.parquet(str(folder))

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -29,7 +28,7 @@ from pykstreams.state.interfaces.record_cache import RecordCache
 @contextmanager
 def opened_global_stores(
     step: BackfillStep, config: StreamsConfig, folder: Path, clock: Clock, metrics: StreamsMetrics
-) -> Iterator[Mapping[str, Any]]:
+) -> Iterator[Mapping[str, object]]:
     """Opens the global stores of the application, with what is in their topics; gives them as tasks see them."""
     plans = step.application.plan.global_stores
     if not plans:

@@ -49,13 +49,13 @@ class TopicHistory:
     :param key_serde, value_serde: what writes objects, where that of the topology can only read.
     """
 
-    source: Any
+    source: object
     key: Column = "key"
     value: Column | Sequence[str] = "value"
     timestamp: Column = "timestamp"
-    row: Callable[[Row], tuple[Any, Any, int]] | str | None = None
-    key_serde: Any = None
-    value_serde: Any = None
+    row: Callable[[Row], tuple[object, object, int]] | str | None = None
+    key_serde: object = None
+    value_serde: object = None
 
     def columns(self, topic: str) -> StoreBootstrap:
         """The same, as what reads rows takes it."""
@@ -97,7 +97,7 @@ class HistoryReading:
             headers = list(headers_of(_column(batch, "headers"), batch.num_rows))
             places = _integers(batch, "partition")
             offsets = _integers(batch, "offset")
-            columns: tuple[list[Any], ...] = tuple([] for _ in RECORDS)
+            columns: tuple[list[object], ...] = tuple([] for _ in RECORDS)
             append = [column.append for column in columns]
             for at, parts in enumerate(read(batch)):
                 if isinstance(parts, Exception):
@@ -171,11 +171,11 @@ class HistoryReading:
                 return store.source
         return source_of(plan.whole, self.topic)
 
-    def _encoder(self, part: str, deserializer: Any, serde: Any) -> Encoder:
+    def _encoder(self, part: str, deserializer: object, serde: object) -> Encoder:
         """Makes the function that serializes objects; its serde is looked for when there is one."""
         bound: list[Encoder] = []
 
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: object, headers: Headers) -> bytes | None:
             if data is None or isinstance(data, bytes):
                 return data
             if not bound:
@@ -184,7 +184,7 @@ class HistoryReading:
 
         return encode
 
-    def _serializer(self, part: str, deserializer: Any, serde: Any) -> Encoder:
+    def _serializer(self, part: str, deserializer: object, serde: object) -> Encoder:
         config = self.application.config
         default = (lambda: config.default_key_serde) if part == "key" else (lambda: config.default_value_serde)
         found = serde if serde is not None else or_default(deserializer, default)
@@ -254,7 +254,7 @@ class TopicRecords:
         config = StreamsConfig(self.part.settings)
         place = TopicPartition(self.part.topic, self.part.partition)
         for messages in read_partition(DefaultKafkaClientSupplier(), config, place, self.part.begin, self.part.end):
-            columns: tuple[list[Any], ...] = (
+            columns: tuple[list[object], ...] = (
                 [message.key() for message in messages],
                 [message.value() for message in messages],
                 [message.timestamp()[1] for message in messages],
@@ -266,7 +266,7 @@ class TopicRecords:
             yield pa.RecordBatch.from_arrays(arrays, schema=_FROM_TOPIC)
 
 
-def as_history(given: Any) -> TopicHistory:
+def as_history(given: object) -> TopicHistory:
     """Takes a bare source for a history with the usual columns."""
     return given if isinstance(given, TopicHistory) else TopicHistory(given)
 
@@ -281,7 +281,7 @@ def _origin(task: str) -> int:
     return found.subtopology << 32 | found.partition
 
 
-def _structs(headers: Any) -> list[dict[str, Any]] | None:
+def _structs(headers: Any) -> list[dict[str, object]] | None:
     return [{"key": name, "value": value} for name, value in headers] if headers else None
 
 
@@ -297,6 +297,6 @@ def _integers(batch: pa.RecordBatch, name: str) -> list[int | None]:
     return found
 
 
-def _batch(columns: Sequence[Iterable[Any]]) -> pa.RecordBatch:
+def _batch(columns: Sequence[Iterable[object]]) -> pa.RecordBatch:
     arrays = [pa.array(column, field.type) for column, field in zip(columns, RECORDS, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=RECORDS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -59,10 +59,10 @@ class SentRecords:
         value: bytes | None = None,
         key: bytes | None = None,
         partition: int = ANY_PARTITION,
-        callback: Any = None,
-        on_delivery: Any = None,
+        callback: object = None,
+        on_delivery: object = None,
         timestamp: int | None = None,
-        headers: Any = None,
+        headers: object = None,
     ) -> None:
         """Takes a record; without a timestamp it gets the time of day."""
         if topic in self._unwanted:
@@ -111,7 +111,7 @@ class _TopicFile:
 
     def __init__(self, topic: str, path: Path, task: str, partitions: int, time: int) -> None:
         self.path, self.time = path, time
-        self.rows: list[tuple[int, bytes | None, bytes | None, int, Any, int]] = []
+        self.rows: list[tuple[int, bytes | None, bytes | None, int, object, int]] = []
         self.waiting_bytes = 0
         self._written = 0
         self._topic, self._task, self._partitions = topic, task, partitions
@@ -137,7 +137,7 @@ class _TopicFile:
         ]
         highest = list(accumulate(times, max, initial=self.time))
         self.time = highest[-1]
-        columns: list[Any] = [
+        columns: list[object] = [
             [self._topic] * len(rows),
             places,
             keys,

@@ -152,7 +152,7 @@ class BackfillStep:
         """The number of partitions of a topic that is written; that of the tasks where nobody knows."""
         return self.layout.partitions.get(topic) or self.partitions.get(topic) or self.tasks
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
 

@@ -217,7 +217,7 @@ class _TaskRun:
         )
         column = batch.column("headers")
         if column.null_count == batch.num_rows:
-            headers: list[Any] = [()] * batch.num_rows
+            headers: list[object] = [()] * batch.num_rows
         else:
             headers = [() if raw is None else unpack_headers(raw) for raw in column.to_pylist()]
         found: dict[TopicPartition, list[RawMessage]] = {}

@@ -69,7 +69,7 @@ class TopicOutput:
                 self._producer.raw.poll(1.0)
                 self._check()
 
-    def _note(self, error: Any, message: Any) -> None:
+    def _note(self, error: object, message: object) -> None:
         if error is not None and self._failure is None:
             self._failure = error
 

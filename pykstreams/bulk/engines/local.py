@@ -47,8 +47,8 @@ class LocalEngine:
         self._pool.__enter__()
         return self
 
-    def __exit__(self, *error: Any) -> None:
-        self._pool.__exit__(*error)
+    def __exit__(self, kind: type[BaseException] | None = None, *rest: object) -> None:
+        self._pool.__exit__(kind, *rest)
 
     def build(self, job: StoreJob, parts: list[Part], progress: Progress) -> tuple[StoreJob, list[str]]:
         """Builds one store; returns the job and the reports of its tasks."""

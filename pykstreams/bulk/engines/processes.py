@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from pykstreams.core.errors import BootstrapError, ConfigError
 
@@ -47,7 +47,7 @@ class Pool:
         self._ours.close()
         self._theirs.close()
 
-    def run(self, calls: list[tuple[Callable[..., T], tuple[Any, ...]]], done: Callable[[int], None]) -> list[T]:
+    def run(self, calls: Sequence[tuple[Callable[..., T], tuple[object, ...]]], done: Callable[[int], None]) -> list[T]:
         """Makes all calls; the first one that fails ends the rest."""
         done(0)
         if self._pool is None:

@@ -113,11 +113,11 @@ class _Run:
         """Whether there are rows left."""
         return self._batch is not None
 
-    def end(self) -> tuple[Any, ...]:
+    def end(self) -> tuple[object, ...]:
         """The last row of the current batch."""
         return self._row(self._batch.num_rows - 1)
 
-    def up_to(self, bound: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
+    def up_to(self, bound: tuple[object, ...]) -> Iterator[pa.RecordBatch]:
         """Takes the rows up to, and with, a bound; none of later batches, unless they are not beyond it."""
         while self.is_open:
             low, high = self._at, self._batch.num_rows
@@ -148,7 +148,7 @@ class _Run:
         self._batch = self._file.get_batch(self._next)
         self._next += 1
 
-    def _row(self, at: int) -> tuple[Any, ...]:
+    def _row(self, at: int) -> tuple[object, ...]:
         values = (self._batch.column(name)[at].as_py() for name in self._keys)
         return tuple((value is not None, value) for value in values)
 

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -172,11 +172,11 @@ def _in_folders(place: Located, name: str) -> dict[str, str]:
     return {unquote(column): unquote(text) for column, equals, text in parts if equals}
 
 
-def _value(text: str, number: bool) -> Any:
+def _value(text: str, number: bool) -> object:
     if text == _NO_VALUE:
         return None
     return int(text) if number else text
 
 
-def _schema_of(columns: Mapping[str, Any]) -> pa.Schema:
+def _schema_of(columns: Mapping[str, object]) -> pa.Schema:
     return pa.schema([(column, pa.scalar(value).type) for column, value in columns.items()])

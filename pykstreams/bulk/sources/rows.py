@@ -139,7 +139,7 @@ class RowReader:
             )
 
 
-def _decoded(decode: Decoder, raw: bytes | None) -> Any:
+def _decoded(decode: Decoder, raw: bytes | None) -> object:
     """Reads bytes by a serde; what it raises is returned: an error of one record is that record's alone."""
     try:
         return decode(raw, ())
@@ -153,7 +153,7 @@ def _readable(parts: RowParts | Exception) -> RowParts | Exception:
     return next((part for part in parts if isinstance(part, Exception)), parts)
 
 
-def _check_readable(row: Mapping[str, Any]) -> None:
+def _check_readable(row: Mapping[str, object]) -> None:
     for value in row.values():
         if isinstance(value, Exception):
             raise value
@@ -167,10 +167,10 @@ def _each(read: Callable[[Row], RowParts], rows: Iterable[Row]) -> ReadParts:
             yield error
 
 
-def _function(given: Any, name: str, store: str) -> Callable[[Row], Any] | None:
+def _function(given: object, name: str, store: str) -> Callable[[Row], object] | None:
     """The function that a user has given, by itself or by name."""
     if callable(given):
-        return cast("Callable[[Row], Any]", given)
+        return cast("Callable[[Row], object]", given)
     if not isinstance(given, str) or not is_reference(given):
         return None
     try:
@@ -179,7 +179,7 @@ def _function(given: Any, name: str, store: str) -> Callable[[Row], Any] | None:
         raise ConfigError(f"{name}={given!r} of store {store!r} cannot be imported: {error}") from error
     if not callable(found):
         raise ConfigError(f"{name}={given!r} of store {store!r} is {found!r}; expected a function of a row")
-    return cast("Callable[[Row], Any]", found)
+    return cast("Callable[[Row], object]", found)
 
 
 def _milliseconds(given: Any, name: str) -> int | None:

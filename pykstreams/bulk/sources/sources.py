@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -81,8 +81,8 @@ class KafkaTopic:
     """
 
     topic: str
-    key_serde: Any = None
-    value_serde: Any = None
+    key_serde: object = None
+    value_serde: object = None
 
     def decoders(self, application: Application) -> tuple[Decoder, Decoder]:
         """The deserializers of keys and values."""
@@ -113,7 +113,7 @@ class SparkRead:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
-def as_source(given: Any) -> Any:
+def as_source(given: object) -> object:
     """The source that a user means: a path is that of files.
 
     >>> as_source("/data/customers.parquet").path

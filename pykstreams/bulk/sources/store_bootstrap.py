@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from pykstreams.bulk.sources.sources import KafkaTopic
-from pykstreams.core.types import StreamPartitioner
+from pykstreams.core.types import AnyPartitioner
 
 Row: TypeAlias = dict[str, Any]
 """A row of a source: values by the names of the columns."""
 
-Column: TypeAlias = str | Callable[[Row], Any]
+Column: TypeAlias = str | Callable[[Row], object]
 """The name of a column, or a function of the row: as an object, or as ``module:attribute``."""
 
 OnError: TypeAlias = Literal["fail", "count", "rejects"]
@@ -51,17 +51,17 @@ class StoreBootstrap:
     """
 
     store: str
-    source: Any
+    source: object
     key: Column | None = None
     value: Column | Sequence[str] | None = None
     timestamp: Column | int | None = None
-    row: Callable[[Row], tuple[Any, Any, int]] | str | None = None
+    row: Callable[[Row], tuple[object, object, int]] | str | None = None
     window_start: Column | None = None
     window_end: Column | None = None
     content: Content | None = None
     latest: bool = False
     on_error: OnError = "fail"
-    partitioner: StreamPartitioner[Any, Any] | None = None
+    partitioner: AnyPartitioner | None = None
     node: str | None = None
 
     def __post_init__(self) -> None:

@@ -6,8 +6,8 @@ Null keys come first, so the notes of a task are read before its rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Final, cast
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, cast
 
 import pyarrow as pa
 
@@ -101,7 +101,7 @@ class EncodedColumns:
         return pa.RecordBatch.from_arrays(arrays, schema=ENCODED)
 
 
-def _scattered(found: dict[int, Any], count: int) -> Any:
+def _scattered(found: Mapping[int, object], count: int) -> object:
     return [found.get(at) for at in range(count)] if found else pa.nulls(count)
 
 
@@ -111,7 +111,7 @@ def encoded_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[EncodedRow]:
         packed = batch.column("headers")
         keys, times, values = (batch.column(name).to_pylist() for name in ("key", "time", "value"))
         if packed.null_count == batch.num_rows:
-            found: Any = zip(keys, times, values, [()] * len(keys), strict=True)
+            found: object = zip(keys, times, values, [()] * len(keys), strict=True)
         else:
             headers = [() if raw is None else unpack_headers(raw) for raw in packed.to_pylist()]
             found = zip(keys, times, values, headers, strict=True)

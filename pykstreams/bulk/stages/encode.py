@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count, islice
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -111,7 +111,7 @@ def _refusal(store: str, batch: pa.RecordBatch, at: int, error: Exception) -> Ro
     )
 
 
-def _row(batch: pa.RecordBatch, at: int) -> Any:
+def _row(batch: pa.RecordBatch, at: int) -> object:
     return batch.slice(at, 1).to_pylist()[0]
 
 
@@ -120,5 +120,5 @@ def _shown(batch: pa.RecordBatch, at: int) -> str:
     return text if len(text) < 500 else text[:500] + "..."
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)

@@ -52,7 +52,7 @@ class StageReport:
     refused: Counter[str] = field(default_factory=Counter)
     rejects: str | None = None
 
-    def as_note(self) -> dict[str, Any]:
+    def as_note(self) -> dict[str, object]:
         """As what a note says."""
         return {
             "logged": self.logged,
@@ -235,7 +235,7 @@ class _Refusals:
             self._write(json.dumps({"reason": str(error), "serialized": shown}).encode())
 
 
-def notes_and_rows(batches: Iterable[pa.RecordBatch], notes: list[dict[str, Any]]) -> Iterator[Row]:
+def notes_and_rows(batches: Iterable[pa.RecordBatch], notes: list[dict[str, object]]) -> Iterator[Row]:
     """The rows of an engine; notes are put aside."""
     for key, value in rows_of(batches):
         if key is None:

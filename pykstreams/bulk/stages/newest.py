@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator
-from typing import Any
 from zlib import crc32
 
 import pyarrow as pa
@@ -55,7 +54,7 @@ def encode_newest(
 
 def _marked(batches: Iterable[pa.RecordBatch], schema: pa.Schema | None, latest: bool) -> Iterator[MarkedRows]:
     """Rows, and which of them are followed by a newer one of their key; these are left out if the latest one counts."""
-    rows: list[Any] = []
+    rows: list[object] = []
     marks: list[bool] = []
     held: tuple[bytes | None, bytes] | None = None
 

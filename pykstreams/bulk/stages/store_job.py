@@ -11,9 +11,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pykstreams.bulk.application import Application, tasks_of
+from pykstreams.bulk.sources.sources import KafkaTopic
 from pykstreams.bulk.sources.store_bootstrap import StoreBootstrap
 from pykstreams.bulk.targets.choice import choose_target
 from pykstreams.bulk.targets.target import Target
@@ -46,7 +47,7 @@ class StoreJob:
     started_ms: int
     root: str
     logs: bool
-    topic: Any = None
+    topic: KafkaTopic | None = None
     until: Mapping[int, int] = field(default_factory=dict)
     bounds: Mapping[int, tuple[bytes, ...]] = field(default_factory=dict)
 
@@ -103,6 +104,6 @@ class StoreJob:
         """The same job with partitions divided."""
         return replace(self, bounds=bounds)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         kept = ("application", "spec", "layout", "started_ms", "root", "logs", "topic", "bounds")
         return {name: self.__dict__[name] for name in kept}

@@ -25,7 +25,7 @@ from pykstreams.state.interfaces.engine import Row
 
 def write(job: StoreJob, task: int, attempt: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Writes the rows of one task, which are sorted by key; yields one row, its report."""
-    notes: list[dict[str, Any]] = []
+    notes: list[dict[str, object]] = []
     found = _written(job, task, attempt, notes_and_rows(batches, notes))
     yield _report(task, found, notes)
 
@@ -39,7 +39,7 @@ def fold_and_write(
     yield _report(task, found, [report.as_note()])
 
 
-def _written(job: StoreJob, task: int, attempt: str, rows: Iterator[Row]) -> dict[str, Any]:
+def _written(job: StoreJob, task: int, attempt: str, rows: Iterator[Row]) -> dict[str, object]:
     if task == job.refused:
         for _ in rows:
             """Only notes come here."""
@@ -56,7 +56,7 @@ def _written(job: StoreJob, task: int, attempt: str, rows: Iterator[Row]) -> dic
     return {**share._asdict(), "files": written, "rows": count, "content": content}
 
 
-def _report(task: int, found: dict[str, Any], notes: list[dict[str, Any]]) -> pa.RecordBatch:
+def _report(task: int, found: dict[str, object], notes: list[dict[str, Any]]) -> pa.RecordBatch:
     refused: Counter[str] = Counter()
     for note in notes:
         refused.update(note["refused"])

@@ -146,7 +146,7 @@ _WRITERS: Final[Mapping[str, Callable[[Path, pa.Schema], Any]]] = {
 }
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return value.hex() if isinstance(value, bytes) else str(value)

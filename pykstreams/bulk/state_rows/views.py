@@ -29,6 +29,7 @@ from pykstreams.serdes.defaults import default_part, or_default
 from pykstreams.state.bulk.description import describe_store
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.typed_rows import StateRow
+from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
 
 BATCH_ROWS: Final = 8_192
@@ -43,7 +44,7 @@ _TIMES: Final[Mapping[str, tuple[str, ...]]] = {
 _WITH_HEADERS: Final = frozenset({"with headers", "sessions with headers"})
 _HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 _TIMESTAMPED: Final = frozenset({"key-value", "window", "subscription"})
-_SIMPLE: Final[tuple[tuple[type[Any], pa.DataType], ...]] = (
+_SIMPLE: Final[tuple[tuple[type[object], pa.DataType], ...]] = (
     (primitives.StringSerde, pa.string()),
     (primitives.ShortSerde, pa.int16()),
     (primitives.IntegerSerde, pa.int32()),
@@ -65,10 +66,10 @@ class _Side(NamedTuple):
     :param show: makes text of what the serde gives; ``None`` where it is what the column holds.
     """
 
-    serde: Any
+    serde: object
     type: pa.DataType
-    load: Callable[[Any], Any] | None = None
-    show: Callable[[Any], Any] | None = None
+    load: Callable[[Any], object] | None = None
+    show: Callable[[Any], object] | None = None
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,11 @@ class StoreSelection:
     as_of: int | None = None
     raw: bool = False
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in ("application", "store", "as_of", "raw")}
 
     @cached_property
-    def planned(self) -> StoreBuilder[Any]:
+    def planned(self) -> StoreBuilder[TaskStore]:
         """The builder of the store, as the topology has it; ``UnknownStateStoreError`` if there is none."""
         plan = self.application.plan
         found = {one.store.name: one.store for one in plan.global_stores}
@@ -104,7 +105,7 @@ class StoreSelection:
         return found[self.store]
 
     @property
-    def builder(self) -> StoreBuilder[Any]:
+    def builder(self) -> StoreBuilder[TaskStore]:
         """The builder to open the store with."""
         return replace(self.planned, key_serde=self._key.serde, value_serde=self._value.serde)
 
@@ -141,7 +142,7 @@ class StoreSelection:
     def _value(self) -> _Side:
         return self._side(self.planned.value_serde, "value")
 
-    def _side(self, given: Any, side: str) -> _Side:
+    def _side(self, given: object, side: str) -> _Side:
         if self.raw:
             return _Side(primitives.BytesSerde(), pa.binary())
         config = self.application.config
@@ -199,7 +200,7 @@ class StoreSelection:
                 return _times([row.start for row in rows], type_)
         return _times([row.end for row in rows], type_)
 
-    def _objects(self, field: pa.Field, side: _Side, found: list[Any]) -> pa.Array:
+    def _objects(self, field: pa.Field, side: _Side, found: list[object]) -> pa.Array:
         make = side.show if field.type == side.type else side.load
         try:
             if make is not None:
@@ -230,7 +231,7 @@ def time_of(text: str) -> int:
         ) from error
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """Makes dicts and lists of objects, so that they fit into JSON and into columns.
 
     >>> plain({"at": (1, 2)})
@@ -255,7 +256,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """The JSON text of an object; bytes are in base64, and what JSON does not know is shown as text.
 
     >>> json_text({"a": b"1"})
@@ -264,11 +265,11 @@ def json_text(value: Any) -> str:
     return json.dumps(plain(value), separators=(",", ":"), ensure_ascii=False, default=_as_text)
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
-def _kind_and_layout(builder: StoreBuilder[Any], application: Application) -> tuple[str, str]:
+def _kind_and_layout(builder: StoreBuilder[TaskStore], application: Application) -> tuple[str, str]:
     found = describe_store(builder, application.config, 0, None)
     return found.kind, found.layout
 

@@ -40,7 +40,7 @@ from pykstreams.topology.reference_partitioner import ReferencePartitioner
 _SENDS: Final = (SubscriptionSend, RepartitionRows, RepartitionMapped)
 _KEEPS: Final = (SubscriptionReceive, KeepRepartitioned, KeepMapped)
 
-Choose = Callable[[Any, Any, bytes], int]
+Choose = Callable[[object, object, bytes], int]
 
 
 class Way(NamedTuple):
@@ -117,7 +117,7 @@ class LeftTableRows:
         choose = partition_chooser(partitioner, topic, layout.partitions[topic])
         process, take = self._keeper(keep)
 
-        def receive(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def receive(key: object, value: object, timestamp: int, headers: Headers) -> None:
             raw = encode_key(key, headers)
             if raw is None:  # a left join asks without a foreign key, too, and nothing is kept of that
                 return
@@ -137,13 +137,13 @@ class LeftTableRows:
         node = self._node(keep, 0, None, kept.store)
         built: Forward = cast("Any", keep.supplier).build(node)
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             kept.at(timestamp, headers)
             built(key, value, timestamp, headers)
 
         return process, kept.take
 
-    def _node(self, node: ProcessorNode, partition: int, forward: Forward | None, store: Any = None) -> OfflineNode:
+    def _node(self, node: ProcessorNode, partition: int, forward: Forward | None, store: object = None) -> OfflineNode:
         config = self.store.application.config
         part = self.store.part if store is not None else self.way.left_part
         stores = {} if store is None else {self.store.name: store}

@@ -7,17 +7,17 @@ The client library hashes one key at a time at 3.8 million a second, murmur2 wri
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pykstreams.core.errors import StreamsError
-from pykstreams.core.types import StreamPartitioner
+from pykstreams.core.types import AnyPartitioner
 from pykstreams.runtime.clients.partitioner import partition_for_key
 
-ChoosePartition: TypeAlias = Callable[[Any, Any, bytes], int]
+ChoosePartition: TypeAlias = Callable[[object, object, bytes], int]
 """(key, value, serialized partition key) -> partition"""
 
 
-def partition_chooser(partitioner: StreamPartitioner[Any, Any] | None, topic: str, partitions: int) -> ChoosePartition:
+def partition_chooser(partitioner: AnyPartitioner | None, topic: str, partitions: int) -> ChoosePartition:
     """Makes the function that chooses partitions of a topic.
 
     A partitioner that returns ``None`` leaves it to the default one, as in Kafka Streams; several partitions are
@@ -25,13 +25,13 @@ def partition_chooser(partitioner: StreamPartitioner[Any, Any] | None, topic: st
     """
     if partitioner is None:
 
-        def choose_by_hash(key: Any, value: Any, raw: bytes) -> int:
+        def choose_by_hash(key: object, value: object, raw: bytes) -> int:
             return partition_for_key(raw, partitions)
 
         return choose_by_hash
     chosen_by = partitioner
 
-    def choose(key: Any, value: Any, raw: bytes) -> int:
+    def choose(key: object, value: object, raw: bytes) -> int:
         chosen = chosen_by(topic, key, value, partitions)
         if chosen is None:
             return partition_for_key(raw, partitions)

@@ -24,7 +24,7 @@ from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Forward, Headers
 from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata
 from pykstreams.state.interfaces.record_cache import RecordCache
-from pykstreams.state.interfaces.store import ChangelogRow, ChangelogWriter
+from pykstreams.state.interfaces.store import ChangelogRow, ChangelogWriter, TaskStore
 from pykstreams.state.key_values.suppliers import InMemoryKeyValueSupplier
 from pykstreams.state.sessions.suppliers import InMemorySessionSupplier, SessionBytesStoreSupplier
 from pykstreams.state.spec import StoreBuilder
@@ -106,7 +106,7 @@ class OfflineNode:
         name: str,
         config: StreamsConfig,
         task_id: TaskId,
-        stores: dict[str, Any],
+        stores: dict[str, object],
         forward: Forward | None = None,
         *,
         drops: bool = False,
@@ -122,13 +122,13 @@ class OfflineNode:
         self._drops = drops
         self._shared: dict[str, Any] = {}
 
-    def store(self, name: str) -> Any:
+    def store(self, name: str) -> object:
         """A store that was handed in."""
         if name not in self._stores:
             raise StreamsError(f"operator {self.node} reads store {name!r}, which is not there while state is built")
         return self._stores[name]
 
-    def fail(self, error: Exception, key: Any, value: Any, timestamp: int, headers: Headers) -> NoReturn:
+    def fail(self, error: Exception, key: object, value: object, timestamp: int, headers: Headers) -> NoReturn:
         """Raises what went wrong."""
         raise RowError(f"operator {self.node} cannot take the row of key {key!r}: {error}") from error
 
@@ -159,7 +159,7 @@ class OfflineNode:
         """There is no stream time."""
         return -1
 
-    def finishes_later(self, work: Any) -> Callable[[], None]:
+    def finishes_later(self, work: object) -> Callable[[], None]:
         """Nothing finishes later."""
         raise StreamsError(f"operator {self.node} forwards records later; it cannot be run while state is built")
 
@@ -180,15 +180,15 @@ class _Processing:
         self.task_id = task_id
 
     @property
-    def key_serde(self) -> Any:
+    def key_serde(self) -> object:
         return self._config.default_key_serde
 
     @property
-    def value_serde(self) -> Any:
+    def value_serde(self) -> object:
         return self._config.default_value_serde
 
 
-def _in_memory(builder: StoreBuilder[Any]) -> StoreBuilder[Any]:
+def _in_memory(builder: StoreBuilder[TaskStore]) -> StoreBuilder[TaskStore]:
     supplier = builder.supplier
     name = supplier.name
     if isinstance(supplier, WindowBytesStoreSupplier):
@@ -199,7 +199,7 @@ def _in_memory(builder: StoreBuilder[Any]) -> StoreBuilder[Any]:
     return _over(builder, InMemoryKeyValueSupplier(name))
 
 
-def _over(builder: StoreBuilder[Any], supplier: Any) -> StoreBuilder[Any]:
+def _over(builder: StoreBuilder[TaskStore], supplier: Any) -> StoreBuilder[TaskStore]:
     return replace(builder, supplier=supplier, caching=False, logging=True)
 
 
@@ -208,5 +208,5 @@ def _no_record(raw: Any) -> RecordContext:
     return RecordContext(None, -1, -1, timestamp, headers)
 
 
-def _nowhere(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+def _nowhere(key: object, value: object, timestamp: int, headers: Headers) -> None:
     """Results are not forwarded: they were, when the rows were new."""
