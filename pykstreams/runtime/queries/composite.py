@@ -41,11 +41,11 @@ class _Composite:
         self._name = name
         self._shown = shown
 
-    def _one(self, key: Any, action: Callable[[Any], Any]) -> Any:
+    def _one(self, key: object, action: Callable[[Any], object]) -> Any:
         """The first value that a partition has."""
         self._check_key(key)
 
-        def read(store: Any) -> Any:
+        def read(store: object) -> object:
             found = action(store)
             return None if found is None else self._shown(store)(found)
 
@@ -55,7 +55,7 @@ class _Composite:
                 return found
         return None
 
-    def _rows_of(self, key: Any, action: Callable[[Any], Any]) -> Any:
+    def _rows_of(self, key: object, action: Callable[[Any], Any]) -> object:
         """The rows of a key from the first partition that has any."""
         self._check_key(key)
         rows = None
@@ -78,7 +78,7 @@ class _Composite:
             self._name,
         )
 
-    def _check_key(self, key: Any) -> None:
+    def _check_key(self, key: object) -> None:
         if key is None:
             raise null_key(self._name)
 
@@ -86,7 +86,7 @@ class _Composite:
 class CompositeKeyValueStore(_Composite, Generic[K, V]):
     """A ``ReadOnlyKeyValueStore``."""
 
-    def get(self, key: K, default: Any = None) -> Any:
+    def get(self, key: K, default: object = None) -> Any:
         found = self._one(key, lambda store: store.peek(key))
         return default if found is None else found
 
@@ -96,7 +96,7 @@ class CompositeKeyValueStore(_Composite, Generic[K, V]):
     def all(self, *, reverse: bool = False) -> KeyValueIterator[K, V]:
         return self._rows(lambda store: store.all(reverse=reverse))
 
-    def prefix_scan(self, prefix: Any, prefix_serializer: Any) -> KeyValueIterator[K, V]:
+    def prefix_scan(self, prefix: object, prefix_serializer: object) -> KeyValueIterator[K, V]:
         bind_serializer(prefix_serializer, self._name)  # what is no serializer is refused before anything is read
         return self._rows(lambda store: store.prefix_scan(prefix, prefix_serializer))
 
@@ -130,11 +130,11 @@ class CompositeVersionedStore(_Composite, Generic[K, V]):
         self,
         key: K,
         as_of: Timestamp | None = None,
-        time_to: Any = NO_SPAN,
+        time_to: object = NO_SPAN,
         order: ResultOrder = ResultOrder.ANY,
         *,
-        time_from: Any = NO_SPAN,
-    ) -> Any:
+        time_from: object = NO_SPAN,
+    ) -> object:
         if time_to is NO_SPAN and time_from is NO_SPAN:
             time = None if as_of is None else timestamp_ms(as_of, "as_of")
             return self._one(key, lambda store: store.get(key, time))
@@ -249,18 +249,20 @@ class CompositeSessionStore(_Composite, Generic[K, AGG]):
         return self.fetch_session(session_key.key, session_key.window.start, session_key.window.end)
 
 
-class _Chain(Iterator[KeyValue[Any, Any]]):
+class _Chain(Iterator[KeyValue[object, object]]):
     """The rows of several stores, one after the other; each is opened when it is its turn."""
 
     __slots__ = ("_action", "_left", "_rows")
 
-    def __init__(self, stores: Sequence[LocalStore], action: Callable[[Any], KeyValueIterator[Any, Any]]) -> None:
+    def __init__(
+        self, stores: Sequence[LocalStore], action: Callable[[object], KeyValueIterator[object, object]]
+    ) -> None:
         self._left = list(reversed(stores))
         self._action = action
-        self._rows: KeyValueIterator[Any, Any] | None = None
+        self._rows: KeyValueIterator[object, object] | None = None
         self._open_next()
 
-    def __next__(self) -> KeyValue[Any, Any]:
+    def __next__(self) -> KeyValue[object, object]:
         while self._rows is not None:
             for row in self._rows:
                 return row

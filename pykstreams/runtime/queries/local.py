@@ -20,7 +20,7 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId
-from pykstreams.core.types import StreamPartitioner
+from pykstreams.core.types import AnyPartitioner
 from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.runtime.queries.metadata import (
     NO_PARTITION,
@@ -36,6 +36,7 @@ from pykstreams.serdes.base import bind_serializer
 from pykstreams.state.interfaces.position import PositionBound
 from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.query_results import FailureReason, QueryConfig, QueryResult, StateQueryResult
+from pykstreams.state.user_stores import StateStore
 from pykstreams.topology.plan import TopologyPlan
 
 T = TypeVar("T")
@@ -127,7 +128,7 @@ class LocalQueries:
         return store_type.create(_Provider(self, partition, stale), name)
 
     def stores(
-        self, name: str, store_type: QueryableStoreType[Any], partition: int | None, stale: bool
+        self, name: str, store_type: QueryableStoreType[object], partition: int | None, stale: bool
     ) -> list[LocalStore]:
         """The stores that may be read now, in the order of their partitions."""
         self._check()
@@ -184,7 +185,7 @@ class LocalQueries:
         return [StreamsMetadata(self._host, frozenset(names), places, standby_places, standby_names)]
 
     def key_metadata(
-        self, name: str, key: Any, key_serializer: Any, partitioner: StreamPartitioner[Any, Any] | None
+        self, name: str, key: object, key_serializer: object, partitioner: AnyPartitioner | None
     ) -> KeyQueryMetadata:
         """Where a key of a store is."""
         self.check_name(name)
@@ -279,7 +280,7 @@ class LocalQueries:
             result.add_execution_info(f"waited {(begun - asked) * 1e6:.0f} us for the batch of {store.where}")
         return result
 
-    def _missing(self, name: str, partition: int) -> QueryResult[Any]:
+    def _missing(self, name: str, partition: int) -> QueryResult[R]:
         layout, part = self._layout(), self._parts[name]
         if layout is not None and TaskId(part, partition) not in layout.inputs:
             return QueryResult.for_failure(
@@ -299,7 +300,7 @@ class _Provider:
     partition: int | None
     stale: bool
 
-    def stores(self, store_name: str, store_type: QueryableStoreType[Any]) -> list[LocalStore]:
+    def stores(self, store_name: str, store_type: QueryableStoreType[object]) -> list[LocalStore]:
         return self.queries.stores(store_name, store_type, self.partition, self.stale)
 
 
@@ -308,7 +309,7 @@ def _local(task: Task, name: str, *, whole: bool) -> LocalStore:
     return LocalStore(name, where, task.gate.read, lambda: task.readable_store(name), whole=whole)
 
 
-def _not_active(found: _Found) -> QueryResult[Any]:
+def _not_active(found: _Found) -> QueryResult[R]:
     if found.worker is None:
         state = "is a standby task here"
     else:
@@ -318,7 +319,7 @@ def _not_active(found: _Found) -> QueryResult[Any]:
     )
 
 
-def _check_type(name: str, store: Any, store_type: QueryableStoreType[Any]) -> None:
+def _check_type(name: str, store: StateStore, store_type: QueryableStoreType[object]) -> None:
     if not store_type.accepts(store):
         fitting = ", ".join(map(repr, fitting_types(store))) or "a QueryableStoreType of your own"
         raise InvalidStateStoreError(

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 from pykstreams.core.errors import StateStoreMigratedError
 from pykstreams.core.record import KeyValue
 from pykstreams.state.interfaces.query_results import QueryResult
-from pykstreams.state.interfaces.store import KeyValueIterator
+from pykstreams.state.interfaces.store import KeyValueIterator, TaskStore
 from pykstreams.state.interfaces.versioned_store import VersionedRecordIterator
 from pykstreams.state.interfaces.window_store import WindowStoreIterator
 
@@ -48,10 +48,10 @@ class LocalStore:
         name: str,
         where: str,
         reading: Reading,
-        find: Callable[[], Any],
+        find: Callable[[], TaskStore | None],
         *,
         whole: bool = False,
-        check: Callable[[Any], None] = lambda store: None,
+        check: Callable[[object], None] = lambda store: None,
     ) -> None:
         self.name = name
         self.where = where
@@ -91,7 +91,7 @@ class LocalStore:
             "ask again, or ask the instance that has it now"
         )
 
-    def _for_later(self, store: Any, found: Any) -> Any:
+    def _for_later(self, store: TaskStore, found: object) -> object:
         if isinstance(found, KeyValueIterator):
             kind = WindowStoreIterator if isinstance(found, WindowStoreIterator) else KeyValueIterator
             return kind(_Rows(self, store, found), KeyValue, self.name)
@@ -102,21 +102,21 @@ class LocalStore:
         return found
 
 
-class _Rows(Iterator[KeyValue[Any, Any]]):
+class _Rows(Iterator[KeyValue[object, object]]):
     """The rows of an iterator over a store, chunk by chunk; made inside of the gate."""
 
     __slots__ = ("_error", "_local", "_ready", "_rows", "_size", "_store")
 
-    def __init__(self, local: LocalStore, store: Any, rows: KeyValueIterator[Any, Any]) -> None:
+    def __init__(self, local: LocalStore, store: TaskStore, rows: KeyValueIterator[object, object]) -> None:
         self._local = local
         self._store = store
-        self._rows: KeyValueIterator[Any, Any] | None = rows
-        self._ready: deque[KeyValue[Any, Any]] = deque()
+        self._rows: KeyValueIterator[object, object] | None = rows
+        self._ready: deque[KeyValue[object, object]] = deque()
         self._size = FIRST_ROWS
         self._error: BaseException | None = None
         self._fill()
 
-    def __next__(self) -> KeyValue[Any, Any]:
+    def __next__(self) -> KeyValue[object, object]:
         if self._error is not None and not self._ready:
             raise self._error
         if not self._ready and self._rows is not None:

@@ -21,13 +21,13 @@ from pykstreams.state.interfaces.window_store import ReadOnlyWindowStore, Window
 from pykstreams.state.queries.values import Shown, alone, as_it_is, keeps_headers, keeps_time, with_time
 from pykstreams.state.user_stores import StateStore
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class StoreProvider(Protocol):
     """Finds the stores of this process at the moment it is asked."""
 
-    def stores(self, store_name: str, store_type: QueryableStoreType[Any]) -> Sequence[LocalStore]:
+    def stores(self, store_name: str, store_type: QueryableStoreType[object]) -> Sequence[LocalStore]:
         """The stores of that name, one a partition, in their order; ``InvalidStateStoreError`` says why there is none.
 
         Of each, ``read(action)`` runs ``action(store)`` while its task does not touch it.
@@ -35,7 +35,7 @@ class StoreProvider(Protocol):
         ...
 
 
-class QueryableStoreType(ABC, Generic[T]):
+class QueryableStoreType(ABC, Generic[T_co]):
     """As what a store may be read; derive from it to read stores of your own."""
 
     @abstractmethod
@@ -43,11 +43,11 @@ class QueryableStoreType(ABC, Generic[T]):
         """Whether a store may be read so."""
 
     @abstractmethod
-    def create(self, provider: StoreProvider, store_name: str) -> T:
+    def create(self, provider: StoreProvider, store_name: str) -> T_co:
         """Makes what a reader gets; it asks the provider anew for each read, since tasks come and go."""
 
 
-class _StoreType(QueryableStoreType[T]):
+class _StoreType(QueryableStoreType[T_co]):
     """A store type of the package.
 
     :param make: makes what a reader gets of provider, type, name and ``shown``.
@@ -58,7 +58,7 @@ class _StoreType(QueryableStoreType[T]):
         self,
         name: str,
         accepts: Callable[[object], bool],
-        make: Callable[[Callable[[], Sequence[LocalStore]], str, Callable[[object], Shown]], T],
+        make: Callable[[Callable[[], Sequence[LocalStore]], str, Callable[[object], Shown]], T_co],
         shown: Callable[[object], Shown],
     ) -> None:
         self._name = name
@@ -69,7 +69,7 @@ class _StoreType(QueryableStoreType[T]):
     def accepts(self, store: StateStore) -> bool:
         return self._accepts(store)
 
-    def create(self, provider: StoreProvider, store_name: str) -> T:
+    def create(self, provider: StoreProvider, store_name: str) -> T_co:
         return self._make(lambda: provider.stores(store_name, self), store_name, self._shown)
 
     def __repr__(self) -> str:
@@ -120,7 +120,7 @@ class QueryableStoreTypes:
     )
 
 
-def fitting_types(store: StateStore) -> list[QueryableStoreType[Any]]:
+def fitting_types(store: StateStore) -> list[QueryableStoreType[object]]:
     """The types as which a store of the package may be read."""
     types = [value for value in vars(QueryableStoreTypes).values() if isinstance(value, QueryableStoreType)]
     return [found for found in types if found.accepts(store)]
