@@ -20,8 +20,8 @@ class CapturingProducer:
         value: bytes | None = None,
         key: bytes | None = None,
         partition: int = ANY_PARTITION,
-        callback: Any = None,
-        on_delivery: Any = None,
+        callback: object = None,
+        on_delivery: object = None,
         timestamp: int | None = None,
         headers: Any = None,
     ) -> None:

@@ -31,7 +31,7 @@ from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.task import Task
-from pykstreams.serdes.base import bind_deserializer, bind_serializer
+from pykstreams.serdes.base import AnySerde, bind_deserializer, bind_serializer
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.interfaces.session_store import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.interfaces.store import (
@@ -54,6 +54,7 @@ from pykstreams.testing.plain_values import PlainValues
 from pykstreams.testing.plain_windows import PlainWindows, TimestampedWindows
 from pykstreams.testing.records import ProducedRecord
 from pykstreams.testing.topics import DriverTopics
+from pykstreams.topology.plan import SubtopologyPlan
 
 if TYPE_CHECKING:
     from pykstreams.topology.topology import Topology
@@ -135,8 +136,8 @@ class TopologyTestDriver:
     def create_input_topic(
         self,
         topic: str,
-        key_serializer: Any = None,
-        value_serializer: Any = None,
+        key_serializer: object = None,
+        value_serializer: object = None,
         *,
         start_timestamp: Timestamp | None = None,
         auto_advance: Duration | None = None,
@@ -156,7 +157,7 @@ class TopologyTestDriver:
         )
 
     def create_output_topic(
-        self, topic: str, key_deserializer: Any = None, value_deserializer: Any = None
+        self, topic: str, key_deserializer: object = None, value_deserializer: object = None
     ) -> TestOutputTopic[Any, Any]:
         """Makes an object that reads what was sent to a topic; serdes default to those of the configuration."""
         return TestOutputTopic(
@@ -192,7 +193,7 @@ class TopologyTestDriver:
 
     def get_all_state_stores(self) -> dict[str, Any]:
         """Every store by name; with several partitions those of the first."""
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for task in self._tasks:
             for name, store in task.stores.items():
                 found.setdefault(name, store.public_view)
@@ -319,7 +320,7 @@ class TopologyTestDriver:
         )
 
     @property
-    def _global_stores(self) -> Mapping[str, Any]:
+    def _global_stores(self) -> Mapping[str, object]:
         return {} if self._global is None else {name: store.public_view for name, store in self._global.stores.items()}
 
     def _start_tasks(self) -> None:
@@ -331,7 +332,7 @@ class TopologyTestDriver:
             for partition in range(max(counts, default=0)):
                 self._start_task(TaskId(part.id, partition), part)
 
-    def _start_task(self, task_id: TaskId, part: Any) -> None:
+    def _start_task(self, task_id: TaskId, part: SubtopologyPlan) -> None:
         partitions = [
             TopicPartition(topic, task_id.partition)
             for topic in self._topics.read_by(part)
@@ -442,21 +443,22 @@ class TopologyTestDriver:
             self._enqueue(record)
             self._feed_global_store(record)
 
-    def _encoder(self, topic: str, serializer: Any, part: str) -> Encoder:
+    def _encoder(self, topic: str, serializer: object, part: str) -> Encoder:
         chosen = serializer if serializer is not None else self._default(part).serializer
         return bind_serializer(getattr(chosen, "serializer", chosen), topic)
 
-    def _decoder(self, topic: str, deserializer: Any, part: str) -> Decoder:
+    def _decoder(self, topic: str, deserializer: object, part: str) -> Decoder:
         chosen = deserializer if deserializer is not None else self._default(part).deserializer
         return bind_deserializer(getattr(chosen, "deserializer", chosen), topic)
 
-    def _default(self, part: str) -> Any:
-        return self._config.default_key_serde if part == "key" else self._config.default_value_serde
+    def _default(self, part: str) -> AnySerde:
+        serde: AnySerde = self._config.default_key_serde if part == "key" else self._config.default_value_serde
+        return serde
 
     def _has(self, task: Task, partition: int) -> bool:
         return self._topics.partitions == 1 or task.id.partition == partition
 
-    def _store(self, name: str, kind: type[Any]) -> Any:
+    def _store(self, name: str, kind: type[object]) -> object:
         found = self.get_state_store(name)
         if found is not None and not isinstance(found, kind):
             raise ValueError(f"store {name!r} is a {type(found).__name__}, no {kind.__name__}")

@@ -21,7 +21,7 @@ from pykstreams.core.processor import (
     ProcessorContext,
     PunctuationType,
 )
-from pykstreams.core.record import FixedKeyRecord, Record, RecordContext, RecordMetadata
+from pykstreams.core.record import AnyFixedKeyRecord, AnyRecord, RecordContext, RecordMetadata
 from pykstreams.core.types import (
     CommitCallback,
     Duration,
@@ -40,7 +40,7 @@ from pykstreams.state.user_stores import StateStore
 class CapturedForward:
     """A record that was forwarded, and the child that was named."""
 
-    record: Record[Any, Any] | FixedKeyRecord[Any, Any]
+    record: AnyRecord | AnyFixedKeyRecord
     child_name: str | None = None
 
 
@@ -106,7 +106,7 @@ class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[
         self._state_dir = state_dir
         self._metrics = StreamsMetrics()
         self._metadata: RecordMetadata | None = None
-        self._stores: dict[str, Any] = {}
+        self._stores: dict[str, object] = {}
         self._forwarded: list[CapturedForward] = []
         self._punctuators: list[CapturedPunctuator] = []
         self._system_time = 0
@@ -193,7 +193,7 @@ class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[
         """Every schedule that was asked for."""
         return list(self._punctuators)
 
-    def forward(self, record: Record[Any, Any] | FixedKeyRecord[Any, Any], child_name: str | None = None) -> None:
+    def forward(self, record: AnyRecord | AnyFixedKeyRecord, child_name: str | None = None) -> None:
         """Notes the record."""
         self._forwarded.append(CapturedForward(record, child_name))
 

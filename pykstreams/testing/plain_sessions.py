@@ -23,7 +23,7 @@ class PlainSessions(StoreView, SessionStore[K, AGG]):
         super().__init__(store)
         self.sessions, self.get_row, self.put_row = store.sessions, store.get_row, store.put_row
 
-    def sessions_ended(self, earliest_end: int, latest_end: int) -> Iterator[tuple[Windowed[Any], Any, int]]:
+    def sessions_ended(self, earliest_end: int, latest_end: int) -> Iterator[tuple[Windowed[object], object, int]]:
         return cast("Iterator[tuple[Windowed[Any], Any, int]]", self._store.sessions_ended(earliest_end, latest_end))
 
     def put(self, session_key: Windowed[K], aggregate: AGG | None) -> None:
@@ -69,7 +69,7 @@ class PlainSessions(StoreView, SessionStore[K, AGG]):
     ) -> KeyValueIterator[Windowed[K], AGG]:
         return self._plain(self._store.fetch_range(key_from, key_to, reverse=reverse))
 
-    def _plain(self, rows: KeyValueIterator[Windowed[K], Any]) -> KeyValueIterator[Windowed[K], AGG]:
+    def _plain(self, rows: KeyValueIterator[Windowed[K], object]) -> KeyValueIterator[Windowed[K], AGG]:
         def row(key: Any, value: Any) -> KeyValue[Windowed[K], AGG]:
             return KeyValue(key, value.aggregation)
 

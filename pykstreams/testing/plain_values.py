@@ -33,7 +33,7 @@ class PlainValues(StoreView, KeyValueStore[K, V]):
         self.take_row = store.take_row
         self.keep_row = store.keep_row
 
-    def get(self, key: K, default: Any = None) -> Any:
+    def get(self, key: K, default: object = None) -> Any:
         found = self._store.get(key)
         return default if found is None else found.value
 
@@ -55,18 +55,18 @@ class PlainValues(StoreView, KeyValueStore[K, V]):
     def all(self, *, reverse: bool = False) -> KeyValueIterator[K, V]:
         return self._plain(self._store.all(reverse=reverse))
 
-    def prefix_scan(self, prefix: Any, prefix_serializer: Any) -> KeyValueIterator[K, V]:
+    def prefix_scan(self, prefix: object, prefix_serializer: object) -> KeyValueIterator[K, V]:
         return self._plain(self._store.prefix_scan(prefix, prefix_serializer))
 
     def approximate_num_entries(self) -> int:
         return int(self._store.approximate_num_entries())
 
-    def _stamped(self, value: V | None) -> Any:
+    def _stamped(self, value: V | None) -> object:
         if value is None:
             return None
         return ValueTimestampHeaders(value, NO_TIMESTAMP) if self._headers else ValueAndTimestamp(value, NO_TIMESTAMP)
 
-    def _plain(self, rows: KeyValueIterator[K, Any]) -> KeyValueIterator[K, V]:
+    def _plain(self, rows: KeyValueIterator[K, object]) -> KeyValueIterator[K, V]:
         def row(key: Any, value: Any) -> KeyValue[K, V]:
             return KeyValue(key, value.value)
 

@@ -64,15 +64,15 @@ class _WindowView(StoreView, WindowStore[K, V]):
     def all(self, *, reverse: bool = False) -> KeyValueIterator[Windowed[K], V]:
         return KeyValueIterator(self._store.all(reverse=reverse), self._row, self.name)
 
-    def _row(self, key: Any, value: Any) -> KeyValue[Any, V]:
+    def _row(self, key: object, value: Any) -> KeyValue[Any, V]:
         return KeyValue(key, cast("V", self._part(value)))
 
     @abstractmethod
-    def _whole(self, value: Any) -> Any:
+    def _whole(self, value: object) -> object:
         """The value as the store below takes it."""
 
     @abstractmethod
-    def _part(self, value: Any) -> Any:
+    def _part(self, value: object) -> object:
         """The value as the view shows it."""
 
 
@@ -83,10 +83,10 @@ class PlainWindows(_WindowView[K, V]):
         super().__init__(store)
         self._headers = isinstance(store, TimestampedWindowStoreWithHeaders)
 
-    def _whole(self, value: Any) -> Any:
+    def _whole(self, value: object) -> object:
         return ValueTimestampHeaders(value, NO_TIMESTAMP) if self._headers else ValueAndTimestamp(value, NO_TIMESTAMP)
 
-    def _part(self, value: Any) -> Any:
+    def _part(self, value: Any) -> object:
         return value.value
 
 
@@ -96,8 +96,8 @@ class TimestampedWindows(_WindowView[K, ValueAndTimestamp[V]]):
     def __init__(self, store: TimestampedWindowStoreWithHeaders[K, V]) -> None:
         super().__init__(store)
 
-    def _whole(self, value: Any) -> Any:
+    def _whole(self, value: Any) -> object:
         return ValueTimestampHeaders(*value)
 
-    def _part(self, value: Any) -> Any:
+    def _part(self, value: Any) -> object:
         return ValueAndTimestamp(value.value, value.timestamp)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from pykstreams.core.errors import SerializationError
 from pykstreams.serdes.base import bind_deserializer, bind_serializer
 from pykstreams.serdes.combined_key import CombinedKey
 from pykstreams.serdes.composed_keys import ComposedKeySerde
 
+P = TypeVar("P")
+S = TypeVar("S")
+
 _TEXTS = ("", "1", "12", "a", "aa", "ab", "a,", 'a"', "b", "\u00e4")
-_SAMPLES: tuple[tuple[Any, ...], ...] = (
+_SAMPLES: tuple[tuple[object, ...], ...] = (
     _TEXTS,
     (0, 1, 2, 10, 12, 127, 128, 123456),
     tuple({"key": key} for key in (1, 12, 123)),
@@ -21,8 +24,8 @@ _SAMPLES: tuple[tuple[Any, ...], ...] = (
 
 
 def assert_prefix_serde(
-    serde: ComposedKeySerde[Any, Any],
-    keys: Iterable[CombinedKey[Any, Any]] | None = None,
+    serde: ComposedKeySerde[P, S],
+    keys: Iterable[CombinedKey[P, S]] | None = None,
     *,
     topic: str = "topic",
 ) -> None:
@@ -37,8 +40,8 @@ def assert_prefix_serde(
     """
     encode, decode = bind_serializer(serde.serializer, topic), bind_deserializer(serde.deserializer, topic)
     encode_partial = bind_serializer(serde.partial_key_serializer(), topic)
-    whole: list[tuple[CombinedKey[Any, Any], bytes]] = []
-    partial: list[tuple[Any, bytes]] = []
+    whole: list[tuple[CombinedKey[P, S], bytes]] = []
+    partial: list[tuple[P, bytes]] = []
     for key in _samples(serde, topic) if keys is None else keys:
         written = encode(key, ())
         assert written is not None, f"{key!r} is written as nothing"
@@ -64,11 +67,11 @@ def assert_prefix_serde(
                 )
 
 
-def _samples(serde: ComposedKeySerde[Any, Any], topic: str) -> Iterator[CombinedKey[Any, Any]]:
+def _samples(serde: ComposedKeySerde[P, S], topic: str) -> Iterator[CombinedKey[Any, Any]]:
     """Keys of all kinds that come back as they were; a serde may well take more kinds, and make its own of them."""
     encode, decode = bind_serializer(serde.serializer, topic), bind_deserializer(serde.deserializer, topic)
 
-    def comes_back(key: CombinedKey[Any, Any]) -> bool:
+    def comes_back(key: object) -> bool:
         try:
             return bool(decode(encode(key, ()), ()) == key)
         except SerializationError:
