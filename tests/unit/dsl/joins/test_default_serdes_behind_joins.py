@@ -38,14 +38,31 @@ def _joined_on_a_foreign_key(joined: Table, right: Table) -> None:
     again.to_stream().to("out")
 
 
+def _pair(one: str | None, other: str | None) -> str:
+    return f"{one}-{other}"
+
+
+def _full(left: Table, right: Table) -> Table:
+    return left.outer_join(right, _pair, foreign_key_extractor=lambda one: one)
+
+
+def _right(left: Table, right: Table) -> Table:
+    return left.right_join(right, _pair, foreign_key_extractor=lambda one: one)
+
+
+def _with_many_keys(left: Table, right: Table) -> Table:
+    return left.join(right, _pair, foreign_keys_extractor=lambda one: [one])
+
+
+@pytest.mark.parametrize("join", [_full, _right, _with_many_keys])
 @pytest.mark.parametrize("step", [_in_time_windows, _in_sessions, _joined_on_a_foreign_key])
-def test_keys_of_a_full_foreign_key_join_are_written_with_the_default_serde(
-    step: Callable[[Table, Table], None],
+def test_keys_of_a_foreign_key_join_are_written_with_the_default_serde(
+    join: Callable[[Table, Table], Table], step: Callable[[Table, Table], None]
 ) -> None:
     builder = StreamsBuilder()
     left: Table = builder.table("left")
     right: Table = builder.table("right")
-    step(left.outer_join(right, lambda one, other: f"{one}-{other}", foreign_key_extractor=lambda one: one), right)
+    step(join(left, right), right)
     with TopologyTestDriver(builder.build(), _SETTINGS) as driver:
         driver.create_input_topic("right").pipe_input("r", "right", 1)
         driver.create_input_topic("left").pipe_input("l", "r", 2)
