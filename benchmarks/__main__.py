@@ -46,11 +46,12 @@ def main() -> int:
                     topics.create(topic)
                     topics.fill(topic, payloads)
                     filled.add(topic)
-            reads = _count_reads(brokers, topics, workload, commands, records)
-            by_program = results[name] = {program: [] for program in commands}
-            updated: dict[str, list[Figures]] = {program: [] for program in commands}
+            able = {program: command for program, command in commands.items() if program != BARE or workload.has_floor}
+            reads = _count_reads(brokers, topics, workload, able, records)
+            by_program = results[name] = {program: [] for program in able}
+            updated: dict[str, list[Figures]] = {program: [] for program in able}
             for number in range(1, arguments.runs + 1):
-                for program, command in commands.items():
+                for program, command in able.items():
                     figures, update = _run(
                         brokers, topics, workload, command, f"bench-{program}-{name}-{number}", records
                     )
@@ -138,6 +139,7 @@ def _watch(
             cache_bytes=str(workload.cache_bytes),
             batch_bytes=str(settings.BATCH_BYTES),
             linger_ms=str(settings.LINGER_MS),
+            guarantee=workload.guarantee,
             count_reads="yes" if count_reads else "no",
         )
         if workload.updates is None:

@@ -27,3 +27,6 @@ BATCH_BYTES = 131_072
 
 LINGER_MS = 100
 """The producer's ``linger.ms``: Kafka Streams' default. Nothing is compressed."""
+
+AT_LEAST_ONCE, EXACTLY_ONCE = "at_least_once", "exactly_once_v2"
+"""Values of ``processing.guarantee``."""

@@ -1,7 +1,7 @@
 """The table of workloads: what flows in, and which topics the work passes through.
 
-A new one is a row here, and a program of the same name in ``programs/bare.py``, ``programs/topologies.py`` and
-``programs/java/src/Workloads.java``.
+A new one is a row here, and a program of the same name in ``programs/topologies.py``,
+``programs/java/src/Workloads.java`` and, where ``has_floor``, ``programs/bare.py``.
 """
 
 from __future__ import annotations
@@ -10,9 +10,19 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypedDict
 
-from benchmarks.settings import CACHE_BYTES, DEFAULT_CACHE_BYTES
+from benchmarks.settings import AT_LEAST_ONCE, CACHE_BYTES, DEFAULT_CACHE_BYTES, EXACTLY_ONCE
 from benchmarks.topics.fill import Topics
-from benchmarks.topics.payloads import Payload, customers, json_events, orders, products, string_events, totals
+from benchmarks.topics.payloads import (
+    Payload,
+    customer_versions,
+    customers,
+    events_of_many,
+    json_events,
+    orders,
+    products,
+    string_events,
+    totals,
+)
 
 
 class _Rules(TypedDict):
@@ -48,6 +58,10 @@ class Workload:
     most: int | None = None
     """How many records it has at most."""
     cache_bytes: int = CACHE_BYTES
+    guarantee: str = AT_LEAST_ONCE
+    """The setting ``processing.guarantee``."""
+    has_floor: bool = True
+    """Whether there is a bare loop for it."""
     changelog: str | None = None
     """The store whose changelog is filled before each run, when restoring it is the work."""
     restores: bool = False
@@ -113,7 +127,21 @@ WORKLOADS = {
         Workload("w2", "group by key and aggregate: RocksDB, changelog", json_events),
         Workload("w2-evicting", "w2 with Kafka's default cache", json_events, cache_bytes=DEFAULT_CACHE_BYTES),
         Workload("w2-uncached", "w2 without a cache", json_events, cache_bytes=0, same_output=True),
+        Workload(
+            "w2-many-keys",
+            "w2 with Kafka's default cache and ten million keys",
+            events_of_many,
+            cache_bytes=DEFAULT_CACHE_BYTES,
+        ),
+        Workload("w2-exactly-once", "w2 in transactions", json_events, guarantee=EXACTLY_ONCE),
         Workload("w3", "re-key through a repartition topic and count", json_events, through=("by-user-repartition",)),
+        Workload(
+            "w3-exactly-once",
+            "w3 in transactions",
+            json_events,
+            through=("by-user-repartition",),
+            guarantee=EXACTLY_ONCE,
+        ),
         Workload("w4", "count in windows of a minute: RocksDB, changelog", json_events),
         Workload("w5", "join a stream with a table: RocksDB", json_events, table=customers, same_output=True),
         Workload(
@@ -133,6 +161,27 @@ WORKLOADS = {
             json_events,
             other_way_of="cogroup",
             **_CUSTOMERS,
+        ),
+        Workload("sessions", "count in sessions with a gap of 20 s", json_events, has_floor=False),
+        Workload("sliding", "count in sliding windows of 20 s", json_events, has_floor=False),
+        Workload(
+            "suppressed", "w4, each window once, when it is closed", json_events, has_floor=False, same_output=True
+        ),
+        Workload(
+            "stream-join",
+            "join two streams, 20 s apart at most",
+            json_events,
+            sources=2,
+            has_floor=False,
+            same_output=True,
+        ),
+        Workload(
+            "versioned-join",
+            "w5 with a versioned table, ten versions a key",
+            json_events,
+            table=customer_versions,
+            has_floor=False,
+            same_output=True,
         ),
         Workload("restore", "restore a store from its changelog", None, changelog="totals", restores=True),
     )

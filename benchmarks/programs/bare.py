@@ -20,7 +20,7 @@ from rocksdict import BlockBasedOptions, Cache, Options, Rdict, WriteBatch, Writ
 
 from benchmarks.programs.bare_join import JoinForeignKey
 from benchmarks.programs.job import Job, Progress, report
-from benchmarks.settings import PARTITIONS
+from benchmarks.settings import EXACTLY_ONCE, PARTITIONS
 from benchmarks.topics.fill import Topics
 
 Messages: TypeAlias = Iterable[Any]
@@ -43,8 +43,11 @@ class Sender:
     """Sends records, and waits when the queue is full."""
 
     def __init__(self, job: Job) -> None:
+        self._in_transactions = job.guarantee == EXACTLY_ONCE
+        transactions = {"transactional.id": job.application_id} if self._in_transactions else {}
         self.producer = Producer(
             {
+                **transactions,
                 "bootstrap.servers": job.brokers,
                 "partitioner": "murmur2_random",
                 "enable.idempotence": True,
@@ -55,6 +58,19 @@ class Sender:
             }
         )
         self._produce = self.producer.produce
+        if self._in_transactions:
+            self.producer.init_transactions()
+            self.producer.begin_transaction()
+
+    def commit(self, consumer: Consumer, offsets: list[TopicPartition]) -> None:
+        """Waits until all is delivered, and commits the offsets with it or after it."""
+        if self._in_transactions:
+            self.producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata())
+            self.producer.commit_transaction()
+            self.producer.begin_transaction()
+        else:
+            self.producer.flush()
+            consumer.commit(offsets=offsets, asynchronous=False)
 
     def __call__(self, topic: str, key: bytes | None, value: bytes, timestamp: int, partition: int = -1) -> None:
         while True:
@@ -137,7 +153,7 @@ class _WriteBack:
 
 
 class Aggregate:
-    """w2, and w2-evicting: this cache never evicts."""
+    """w2, w2-evicting, w2-many-keys and w2-exactly-once: this cache never evicts."""
 
     def __init__(self, job: Job, send: Sender) -> None:
         self.topics = [job.source]
@@ -318,7 +334,10 @@ WORK: dict[str, Callable[[Job, Sender], Work]] = {
     "w2": Aggregate,
     "w2-evicting": Aggregate,
     "w2-uncached": AggregateUncached,
+    "w2-many-keys": Aggregate,
+    "w2-exactly-once": Aggregate,
     "w3": CountByUser,
+    "w3-exactly-once": CountByUser,
     "w4": CountByMinute,
     "w5": JoinTable,
     "w6": lambda job, send: JoinForeignKey(job, send, open_store),
@@ -347,9 +366,8 @@ def run(job: Job) -> None:
         send.producer.poll(0)
         if offsets and time.monotonic() >= due:
             work.flush()
-            send.producer.flush()
             done = [(topic, partition, offset) for (topic, partition), offset in offsets.items()]
-            consumer.commit(offsets=[TopicPartition(*each) for each in done], asynchronous=False)
+            send.commit(consumer, [TopicPartition(*each) for each in done])
             progress.committed(done)
             offsets.clear()
             due = time.monotonic() + interval

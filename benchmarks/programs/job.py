@@ -15,6 +15,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
+from benchmarks.settings import AT_LEAST_ONCE
+
 PROGRESS, READS = "progress", "reads"
 
 
@@ -34,6 +36,7 @@ class Job:
     cache_bytes: str
     batch_bytes: str
     linger_ms: str
+    guarantee: str = AT_LEAST_ONCE
     count_reads: str = "no"
     """``yes`` in a run that is not timed."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import Any
 
 from confluent_kafka import Consumer
 
@@ -18,6 +19,7 @@ from benchmarks.programs.topologies import TOPOLOGIES
 from pykstreams import KafkaStreams, StreamsConfig, TopicPartition
 from pykstreams.runtime.clients import committed_offsets
 from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.producer import WorkerProducer
 from pykstreams.runtime.restore.restore import StateRestoreListener
 
 
@@ -33,6 +35,14 @@ def _report_commits(measured: str, stores: CountingStores | None) -> None:
         progress.committed((*place, offset) for place, (offset, _) in offsets.items())
 
     committed_offsets.commit = commit
+
+    plainly = WorkerProducer.commit
+
+    def commit_transaction(producer: WorkerProducer, offsets: Offsets, group_metadata: Any) -> None:
+        plainly(producer, offsets, group_metadata)
+        progress.committed((*place, offset) for place, (offset, _) in offsets.items())
+
+    WorkerProducer.commit = commit_transaction  # type: ignore[method-assign]
 
 
 class _RestoreReport(StateRestoreListener):
@@ -66,6 +76,7 @@ def main() -> None:
             "bootstrap.servers": job.brokers,
             "state.dir": job.state_dir,
             "replication.factor": 1,
+            "processing.guarantee": job.guarantee,
             "commit.interval.ms": int(job.commit_interval_ms),
             "statestore.cache.max.bytes": int(job.cache_bytes),
             "producer.batch.size": int(job.batch_bytes),

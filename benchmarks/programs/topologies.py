@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
+from benchmarks.programs.event_serdes import Event, json, number, text
+from benchmarks.programs.topologies_by_time import (
+    count_in_sessions,
+    count_in_sliding_windows,
+    count_until_closed,
+    join_streams,
+    join_versions,
+)
 from pykstreams import (
     Consumed,
     Grouped,
@@ -13,17 +20,11 @@ from pykstreams import (
     KGroupedStream,
     Materialized,
     Produced,
-    Serdes,
     StreamsBuilder,
     TimeWindows,
     Topology,
 )
-from pykstreams.serdes import JsonSerde, WindowedSerdes
-
-Event = dict[str, Any]
-
-text, number = Serdes.string(), Serdes.long()
-json: JsonSerde[Event] = JsonSerde()
+from pykstreams.serdes import WindowedSerdes
 
 
 def filter_map_json(source: str, sink: str) -> Topology:
@@ -221,11 +222,19 @@ TOPOLOGIES: dict[str, Callable[[str, str], Topology]] = {
     "w2": aggregate,
     "w2-evicting": aggregate,
     "w2-uncached": aggregate,
+    "w2-many-keys": aggregate,
+    "w2-exactly-once": aggregate,
+    "w3-exactly-once": count_by_user,
     "w3": count_by_user,
     "w4": count_by_minute,
     "w5": join_table,
     "w6": join_foreign_key,
     "cogroup": customers_by_cogroup,
     "cogroup-joins": customers_by_joins,
+    "sessions": count_in_sessions,
+    "sliding": count_in_sliding_windows,
+    "suppressed": count_until_closed,
+    "stream-join": join_streams,
+    "versioned-join": join_versions,
     "restore": aggregate,
 }

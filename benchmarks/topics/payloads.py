@@ -18,6 +18,11 @@ Payload: TypeAlias = tuple[bytes, bytes, int]
 
 SPAN_MS = 600_000
 
+MANY_KEYS = 10_000_000
+
+VERSIONS_EACH = 10
+"""How many versions there are of each customer."""
+
 ORDERS_EACH = 10
 """How many orders there are of each product."""
 
@@ -25,6 +30,11 @@ ORDERS_EACH = 10
 def json_events(count: int, seed: int = 7) -> Iterator[Payload]:
     """Events of random customers, as JSON objects of six fields."""
     return _events(count, _json_value, seed)
+
+
+def events_of_many(count: int) -> Iterator[Payload]:
+    """Events of random customers, most of which have one event."""
+    return _events(count, _json_value, 7, MANY_KEYS)
 
 
 def string_events(count: int) -> Iterator[Payload]:
@@ -44,6 +54,15 @@ def customers() -> Iterator[Payload]:
     before = int(time.time() * 1000) - 3 * SPAN_MS
     for key in range(KEYS):
         yield customer(key), b'{"name":"name-%08d","tier":%d}' % (key, key % 7), before
+
+
+def customer_versions() -> Iterator[Payload]:
+    """Rows of the versioned table of customers: each customer ten times, the first time earlier than all events."""
+    before = int(time.time() * 1000) - 3 * SPAN_MS
+    for version in range(VERSIONS_EACH):
+        for key in range(KEYS):
+            value = b'{"name":"name-%08d-%d","tier":%d}' % (key, version, key % 7)
+            yield customer(key), value, before + version * 2 * SPAN_MS // VERSIONS_EACH
 
 
 def orders(count: int) -> Iterator[Payload]:
@@ -68,11 +87,11 @@ def customer(number: int) -> bytes:
     return b"customer-%011d" % number
 
 
-def _events(count: int, value: Callable[[int, int, int], bytes], seed: int) -> Iterator[Payload]:
+def _events(count: int, value: Callable[[int, int, int], bytes], seed: int, keys: int = KEYS) -> Iterator[Payload]:
     chance = random.Random(seed)
     first = int(time.time() * 1000) - 2 * SPAN_MS
     for number in range(count):
-        key = chance.randrange(KEYS)
+        key = chance.randrange(keys)
         yield customer(key), value(number, key, chance.randrange(1000)), first + number * SPAN_MS // count
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from benchmarks.programs.counting import CountingStores
-from benchmarks.programs.topologies import TOPOLOGIES, json, text
+from benchmarks.programs.event_serdes import json, text
+from benchmarks.programs.topologies import TOPOLOGIES
 from pykstreams import KeyValue
 from pykstreams.testing import TopologyTestDriver
 

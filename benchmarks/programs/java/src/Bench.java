@@ -2,6 +2,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
 import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
 
 /** Runs a workload on Kafka Streams until SIGTERM comes; arguments and output are those of programs/job.py. */
@@ -14,7 +15,11 @@ public final class Bench {
     }
     String workload = job.get("workload");
     Topology topology = Workloads.build(workload, job.get("source"), job.get("sink"));
-    KafkaStreams streams = new KafkaStreams(topology, settings(job));
+    Properties settings = settings(job);
+    KafkaStreams streams =
+        job.get("guarantee").equals(StreamsConfig.EXACTLY_ONCE_V2)
+            ? new KafkaStreams(topology, settings, new TransactionReport(job.get("measured")))
+            : new KafkaStreams(topology, settings);
     if (workload.equals("restore")) {
       streams.setGlobalStateRestoreListener(new RestoreReport());
     } else {
@@ -37,6 +42,7 @@ public final class Bench {
     settings.put("state.dir", job.get("state_dir"));
     settings.put("num.stream.threads", 1);
     settings.put("replication.factor", 1);
+    settings.put("processing.guarantee", job.get("guarantee"));
     settings.put("auto.offset.reset", "earliest");
     settings.put("commit.interval.ms", job.get("commit_interval_ms"));
     settings.put("statestore.cache.max.bytes", job.get("cache_bytes"));

@@ -18,7 +18,7 @@ import org.apache.kafka.streams.kstream.WindowedSerdes;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.WindowStore;
 
-/** The workloads of programs/topologies.py. */
+/** The workloads of programs/topologies.py; those that turn on time are in WorkloadsByTime. */
 final class Workloads {
   private static final Serde<String> TEXT = Serdes.String();
   private static final Serde<Long> NUMBER = Serdes.Long();
@@ -85,13 +85,19 @@ final class Workloads {
     switch (workload) {
       case "w1-json" -> filterMapJson(builder, source, sink);
       case "w1-string" -> filterMapString(builder, source, sink);
-      case "w2", "w2-evicting", "w2-uncached", "restore" -> aggregate(builder, source, sink);
-      case "w3" -> countByUser(builder, source, sink);
+      case "w2", "w2-evicting", "w2-uncached", "w2-many-keys", "w2-exactly-once", "restore" ->
+          aggregate(builder, source, sink);
+      case "w3", "w3-exactly-once" -> countByUser(builder, source, sink);
       case "w4" -> countByMinute(builder, source, sink);
       case "w5" -> joinTable(builder, source, sink);
       case "w6" -> joinForeignKey(builder, source, sink);
       case "cogroup" -> customersByCogroup(builder, source, sink);
       case "cogroup-joins" -> customersByJoins(builder, source, sink);
+      case "sessions" -> WorkloadsByTime.countInSessions(builder, source, sink);
+      case "sliding" -> WorkloadsByTime.countInSlidingWindows(builder, source, sink);
+      case "suppressed" -> WorkloadsByTime.countUntilClosed(builder, source, sink);
+      case "stream-join" -> WorkloadsByTime.joinStreams(builder, source, sink);
+      case "versioned-join" -> WorkloadsByTime.joinVersions(builder, source, sink);
       default -> throw new IllegalArgumentException("no such workload: " + workload);
     }
     return builder.build();
