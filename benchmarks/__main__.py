@@ -16,26 +16,22 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks import settings
-from benchmarks.broker import benchmark_broker
+from benchmarks.cluster import Cluster, benchmark_cluster
+from benchmarks.commands import BARE, JAVA, OURS, commands, some
 from benchmarks.figures import Figures, measure, parts
 from benchmarks.process import Run, run_program
-from benchmarks.programs.java_command import java_command
 from benchmarks.programs.job import Job
-from benchmarks.report import OURS, comparison, table, write_json
-from benchmarks.topics.fill import Topics
+from benchmarks.report import comparison, table, write_json
 from benchmarks.workloads import WORKLOADS, Workload
-
-BARE, JAVA = "bare", "java"
 
 
 def main() -> int:
     """Returns the exit code."""
     arguments = _arguments()
     console = Console()
-    commands = _commands(arguments.only, console)
+    programs = commands(arguments.only, console)
     results: dict[str, dict[str, list[Figures]]] = {}
-    with benchmark_broker() as brokers:
-        topics = Topics(brokers)
+    with benchmark_cluster() as cluster:
         filled: set[str] = set()
         for name in arguments.workloads:
             workload = WORKLOADS[name]
@@ -43,18 +39,16 @@ def main() -> int:
             for topic, payloads in workload.inputs(records).items():
                 if topic not in filled:
                     console.print(f"filling {topic}", highlight=False)
-                    topics.create(topic)
-                    topics.fill(topic, payloads)
+                    cluster.topics.create(topic)
+                    cluster.topics.fill(topic, payloads)
                     filled.add(topic)
-            able = {program: command for program, command in commands.items() if program != BARE or workload.has_floor}
-            reads = _count_reads(brokers, topics, workload, able, records)
+            able = {program: command for program, command in programs.items() if program != BARE or workload.has_floor}
+            reads = _count_reads(cluster, workload, able, records)
             by_program = results[name] = {program: [] for program in able}
             updated: dict[str, list[Figures]] = {program: [] for program in able}
             for number in range(1, arguments.runs + 1):
                 for program, command in able.items():
-                    figures, update = _run(
-                        brokers, topics, workload, command, f"bench-{program}-{name}-{number}", records
-                    )
+                    figures, update = _run(cluster, workload, command, f"bench-{program}-{name}-{number}", records)
                     if update is not None:
                         updated[program].append(update)
                     by_program[program].append(replace(figures, reads_per_record=reads.get(program)))
@@ -79,10 +73,10 @@ def main() -> int:
 
 
 def _run(
-    brokers: str, topics: Topics, workload: Workload, command: Sequence[str], application_id: str, records: int
+    cluster: Cluster, workload: Workload, command: Sequence[str], application_id: str, records: int
 ) -> tuple[Figures, Figures | None]:
     """One run, on topics and a state directory of its own, and what the updates in it took, if there are any."""
-    run, output = _watch(brokers, topics, workload, command, application_id, records)
+    run, output = _watch(cluster, workload, command, application_id, records)
     if workload.updates is None:
         rate, cpu = measure(run.points, whole=workload.restores)
         return Figures(rate * workload.sources, cpu / workload.sources, run.peak_mb, output), None
@@ -94,23 +88,22 @@ def _run(
 
 
 def _count_reads(
-    brokers: str, topics: Topics, workload: Workload, commands: Mapping[str, Sequence[str]], records: int
+    cluster: Cluster, workload: Workload, programs: Mapping[str, Sequence[str]], records: int
 ) -> dict[str, float]:
     """Reads of stores per record by program, from a run of each that is not timed."""
     if not workload.counts_reads:
         return {}
     found: dict[str, float] = {}
-    for program, command in commands.items():
+    for program, command in programs.items():
         name = f"bench-{program}-{workload.name}-reads"
-        run, _ = _watch(brokers, topics, workload, command, name, records, count_reads=True)
+        run, _ = _watch(cluster, workload, command, name, records, count_reads=True)
         if run.reads is not None:
             found[program] = run.reads / (run.points[-1].records * workload.sources)
     return found
 
 
 def _watch(
-    brokers: str,
-    topics: Topics,
+    cluster: Cluster,
     workload: Workload,
     command: Sequence[str],
     application_id: str,
@@ -122,14 +115,15 @@ def _watch(
 
     A record counts as done when as many are done in each of the topics.
     """
-    workload.prepare(topics, application_id, records)
+    workload.prepare(cluster.topics, application_id, records)
     measured = [f"{application_id}-{topic}" for topic in workload.through]
     if workload.updates is None:
         measured += workload.source_topics
     with tempfile.TemporaryDirectory(prefix="bench-state-") as state:
         job = Job(
             workload=workload.name,
-            brokers=brokers,
+            brokers=cluster.brokers,
+            registry=cluster.registry,
             application_id=application_id,
             source=workload.source_of(application_id),
             sink=f"{application_id}-output",
@@ -145,10 +139,10 @@ def _watch(
         if workload.updates is None:
             run = run_program(command, job, records // workload.sources)
         else:
-            update = partial(workload.update, topics, application_id, records, 2)
+            update = partial(workload.update, cluster.topics, application_id, records, 2)
             run = run_program(command, job, records, then=update, more=records)
-    output = topics.count(job.sink)
-    topics.remove(application_id)
+    output = cluster.topics.count(job.sink)
+    cluster.topics.remove(application_id)
     return run, output
 
 
@@ -159,42 +153,19 @@ def _check(workload: Workload, by_program: Mapping[str, Sequence[Figures]]) -> N
         raise RuntimeError(f"{workload.name}: the programs wrote unequal numbers of records: {outputs}")
 
 
-def _commands(only: Sequence[str], console: Console) -> dict[str, list[str]]:
-    """The programs that can run here, ours first."""
-    python = [sys.executable, "-m"]
-    commands = {
-        OURS: [*python, "benchmarks.programs.streams"],
-        BARE: [*python, "benchmarks.programs.bare"],
-    }
-    if JAVA in only:
-        try:
-            commands[JAVA] = java_command()
-        except RuntimeError as error:
-            console.print(f"without Kafka Streams: {error}", highlight=False)
-    return {program: command for program, command in commands.items() if program in only}
-
-
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
     names, programs = list(WORKLOADS), [OURS, BARE, JAVA]
     parser.add_argument(
-        "--workloads", type=partial(_some, names), default=names, help=f"some of {','.join(names)} (default: all)"
+        "--workloads", type=partial(some, names), default=names, help=f"some of {','.join(names)} (default: all)"
     )
     parser.add_argument("--records", type=int, default=2_000_000, help="records per run (default: %(default)s)")
     parser.add_argument("--runs", type=int, default=3, help="runs of each program (default: %(default)s)")
     parser.add_argument(
-        "--only", type=partial(_some, programs), default=programs, help=f"some of {','.join(programs)} (default: all)"
+        "--only", type=partial(some, programs), default=programs, help=f"some of {','.join(programs)} (default: all)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every run's figures to a file")
     return parser.parse_args()
-
-
-def _some(known: Sequence[str], text: str) -> list[str]:
-    chosen = text.split(",")
-    for name in chosen:
-        if name not in known:
-            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(known)}")
-    return chosen
 
 
 if __name__ == "__main__":

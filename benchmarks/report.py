@@ -13,10 +13,9 @@ from pathlib import Path
 from rich.table import Table
 
 from benchmarks import settings
+from benchmarks.commands import OURS
 from benchmarks.figures import Figures, middle, ratio
 from benchmarks.workloads import Workload
-
-OURS = "pykstreams"
 
 
 def table(workload: Workload, results: Mapping[str, Sequence[Figures]]) -> Table:

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from benchmarks.settings import AT_LEAST_ONCE, CACHE_BYTES, DEFAULT_CACHE_BYTES, EXACTLY_ONCE
+from benchmarks.topics.avro_events import avro_events
 from benchmarks.topics.fill import Topics
 from benchmarks.topics.payloads import (
     Payload,
     customer_versions,
     customers,
+    events_beside_versions,
     events_of_many,
     json_events,
     orders,
@@ -72,7 +74,8 @@ class Workload:
     @property
     def source(self) -> str:
         """The topic that a program reads."""
-        return f"bench-input-{self.events.__name__.replace('_', '-') if self.events else 'empty'}"
+        name = self.events.__name__.replace("_", "-") if self.events else "empty"
+        return f"bench-input-{name}" if self.sources == 1 else f"bench-input-{name}-of-{self.sources}"
 
     def source_of(self, application_id: str) -> str:
         """The topic that a program reads in one run."""
@@ -124,6 +127,7 @@ WORKLOADS = {
     for workload in (
         Workload("w1-json", "filter and map values, JSON", json_events, same_output=True),
         Workload("w1-string", "filter and map values, strings", string_events, same_output=True),
+        Workload("w1-avro", "w1-json in Avro, with a registry", avro_events, same_output=True),
         Workload("w2", "group by key and aggregate: RocksDB, changelog", json_events),
         Workload("w2-evicting", "w2 with Kafka's default cache", json_events, cache_bytes=DEFAULT_CACHE_BYTES),
         Workload("w2-uncached", "w2 without a cache", json_events, cache_bytes=0, same_output=True),
@@ -178,7 +182,7 @@ WORKLOADS = {
         Workload(
             "versioned-join",
             "w5 with a versioned table, ten versions a key",
-            json_events,
+            events_beside_versions,
             table=customer_versions,
             has_floor=False,
             same_output=True,

@@ -11,16 +11,19 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from confluent_kafka import Consumer, Producer, TopicPartition, murmur2
+from fastavro import parse_schema, schemaless_reader, schemaless_writer
 from orjson import dumps, loads
 from rocksdict import BlockBasedOptions, Cache, Options, Rdict, WriteBatch, WriteOptions
 
 from benchmarks.programs.bare_join import JoinForeignKey
 from benchmarks.programs.job import Job, Progress, report
 from benchmarks.settings import EXACTLY_ONCE, PARTITIONS
+from benchmarks.topics.avro_events import HEAD, SCHEMA
 from benchmarks.topics.fill import Topics
 
 Messages: TypeAlias = Iterable[Any]
@@ -95,6 +98,31 @@ class FilterMapJson:
             if value["amount"] % 10 != 0:
                 value["price"] = value["price"] * 2
                 send(sink, message.key(), dumps(value), message.timestamp()[1])
+
+    def flush(self) -> None:
+        """Keeps nothing back."""
+
+
+class FilterMapAvro:
+    """w1-avro; there is one schema, so no registry is asked."""
+
+    def __init__(self, job: Job, send: Sender) -> None:
+        self.topics = [job.source]
+        self._sink, self._send = job.sink, send
+        self._schema = parse_schema(SCHEMA)
+
+    def process(self, messages: Messages) -> None:
+        send, sink, schema, behind = self._send, self._sink, self._schema, len(HEAD)
+        for message in messages:
+            data = BytesIO(message.value())
+            data.seek(behind)
+            value: Any = schemaless_reader(data, schema, None)
+            if value["amount"] % 10 != 0:
+                value["price"] = value["price"] * 2
+                output = BytesIO(HEAD)
+                output.seek(behind)
+                schemaless_writer(output, schema, value)
+                send(sink, message.key(), output.getvalue(), message.timestamp()[1])
 
     def flush(self) -> None:
         """Keeps nothing back."""
@@ -331,6 +359,7 @@ class JoinTable:
 WORK: dict[str, Callable[[Job, Sender], Work]] = {
     "w1-json": FilterMapJson,
     "w1-string": FilterMapString,
+    "w1-avro": FilterMapAvro,
     "w2": Aggregate,
     "w2-evicting": Aggregate,
     "w2-uncached": AggregateUncached,

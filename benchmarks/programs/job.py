@@ -37,6 +37,10 @@ class Job:
     batch_bytes: str
     linger_ms: str
     guarantee: str = AT_LEAST_ONCE
+    registry: str = ""
+    """The address of the schema registry."""
+    size: str = "1"
+    """How many operators, stores or sub-topologies a topology has that comes in sizes."""
     count_reads: str = "no"
     """``yes`` in a run that is not timed."""
 

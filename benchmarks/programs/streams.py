@@ -15,7 +15,7 @@ from confluent_kafka import Consumer
 
 from benchmarks.programs.counting import CountingStores
 from benchmarks.programs.job import Job, Progress, report, report_reads
-from benchmarks.programs.topologies import TOPOLOGIES
+from benchmarks.programs.topologies import build
 from pykstreams import KafkaStreams, StreamsConfig, TopicPartition
 from pykstreams.runtime.clients import committed_offsets
 from pykstreams.runtime.clients.positions import Offsets
@@ -90,7 +90,7 @@ def main() -> None:
     if not restores:
         _report_commits(job.measured, counting)
     KafkaStreams(
-        TOPOLOGIES[job.workload](job.source, job.sink),
+        build(job),
         config,
         state_restore_listener=_RestoreReport() if restores else None,
     ).run()

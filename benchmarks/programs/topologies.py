@@ -6,6 +6,8 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from benchmarks.programs.event_serdes import Event, json, number, text
+from benchmarks.programs.job import Job
+from benchmarks.programs.topologies_by_size import chain, relay, stores
 from benchmarks.programs.topologies_by_time import (
     count_in_sessions,
     count_in_sliding_windows,
@@ -13,6 +15,7 @@ from benchmarks.programs.topologies_by_time import (
     join_streams,
     join_versions,
 )
+from benchmarks.topics.avro_events import SCHEMA
 from pykstreams import (
     Consumed,
     Grouped,
@@ -24,7 +27,7 @@ from pykstreams import (
     TimeWindows,
     Topology,
 )
-from pykstreams.serdes import WindowedSerdes
+from pykstreams.serdes import SchemaRegistryAvroSerde, WindowedSerdes
 
 
 def filter_map_json(source: str, sink: str) -> Topology:
@@ -40,6 +43,24 @@ def filter_map_json(source: str, sink: str) -> Topology:
         .filter(lambda _, event: event["amount"] % 10 != 0)
         .map_values(double_price)
         .to(sink, Produced(key_serde=text, value_serde=json))
+    )
+    return builder.build()
+
+
+def filter_map_avro(source: str, sink: str, registry: str) -> Topology:
+    """w1-avro."""
+
+    def double_price(event: Event) -> Event:
+        event["price"] = event["price"] * 2
+        return event
+
+    avro: SchemaRegistryAvroSerde[Event] = SchemaRegistryAvroSerde(registry, SCHEMA)
+    builder = StreamsBuilder()
+    (
+        builder.stream(source, Consumed(key_serde=text, value_serde=avro))
+        .filter(lambda _, event: event["amount"] % 10 != 0)
+        .map_values(double_price)
+        .to(sink, Produced(key_serde=text, value_serde=avro))
     )
     return builder.build()
 
@@ -238,3 +259,14 @@ TOPOLOGIES: dict[str, Callable[[str, str], Topology]] = {
     "versioned-join": join_versions,
     "restore": aggregate,
 }
+
+SIZED: dict[str, Callable[[str, str, int], Topology]] = {"chain": chain, "relay": relay, "stores": stores}
+
+
+def build(job: Job) -> Topology:
+    """The topology of a job."""
+    if job.workload == "w1-avro":
+        return filter_map_avro(job.source, job.sink, job.registry)
+    if job.workload in SIZED:
+        return SIZED[job.workload](job.source, job.sink, int(job.size))
+    return TOPOLOGIES[job.workload](job.source, job.sink)

@@ -32,6 +32,11 @@ def json_events(count: int, seed: int = 7) -> Iterator[Payload]:
     return _events(count, _json_value, seed)
 
 
+def events_beside_versions(count: int) -> Iterator[Payload]:
+    """The events of ``json_events``, for a topic of their own beside the versioned table."""
+    return json_events(count)
+
+
 def events_of_many(count: int) -> Iterator[Payload]:
     """Events of random customers, most of which have one event."""
     return _events(count, _json_value, 7, MANY_KEYS)

@@ -71,5 +71,5 @@ def test_records_of_several_topics_are_spread_evenly() -> None:
     inputs = WORKLOADS["cogroup"].inputs(9)
 
     assert {topic: len(list(records)) for topic, records in inputs.items()} == {
-        f"bench-input-json-events-{number}": 3 for number in (1, 2, 3)
+        f"bench-input-json-events-of-3-{number}": 3 for number in (1, 2, 3)
     }

@@ -14,7 +14,7 @@ public final class Bench {
       job.put(parts[0], parts[1]);
     }
     String workload = job.get("workload");
-    Topology topology = Workloads.build(workload, job.get("source"), job.get("sink"));
+    Topology topology = Workloads.build(job);
     Properties settings = settings(job);
     KafkaStreams streams =
         job.get("guarantee").equals(StreamsConfig.EXACTLY_ONCE_V2)

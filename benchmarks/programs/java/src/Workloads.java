@@ -1,5 +1,7 @@
 import java.time.Duration;
 import java.util.Locale;
+import java.util.Map;
+import org.apache.avro.generic.GenericRecord;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
@@ -18,7 +20,7 @@ import org.apache.kafka.streams.kstream.WindowedSerdes;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.WindowStore;
 
-/** The workloads of programs/topologies.py; those that turn on time are in WorkloadsByTime. */
+/** The workloads of programs/topologies.py; others are in WorkloadsByTime and WorkloadsBySize. */
 final class Workloads {
   private static final Serde<String> TEXT = Serdes.String();
   private static final Serde<Long> NUMBER = Serdes.Long();
@@ -80,9 +82,17 @@ final class Workloads {
     public long version;
   }
 
-  static Topology build(String workload, String source, String sink) {
+  static Topology build(Map<String, String> job) {
+    String workload = job.get("workload");
+    String source = job.get("source");
+    String sink = job.get("sink");
+    int size = Integer.parseInt(job.get("size"));
     StreamsBuilder builder = new StreamsBuilder();
     switch (workload) {
+      case "w1-avro" -> filterMapAvro(builder, source, sink, job.get("registry"));
+      case "chain" -> WorkloadsBySize.chain(builder, source, sink, size);
+      case "relay" -> WorkloadsBySize.relay(builder, source, sink, size);
+      case "stores" -> WorkloadsBySize.stores(builder, source, sink, size);
       case "w1-json" -> filterMapJson(builder, source, sink);
       case "w1-string" -> filterMapString(builder, source, sink);
       case "w2", "w2-evicting", "w2-uncached", "w2-many-keys", "w2-exactly-once", "restore" ->
@@ -110,6 +120,18 @@ final class Workloads {
         .mapValues(
             event -> {
               event.price = event.price * 2;
+              return event;
+            })
+        .to(sink, Produced.with(TEXT, events));
+  }
+
+  private static void filterMapAvro(StreamsBuilder builder, String source, String sink, String registry) {
+    Serde<GenericRecord> events = RegistryAvroSerde.of(registry);
+    builder.stream(source, Consumed.with(TEXT, events))
+        .filter((key, event) -> (Long) event.get("amount") % 10 != 0)
+        .mapValues(
+            event -> {
+              event.put("price", (Double) event.get("price") * 2);
               return event;
             })
         .to(sink, Produced.with(TEXT, events));
