@@ -13,22 +13,19 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
-
-from benchmarks import settings
 from benchmarks.cluster import Cluster, benchmark_cluster
 from benchmarks.commands import BARE, JAVA, OURS, commands, some
 from benchmarks.figures import Figures, measure, parts
 from benchmarks.process import Run, run_program
 from benchmarks.programs.job import Job
-from benchmarks.report import comparison, table, write_json
+from benchmarks.report import comparison, table, wide_console, write_json
 from benchmarks.workloads import WORKLOADS, Workload
 
 
 def main() -> int:
     """Returns the exit code."""
     arguments = _arguments()
-    console = Console()
+    console = wide_console()
     programs = commands(arguments.only, console)
     results: dict[str, dict[str, list[Figures]]] = {}
     with benchmark_cluster() as cluster:
@@ -129,10 +126,7 @@ def _watch(
             sink=f"{application_id}-output",
             measured=",".join(measured),
             state_dir=state,
-            commit_interval_ms=str(settings.COMMIT_INTERVAL_MS),
             cache_bytes=str(workload.cache_bytes),
-            batch_bytes=str(settings.BATCH_BYTES),
-            linger_ms=str(settings.LINGER_MS),
             guarantee=workload.guarantee,
             count_reads="yes" if count_reads else "no",
         )

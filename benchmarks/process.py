@@ -35,6 +35,8 @@ class Run(NamedTuple):
     """From the first record on."""
     peak_mb: float | None
     """``None`` without ``/proc``."""
+    resident_mb: float | None
+    """When all was done."""
     reads: int | None
     """Reads of stores, where they were counted."""
 
@@ -50,9 +52,9 @@ def run_program(
     reads: int | None = None
     with (
         tempfile.TemporaryFile() as log,
-        _process([*command, *job.arguments()], log.fileno()) as process,
+        running([*command, *job.arguments()], log.fileno()) as process,
     ):
-        for line in _lines(process, lambda: _tail(log)):
+        for line in lines(process, lambda: log_tail(log)):
             if line.startswith(f"{READS} "):
                 reads = int(line.split()[1])
             point = _point(line)
@@ -70,13 +72,14 @@ def run_program(
             if point.records > records:
                 raise RuntimeError(f"{command[-1]} reports {point.records} of {records} records; it worked twice")
             if point.records == records:
-                return Run(points, _peak_mb(process.pid), reads)
-        raise RuntimeError(f"{command[-1]} ended with {process.wait()} before its work was done:\n{_tail(log)}")
+                return Run(points, *memory_mb(process.pid), reads)
+        raise RuntimeError(f"{command[-1]} ended with {process.wait()} before its work was done:\n{log_tail(log)}")
 
 
 @contextlib.contextmanager
-def _process(command: Sequence[str], log: int) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log)
+def running(command: Sequence[str], log: int, *, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[bytes]]:
+    """A process for the length of a block; its standard error goes to a file."""
+    process = subprocess.Popen(command, cwd=ROOT, stdout=stdout, stderr=log)
     try:
         yield process
     finally:
@@ -86,18 +89,19 @@ def _process(command: Sequence[str], log: int) -> Iterator[subprocess.Popen[byte
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        if process.stdout is not None:
+            process.stdout.close()
 
 
-def _lines(process: subprocess.Popen[bytes], log_tail: Callable[[], str]) -> Iterator[str]:
+def lines(process: subprocess.Popen[bytes], tail: Callable[[], str]) -> Iterator[str]:
+    """The lines that a process writes; ``RuntimeError`` with the end of its log when it writes none for too long."""
     assert process.stdout is not None
     descriptor = process.stdout.fileno()
     rest = b""
     deadline = time.monotonic() + SILENCE_S
     while True:
         if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            raise RuntimeError(f"a program reported nothing for {SILENCE_S:g} s; the end of its log:\n{log_tail()}")
+            raise RuntimeError(f"a program reported nothing for {SILENCE_S:g} s; the end of its log:\n{tail()}")
         data = process.stdout.read1(65536)  # type: ignore[attr-defined]  # a BufferedReader, typed as IO
         if not data:
             return
@@ -112,13 +116,17 @@ def _point(line: str) -> Point | None:
     return Point(*map(int, numbers.split())) if word == PROGRESS else None
 
 
-def _peak_mb(pid: int) -> float | None:
-    with contextlib.suppress(FileNotFoundError):
-        found = re.search(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-        return int(found[1]) / 1024 if found else None
-    return None
+def memory_mb(pid: int) -> tuple[float | None, float | None]:
+    """How much memory a process has had at most, and has now."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return None, None
+    found = dict(re.findall(r"^(VmHWM|VmRSS):\s+(\d+) kB$", status, re.MULTILINE))
+    return int(found["VmHWM"]) / 1024, int(found["VmRSS"]) / 1024
 
 
-def _tail(log: IO[bytes]) -> str:
+def log_tail(log: IO[bytes]) -> str:
+    """The end of a log."""
     log.seek(0)
     return log.read()[-4000:].decode(errors="replace")

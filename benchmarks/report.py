@@ -5,17 +5,24 @@ from __future__ import annotations
 import json
 import os
 import platform
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
+from rich.console import Console
 from rich.table import Table
 
 from benchmarks import settings
 from benchmarks.commands import OURS
 from benchmarks.figures import Figures, middle, ratio
 from benchmarks.workloads import Workload
+
+
+def wide_console() -> Console:
+    """Standard output, with room for a table also where it is no terminal."""
+    return Console(width=None if sys.stdout.isatty() else 120)
 
 
 def table(workload: Workload, results: Mapping[str, Sequence[Figures]]) -> Table:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from benchmarks.settings import AT_LEAST_ONCE
+from benchmarks import settings
 
 PROGRESS, READS = "progress", "reads"
 
@@ -32,11 +32,11 @@ class Job:
     measured: str
     """The topics, joined by commas, whose committed offsets count; a record is done when it is done in all."""
     state_dir: str
-    commit_interval_ms: str
-    cache_bytes: str
-    batch_bytes: str
-    linger_ms: str
-    guarantee: str = AT_LEAST_ONCE
+    commit_interval_ms: str = str(settings.COMMIT_INTERVAL_MS)
+    cache_bytes: str = str(settings.CACHE_BYTES)
+    batch_bytes: str = str(settings.BATCH_BYTES)
+    linger_ms: str = str(settings.LINGER_MS)
+    guarantee: str = settings.AT_LEAST_ONCE
     registry: str = ""
     """The address of the schema registry."""
     size: str = "1"

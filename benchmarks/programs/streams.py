@@ -42,7 +42,7 @@ def _report_commits(measured: str, stores: CountingStores | None) -> None:
         plainly(producer, offsets, group_metadata)
         progress.committed((*place, offset) for place, (offset, _) in offsets.items())
 
-    WorkerProducer.commit = commit_transaction  # type: ignore[method-assign]
+    WorkerProducer.commit = commit_transaction  # type: ignore[method-assign,assignment]
 
 
 class _RestoreReport(StateRestoreListener):

@@ -20,10 +20,10 @@ class Topics:
         self._brokers = brokers
         self._admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2})
 
-    def create(self, name: str, *, compacted: bool = False) -> None:
+    def create(self, name: str, *, compacted: bool = False, partitions: int = PARTITIONS) -> None:
         """Makes an empty topic that keeps its records, however old they say they are."""
         config = {"cleanup.policy": "compact"} if compacted else {"retention.ms": "-1"}
-        self._admin.create_topics([NewTopic(name, PARTITIONS, 1, config=config)])[name].result(_TIMEOUT_S)
+        self._admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(_TIMEOUT_S)
 
     def fill(self, name: str, payloads: Iterable[Payload]) -> None:
         """Appends records, each to the partition that Java's producer would choose."""
