@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,15 @@ def cpu_seconds() -> float:
         below |= more
     ticks = sum(int(ticks) for pid in below & set(found) for ticks in found[pid][_TIMES])
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds_of(pids: Iterable[int]) -> float:
+    """The sum of these processes up to now; ``RuntimeError`` where there is no ``/proc``, or when one has ended."""
+    found = [_stat(_PROC / str(pid)) for pid in pids]
+    if None in found:
+        raise RuntimeError("the CPU time of a process cannot be read: it has ended, or there is no /proc")
+    own = slice(_TIMES.start, _TIMES.start + 2)
+    return sum(int(ticks) for stat in found if stat for ticks in stat[own]) / os.sysconf("SC_CLK_TCK")
 
 
 def _stat(path: Path) -> list[str] | None:

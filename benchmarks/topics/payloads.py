@@ -42,6 +42,12 @@ def events_of_many(count: int) -> Iterator[Payload]:
     return _events(count, _json_value, 7, MANY_KEYS)
 
 
+def sized_events(count: int, keys: int, value_bytes: int) -> Iterator[Payload]:
+    """The events of ``json_events`` with so many keys, and values of so many bytes, or of 100 when that is more."""
+    for key, value, timestamp in _events(count, _json_value, 7, keys):
+        yield key, value[:-2] + b"." * (value_bytes - len(value)) + value[-2:], timestamp
+
+
 def string_events(count: int) -> Iterator[Payload]:
     """Events of random customers, as plain text; the tenth character is a digit of the event's number."""
     return _events(count, _string_value, 7)
