@@ -1,7 +1,7 @@
 # What a newcomer needs: `make demo`, `make test`. Needs Python 3.11 or newer, and nothing running.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz faults bench clean
+.PHONY: help demo test fuzz faults bench bench-quick clean
 
 SEEDS ?= 500
 MINUTES ?= 60
@@ -15,8 +15,8 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python;
 INSTALL_INPUTS := setup.cfg pyproject.toml
 
 help:  ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r command text; do \
-		printf '%-12s %s\n' "$$command" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r command text; do \
+		printf '%-16s %s\n' "$$command" "$$text"; done
 
 demo: $(VENV)/installed  ## Run the demo topology on an embedded cluster, and show its result live
 	@$(BIN)/python examples/demo.py
@@ -44,10 +44,18 @@ fuzz: $(VENV)/installed-for-tests  ## Record SEEDS=500 random cases with Kafka S
 faults: $(VENV)/installed-for-tests  ## Break brokers and workers for MINUTES=60 (needs Java), and check what comes out
 	@$(BIN)/python -m tests.faults --minutes $(MINUTES) --seed $(SEED)
 
-bench: $(VENV)/installed-for-tests  ## Measure against a bare client loop and, where Java is there, Kafka Streams
-	@$(BIN)/python -m benchmarks
-	@$(BIN)/python -m benchmarks.bootstrap
-	@$(BIN)/python -m benchmarks.bootstrap_job
+# Sizes are such that all of it takes at most 40 minutes on two cores, and `bench-quick` five.
+bench: $(VENV)/installed-for-benchmarks  ## Measure everything beside Kafka Streams, where Java is there (40 minutes)
+	@$(BIN)/python -m benchmarks --records 500000 --runs 1
+	@$(BIN)/python -m benchmarks.latency --seconds 8 --warm-up 5
+	@$(BIN)/python -m benchmarks.scale --records 200000 --figure scale.svg
+	@$(BIN)/python -m benchmarks.start --runs 2
+	@$(BIN)/python -m benchmarks.footprint
+	@$(BIN)/python -m benchmarks.bootstrap --rows 2000000 --rounds 1
+	@$(BIN)/python -m benchmarks.bootstrap_job --rows 300000 --many 5000000 --runs 1
+
+bench-quick: $(VENV)/installed-for-benchmarks  ## Measure filter, aggregate and windows beside Kafka Streams (5 minutes)
+	@$(BIN)/python -m benchmarks --workloads w1-json,w2,w4 --records 500000 --runs 2
 
 clean:  ## Remove the virtual environment and all caches
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -66,3 +74,8 @@ $(VENV)/installed-for-tests: $(BIN)/python $(INSTALL_INPUTS)
 	@echo "installing pykstreams with its test and development tools into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[protobuf,test,dev]'
 	@touch $@ $(VENV)/installed
+
+$(VENV)/installed-for-benchmarks: $(BIN)/python $(INSTALL_INPUTS)
+	@echo "installing pykstreams with its test, development and benchmark tools into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[protobuf,test,dev,bench]'
+	@touch $@ $(VENV)/installed $(VENV)/installed-for-tests

@@ -6,6 +6,7 @@ python -m benchmarks [--workloads w1-json,w2] [--records 2000000] [--runs 3] [--
 from __future__ import annotations
 
 import argparse
+import ast
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -147,8 +148,23 @@ def _check(workload: Workload, by_program: Mapping[str, Sequence[Figures]]) -> N
         raise RuntimeError(f"{workload.name}: the programs wrote unequal numbers of records: {outputs}")
 
 
+def other_tables() -> list[str]:
+    """A line for each module here that is a command besides this one."""
+    told = []
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        describes = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        if f"python -m benchmarks.{path.stem}" in describes:
+            told.append(f"  python -m benchmarks.{path.stem:<14} {describes.splitlines()[0]}")
+    return told
+
+
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__.splitlines()[0],
+        epilog="other tables, each with a --help of its own:\n" + "\n".join(other_tables()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     names, programs = list(WORKLOADS), [OURS, BARE, JAVA]
     parser.add_argument(
         "--workloads", type=partial(some, names), default=names, help=f"some of {','.join(names)} (default: all)"
