@@ -9,7 +9,8 @@ from itertools import islice
 import pytest
 from rich.console import Console
 
-from benchmarks.scale import AXES, Point, points, table
+from benchmarks.figures import Point as Commit
+from benchmarks.scale import AXES, Point, points, second_half, table
 from benchmarks.topics.payloads import sized_events
 
 
@@ -24,6 +25,14 @@ def test_along_an_axis_nothing_else_changes(axis: str) -> None:
 def test_large_values_are_fewer() -> None:
     assert Point(value_bytes=10_000).records(300_000) * 10_000 == 500_000_000
     assert Point(value_bytes=1000).records(300_000) == 300_000
+
+
+def test_the_second_half_of_a_run_is_at_least_half_of_its_records() -> None:
+    """A run that is done within a few commits has none of them just behind its middle."""
+    fast = [Commit(0, 0, 0), Commit(99_900, 10, 10), Commit(100_000, 11, 10)]
+
+    assert second_half(fast) == fast
+    assert second_half([*fast[:1], Commit(40_000, 5, 5), *fast[1:]])[0] == Commit(40_000, 5, 5)
 
 
 @pytest.mark.parametrize("size", [200, 1000, 10_000])
