@@ -19,6 +19,7 @@ from typing import IO, NamedTuple
 from benchmarks.figures import Point
 from benchmarks.programs.job import PROGRESS, READS, Job
 from benchmarks.settings import EXACTLY_ONCE
+from tests.brokers.reaper import Process
 
 ROOT = Path(__file__).parents[1]
 
@@ -78,8 +79,8 @@ def run_program(
 
 @contextlib.contextmanager
 def running(command: Sequence[str], log: int, *, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[bytes]]:
-    """A process for the length of a block; its standard error goes to a file."""
-    process = subprocess.Popen(command, cwd=ROOT, stdout=stdout, stderr=log)
+    """A process for the length of a block, or until this one is killed; its standard error goes to a file."""
+    process = Process(command, cwd=ROOT, stdout=stdout, stderr=log)
     try:
         yield process
     finally:

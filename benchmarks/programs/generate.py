@@ -25,7 +25,7 @@ def main() -> int:
         {
             "bootstrap.servers": given["brokers"],
             "partitioner": "murmur2_random",
-            "linger.ms": 0.5,
+            "linger.ms": 3,  # with less, requests of a few records each keep the broker busy
             "queue.buffering.max.messages": 1_000_000,
         }
     )
