@@ -87,7 +87,8 @@ def _check(workload: Workload, by_program: Mapping[str, Sequence[Figures]]) -> N
         raise RuntimeError(f"{workload.name}: the programs wrote unequal numbers of records: {outputs}")
 
 
-def _setting(text: str) -> tuple[str, str]:
+def setting(text: str) -> tuple[str, str]:
+    """Reads a value of ``--set``."""
     name, _, value = text.partition("=")
     if name not in TUNED or not value.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number for one of {', '.join(TUNED)}")
@@ -126,7 +127,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--set",
         action="append",
-        type=_setting,
+        type=setting,
         default=[],
         metavar="NAME=VALUE",
         help=f"another value for all programs of one of {', '.join(TUNED)}; may be repeated",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import other_tables
+from benchmarks.__main__ import other_tables, setting
+from benchmarks.peers import PEERS
 from benchmarks.programs import bare
 from benchmarks.programs.job import Job
 from benchmarks.programs.topologies import build
@@ -43,3 +45,15 @@ def test_help_lists_the_other_tables() -> None:
 
     for name in ("latency", "scale", "start", "footprint", "bootstrap", "bootstrap_job", "scans", "versions"):
         assert f"python -m benchmarks.{name} " in listed
+
+
+def test_a_setting_is_a_field_of_each_job_and_a_whole_number() -> None:
+    assert setting("linger_ms=5") == ("linger_ms", "5")
+    for text in ("linger_ms", "linger_ms=soon", "workload=1"):
+        with pytest.raises(ArgumentTypeError, match="no whole number for one of commit_interval_ms"):
+            setting(text)
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_peer_does_workloads_that_there_are(name: str) -> None:
+    assert set(PEERS[name].workloads) <= set(WORKLOADS)
