@@ -55,7 +55,7 @@ bench: $(VENV)/installed-for-benchmarks  ## Measure everything beside Kafka Stre
 	@$(BIN)/python -m benchmarks.bootstrap_job --rows 300000 --many 5000000 --runs 1
 
 bench-quick: $(VENV)/installed-for-benchmarks  ## Measure filter, aggregate and windows beside Kafka Streams (5 minutes)
-	@$(BIN)/python -m benchmarks --workloads w1-json,w2,w4 --records 500000 --runs 2
+	@$(BIN)/python -m benchmarks --workloads w1-json,w2,w4 --records 300000 --runs 2
 
 clean:  ## Remove the virtual environment and all caches
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
