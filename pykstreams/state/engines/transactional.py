@@ -7,6 +7,7 @@ an offset: what is durable then lies ahead of its offset, and reading the change
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Final, Protocol, TypeAlias
 
@@ -137,12 +138,6 @@ class WriteBuffer:
         self._engine.load(rows)
 
     def drop(self, lower: bytes, upper: bytes) -> None:
-        pending = self._pending
-        if pending:
-            for key in self._keys.between(lower, upper, False):
-                packed = pending.pop(key)
-                self._keys.discard(key)
-                self.uncommitted_bytes -= len(key) + _ROW_BYTES + (0 if packed is None else len(packed))
         self._dropped.append((lower, upper))
 
     def end_restore(self) -> None:
@@ -169,6 +164,8 @@ class WriteBuffer:
     def _flush(self, offset: int | None) -> None:
         pending = self._pending
         keys = sorted(pending)  # neighbours meet in the caches of the processor: less than half of what a write takes
+        for lower, upper in self._dropped:  # nothing was put into them since
+            del keys[bisect_left(keys, lower) : bisect_left(keys, upper)]
         self._engine.write_batch(zip(keys, map(pending.__getitem__, keys), strict=True), offset, self._dropped)
         self._dropped.clear()
         self._pending.clear()

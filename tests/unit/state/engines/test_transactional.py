@@ -103,6 +103,29 @@ def test_a_dropped_range_goes_with_the_next_commit(tmp_path: Path) -> None:
     assert disk.rows == {b"c": b"5"}
 
 
+def test_several_ranges_are_dropped_and_their_neighbours_stay(tmp_path: Path) -> None:
+    store, disk = buffer(tmp_path)
+    disk.rows = {b"a": b"1", b"c": b"1", b"f": b"1"}
+    for key in (b"b", b"g", b"d", b"e", b"a"):
+        store.put(key, b"2")
+    store.drop(b"a", b"c")
+    store.drop(b"c", b"d")
+    store.drop(b"x", b"z")
+    store.put(b"d", b"3")
+    store.drop(b"e", b"g")
+    store.commit(1)
+
+    assert disk.rows == {b"d": b"3", b"g": b"2"}
+
+
+def test_a_drop_does_not_put_the_waiting_keys_in_order(tmp_path: Path) -> None:
+    store, _ = buffer(tmp_path)
+    store.put(b"a", b"1")
+    store.drop(b"a", b"b")
+
+    assert not store._keys.awake
+
+
 def test_a_drop_alone_is_committed_too(tmp_path: Path) -> None:
     store, disk = buffer(tmp_path)
     disk.rows = {b"a": b"1"}
