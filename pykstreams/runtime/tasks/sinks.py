@@ -102,17 +102,14 @@ class Sink:
         """Chooses the partition by the bytes of the key that come before those of its window."""
         encode_key = bind_serializer(self.key_serializer, topic)
         encode_value = bind_serializer(self.value_serializer, topic)
-        collector, node = self.collector, self.node
-        (produce, wait), refused, time_zero = self._ways_out(), collector.refused, collector.time_zero
-        partition_count, partitions_of = collector.partition_count, collector.partitions_of
-        partition_for_key = collector.partition_for_key
+        choose = self._by_key_alone(topic, suffix_bytes)
+        (produce, wait), refused, time_zero = self._ways_out(), self.collector.refused, self.collector.time_zero
 
         def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             try:
                 raw_key: Any = encode_key(key, headers)  # a null key fails below, and is for the slow way to tell
                 raw_value = encode_value(value, headers)
-                count = partition_count(topic) or partitions_of(topic, node)
-                partition = partition_for_key(raw_key[:-suffix_bytes], count)
+                partition = choose(raw_key)
             except Exception:
                 raw_key = raw_value = None  # the error is left here, or it would show as the context of the next
             else:
