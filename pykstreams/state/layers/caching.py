@@ -409,11 +409,7 @@ class CachingStore:
             evicted.dirty = False
         entries = self._dirty_in_order()
         self._dirty.clear()  # before anything is forwarded: what is forwarded may come back here
-        self._write_through(entries if evicted is None else [evicted, *entries])
+        self._leave(entries if evicted is None else [evicted, *entries])
         for entry in entries:
             if entry.packed is None and entry.live and not entry.dirty:
                 self._remove(entry)
-
-    def _write_through(self, entries: list[CacheEntry]) -> None:
-        """Writes entries below and forwards them."""
-        self._leave(entries)

@@ -19,6 +19,7 @@ from pykstreams.state.engines.ordered import OrderedKeys
 from pykstreams.state.interfaces.engine import BytesStore, Write
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.layers.cache_entries import CacheEntry
+from pykstreams.state.layers.cache_flush import Forward, Straight, WriteThrough
 from pykstreams.state.layers.caching import NODE_BYTES, CachingStore
 
 _CONTEXT_BYTES: Final = context_bytes(None)  # that of an index entry has neither topic nor headers
@@ -53,10 +54,15 @@ class IndexedCache(CachingStore):
         interval_ms: int,
     ) -> None:
         super().__init__(below, cache, current, encode, keeps_reads=False, extra_bytes=extra_bytes)
+        self._leave = self._each_row_once(self._leave)
         self._interval = interval_ms
         self._index_bytes = NODE_BYTES + extra_bytes + _CONTEXT_BYTES
         self._index: dict[bytes, _IndexEntry] = {}
         self._index_keys = OrderedKeys(self._index)
+
+    def on_flush(self, forward: Forward, send_old_values: bool, straight: Straight | None = None) -> None:
+        super().on_flush(forward, send_old_values, straight)
+        self._leave = self._each_row_once(self._leave)
 
     def keeper(self) -> Callable[[CacheEntry, Any, int], None]:
         def keep(entry: CacheEntry, value: Any, timestamp: int) -> None:
@@ -116,14 +122,19 @@ class IndexedCache(CachingStore):
     def _every_entry(self) -> Iterable[CacheEntry]:
         return *self._entries.values(), *self._index.values()
 
-    def _write_through(self, entries: list[CacheEntry]) -> None:
-        rows: dict[bytes, CacheEntry] = {}  # each row once, for the first of its entries
-        for entry in entries:
-            if not isinstance(entry, _IndexEntry):
-                rows.setdefault(entry.key, entry)
-            elif entry.row not in rows:
-                row = self._entries.get(entry.row)
-                if row is not None:
-                    row.tick = self._next_tick()
-                    rows[entry.row] = row
-        super()._write_through(list(rows.values()))
+    def _each_row_once(self, leave: WriteThrough) -> WriteThrough:
+        """Wraps a way out of the cache: a row takes it for the first of its entries."""
+
+        def write_through(entries: list[CacheEntry]) -> None:
+            rows: dict[bytes, CacheEntry] = {}
+            for entry in entries:
+                if not isinstance(entry, _IndexEntry):
+                    rows.setdefault(entry.key, entry)
+                elif entry.row not in rows:
+                    row = self._entries.get(entry.row)
+                    if row is not None:
+                        row.tick = self._next_tick()
+                        rows[entry.row] = row
+            leave(list(rows.values()))
+
+        return write_through
