@@ -277,10 +277,12 @@ class CachingStore:
         self._written(entry, content_bytes)
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
-        below = self.below.scan(lower, upper, reverse)
-        entries, packed = self._entries, self.packed
-        above = [(key, packed(entries[key])) for key in self._keys.between(lower, upper, reverse)]
-        return merged(self._used(above), below, reverse) if above else below
+        return self._over(self.below.scan(lower, upper, reverse), lower, upper, reverse)
+
+    def scan_since(self, time: bytes, lower: bytes, upper: bytes, reverse: bool) -> Iterator[Row]:
+        """Scans for one who passes over rows from before a time, as keys have it: what is below may be left out."""
+        below: Iterator[Row] = iter(()) if time > self._last_below else self.below.scan(lower, upper, reverse)
+        return self._over(below, lower, upper, reverse)
 
     def above(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Write]:
         """The cached part of a scan, deletes too, as it is when it is read."""
@@ -295,6 +297,12 @@ class CachingStore:
         if index is None or self.has_few:
             return (row for row in self.above(lower, upper, reverse) if row[0][WINDOW_KEY_PART] == key)
         return self._read(index.of(key, lower, upper, reverse))
+
+    def _over(self, below: Iterator[Row], lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
+        """Puts the cached part of a scan over the part below."""
+        entries, packed = self._entries, self.packed
+        above = [(key, packed(entries[key])) for key in self._keys.between(lower, upper, reverse)]
+        return merged(self._used(above), below, reverse) if above else below
 
     def _used(self, rows: list[Write]) -> Iterator[Write]:
         """Hands rows out; an entry counts as used when its row is, and not before (``MemoryLRUCacheBytesIterator``)."""

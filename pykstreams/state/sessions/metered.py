@@ -71,6 +71,11 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
             unpack, noted = self._schema.unpack, self._order.noted
             for key, value in zip(keys, logged.values, strict=True):
                 noted(*unpack(key), value is None)
+        self._tell_cache()
+
+    def _tell_cache(self) -> None:
+        if self._cache is not None:
+            self._cache.knows_below(self._segments.last_there)
 
     def on_flush(self, listener: FlushListener, send_old_values: bool, sink: SerializedSink | None = None) -> bool:
         if self._cache is None:
@@ -177,6 +182,7 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
         return answer(self, query)
 
     def _make_closures(self) -> None:
+        self._tell_cache()
         top, cache = self._top, self._cache
         self._order: SessionOrder
         if self.persistent:

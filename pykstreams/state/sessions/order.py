@@ -26,6 +26,8 @@ from pykstreams.state.sessions.end_index import EndIndex
 Wanted: TypeAlias = Callable[[tuple[bytes, object]], bool]
 """A test of whether a row is wanted."""
 
+_ScanSince: TypeAlias = Callable[[bytes, bytes, bytes, bool], Iterator[Row]]
+
 _TIMES: Final = struct.Struct(">qq")
 _SUFFIX: Final = _TIMES.size
 _FEW_SEGMENTS: Final = 8
@@ -91,6 +93,7 @@ class SegmentOrder(SessionOrder):
         super().__init__(engine, top, cache, schema)
         self._index = index
         self._last_put = -1
+        self._scan_since = _scanning(top) if cache is None else cache.scan_since
 
     def noted(self, key: bytes, start: int, end: int, removed: bool) -> None:
         if end > self._last_put:
@@ -105,7 +108,7 @@ class SegmentOrder(SessionOrder):
             # Backwards, a cache is read from the start of the segment, as in Kafka Streams: all of that counts as used.
             lower = key + _TIMES.pack(first if reverse else max(earliest_end, first), 0)
             upper = after(key + _TIMES.pack(last, max(min(latest_start, last), 0)))
-            for row in self._scan(prefix + lower, prefix + upper, reverse):
+            for row in self._scan_since(prefix_of(max(earliest_end, first)), prefix + lower, prefix + upper, reverse):
                 composed = row[0]
                 if len(composed) == width:
                     end, start = _TIMES.unpack_from(composed, width - _SUFFIX)
@@ -273,6 +276,12 @@ class _Nothing:
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
         return iter(())
+
+
+def _scanning(store: BytesStore) -> _ScanSince:
+    """Returns the scan of a layer that has all rows, for one who passes over some of them."""
+    scan = store.scan
+    return lambda _, lower, upper, reverse: scan(lower, upper, reverse)
 
 
 def _between(lower: bytes | None, upper: bytes | None, earliest_end: int, latest_start: int) -> Wanted:

@@ -58,7 +58,9 @@ def _parts(builder: StoreBuilder[Any], layout: Layout) -> SessionParts:
         top = logged(engine) if engine.persistent else InMemorySessions(engine, logged)
         if not builder.caching:
             return Layers(top, None)
-        cache = CachingStore(top, context.cache, context.current, codec.encoder())
+        cache = CachingStore(
+            top, context.cache, context.current, codec.encoder(), keeps_reads=False, time_at=schema.time_at
+        )
         return Layers(cache, cache)
 
     return SessionParts(name, builder.key_serde, builder.value_serde, engine, open_layers, schema, index)

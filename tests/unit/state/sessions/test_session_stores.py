@@ -497,6 +497,38 @@ def test_a_full_cache_writes_and_forwards_what_was_used_longest_ago(
     assert store.sessions("a", 0, END) == [(5, 9, 1)]
 
 
+@pytest.mark.parametrize("supplier", [IN_ROCKSDB, BY_END])
+def test_sessions_are_looked_for_below_the_cache_only_where_one_may_end_as_late(
+    make_store: Any, context: Context, supplier: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store(supplier, caching=True)
+    store.restore([(logged_key("a", 900, 1_000), b"1", 1, ())])
+    scanned: list[bytes] = []
+    scan = store._cache.below.scan
+
+    def scan_below(lower: bytes, upper: bytes, reverse: bool) -> Any:
+        scanned.append(lower)
+        return scan(lower, upper, reverse)
+
+    monkeypatch.setattr(store._cache.below, "scan", scan_below)
+
+    assert store.sessions("a", 1_000, END) == [(900, 1_000, 1)]
+    assert len(scanned) == 1
+    assert store.sessions("a", 1_001, END) == []
+    store.put_row("a", 1_900, 2_000, 2)
+    store.put_row("b", 1_900, 3_000, 3)
+    store.flush_cache()
+    assert store.sessions("a", 1_001, END) == [(1_900, 2_000, 2)]
+    assert len(scanned) == 1
+
+    context.cache.max_bytes = context.cache.size_bytes - 1
+    store.put_row("b", 1_900, 3_000, 4)  # evicts that of a
+    assert store.sessions("a", 2_000, END) == [(1_900, 2_000, 2)]
+    assert len(scanned) == 2
+    assert store.sessions("a", 2_001, END) == []
+    assert len(scanned) == 2
+
+
 def test_a_large_cache_over_memory_finds_the_same_sessions_as_a_small_one(make_store: Any, context: Context) -> None:
     context.cache.max_bytes = ROOMY
     store = make_store(caching=True)
