@@ -80,7 +80,8 @@ class CompiledSerializer(ABC, Generic[T_in]):
         return None
 
     def writes_as(self, other: object) -> bool:
-        """Returns whether another serializer writes the same bytes for each value, both for whatever topic.
+        """Returns whether another serializer writes the same bytes for each value, both for whatever topic, and both
+        nothing for ``None``.
 
         ``False`` where that is not known.
         """
@@ -199,7 +200,8 @@ def resolve_serde(value: object, *, configs: Mapping[str, object] | None = None,
 
 
 def write_same_bytes(one: object, other: object) -> bool:
-    """Returns whether two serializers (or serdes) write the same bytes for each value, both for whatever topic.
+    """Returns whether two serializers (or serdes) write the same bytes for each value, both for whatever topic, and
+    both nothing for ``None``.
 
     ``False`` where that is not known, as for those of users.
 

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from pykstreams.core.types import Headers
 
-SerializedRecord: TypeAlias = tuple[bytes, bytes, int, Headers]
-"""(key, value, timestamp in ms, headers)"""
+SerializedRecord: TypeAlias = tuple[bytes, bytes | None, int, Headers]
+"""(key, value, timestamp in ms, headers); no value for a tombstone"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class SerializedSink:
     """A sink that takes records which are serialized already.
 
     :param key_serializer: that of the sink; the keys it takes must have the bytes that this would write.
-    :param value_serializer: the same for values, of which none is ``None``.
+    :param value_serializer: the same for values.
     :param send: sends records in order.
     """
 

@@ -9,7 +9,7 @@ store.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.serialized_sink import SerializedRecord
@@ -26,20 +26,16 @@ Encode: TypeAlias = Callable[[Any, int], bytes | None]
 WriteThrough: TypeAlias = Callable[[list[CacheEntry]], None]
 """Writes dirty entries below and forwards them, in order."""
 
+Send: TypeAlias = Callable[[Iterable[SerializedRecord]], None]
+"""Sends records into a topic."""
+
+Straight: TypeAlias = Callable[[BytesStore, CurrentRecord, Encode, WriteThrough], WriteThrough]
+"""Makes a way into a topic: (layer below, current record, how values are packed, the way one by one)."""
+
 _TIME_BYTES: Final = TIMESTAMP.size
 
-_BATCH_ROWS: Final = 128
+BATCH_ROWS: Final = 128
 """So few that what is made of them is still in the processor's caches when it is sent."""
-
-
-class Straight(NamedTuple):
-    """A way into a topic for rows packed with their timestamps.
-
-    :param key: which bytes of a key of the cache are the key of the record.
-    """
-
-    key: slice
-    send: Callable[[Iterable[SerializedRecord]], None]
 
 
 def forwarding(
@@ -74,9 +70,19 @@ def forwarding(
     return write_through
 
 
-def straight(below: BytesStore, encode: Encode, way: Straight, one_by_one: WriteThrough) -> WriteThrough:
-    """Makes the function that writes entries as one batch, and sends them as one; deletes go ``one_by_one``."""
-    put_rows, (key_part, send) = rows_taker(below), way
+def straight(
+    key_part: slice,
+    send: Send,
+    below: BytesStore,
+    current: CurrentRecord,
+    encode: Encode,
+    one_by_one: WriteThrough,
+) -> WriteThrough:
+    """Makes the function that writes entries with timestamps in batches, and sends them so; deletes go ``one_by_one``.
+
+    :param key_part: which bytes of a key of the cache are the key of the record.
+    """
+    put_rows = rows_taker(below)
     immutable, time_of = IMMUTABLE, TIMESTAMP.unpack_from
 
     def write_batch(rows: list[Row], records: list[SerializedRecord]) -> None:
@@ -109,7 +115,7 @@ def straight(below: BytesStore, encode: Encode, way: Straight, one_by_one: Write
             if timestamp == NO_TIMESTAMP:
                 timestamp = entry.time
             records.append((key[key_part], packed[_TIME_BYTES:], timestamp, headers))
-            if len(rows) == _BATCH_ROWS:
+            if len(rows) == BATCH_ROWS:
                 write_batch(rows, records)
                 rows, records = [], []
         write_batch(rows, records)

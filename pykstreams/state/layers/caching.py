@@ -30,7 +30,7 @@ from pykstreams.state.engines.ordered import KeyIndex, OrderedKeys, merged
 from pykstreams.state.interfaces.engine import BytesStore, Row, Write
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.layers.cache_entries import UNSET, CacheEntry, NoteContext, note_message, note_place
-from pykstreams.state.layers.cache_flush import Forward, Straight, forwarding, straight
+from pykstreams.state.layers.cache_flush import Forward, Straight, forwarding
 from pykstreams.state.layers.use_order import UseOrder
 from pykstreams.state.layers.value_sizes import ValueSizes
 
@@ -88,11 +88,14 @@ class CachingStore:
         self._size = 0
         self._reported = 0
 
-    def on_flush(self, forward: Forward, send_old_values: bool, straight_to: Straight | None = None) -> None:
-        """Sets who gets what leaves the cache; who wants old values makes the cache keep bytes only."""
+    def on_flush(self, forward: Forward, send_old_values: bool, straight: Straight | None = None) -> None:
+        """Sets who gets what leaves the cache; who wants old values makes the cache keep bytes only.
+
+        :param straight: the way that is taken in place of ``forward`` where it can be.
+        """
         self._leave = forwarding(self.below, self._current, self._encode, forward, send_old_values=send_old_values)
-        if straight_to is not None:
-            self._leave = straight(self.below, self._encode, straight_to, self._leave)
+        if straight is not None:
+            self._leave = straight(self.below, self._current, self._encode, self._leave)
         self._send_old_values = send_old_values
         if send_old_values:
             self._sizes.measure_all()

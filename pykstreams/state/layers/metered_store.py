@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pykstreams.core.serialized_sink import SerializedSink
@@ -15,7 +16,7 @@ from pykstreams.state.interfaces.position import Position, PositionBound, Positi
 from pykstreams.state.interfaces.query_results import QueryConfig, QueryResult
 from pykstreams.state.interfaces.store import FlushListener, StoreContext, TaskStore
 from pykstreams.state.layers.cache_entries import UNSET
-from pykstreams.state.layers.cache_flush import Straight
+from pykstreams.state.layers.cache_flush import Send, Straight, straight
 from pykstreams.state.layers.caching import CachingStore
 from pykstreams.state.layers.changelogging import record_being_processed
 from pykstreams.state.layers.engine_store import EngineStore
@@ -103,12 +104,16 @@ class MeteredStore(EngineStore):
 
     def _straight_to(self, sink: SerializedSink | None) -> Straight | None:
         """The way of what leaves the cache into a sink that would write the very bytes that the store has."""
-        if sink is None or self.layout is not TIMESTAMPED:
+        if sink is None:
             return None
         key = self._key_as_written_by(sink.key_serializer)
         if key is None or not write_same_bytes(self._codec.value_serializer, sink.value_serializer):
             return None
-        return Straight(key, sink.send)
+        return self._straight(key, sink.send)
+
+    def _straight(self, key_part: slice, send: Send) -> Straight | None:
+        """The way of rows of this layout; ``None`` for one without such a way."""
+        return partial(straight, key_part, send) if self.layout is TIMESTAMPED else None
 
     def _key_as_written_by(self, serializer: Any) -> slice | None:
         """Where in a key of the cache the bytes are that a serializer writes for what the listener of a flush gets."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from pykstreams.core.record import KeyValue
 from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Headers, Timestamp, timestamp_ms
 from pykstreams.core.windows import Window, Windowed
+from pykstreams.serdes.base import write_same_bytes
+from pykstreams.serdes.windowed import SessionWindowedSerializer
 from pykstreams.state.encoding.changelog_rows import ChangelogColumns
-from pykstreams.state.encoding.composed_keys import LAST_TIME, PREFIX_BYTES, SessionKeySchema
-from pykstreams.state.encoding.layout import HEADERS_AND_VALUE
+from pykstreams.state.encoding.composed_keys import KEY_AND_TIMES, LAST_TIME, PREFIX_BYTES, SessionKeySchema
+from pykstreams.state.encoding.layout import HEADERS_AND_VALUE, PLAIN
 from pykstreams.state.engines.segments import SegmentedEngine
 from pykstreams.state.interfaces.engine import Row
 from pykstreams.state.interfaces.query import Query
@@ -25,12 +28,14 @@ from pykstreams.state.interfaces.session_store import (
 )
 from pykstreams.state.interfaces.store import ChangelogRow, FlushListener, KeyValueIterator, StoreContext
 from pykstreams.state.layers.cache_entries import UNSET
+from pykstreams.state.layers.cache_flush import Send, Straight
 from pykstreams.state.layers.changelogging import record_being_processed
 from pykstreams.state.layers.metered_store import Layers, MeteredStore
 from pykstreams.state.layers.rows import RowCodec, null_key
 from pykstreams.state.sessions.answers import answer
 from pykstreams.state.sessions.end_index import EndIndex
 from pykstreams.state.sessions.order import InMemorySessions, SegmentOrder, SessionOrder, TimeOrder
+from pykstreams.state.sessions.straight import straight_sessions
 
 K = TypeVar("K")
 AGG = TypeVar("AGG")
@@ -94,8 +99,16 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
             current.raw = (message, end, headers)
             listener(windowed, (value, old_value, True), end, headers)
 
-        self._cache.on_flush(forward, send_old_values)
+        self._cache.on_flush(forward, send_old_values, None if send_old_values else self._straight_to(sink))
         return True
+
+    def _straight(self, key_part: slice, send: Send) -> Straight | None:
+        return partial(straight_sessions, key_part, send, self._schema.time_of) if self.layout is PLAIN else None
+
+    def _key_as_written_by(self, serializer: Any) -> slice | None:
+        if type(serializer) is not SessionWindowedSerializer:
+            return None
+        return KEY_AND_TIMES if write_same_bytes(self._codec.key_serializer, serializer.inner) else None
 
     def sessions_ended(self, earliest_end: int, latest_end: int) -> Iterator[tuple[Windowed[Any], Any, int]]:
         self._check_open()

@@ -14,7 +14,7 @@ from pykstreams import Serdes
 from pykstreams.core.serialized_sink import SerializedRecord, SerializedSink
 from pykstreams.core.types import Headers
 from pykstreams.serdes import JsonSerde
-from pykstreams.serdes.windowed import TimeWindowedSerializer
+from pykstreams.serdes.windowed import SessionWindowedSerializer, TimeWindowedSerializer
 from pykstreams.state import Stores
 from pykstreams.state.layers import caching
 from tests.unit.state.support import Context, Kind, opened
@@ -59,15 +59,39 @@ class Output:
         self.sent += found
 
 
-def run(store: Any, context: Context, todo: list[Step], *, windowed: bool) -> None:
+def opened_store(kind: str, context: Context) -> tuple[Any, Any]:
+    """An open store with a cache, and the serializer of the keys that leave it."""
+    text = Serdes.string()
+    if kind == "rows":
+        return opened(Kind("timestamped", "memory", True, True), context), text.serializer
+    builder: Any
+    key: Any
+    if kind == "windows":
+        windows = Stores.in_memory_window_store("orders", 1000, SIZE)
+        builder = Stores.timestamped_window_store_builder(windows, text, JsonSerde(), caching=True)
+        key = TimeWindowedSerializer(text.serializer)
+    else:
+        sessions = Stores.in_memory_session_store("orders", 1000)
+        builder = Stores.session_store_builder(sessions, text, JsonSerde(), caching=True)
+        key = SessionWindowedSerializer(text.serializer)
+    store = builder.build()
+    store.init(context)
+    return store, key
+
+
+def run(store: Any, context: Context, todo: list[Step], kind: str) -> None:
     for number, (action, key, value, timestamp) in enumerate(todo):
         context.record(timestamp, offset=number, headers=HEADERS if number % 3 else ())
         if action == "flush":
             store.flush_cache()
             continue
+        start = timestamp - timestamp % SIZE
+        if kind == "sessions":
+            store.put_row(key, start, start + timestamp % 3, value)
+            continue
         write = store.put_row if action == "put" else store.keep_row
-        if windowed:
-            write(key, timestamp - timestamp % SIZE, value, timestamp)
+        if kind == "windows":
+            write(key, start, value, timestamp)
         else:
             write(key, value, timestamp)
     store.flush_cache()
@@ -77,33 +101,29 @@ def run(store: Any, context: Context, todo: list[Step], *, windowed: bool) -> No
 @given(
     todo=steps,
     cache_bytes=st.sampled_from((0, 150, 1 << 20)),
-    windowed=st.booleans(),
+    kind=st.sampled_from(("rows", "windows", "sessions")),
+    replayed=st.booleans(),
     measured_puts=st.sampled_from((1, caching.MEASURED_PUTS)),
 )
 def test_both_ways_give_the_same_records_changelog_and_rows(
-    todo: list[Step], cache_bytes: int, windowed: bool, measured_puts: int
+    todo: list[Step], cache_bytes: int, kind: str, replayed: bool, measured_puts: int
 ) -> None:
     found = []
     outputs = []
     for straight in (True, False):
         with tempfile.TemporaryDirectory() as folder, patch.object(caching, "MEASURED_PUTS", measured_puts):
             context = Context(Path(folder), cache_bytes=cache_bytes)
-            if windowed:
-                supplier = Stores.in_memory_window_store("orders", 1000, SIZE)
-                builder = Stores.timestamped_window_store_builder(supplier, Serdes.string(), JsonSerde(), caching=True)
-                store: Any = builder.build()
-                store.init(context)
-                output = Output(TimeWindowedSerializer(Serdes.string().serializer))
-            else:
-                store = opened(Kind("timestamped", "memory", True, True), context)
-                output = Output(Serdes.string().serializer)
+            context.current.replayed = replayed
+            store, key_serializer = opened_store(kind, context)
+            output = Output(key_serializer)
 
             assert store.on_flush(output.listen, False, output.sink if straight else None)
-            run(store, context, todo, windowed=windowed)
+            run(store, context, todo, kind)
             found.append((output.sent, context.logged, list(store.engine_rows())))
             outputs.append(output)
             store.close()
 
     assert found[0] == found[1]
     assert outputs[1].went_straight == 0
-    assert outputs[0].went_straight == sum(value is not None for _, value, _, _ in outputs[0].sent)
+    goes_straight = [kind == "sessions" or value is not None for _, value, _, _ in outputs[0].sent]
+    assert outputs[0].went_straight == sum(goes_straight)
