@@ -22,6 +22,7 @@ PREFIX_BYTES: Final = 8
 WINDOW_KEY_PART: Final = slice(8, -12)
 KEY_AND_START: Final = slice(8, -4)
 """A key in a time window as ``TimeWindowedSerializer`` writes it."""
+SESSION_KEY_PART: Final = slice(8, -16)
 KEY_AND_TIMES: Final = slice(8, None)
 """A key in a session as ``SessionWindowedSerializer`` writes it."""
 LAST_TIME: Final = 2**63 - 1

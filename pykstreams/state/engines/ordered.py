@@ -113,11 +113,11 @@ class KeyIndex:
     It sleeps until it is first asked.
     """
 
-    __slots__ = ("_lists", "_mapping", "_part", "awake")
+    __slots__ = ("_lists", "_mapping", "awake", "part")
 
     def __init__(self, mapping: Mapping[bytes, object], part: slice) -> None:
         self._mapping = mapping
-        self._part = part
+        self.part = part
         self.awake = False
         self._lists: dict[bytes, list[bytes]] = {}
 
@@ -125,9 +125,9 @@ class KeyIndex:
         """Takes a key that was not in the mapping before."""
         if not self.awake:
             return
-        found = self._lists.get(composed[self._part])
+        found = self._lists.get(composed[self.part])
         if found is None:
-            self._lists[composed[self._part]] = [composed]
+            self._lists[composed[self.part]] = [composed]
         elif composed > found[-1]:
             found.append(composed)
         else:
@@ -137,10 +137,10 @@ class KeyIndex:
         """Drops a key that has left the mapping."""
         if not self.awake:
             return
-        found = self._lists[composed[self._part]]
+        found = self._lists[composed[self.part]]
         del found[bisect_left(found, composed)]
         if not found:
-            del self._lists[composed[self._part]]
+            del self._lists[composed[self.part]]
 
     def clear(self) -> None:
         """Forgets everything; who asks next has it made anew from the mapping."""
@@ -151,7 +151,7 @@ class KeyIndex:
         if not self.awake:
             self.awake = True
             for composed in sorted(self._mapping):
-                self._lists.setdefault(composed[self._part], []).append(composed)
+                self._lists.setdefault(composed[self.part], []).append(composed)
         every = self._lists.get(key)
         if every is None:
             return []

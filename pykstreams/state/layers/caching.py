@@ -24,7 +24,6 @@ from itertools import count
 from typing import Any, Final
 
 from pykstreams.core.processor import CurrentRecord
-from pykstreams.state.encoding.composed_keys import WINDOW_KEY_PART
 from pykstreams.state.encoding.record_context import context_bytes
 from pykstreams.state.engines.ordered import KeyIndex, OrderedKeys, merged
 from pykstreams.state.interfaces.engine import BytesStore, Row, Write
@@ -48,7 +47,7 @@ class CachingStore:
 
     :param keeps_reads: whether it takes in what it reads from below; caches of windows and sessions do not
         (``CachingWindowStore.fetch``, ``CachingSessionStore.fetchSession``, 4.3.1).
-    :param by_key: whether the keys are those of windows in order of time, of which it is asked for one key at a time.
+    :param key_part: which bytes of a key are the user's key, where it is asked for all rows of one of those at a time.
     :param extra_bytes: what an entry takes in Kafka Streams beyond its key, value and context.
     :param time_at: where keys have the time of their window, big-endian. No row is looked for below whose time is later
         than that of any row that was there when the store was opened (``knows_below``) or that was evicted since.
@@ -63,7 +62,7 @@ class CachingStore:
         *,
         keeps_reads: bool = True,
         extra_bytes: int = 0,
-        by_key: bool = False,
+        key_part: slice | None = None,
         time_at: slice | None = None,
     ) -> None:
         self.below = below
@@ -77,7 +76,7 @@ class CachingStore:
         self._send_old_values = False
         self._entries: dict[bytes, CacheEntry] = {}
         self._keys = OrderedKeys(self._entries)
-        self._by_key = KeyIndex(self._entries, WINDOW_KEY_PART) if by_key else None
+        self._by_key = None if key_part is None else KeyIndex(self._entries, key_part)
         self._time_at = time_at
         self._last_below = _ANY_TIME
         self._dirty: list[CacheEntry] = []  # one for each put; the last one of an entry counts
@@ -282,9 +281,13 @@ class CachingStore:
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
         return self._over(self.below.scan(lower, upper, reverse), lower, upper, reverse)
 
+    def has_all_since(self, time: bytes) -> bool:
+        """Whether no row below is from a time, as keys have it, or later, that is not here as well."""
+        return time > self._last_below
+
     def scan_since(self, time: bytes, lower: bytes, upper: bytes, reverse: bool) -> Iterator[Row]:
         """Scans for one who passes over rows from before a time, as keys have it: what is below may be left out."""
-        below: Iterator[Row] = iter(()) if time > self._last_below else self.below.scan(lower, upper, reverse)
+        below: Iterator[Row] = iter(()) if self.has_all_since(time) else self.below.scan(lower, upper, reverse)
         return self._over(below, lower, upper, reverse)
 
     def above(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Write]:
@@ -297,8 +300,11 @@ class CachingStore:
         While there are few entries, all in the range count as used, as in Kafka Streams; later those of the key only.
         """
         index = self._by_key
-        if index is None or self.has_few:
-            return (row for row in self.above(lower, upper, reverse) if row[0][WINDOW_KEY_PART] == key)
+        if index is None:
+            raise ValueError("the cache has no index of users' keys")
+        if self.has_few:
+            part = index.part
+            return (row for row in self.above(lower, upper, reverse) if row[0][part] == key)
         return self._read(index.of(key, lower, upper, reverse))
 
     def _over(self, below: Iterator[Row], lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:

@@ -30,6 +30,7 @@ _ScanSince: TypeAlias = Callable[[bytes, bytes, bytes, bool], Iterator[Row]]
 
 _TIMES: Final = struct.Struct(">qq")
 _SUFFIX: Final = _TIMES.size
+_LAST_PREFIX: Final = prefix_of(LAST_TIME)
 _FEW_SEGMENTS: Final = 8
 _STALE: Final = 1024
 
@@ -79,6 +80,9 @@ class SessionOrder(ABC):
 class SegmentOrder(SessionOrder):
     """Sessions on disk.
 
+    While a cache is small it is read as Kafka Streams reads it, a segment after the other, so that the same entries
+    count as used. A large one that has all sessions of a time is asked for those of the key only.
+
     :param index: the sessions by their end, where the store keeps such an index.
     """
 
@@ -101,6 +105,17 @@ class SegmentOrder(SessionOrder):
 
     def of_key(self, key: bytes, earliest_end: int, latest_start: int, reverse: bool) -> Iterator[Row]:
         earliest_end = max(earliest_end, 0)
+        cache = self._cache
+        if cache is None or cache.has_few or not cache.has_all_since(prefix_of(earliest_end)):
+            yield from self._scanned(key, earliest_end, latest_start, reverse)
+            return
+        lower = self._schema.pack(key, 0, earliest_end)
+        for composed, packed in cache.above_of_key(key, lower, _LAST_PREFIX, reverse):
+            if packed is not None and _TIMES.unpack_from(composed, len(composed) - _SUFFIX)[1] <= latest_start:
+                yield composed, packed
+
+    def _scanned(self, key: bytes, earliest_end: int, latest_start: int, reverse: bool) -> Iterator[Row]:
+        """The sessions of a key, segment by segment."""
         width, interval = len(key) + 8 + _SUFFIX, self._schema.prefix_ms
         for number in self._numbers(earliest_end, reverse):
             prefix, first = prefix_of(number), number * interval

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, SessionKeySchema
+from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, SESSION_KEY_PART, SessionKeySchema
 from pykstreams.state.encoding.layout import Layout
 from pykstreams.state.engines.adapter import AdaptedEngine
 from pykstreams.state.engines.segments import Expiry, SegmentedEngine
@@ -59,7 +59,13 @@ def _parts(builder: StoreBuilder[Any], layout: Layout) -> SessionParts:
         if not builder.caching:
             return Layers(top, None)
         cache = CachingStore(
-            top, context.cache, context.current, codec.encoder(), keeps_reads=False, time_at=schema.time_at
+            top,
+            context.cache,
+            context.current,
+            codec.encoder(),
+            keeps_reads=False,
+            key_part=SESSION_KEY_PART if engine.persistent else None,
+            time_at=schema.time_at,
         )
         return Layers(cache, cache)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, WindowKeySchema
+from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, WINDOW_KEY_PART, WindowKeySchema
 from pykstreams.state.encoding.layout import Layout
 from pykstreams.state.engines.adapter import AdaptedEngine
 from pykstreams.state.engines.segments import Expiry, SegmentedEngine
@@ -76,10 +76,11 @@ def _parts(builder: StoreBuilder[Any], layout: Layout) -> WindowParts:
 
     def make_cache(top: BytesStore, context: StoreContext, codec: RowCodec) -> CachingStore:
         layers = top, context.cache, context.current, codec.encoder()
+        key_part = WINDOW_KEY_PART if by_time else None
         extra = _TIME_FIRST_BYTES if by_time and engine.persistent else 0
         if by_index:
             return IndexedCache(*layers, extra_bytes=extra, interval_ms=interval)
-        return CachingStore(*layers, keeps_reads=False, extra_bytes=extra, by_key=by_time, time_at=schema.time_at)
+        return CachingStore(*layers, keeps_reads=False, extra_bytes=extra, key_part=key_part, time_at=schema.time_at)
 
     def open_layers(context: StoreContext, codec: RowCodec) -> Layers:
         engine.open(context)

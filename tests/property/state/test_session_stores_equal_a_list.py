@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -28,6 +29,7 @@ from pykstreams.state import (
     SessionBytesStoreSupplier,
     Stores,
 )
+from pykstreams.state.layers import caching
 from tests.unit.state.support import NAME, ROOMY, Context
 
 RETENTION = 400_000  # segments of 200 000 ms
@@ -275,11 +277,15 @@ def folders() -> Iterator[Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @settings(max_examples=25, deadline=None, derandomize=True)
-@given(steps=STEPS, cache_bytes=st.sampled_from([0, 200, 500, ROOMY]))
+@given(
+    steps=STEPS,
+    cache_bytes=st.sampled_from([0, 200, 500, ROOMY]),
+    few_entries=st.sampled_from([0, caching.FEW_ENTRIES]),
+)
 def test_session_store_equals_a_list_of_intervals(
-    folders: Path, kind: Kind, steps: list[tuple[Any, ...]], cache_bytes: int
+    folders: Path, kind: Kind, steps: list[tuple[Any, ...]], cache_bytes: int, few_entries: int
 ) -> None:
-    with TemporaryDirectory(dir=folders) as folder:
+    with TemporaryDirectory(dir=folders) as folder, patch.object(caching, "FEW_ENTRIES", few_entries):
         model = Model(kind, Path(folder, "live"), cache_bytes)
         for step in steps:
             model.run(step)

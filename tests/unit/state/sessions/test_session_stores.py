@@ -24,6 +24,7 @@ from pykstreams.state import (
     SessionBytesStoreSupplier,
     Stores,
 )
+from pykstreams.state.layers import caching
 from pykstreams.state.layers.caching import MEASURED_PUTS
 from pykstreams.state.sessions.order import TimeOrder
 from tests.unit.state.support import NAME, ROOMY, Context, Flushed
@@ -498,9 +499,31 @@ def test_a_full_cache_writes_and_forwards_what_was_used_longest_ago(
 
 
 @pytest.mark.parametrize("supplier", [IN_ROCKSDB, BY_END])
-def test_sessions_are_looked_for_below_the_cache_only_where_one_may_end_as_late(
+def test_a_large_cache_that_has_all_sessions_is_asked_for_those_of_the_key_only(
     make_store: Any, context: Context, supplier: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(caching, "FEW_ENTRIES", 2)
+    store = make_store(supplier, caching=True)
+    for start, end in [(5, 9), (20, 30), (40, 250_000)]:
+        for key in ("a", "b", "a\0"):
+            store.put_row(key, start, end, [start])
+    store.put_row("a", 20, 30, None)
+
+    ticks = {key: entry.tick for key, entry in store._cache._entries.items()}
+
+    assert store.sessions("a", 0, END) == [(5, 9, [5]), (40, 250_000, [40])]
+    assert found(store.find_sessions("a", 9, 39)) == [("a", 5, 9)]
+    assert found(store.find_sessions("a", 10, END, reverse=True)) == [("a", 40, 250_000)]
+    used = {key[8:-16] for key, entry in store._cache._entries.items() if entry.tick != ticks[key]}
+    assert used == {b"a"}
+
+
+@pytest.mark.parametrize("supplier", [IN_ROCKSDB, BY_END])
+@pytest.mark.parametrize("few_entries", [0, caching.FEW_ENTRIES])
+def test_sessions_are_looked_for_below_the_cache_only_where_one_may_end_as_late(
+    make_store: Any, context: Context, supplier: Any, few_entries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caching, "FEW_ENTRIES", few_entries)
     store = make_store(supplier, caching=True)
     store.restore([(logged_key("a", 900, 1_000), b"1", 1, ())])
     scanned: list[bytes] = []
