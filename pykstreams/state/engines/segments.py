@@ -9,7 +9,7 @@ Invariant: no read shows a row that was dropped, committed or not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from functools import partial
 from operator import itemgetter
@@ -18,7 +18,7 @@ from typing import TypeAlias
 from pykstreams.state.encoding.composed_keys import KeySchema, number_of, prefix_of
 from pykstreams.state.engines.live_times import LiveTimes
 from pykstreams.state.engines.refused_rows import RefusedRows
-from pykstreams.state.interfaces.engine import Engine, Row, Write, rows_taker
+from pykstreams.state.interfaces.engine import Engine, Row, Write
 from pykstreams.state.interfaces.store import StoreContext
 
 ScanKey: TypeAlias = Callable[[bytes, int, int, bool], Iterator[Row]]
@@ -67,7 +67,7 @@ class SegmentedEngine:
             segment_ms=None if expiry is Expiry.AT_ONCE else interval_ms,
         )
         self._refused_by = partial(RefusedRows, name, retention_ms)
-        self._get, self._put, self._put_rows = engine.get, engine.put, rows_taker(engine)
+        self._get, self._put = engine.get, engine.put
         self._scan_key: ScanKey | None = getattr(engine, "scan_key", None)
         self.persistent = engine.persistent
         self.end_restore = engine.end_restore
@@ -115,7 +115,7 @@ class SegmentedEngine:
 
     def open(self, context: StoreContext) -> None:
         self._engine.open(context)
-        self._get, self._put, self._put_rows = self._engine.get, self._engine.put, rows_taker(self._engine)
+        self._get, self._put = self._engine.get, self._engine.put
         self._refused = self._refused_by(context)
         self._times.reset()
         if self.persistent:
@@ -135,17 +135,6 @@ class SegmentedEngine:
     def put(self, key: bytes, packed: bytes | None) -> None:
         if self._first_taken <= key[self._time_at] <= self._last_taken or self._takes(self._time_of(key)):
             self._put(key, packed)
-
-    def put_rows(self, rows: Sequence[Row]) -> None:
-        """Does what ``put`` does, for several rows."""
-        time_at = self._time_at
-        times = [key[time_at] for key, _ in rows]
-        if rows and self._first_taken <= min(times) and max(times) <= self._last_taken:
-            self._put_rows(rows)
-            return
-        put = self.put
-        for key, packed in rows:
-            put(key, packed)
 
     def _takes(self, time: int) -> bool:
         """Makes room for a time outside of those that were put before; whether rows of it are still taken."""

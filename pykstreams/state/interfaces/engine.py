@@ -6,7 +6,7 @@ Invariants: a scan shows the state of the moment it was made, writes that came l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -17,9 +17,6 @@ Row: TypeAlias = tuple[bytes, bytes]
 
 Write: TypeAlias = tuple[bytes, bytes | None]
 """A key and its new packed value; ``None`` deletes."""
-
-PutRows: TypeAlias = Callable[[Sequence[Row]], None]
-"""Puts several rows, in order; no deletes."""
 
 
 class BytesStore(Protocol):
@@ -88,20 +85,6 @@ class Engine(BytesStore, Protocol):
     def close(self) -> None:
         """Lets go of everything; writes since the last commit are gone. Closing again does nothing."""
         ...
-
-
-def rows_taker(store: BytesStore) -> PutRows:
-    """Returns the callable that puts rows into a layer: its ``put_rows``, if it has one."""
-    taker: PutRows | None = getattr(store, "put_rows", None)
-    if taker is not None:
-        return taker
-    put = store.put
-
-    def put_rows(rows: Sequence[Row]) -> None:
-        for key, packed in rows:
-            put(key, packed)
-
-    return put_rows
 
 
 def after(key: bytes) -> bytes:

@@ -8,13 +8,13 @@ store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.serialized_sink import SerializedRecord
 from pykstreams.state.encoding.layout import NO_TIMESTAMP, TIMESTAMP
-from pykstreams.state.interfaces.engine import BytesStore, Row, rows_taker
+from pykstreams.state.interfaces.engine import BytesStore, Row
 from pykstreams.state.layers.cache_entries import IMMUTABLE, UNSET, CacheEntry
 
 Forward: TypeAlias = Callable[[bytes, bytes | None, bytes | None, Any, int], None]
@@ -25,6 +25,9 @@ Encode: TypeAlias = Callable[[Any, int], bytes | None]
 
 WriteThrough: TypeAlias = Callable[[list[CacheEntry]], None]
 """Writes dirty entries below and forwards them, in order."""
+
+PutRows: TypeAlias = Callable[[Sequence[Row]], None]
+"""Puts several rows, in order; no deletes."""
 
 Send: TypeAlias = Callable[[Iterable[SerializedRecord]], None]
 """Sends records into a topic."""
@@ -121,3 +124,17 @@ def straight(
         write_batch(rows, records)
 
     return write_through
+
+
+def rows_taker(store: BytesStore) -> PutRows:
+    """Returns the callable that puts rows into a layer: its ``put_rows``, if it has one."""
+    taker: PutRows | None = getattr(store, "put_rows", None)
+    if taker is not None:
+        return taker
+    put = store.put
+
+    def put_rows(rows: Sequence[Row]) -> None:
+        for key, packed in rows:
+            put(key, packed)
+
+    return put_rows

@@ -18,8 +18,9 @@ from pykstreams.core.types import Headers
 from pykstreams.state.encoding.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMP, TIMESTAMPED, Layout
 from pykstreams.state.encoding.parts import TAKEN_IN_PARTS, PutParts, parts_taker, values_scanner
 from pykstreams.state.engines.memory import LruEngine
-from pykstreams.state.interfaces.engine import BytesStore, PutRows, Row, rows_taker
+from pykstreams.state.interfaces.engine import BytesStore, Row
 from pykstreams.state.interfaces.store import ChangelogWriter
+from pykstreams.state.layers.cache_flush import PutRows, rows_taker
 
 Put: TypeAlias = Callable[[bytes, bytes | None], None]
 """Sets a packed value; ``None`` deletes."""

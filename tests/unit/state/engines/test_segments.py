@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -188,41 +188,3 @@ def test_an_engine_without_that_finds_no_keys(context: Context) -> None:
 
     assert not engine.finds_keys
     assert list(engine.scan_key(b"k", 0, 100, False)) == []
-
-
-@pytest.mark.parametrize("times", [(), (170, 120, 160), (120, 121, 300, 130), (300, 120), (49, 48, 171)], ids=str)
-@pytest.mark.parametrize("expiry", Expiry)
-def test_rows_that_are_put_at_once_are_taken_and_refused_as_one_after_the_other(
-    tmp_path: Path, times: tuple[int, ...], expiry: Expiry
-) -> None:
-    found = []
-    for at_once in (True, False):
-        context, below = Context(tmp_path), MemoryEngine()
-        engine = opened(context, below, expiry)
-        put(engine, 100, 170)
-        if at_once:
-            engine.put_rows([(key(time), b"new") for time in times])
-        else:
-            for time in times:
-                engine.put(key(time), b"new")
-        found.append((list(below.scan(None, None, False)), engine.observed_time, engine.last_there, refused(context)))
-
-    assert found[0] == found[1]
-
-
-def test_rows_of_times_that_were_there_are_handed_on_at_once(context: Context) -> None:
-    batches: list[list[Row]] = []
-
-    class Below(MemoryEngine):
-        def put_rows(self, rows: Sequence[Row]) -> None:
-            batches.append(list(rows))
-
-    engine = opened(context, Below())
-    put(engine, 100, 170)
-    rows = [(key(time), b"new") for time in (170, 100, 130)]
-    engine.put_rows(rows)
-
-    assert batches == [rows]
-
-    engine.put_rows([(key(171), b"new")])
-    assert len(batches) == 1
