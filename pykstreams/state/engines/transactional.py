@@ -105,25 +105,6 @@ class WriteBuffer:
         if self.uncommitted_bytes > self._limit and self._writes_early:
             self._flush(None)
 
-    def put_rows(self, rows: Iterable[Row]) -> None:
-        """Does what ``put`` does, for several rows."""
-        pending, keys_awake, add_key = self._pending, self._keys.awake, self._keys.add
-        size = 0
-        for key, packed in rows:
-            size += len(packed)
-            if key in pending:
-                old = pending[key]
-                if old is not None:
-                    size -= len(old)
-            else:
-                size += len(key) + _ROW_BYTES
-                if keys_awake:
-                    add_key(key)
-            pending[key] = packed
-        self.uncommitted_bytes += size
-        if self.uncommitted_bytes > self._limit and self._writes_early:
-            self._flush(None)
-
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
         below = self._engine.scan(lower, upper, reverse)
         pending = self._pending

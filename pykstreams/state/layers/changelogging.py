@@ -20,7 +20,7 @@ from pykstreams.state.encoding.parts import TAKEN_IN_PARTS, PutParts, parts_take
 from pykstreams.state.engines.memory import LruEngine
 from pykstreams.state.interfaces.engine import BytesStore, Row
 from pykstreams.state.interfaces.store import ChangelogWriter
-from pykstreams.state.layers.cache_flush import PutRows, rows_taker
+from pykstreams.state.layers.cache_flush import PutRows
 
 Put: TypeAlias = Callable[[bytes, bytes | None], None]
 """Sets a packed value; ``None`` deletes."""
@@ -48,7 +48,7 @@ class ChangeLogging:
         self.put = _logged(engine.put, layout, log, current, store, key_from)
         self.put_rows: PutRows | None = None
         if layout is TIMESTAMPED:
-            self.put_rows = _rows_logged(rows_taker(engine), log, key_from)
+            self.put_rows = _rows_logged(engine.put, log, key_from)
         self.put_parts: PutParts | None = None
         if layout in TAKEN_IN_PARTS:
             self.put_parts = _parts_logged(parts_taker(engine, layout), layout, log, current, store, key_from)
@@ -99,12 +99,13 @@ def _logged(put: Put, layout: Layout, log: ChangelogWriter, current: CurrentReco
     return timestamped if layout is TIMESTAMPED else with_headers
 
 
-def _rows_logged(put_rows: PutRows, log: ChangelogWriter, key_from: int) -> PutRows:
+def _rows_logged(put: Put, log: ChangelogWriter, key_from: int) -> PutRows:
     """Logs rows with timestamps behind the last of them, none of which is a delete."""
     stamp_of = TIMESTAMP.unpack_from
 
     def put_and_log(rows: Sequence[Row]) -> None:
-        put_rows(rows)
+        for row in rows:
+            put(*row)
         for key, packed in rows:
             log(key[key_from:], packed[8:], stamp_of(packed)[0], ())
 
