@@ -260,7 +260,7 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
         right_view = self.right.logic.materialize_view()
         answer = OperatorNode(
             self.name("-subscription-join-foreign", _PROCESSOR),
-            lambda: SubscriptionJoin(right_view),
+            lambda: SubscriptionJoin(right_view, serdes),
             connect=right_view.stores,
         )
         graph.add(answer, receive)
