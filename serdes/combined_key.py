@@ -30,6 +30,7 @@ P = TypeVar("P")
 S = TypeVar("S")
 
 _LENGTH = struct.Struct(">i")
+_pack_length = _LENGTH.pack
 _CURE = " (a part that may be None wants an OptionalSerde)"
 
 
@@ -124,6 +125,11 @@ def encode_combined_key(prefix: Encoder, suffix: Encoder, topic: str) -> Encoder
             raise refused_value("CombinedKeySerde", topic, data, why) from error
 
     return encode
+
+
+def combined_key_bytes(prefix: bytes, suffix: bytes) -> bytes:
+    """Returns the bytes of a combined key whose parts are serialized."""
+    return _pack_length(len(prefix)) + prefix + suffix
 
 
 def decode_combined_key(prefix: Decoder, suffix: Decoder, topic: str) -> Decoder:

@@ -120,7 +120,7 @@ class SubscriptionResponseWrapperSerde(CompiledSerde[SubscriptionResponseWrapper
             try:
                 digest, value, _ = data
                 raw = b"" if value is None else inner(value, headers) or b""
-                return b"\x80" + raw if digest is None else b"\x00" + _checked(digest) + raw
+                return response_bytes(None if digest is None else _checked(digest), raw)
             except (TypeError, ValueError) as error:
                 why = f"expected a SubscriptionResponseWrapper: {error}"
                 raise refused_value(repr(self), topic, data, why) from error
@@ -143,6 +143,11 @@ class SubscriptionResponseWrapperSerde(CompiledSerde[SubscriptionResponseWrapper
             return response_of((digest, value, None))
 
         return decode
+
+
+def response_bytes(digest: bytes | None, value: bytes) -> bytes:
+    """Returns the bytes of a response with a value that is serialized; no value has no bytes."""
+    return b"\x80" + value if digest is None else b"\x00" + digest + value
 
 
 def encode_subscription(primary_key: Encoder, topic: str) -> Encoder:
@@ -199,6 +204,12 @@ def subscription_source(data: bytes) -> tuple[bytes | None, int | None]:
     version = data[0] & _VERSION
     digest = None if data[0] & _NO_HASH else data[2 : 2 + _HASH_SIZE]
     return digest, _PARTITION.unpack(data[-4:])[0] if version else None
+
+
+def primary_key_bytes(data: bytes) -> bytes:
+    """Returns the primary key of a subscription as it stands there."""
+    start = 2 if data[0] & _NO_HASH else 2 + _HASH_SIZE
+    return data[start:-4] if data[0] & _VERSION else data[start:]
 
 
 def _head(data: bytes, hash_start: int) -> tuple[int, bytes | None, int]:

@@ -13,15 +13,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, cast
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
 from pykstreams.processors.drop_reasons import OUT_OF_ORDER
 from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes
+from pykstreams.processors.foreign_keys.serialized_answers import Answer, serialized_answers
 from pykstreams.processors.stores import subscription_rows
-from pykstreams.processors.tables.table_view import TableView
-from pykstreams.serdes.subscription import SUBSCRIPTION_VERSION, Instruction, response_of, subscription_of
+from pykstreams.processors.tables.table_view import TableView, serialized_rows
+from pykstreams.serdes.base import write_same_bytes
+from pykstreams.serdes.combined_key import combined_key_bytes
+from pykstreams.serdes.subscription import (
+    SUBSCRIPTION_VERSION,
+    Instruction,
+    primary_key_bytes,
+    response_of,
+    subscription_of,
+)
+
+_RowOf: TypeAlias = Callable[[Any, Any, Headers], tuple[bytes, bytes]]
+"""(foreign key, subscription, headers) -> the row of the subscription in the store"""
 
 _FORGET: Final = Instruction.DELETE_KEY_NO_PROPAGATE
 _FORGET_AND_ANSWER: Final = Instruction.DELETE_KEY_AND_PROPAGATE
@@ -182,17 +194,16 @@ class SubscriptionReceive:
 
     def build(self, context: OperatorContext) -> Forward:
         put = subscription_rows(context, self.store).put_subscription
-        encode_key = self.serdes.encode_subscription_key(context)
-        encode = self.serdes.encode_subscription(context)
+        row_of = self._as_read(context) if self._may_keep_what_was_read(context) else self._serialized(context)
         forward, fail, drop = context.forward, context.fail, context.drop
 
         def process(foreign: Any, message: Any, timestamp: int, headers: Headers) -> None:
             try:
-                _, instruction, key, _, _ = message
+                instruction = message[1]
                 if foreign is not None:
-                    raw = encode_key((foreign, key), headers)
+                    key, value = row_of(foreign, message, headers)
                     forgotten = instruction is _FORGET or instruction is _FORGET_AND_ANSWER
-                    put(raw, None if forgotten else encode(message, headers), timestamp, headers)
+                    put(key, None if forgotten else value, timestamp, headers)
                 elif instruction is not _ANSWER:
                     drop(NULL_FOREIGN_KEY)
                     return
@@ -203,6 +214,34 @@ class SubscriptionReceive:
 
         return process
 
+    def _serialized(self, context: OperatorContext) -> _RowOf:
+        encode_key = self.serdes.encode_subscription_key(context)
+        encode = self.serdes.encode_subscription(context)
+
+        def row_of(foreign: Any, message: Any, headers: Headers) -> tuple[bytes, bytes]:
+            return encode_key((foreign, message[2]), headers), cast("bytes", encode(message, headers))
+
+        return row_of
+
+    def _may_keep_what_was_read(self, context: OperatorContext) -> bool:
+        """Whether the bytes of the topic are those that would be written to the store, whatever topic serdes get."""
+        foreign_key, primary_key = self.serdes.foreign_key_serde(context), self.serdes.primary_key_serde(context)
+        return (
+            context.gets_what_was_read
+            and write_same_bytes(foreign_key, foreign_key)
+            and write_same_bytes(primary_key, primary_key)
+        )
+
+    def _as_read(self, context: OperatorContext) -> _RowOf:
+        current = context.current
+
+        def row_of(foreign: Any, message: Any, headers: Headers) -> tuple[bytes, bytes]:
+            read = cast("tuple[Any, int, Headers]", current.raw)[0]
+            value = read.value()
+            return combined_key_bytes(read.key(), primary_key_bytes(value)), value
+
+        return row_of
+
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionJoin:
@@ -211,8 +250,18 @@ class SubscriptionJoin:
     """
 
     right: TableView
+    serdes: ForeignKeySerdes
 
     def build(self, context: OperatorContext) -> Forward:
+        answers = serialized_answers(self.serdes, context)
+        if answers is not None:
+            foreign_key = self.serdes.foreign_key_serde(context)
+            kept = serialized_rows(self.right.as_forwarded(), context, foreign_key, answers.value_serde)
+            if kept is not None:
+                return self._in_bytes(kept.read, answers.answer, context)
+        return self._with_values(context)
+
+    def _with_values(self, context: OperatorContext) -> Forward:
         # What a cache holds back is told to all subscriptions when it is flushed, unless it is gone again by then.
         read = self.right.as_forwarded().build(context)
         current, fail = context.current, context.fail
@@ -232,5 +281,29 @@ class SubscriptionJoin:
                 value = None
             answer = response_of((digest, value, partition))
             forward(key, answer, time if time > timestamp else timestamp, headers)
+
+        return process
+
+    def _in_bytes(
+        self, read: Callable[[bytes], tuple[bytes, int] | None], answer: Answer, context: OperatorContext
+    ) -> Forward:
+        encode_foreign_key = self.serdes.encode_foreign_key(context)
+        encode_primary_key = self.serdes.encode_primary_key(context)
+        current, fail = context.current, context.fail
+
+        def process(foreign: Any, message: Any, timestamp: int, headers: Headers) -> None:
+            digest, instruction, key, partition, _ = message
+            try:
+                row = None if foreign is None else read(cast("bytes", encode_foreign_key(foreign, headers)))
+                primary_key = cast("bytes", encode_primary_key(key, headers))
+            except Exception as error:
+                fail(error, foreign, message, timestamp, headers)
+                return
+            if instruction is _FORGET or (row is None and instruction is _ANSWER_IF_THERE and not current.replayed):
+                return
+            value, time = (b"", timestamp) if row is None else row
+            if instruction is _FORGET_AND_ANSWER:
+                value = b""
+            answer(primary_key, digest, value, time if time > timestamp else timestamp, headers, partition)
 
         return process

@@ -13,13 +13,14 @@ Invariant: a result never joins a right row with a left value other than the one
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+from pykstreams.core.hashing import murmur3_128
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, ValueJoiner
 from pykstreams.processors.foreign_keys.foreign_key_join import AskAgain
 from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes
-from pykstreams.processors.tables.table_view import TableView
+from pykstreams.processors.tables.table_view import TableView, serialized_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class ForeignKeyResolver:
         settled = left or context.one_record_at_a_time  # then no answer comes too late
         forward, fail, count_dropped = context.forward, context.fail, context.count_dropped
 
-        def process(key: Any, answer: Any, timestamp: int, headers: Headers) -> None:
+        def resolve(key: Any, answer: Any, timestamp: int, headers: Headers) -> None:
             try:
                 digest, right, _ = answer
                 row = read(key)
@@ -62,4 +63,35 @@ class ForeignKeyResolver:
                 return
             forward(key, result, timestamp, headers)
 
-        return process
+        kept = serialized_rows(
+            self.left_rows.as_forwarded(),
+            context,
+            self.serdes.primary_key_serde(context),
+            self.serdes.left_value_serde(context),
+        )
+        if kept is None:
+            return resolve
+        read_bytes, decode_value = kept
+        encode_key = self.serdes.encode_primary_key(context)
+
+        def resolve_in_bytes(key: Any, answer: Any, timestamp: int, headers: Headers) -> None:
+            """Compares the hash of the row as it is kept; bytes that somebody else has written may differ from those
+            that asked, and mean the same.
+            """
+            counts, result = False, None
+            try:
+                digest, right, _ = answer
+                row = read_bytes(cast("bytes", encode_key(key, headers)))
+                if row is not None:
+                    counts = murmur3_128(row[0]) == digest
+                    if counts and (right is not None or left):
+                        result = joiner(decode_value(row[0]), right)
+            except Exception as error:
+                fail(error, key, answer, timestamp, headers)
+                return
+            if counts:
+                forward(key, result, timestamp, headers)
+            else:
+                resolve(key, answer, timestamp, headers)
+
+        return resolve_in_bytes

@@ -33,14 +33,25 @@ class ForeignKeySerdes:
     primary_key: Any = None
     left_value: Any = None
 
+    def foreign_key_serde(self, context: OperatorContext) -> Any:
+        """Returns the serde of foreign keys, which are the keys of the right table."""
+        return or_default(self.foreign_key, lambda: context.processing.key_serde)
+
+    def primary_key_serde(self, context: OperatorContext) -> Any:
+        """Returns the serde of primary keys, which are the keys of the left table."""
+        return or_default(self.primary_key, lambda: context.processing.key_serde)
+
+    def left_value_serde(self, context: OperatorContext) -> Any:
+        """Returns the serde of the left table's values."""
+        return or_default(self.left_value, lambda: context.processing.value_serde)
+
     def foreign_key_topic(self, context: OperatorContext) -> str:
         """The topic with which the serde of foreign keys is called."""
         return self._told("-fk", context)
 
     def encode_foreign_key(self, context: OperatorContext) -> Encoder:
         """Writes foreign keys."""
-        serde = or_default(self.foreign_key, lambda: context.processing.key_serde)
-        return bind_serializer(serde.serializer, self.foreign_key_topic(context))
+        return bind_serializer(self.foreign_key_serde(context).serializer, self.foreign_key_topic(context))
 
     def encode_prefix(self, context: OperatorContext) -> Callable[[Any, Headers], bytes]:
         """Writes what the keys of all subscriptions to a foreign key start with."""
@@ -59,18 +70,15 @@ class ForeignKeySerdes:
 
     def encode_primary_key(self, context: OperatorContext) -> Encoder:
         """Writes primary keys."""
-        serde = or_default(self.primary_key, lambda: context.processing.key_serde)
-        return bind_serializer(serde.serializer, self._told("-pk", context))
+        return bind_serializer(self.primary_key_serde(context).serializer, self._told("-pk", context))
 
     def decode_primary_key(self, context: OperatorContext) -> Decoder:
         """Reads primary keys."""
-        serde = or_default(self.primary_key, lambda: context.processing.key_serde)
-        return bind_deserializer(serde.deserializer, self._told("-pk", context))
+        return bind_deserializer(self.primary_key_serde(context).deserializer, self._told("-pk", context))
 
     def hash_of_left(self, context: OperatorContext) -> HashOf:
         """Makes the function that tells versions of a left row apart: the hash of its serialized value."""
-        serde = or_default(self.left_value, lambda: context.processing.value_serde)
-        encode = bind_serializer(serde.serializer, self._told("-vh", context))
+        encode = bind_serializer(self.left_value_serde(context).serializer, self._told("-vh", context))
 
         def hash_of(value: Any, headers: Headers) -> bytes | None:
             return None if value is None else murmur3_128(cast("bytes", encode(value, headers)))

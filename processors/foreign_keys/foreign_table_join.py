@@ -7,9 +7,9 @@ written otherwise than the join writes foreign keys, or by another partitioner; 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.processor import OperatorContext
@@ -18,13 +18,18 @@ from pykstreams.core.windows import Windowed
 from pykstreams.processors.drop_reasons import NULL_KEY_OF_ROW_TO_JOIN, OUT_OF_ORDER
 from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes
 from pykstreams.processors.foreign_keys.row_place_check import row_place_check
+from pykstreams.processors.foreign_keys.serialized_answers import SerializedAnswers, serialized_answers
 from pykstreams.processors.stores import subscription_rows
 from pykstreams.serdes.combined_key import CombinedKey
 from pykstreams.serdes.subscription import response_of, subscription_source
+from pykstreams.state.interfaces.engine import Row
 
 log = logging.getLogger(__name__)
 
 _COMPOSED: Final = (Windowed, CombinedKey)
+
+_Respond: TypeAlias = Callable[[Iterator[Row], int, Any, Any, int, Headers], None]
+"""(subscriptions, how many bytes of their keys are the foreign key, key, change, timestamp, headers)"""
 
 _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 """Stands in text for bytes that were none."""
@@ -54,11 +59,14 @@ class ForeignTableJoin:
     reads_messages: ClassVar[bool] = True
 
     def build(self, context: OperatorContext) -> Forward:
+        answers = serialized_answers(self.serdes, context)
+        respond = self._with_values(context)
+        if answers is not None:
+            respond = self._in_bytes(answers, context, respond)
         subscriptions = subscription_rows(context, self.store).subscriptions
-        encode_prefix, decode_key = self.serdes.encode_prefix(context), self.serdes.decode_primary_key(context)
+        encode_prefix = self.serdes.encode_prefix(context)
         check: Callable[[Any, bytes], bool] | None = _checking(self.check, self.serdes, context)
-        forward, fail, drop = context.forward, context.fail, context.drop
-        versioned = self.versioned
+        fail, drop, versioned = context.fail, context.drop, self.versioned
 
         def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
             nonlocal check
@@ -68,7 +76,6 @@ class ForeignTableJoin:
             if versioned and not change[2]:
                 drop(OUT_OF_ORDER)
                 return
-            new = change[0]
             try:
                 prefix = encode_prefix(key, headers)
                 if check is not None and not check(key, prefix[4:]):
@@ -77,7 +84,15 @@ class ForeignTableJoin:
             except Exception as error:
                 fail(error, key, change, timestamp, headers)
                 return
-            start = len(prefix)
+            respond(found, len(prefix), key, change, timestamp, headers)
+
+        return process
+
+    def _with_values(self, context: OperatorContext) -> _Respond:
+        decode_key, forward, fail = self.serdes.decode_primary_key(context), context.forward, context.fail
+
+        def respond(found: Iterator[Row], start: int, key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            new = change[0]
             while True:
                 try:
                     row = next(found, None)
@@ -90,7 +105,32 @@ class ForeignTableJoin:
                     return
                 forward(subscriber, response_of((digest, new, partition)), timestamp, headers)
 
-        return process
+        return respond
+
+    def _in_bytes(self, answers: SerializedAnswers, context: OperatorContext, slowly: _Respond) -> _Respond:
+        """Serializes the new value once for all who have subscribed; ``slowly`` tells where it cannot be."""
+        answer, encode_value, fail = answers.answer, answers.encode_value, context.fail
+
+        def respond(found: Iterator[Row], start: int, key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+            try:
+                value = encode_value(change[0], headers) or b""
+            except Exception:
+                value = None  # the error is left here, or it would show as the context of the next
+            if value is None:
+                slowly(found, start, key, change, timestamp, headers)
+                return
+            while True:
+                try:
+                    row = next(found, None)
+                    if row is None:
+                        return
+                    digest, partition = subscription_source(row[1])
+                except Exception as error:
+                    fail(error, key, change, timestamp, headers)
+                    return
+                answer(row[0][start:], digest, value, timestamp, headers, partition)
+
+        return respond
 
 
 def _checking(

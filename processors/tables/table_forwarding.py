@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from pykstreams.core.processor import OperatorContext
+from pykstreams.core.serialized_sink import SendSerialized
 from pykstreams.core.types import Forward, Headers
 from pykstreams.processors.stores import table_rows
-from pykstreams.state.interfaces.operator_stores import FlushesToListener
+from pykstreams.state.interfaces.operator_stores import FlushesToListener, LastPut
 from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
 
 Emit: TypeAlias = Callable[[Any, Any, Any, int, Headers, bool | None], None]
@@ -46,7 +47,23 @@ def forwarder(
     sink = context.serialized_sink if children is context.forward else None
     if store.on_flush(children, send_old_values, sink):
         return None
+    last_put = None if sink is None or send_old_values else store.last_put(sink)
+    if sink is not None and last_put is not None:
+        return _emit_in_bytes(forward, sink.send_one, last_put)
     return emit_both if send_old_values else emit_new
+
+
+def _emit_in_bytes(forward: Forward, send: SendSerialized, last_put: LastPut) -> Emit:
+    """Sends a row in the bytes that were made when it was put."""
+
+    def emit(key: Any, new: Any, old: Any, timestamp: int, headers: Headers, newest: bool | None) -> None:
+        value = last_put.value
+        if value is None:
+            forward(key, (new, None, newest), timestamp, headers)
+        else:
+            send(last_put.key, value, timestamp, headers)
+
+    return emit
 
 
 def kept_rows(make: Callable[[Any, Any], Any], name: str, send_old_values: bool, context: OperatorContext) -> Forward:

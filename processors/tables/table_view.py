@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.processors.stores import history_rows, keyed_rows
+from pykstreams.state.interfaces.operator_stores import SerializedRows
 from pykstreams.state.interfaces.versioned_store import GetEnd, GetTimeline
 
 ReadRow: TypeAlias = Callable[[Any], tuple[Any, int] | None]
@@ -81,6 +82,26 @@ def history_of(view: TableView, context: OperatorContext) -> RowHistory:
     return history
 
 
+@runtime_checkable
+class SerializedView(Protocol):
+    """A table whose rows may be read in the bytes that they are kept in, below what a cache holds back."""
+
+    def build_serialized(
+        self, context: OperatorContext, key_serializer: Any, value_serializer: Any
+    ) -> SerializedRows | None:
+        """Makes the readers; ``None`` unless the serializers, for whatever topic, would write the very bytes."""
+        ...
+
+
+def serialized_rows(
+    view: TableView, context: OperatorContext, key_serializer: Any, value_serializer: Any
+) -> SerializedRows | None:
+    """Makes the readers of a table as it last forwarded its rows, in bytes; ``None`` where that cannot be."""
+    if not isinstance(view, SerializedView):
+        return None
+    return view.build_serialized(context, key_serializer, value_serializer)
+
+
 @dataclass(frozen=True, slots=True)
 class StoredView:
     """A table that is kept in a key-value store (``KTableMaterializedValueGetterSupplier``, 4.3.1).
@@ -101,6 +122,11 @@ class StoredView:
     def build(self, context: OperatorContext) -> ReadRow:
         store = keyed_rows(context, self.store)
         return store.reader_below_cache() if self.forwarded else store.get_row
+
+    def build_serialized(
+        self, context: OperatorContext, key_serializer: Any, value_serializer: Any
+    ) -> SerializedRows | None:
+        return keyed_rows(context, self.store).serialized_below_cache(key_serializer, value_serializer)
 
     def build_as_of(self, context: OperatorContext) -> ReadRowAsOf | None:
         store = history_rows(context, self.store)

@@ -313,6 +313,11 @@ class OperatorContext(Protocol):
         ...
 
     @property
+    def gets_what_was_read(self) -> bool:
+        """Whether the operator gets each record just as a source has read it, with its message as the current one."""
+        ...
+
+    @property
     def failures_are_final(self) -> bool:
         """Whether an exception of this node always ends the task, so that nobody sees what it left half done."""
         ...

@@ -49,5 +49,8 @@ class StoreView:
     def close(self) -> None:
         self._store.close()
 
+    def last_put(self, sink: SerializedSink) -> None:
+        """Rows are forwarded as objects: what is watched may alter them."""
+
     def on_flush(self, listener: FlushListener, send_old_values: bool, sink: SerializedSink | None = None) -> bool:
         return bool(self._store.on_flush(listener, send_old_values, sink))

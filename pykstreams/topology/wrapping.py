@@ -88,12 +88,15 @@ class _OperatorProcessor(AnyProcessor):
 class _Inside:
     """The position of an operator, whose children are reached by the context of its processor; an ``OperatorContext``.
 
-    ``on_init`` callbacks run as soon as the operator is built, since this is in ``init`` already.
+    Nothing is read from a source, or goes into a sink, past the wrapper. ``on_init`` callbacks run as soon as the
+    operator is built, since this is in ``init`` already.
     """
 
     def __init__(self, position: OperatorContext, context: ProcessorContext[object, object]) -> None:
         self._position = position
         self._context = context
+        self.serialized_sink = None
+        self.gets_what_was_read = False
         self.init_callbacks: list[Callable[[], None]] = []
         self.forward: Forward = self._to(None)
         self.children: Mapping[str, Forward] = {name: self._to(name) for name in position.children}

@@ -98,6 +98,7 @@ class OfflineNode:
     """
 
     failures_are_final = True
+    gets_what_was_read = False
     one_record_at_a_time = False
     serialized_sink: SerializedSink | None = None
 

@@ -43,7 +43,6 @@ from pykstreams.serdes.primitives import (
     UUIDSerde,
 )
 from pykstreams.serdes.subscription import (
-    SubscriptionResponseWrapper,
     SubscriptionResponseWrapperSerde,
     SubscriptionWrapperSerde,
 )
@@ -51,6 +50,7 @@ from pykstreams.serdes.told_topic import ToldTopic
 from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.key_values.subscriptions import subscription_store
 from pykstreams.state.spec import StoreBuilder
+from pykstreams.topology.answer_partitioner import AnswerPartitioner
 from pykstreams.topology.graph import (
     Graph,
     GraphNode,
@@ -128,11 +128,6 @@ class OnePartition(Generic[K]):
             )
         (partition,) = chosen
         return partition
-
-
-def where_it_was_asked(topic: str, key: object, answer: SubscriptionResponseWrapper[V], partitions: int) -> int | None:
-    """Sends an answer to the partition that asked; subscriptions of version 0 do not know it, then the key decides."""
-    return answer.primary_partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +260,7 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
         right_view = self.right.logic.materialize_view()
         answer = OperatorNode(
             self.name("-subscription-join-foreign", _PROCESSOR),
-            lambda: SubscriptionJoin(right_view),
+            lambda: SubscriptionJoin(right_view, serdes),
             connect=right_view.stores,
         )
         graph.add(answer, receive)
@@ -288,7 +283,7 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
                 self.name("-subscription-response-source", _SOURCE),
                 left.key_serde,
                 _answers(self.right.place.value_serde),
-                where_it_was_asked if partitioner is None else OnePartition(partitioner),
+                AnswerPartitioner() if partitioner is None else OnePartition(partitioner),
                 timestamp_extractor=None,
             )
         )

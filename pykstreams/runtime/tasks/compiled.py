@@ -27,6 +27,7 @@ def compile_plan(plan: SubtopologyPlan, task: TaskState) -> Mapping[str, Forward
     built: dict[str, Forward] = {}
     sinks: dict[str, SerializedSink | None] = {}
     """Of each node that is a sink, or forwards to one sink only, without looking at what it forwards."""
+    below_sources = _only_below_sources(plan) if task.failures.only_fails else ()
     guarded = () if task.failures.only_fails else _parents_of_sinks(plan)
     for name in reversed(list(plan.nodes)):
         node = plan.nodes[name]
@@ -41,7 +42,9 @@ def compile_plan(plan: SubtopologyPlan, task: TaskState) -> Mapping[str, Forward
         if isinstance(node, SourceNode):
             built[name] = forward
         else:
-            built[name] = _processor(node, task, forward, children, sink, guard=name in guarded)
+            built[name] = _processor(
+                node, task, forward, children, sink, guard=name in guarded, below_source=name in below_sources
+            )
             if forwards_new_values(node.supplier):
                 sinks[name] = sink
     return {node.name: built[node.name] for node in plan.sources}
@@ -89,9 +92,10 @@ def _processor(
     sink: SerializedSink | None,
     *,
     guard: bool,
+    below_source: bool,
 ) -> Forward:
     processing = NodeProcessingContext(task, node.name, node.stores)
-    context = NodeContext(task, node.name, processing, forward, children, sink)
+    context = NodeContext(task, node.name, processing, forward, children, sink, gets_what_was_read=below_source)
     supplier: Any = node.supplier
     operator: OperatorSupplier = supplier if hasattr(supplier, "build") else UserProcessor(supplier)
     run = operator.build(context)
@@ -115,6 +119,16 @@ def _guarded(run: Forward, context: NodeContext) -> Forward:
             fail(error, key, value, timestamp, headers)
 
     return guarded
+
+
+def _only_below_sources(plan: SubtopologyPlan) -> frozenset[str]:
+    """The nodes that get records from sources only, whose messages have their keys and values as long as errors of
+    sinks are final.
+    """
+    from_sources = {child for node in plan.sources for child in node.children}
+    return frozenset(
+        from_sources.difference(*(node.children for node in plan.nodes.values() if isinstance(node, ProcessorNode)))
+    )
 
 
 def _parents_of_sinks(plan: SubtopologyPlan) -> frozenset[str]:

@@ -204,6 +204,7 @@ class NodeContext:
         "current",
         "failures_are_final",
         "forward",
+        "gets_what_was_read",
         "metadata",
         "node",
         "one_record_at_a_time",
@@ -219,6 +220,8 @@ class NodeContext:
         forward: Forward,
         children: Mapping[str, Forward],
         serialized_sink: SerializedSink | None,
+        *,
+        gets_what_was_read: bool = False,
     ) -> None:
         self._task = task
         self.node = node
@@ -229,6 +232,7 @@ class NodeContext:
         self.forward = forward
         self.children = children
         self.serialized_sink = serialized_sink
+        self.gets_what_was_read = gets_what_was_read
         self.metadata = task.metadata
         """Numbers that are committed beside the offsets and are there again after a restart."""
 

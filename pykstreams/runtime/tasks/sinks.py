@@ -19,6 +19,7 @@ from pykstreams.core.types import Encoder, Forward, Headers, StreamPartitioner, 
 from pykstreams.runtime.tasks.collector import ANY_PARTITION, RecordCollector
 from pykstreams.runtime.tasks.failures import Failures
 from pykstreams.serdes.base import bind_serializer
+from pykstreams.topology.answer_partitioner import AnswerPartitioner
 from pykstreams.topology.windowed_partitioner import WindowedPartitioner
 
 _Fail: TypeAlias = Callable[[Exception, Any, Any, int, Headers], None]
@@ -136,11 +137,12 @@ class Sink:
     def of_serialized(self, topic: str, partitioner: StreamPartitioner[Any, Any] | None) -> SerializedSink | None:
         """Returns the way into a fixed topic for records in bytes; ``None`` where a user's code would have to see them.
 
-        Its errors are those of the client only, and go where those of ``to_topic`` go.
+        Its errors are those of the client, and those of partitions that it is told and that the topic does not have;
+        they go where those of ``to_topic`` go.
         """
         if self.lets_go:
             return None
-        if partitioner is None:
+        if partitioner is None or isinstance(partitioner, AnswerPartitioner):
             choose = None
         elif isinstance(partitioner, WindowedPartitioner):
             choose = self._by_key_alone(topic, partitioner.suffix_bytes)
@@ -172,7 +174,37 @@ class Sink:
                     chosen = None if partition == ANY_PARTITION else partition
                     refused(error, ProducerRecord(topic, key, value, chosen, timestamp, headers))
 
-        return SerializedSink(self.key_serializer, self.value_serializer, send)
+        partition_count, partitions_of, node = collector.partition_count, collector.partitions_of, self.node
+        checked, fail = self._checked, self.fail
+
+        def send_one(key: bytes, value: bytes, timestamp: int, headers: Headers, told: int | None = None) -> None:
+            try:
+                if told is None:
+                    partition = ANY_PARTITION if choose is None else choose(key)
+                else:
+                    count = partition_count(topic) or partitions_of(topic, node)
+                    partition = told if 0 <= told < count else checked(told, topic, count, partitioner)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            try:
+                produce(
+                    topic,
+                    value,
+                    key,
+                    partition,
+                    None,
+                    None,
+                    timestamp or time_zero(),
+                    list(headers) if headers else None,
+                )
+            except BufferError:
+                wait(topic, value, key, partition, timestamp, headers)
+            except Exception as error:
+                chosen = None if partition == ANY_PARTITION else partition
+                refused(error, ProducerRecord(topic, key, value, chosen, timestamp, headers))
+
+        return SerializedSink(self.key_serializer, self.value_serializer, send, send_one)
 
     def _by_key_alone(self, topic: str, suffix_bytes: int) -> Callable[[bytes], int]:
         """Returns the callable that chooses a partition by the bytes of a key that come before those of its window."""
@@ -212,24 +244,16 @@ class Sink:
         collector, fail, node, drop = self.collector, self.fail, self.node, self.drop
         send_to = self._to_partition(topic, write)
         partition_count, partitions_of = collector.partition_count, collector.partitions_of
-        takes_any = collector.one_record_at_a_time
-
-        def checked(chosen: object, topic: str, count: int) -> int:
-            if isinstance(chosen, int) and chosen >= 0 and (chosen < count or takes_any):
-                return chosen
-            raise ValueError(
-                f"partitioner {partitioner!r} chose partition {chosen!r} of topic {topic!r}; expected a number from 0 "
-                f"to {count - 1}"
-            )
+        checked = self._checked
 
         def send_elsewhere(chosen: object, count: int, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
             if chosen is None:
                 write(key, value, timestamp, headers, ANY_PARTITION)
             elif isinstance(chosen, int):
-                write(key, value, timestamp, headers, checked(chosen, topic, count))
+                write(key, value, timestamp, headers, checked(chosen, topic, count, partitioner))
             elif chosen:
                 for partition in _in_order(cast("Collection[int]", chosen)):
-                    write(key, value, timestamp, headers, checked(partition, topic, count))
+                    write(key, value, timestamp, headers, checked(partition, topic, count, partitioner))
             else:
                 drop(f"the partitioner chose no partition of topic {topic!r}")
 
@@ -246,6 +270,14 @@ class Sink:
             send_to(key, value, timestamp, headers, chosen)
 
         return send
+
+    def _checked(self, chosen: object, topic: str, count: int, partitioner: object) -> int:
+        if isinstance(chosen, int) and chosen >= 0 and (chosen < count or self.collector.one_record_at_a_time):
+            return chosen
+        raise ValueError(
+            f"partitioner {partitioner!r} chose partition {chosen!r} of topic {topic!r}; expected a number from 0 "
+            f"to {count - 1}"
+        )
 
     def _writer(self, topic: str) -> _Write:
         encode_key = bind_serializer(self.key_serializer, topic)

@@ -8,7 +8,8 @@ reader of rows as they were forwarded last, without changes that a cache still h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Headers
@@ -23,11 +24,34 @@ Get_co = TypeVar("Get_co", covariant=True)
 Put_co = TypeVar("Put_co", covariant=True)
 
 
+class SerializedRows(NamedTuple):
+    """The readers of rows in bytes.
+
+    :param read: key -> (value, timestamp), ``None`` where there is no row.
+    :param decode_value: value in bytes -> value.
+    """
+
+    read: Callable[[bytes], tuple[bytes, int] | None]
+    decode_value: Callable[[bytes], Any]
+
+
+@dataclass(slots=True)
+class LastPut:
+    """The row that an operator has put last, in the bytes that were made for it; a value of ``None`` is a delete."""
+
+    key: bytes = b""
+    value: bytes | None = None
+
+
 class FlushesToListener(Protocol):
     """A store that may have a cache."""
 
     def on_flush(self, listener: FlushListener, send_old_values: bool, sink: SerializedSink | None = None) -> bool:
         """Calls the listener for each row that leaves the cache from now on; returns whether there is a cache."""
+        ...
+
+    def last_put(self, sink: SerializedSink) -> LastPut | None:
+        """Returns what always has the row that was put last; ``None`` unless the sink would write the same bytes."""
         ...
 
 
@@ -49,6 +73,12 @@ class KeyedRows(Protocol[K_contra, V_co]):
 
     def get_row(self, key: K_contra, /) -> tuple[V_co, int] | None: ...
     def reader_below_cache(self) -> Callable[[K_contra], tuple[V_co, int] | None]: ...
+
+    def serialized_below_cache(self, key_serializer: Any, value_serializer: Any) -> SerializedRows | None:
+        """Makes the readers of rows below the cache as they are kept; ``None`` unless both serializers would write the
+        very bytes that are kept.
+        """
+        ...
 
 
 class TableRows(FlushesToListener, KeyedRows[K_contra, V], Protocol[K_contra, V]):

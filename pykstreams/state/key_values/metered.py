@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, cast
 
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
+from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.serdes.base import bind_serializer, write_same_bytes
-from pykstreams.state.encoding.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
+from pykstreams.state.encoding.layout import PLAIN, TIMESTAMP, TIMESTAMPED, WITH_HEADERS
 from pykstreams.state.interfaces.engine import after, prefix_end
+from pykstreams.state.interfaces.operator_stores import LastPut, SerializedRows
 from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.store import (
     KeyValueIterator,
@@ -34,11 +36,21 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
     def _answer(self, query: Query[Any]) -> object:
         return answer(self, query)
 
+    def last_put(self, sink: SerializedSink) -> LastPut | None:
+        codec = self._codec
+        if self._cache is not None or not (
+            write_same_bytes(codec.key_serializer, sink.key_serializer)
+            and write_same_bytes(codec.value_serializer, sink.value_serializer)
+        ):
+            return None
+        return self._last_put
+
     def _make_closures(self) -> None:
+        self._last_put = LastPut()
         if self._cache is not None and self.layout is TIMESTAMPED:
             rows = rows_of_objects(self._cache, self._codec, self._name)
         else:
-            rows = rows_of_bytes(self._top, self._codec, self._name)
+            rows = rows_of_bytes(self._top, self._codec, self._name, self._last_put)
         self.get_row, self.put_row, self.take_row, self.keep_row = rows
 
     def _close_closures(self) -> None:
@@ -66,17 +78,46 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
         """Returns the reader of rows as they were last flushed, which is as they were last forwarded."""
         if self._cache is None:
             return self.get_row
-        encode_key, decode_row, get = self._codec.encode_key, self._codec.decoder(), self._cache.below.get
-        find, packed_of = self._cache.finder(), self._cache.packed
+        encode_key, decode_row, get = self._codec.encode_key, self._codec.decoder(), self._packed_below_cache()
 
         def get_flushed(key: Any) -> tuple[Any, int] | None:
-            raw = encode_key(key, ())
-            entry = find(raw)
+            packed = get(encode_key(key, ()))
+            return None if packed is None else decode_row(packed)
+
+        return get_flushed
+
+    def serialized_below_cache(self, key_serializer: Any, value_serializer: Any) -> SerializedRows | None:
+        codec = self._codec
+        if self.layout is not TIMESTAMPED or not (
+            write_same_bytes(codec.key_serializer, key_serializer)
+            and write_same_bytes(codec.value_serializer, value_serializer)
+        ):
+            return None
+        get, stamp_of, width, decode = (
+            self._packed_below_cache(),
+            TIMESTAMP.unpack_from,
+            TIMESTAMP.size,
+            codec.decode_value,
+        )
+
+        def read(key: bytes) -> tuple[bytes, int] | None:
+            packed = get(key)
+            return None if packed is None else (packed[width:], stamp_of(packed)[0])
+
+        return SerializedRows(read, lambda value: decode(value, ()))
+
+    def _packed_below_cache(self) -> Callable[[bytes], bytes | None]:
+        """Returns the reader of packed rows as they were last flushed."""
+        if self._cache is None:
+            return self._top.get
+        find, packed_of, get = self._cache.finder(), self._cache.packed, self._cache.below.get
+
+        def get_flushed(key: bytes) -> bytes | None:
+            entry = find(key)
             if entry is None:
                 return None
             # an entry keeps the context of the record that wrote it until it is written through
-            packed = packed_of(entry) if entry.headers is None else get(raw)
-            return None if packed is None else decode_row(packed)
+            return packed_of(entry) if entry.headers is None else get(key)
 
         return get_flushed
 

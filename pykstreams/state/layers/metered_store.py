@@ -12,6 +12,7 @@ from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.serdes.base import write_same_bytes
 from pykstreams.state.encoding.layout import NO_TIMESTAMP, TIMESTAMPED
 from pykstreams.state.interfaces.engine import BytesStore, Engine
+from pykstreams.state.interfaces.operator_stores import LastPut, SerializedRows
 from pykstreams.state.interfaces.position import Position, PositionBound, PositionOf
 from pykstreams.state.interfaces.query_results import QueryConfig, QueryResult
 from pykstreams.state.interfaces.store import FlushListener, StoreContext, TaskStore
@@ -102,6 +103,10 @@ class MeteredStore(EngineStore):
         self._cache.on_flush(forward, send_old_values, None if send_old_values else self._straight_to(sink))
         return True
 
+    def last_put(self, sink: SerializedSink) -> LastPut | None:
+        """Returns ``None``: most kinds of stores take no note of it."""
+        return None
+
     def _straight_to(self, sink: SerializedSink | None) -> Straight | None:
         """The way of what leaves the cache into a sink that would write the very bytes that the store has."""
         if sink is None:
@@ -117,6 +122,10 @@ class MeteredStore(EngineStore):
 
     def _key_as_written_by(self, serializer: Any) -> slice | None:
         """Where in a key of the cache the bytes are that a serializer writes for what the listener of a flush gets."""
+        return None
+
+    def serialized_below_cache(self, key_serializer: Any, value_serializer: Any) -> SerializedRows | None:
+        """Returns ``None``: rows of most kinds of stores are more than a value and its timestamp."""
         return None
 
     def query(self, query: Query[R], position_bound: PositionBound, config: QueryConfig) -> QueryResult[R]:

@@ -14,6 +14,7 @@ from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.state.encoding.layout import TIMESTAMP, TIMESTAMPED, Layout
 from pykstreams.state.encoding.parts import parts_taker
 from pykstreams.state.interfaces.engine import BytesStore
+from pykstreams.state.interfaces.operator_stores import LastPut
 from pykstreams.state.layers.cache_entries import IMMUTABLE, UNSET, CacheEntry
 from pykstreams.state.layers.caching import CachingStore
 
@@ -88,8 +89,11 @@ class Rows(NamedTuple):
     keep_row: PutRow
 
 
-def rows_of_bytes(store: BytesStore, codec: RowCodec, name: str) -> Rows:
-    """Makes the closures over a layer that takes bytes."""
+def rows_of_bytes(store: BytesStore, codec: RowCodec, name: str, last_put: LastPut) -> Rows:
+    """Makes the closures over a layer that takes bytes.
+
+    :param last_put: takes note of each row.
+    """
     encode_key, encode_value, decode_row = codec.encode_key, codec.encode_value, codec.decoder()
     get, put = store.get, parts_taker(store, codec.layout)
 
@@ -102,7 +106,9 @@ def rows_of_bytes(store: BytesStore, codec: RowCodec, name: str) -> Rows:
     def put_row(key: Any, value: Any, timestamp: int) -> bool:
         if key is None:
             raise null_key(name)
-        put(encode_key(key, ()), None if value is None else encode_value(value, ()), timestamp, ())
+        raw_key, raw_value = encode_key(key, ()), None if value is None else encode_value(value, ())
+        put(raw_key, raw_value, timestamp, ())
+        last_put.key, last_put.value = raw_key, raw_value
         return True
 
     return Rows(get_row, put_row, get_row, put_row)

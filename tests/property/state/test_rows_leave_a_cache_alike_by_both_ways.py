@@ -47,7 +47,7 @@ class Output:
 
     @property
     def sink(self) -> SerializedSink:
-        return SerializedSink(self._key, self._value, self._take)
+        return SerializedSink(self._key, self._value, self._take, lambda *record: self._take([record]))
 
     def listen(self, key: Any, change: tuple[Any, Any, bool], timestamp: int, headers: Headers) -> None:
         value = self._value.serialize("out", change[0], headers)

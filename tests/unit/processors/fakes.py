@@ -60,6 +60,9 @@ class FakeStore:
 
         return read
 
+    def serialized_below_cache(self, key_serializer: Any, value_serializer: Any) -> None:
+        """Objects are kept here, and no bytes."""
+
     def rows_by_prefix(self, prefix_serializer: Any) -> Callable[[Any], Iterator[tuple[Any, Any, int]]]:
         """Rows whose keys are pairs with that first part, in order."""
 
@@ -77,6 +80,9 @@ class FakeStore:
         self.sends_old_values = send_old_values
         self._listener = listener
         return self._cached
+
+    def last_put(self, sink: SerializedSink) -> None:
+        """Objects are kept here, and no bytes."""
 
     def flush(self, headers: Headers = ()) -> None:
         assert self._listener is not None
@@ -173,6 +179,7 @@ class FakeOperatorContext:
         self.child_error: Exception | None = None
         self.serialized_sink: SerializedSink | None = None
         self.failures_are_final = failing
+        self.gets_what_was_read = False
         self._failing = failing
         self._stores = stores
         self._init: list[Callable[[], None]] = []

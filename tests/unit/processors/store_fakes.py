@@ -67,6 +67,9 @@ class FakeWindowStore:
         self._listener = listener
         return self._cached
 
+    def last_put(self, sink: SerializedSink) -> None:
+        """Objects are kept here, and no bytes."""
+
     def flush(self, headers: Headers = ()) -> None:
         assert self._listener is not None
         for key, start in self._dirty:
@@ -115,6 +118,12 @@ class FakeSessionStore:
         window = session.window
         found = self.contents.get((session.key, window.start, window.end))
         return None if found is None else (found, window.end)
+
+    def last_put(self, sink: SerializedSink) -> None:
+        """Objects are kept here, and no bytes."""
+
+    def serialized_below_cache(self, key_serializer: Any, value_serializer: Any) -> None:
+        """Objects are kept here, and no bytes."""
 
     def reader_below_cache(self) -> Callable[[Windowed[Any]], tuple[Any, int] | None]:
         assert not self._cached, "what is not flushed is not kept apart here"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from pykstreams import (
     FixedKeyProcessor,
     Joined,
     KStream,
+    KTable,
     Processor,
     ProcessorWrapper,
     Serdes,
@@ -175,3 +177,49 @@ def test_wrapper_must_not_keep_what_it_was_given() -> None:
 
     with pytest.raises(StreamsError, match="was made before its task: a wrapper must call the supplier"):
         TopologyTestDriver(builder.build(), settings(None))
+
+
+class SeesForwarded(CountsInput, Processor[Any, Any, Any, Any]):
+    """Stands behind a processor."""
+
+    def init(self, context: Any) -> None:
+        def forward(record: Any, child: str | None = None) -> None:
+            self.seen.append(self.name)
+            context.forward(record, child)
+
+        self.inner.init(SimpleNamespace(forward=forward))
+
+    def process(self, record: Any) -> None:
+        self.inner.process(record)
+
+
+class WrapperBehind(ProcessorWrapper):
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def wrap_processor_supplier(self, name: str, supplier: Any) -> Any:
+        return lambda: SeesForwarded(supplier(), name, self.seen)
+
+    def wrap_fixed_key_processor_supplier(self, name: str, supplier: Any) -> Any:
+        return supplier
+
+
+def test_nothing_goes_into_a_topic_past_a_wrapper() -> None:
+    wrapper = WrapperBehind()
+    config = {**settings(wrapper), "statestore.cache.max.bytes": 0}
+    builder = StreamsBuilder(config)
+    left: KTable[str, str] = builder.table("left")
+    right: KTable[str, str] = builder.table("right")
+    joined = left.join(
+        right, lambda a, b: a + b, foreign_key_extractor=lambda a: a, name="join", materialized="results"
+    )
+    joined.to_stream(name="stream").to("out")
+    with TopologyTestDriver(builder.build(config), config) as driver:
+        driver.create_input_topic("right", TEXT, TEXT).pipe_input("x", "X", 1)
+        driver.create_input_topic("left", TEXT, TEXT).pipe_input("1", "x", 2)
+        driver.create_input_topic("right", TEXT, TEXT).pipe_input("x", "Y", 3)
+        values = [record.value for record in driver.take_produced() if record.topic == "out"]
+
+    assert values == [b"xX", b"xY"]
+    answering = {"join-subscription-join-foreign", "join-foreign-join-subscription", "join-result", "stream"}
+    assert answering <= set(wrapper.seen)

@@ -157,7 +157,7 @@ def test_a_subscription_is_answered_with_the_right_row_and_the_larger_time(
     found = {}
     for foreign in ("x", "y"):
         context = FakeOperatorContext(rows=HandedOn({"x": ("X", 7)}))
-        context.start(SubscriptionJoin(StoredView("rows")))(foreign, asking(instruction), 5, HEADERS)
+        context.start(SubscriptionJoin(StoredView("rows"), SERDES))(foreign, asking(instruction), 5, HEADERS)
         assert all(key == "1" and headers is HEADERS for key, _, _, headers in context.forwarded)
         assert all((answer.hash, answer.primary_partition) == (b"h" * 16, 3) for _, answer, _, _ in context.forwarded)
         found[foreign] = [(answer.value, time) for _, answer, time, _ in context.forwarded]
@@ -168,7 +168,7 @@ def test_a_subscription_is_answered_with_the_right_row_and_the_larger_time(
 def test_a_repeated_subscription_is_answered_although_the_row_that_it_met_is_gone() -> None:
     context = FakeOperatorContext(rows=HandedOn({}))
     context.current.replayed = True
-    context.start(SubscriptionJoin(StoredView("rows")))("y", asking(ANSWER_IF_THERE), 5, HEADERS)
+    context.start(SubscriptionJoin(StoredView("rows"), SERDES))("y", asking(ANSWER_IF_THERE), 5, HEADERS)
 
     assert [answer.value for _, answer, _, _ in context.forwarded] == [None]
 

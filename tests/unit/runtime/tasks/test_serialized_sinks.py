@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from pykstreams import Serdes
+from pykstreams.core.errors import ProcessingError
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Forward, Headers
 from pykstreams.core.windows import Window, Windowed
 from pykstreams.processors.tables.table import TableToStream
 from pykstreams.serdes.windowed import TimeWindowedSerializer
+from pykstreams.topology.answer_partitioner import AnswerPartitioner
 from pykstreams.topology.windowed_partitioner import WindowedPartitioner
 from tests.unit.runtime.tasks.fakes import Operator, TaskBench, each, node, sink, source
 
@@ -22,11 +24,12 @@ class Seen:
 
     def __init__(self) -> None:
         self.sink: SerializedSink | None = None
+        self.gets_what_was_read = False
 
     @property
     def operator(self) -> Operator:
         def build(context: OperatorContext) -> Forward:
-            self.sink = context.serialized_sink
+            self.sink, self.gets_what_was_read = context.serialized_sink, context.gets_what_was_read
 
             def ignore(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
                 """Nothing comes."""
@@ -94,3 +97,43 @@ def test_records_do_not_go_straight_where_a_handler_goes_on_after_errors() -> No
     )
 
     assert found is None
+
+
+def test_answers_go_to_the_partition_that_is_told_or_else_to_that_of_their_key() -> None:
+    found, bench = bench_of(sink("sink", "out", partitioner=AnswerPartitioner()), children=("sink",))
+
+    assert found is not None
+    found.send_one(b"k", b"v", 7, (("h", b"1"),), 3)
+    found.send_one(b"l", b"w", 8, ())
+    sent = [(record.partition, record.key, record.value, record.timestamp, record.headers) for record in bench.sent()]
+    assert sent == [(3, b"k", b"v", 7, (("h", b"1"),)), (None, b"l", b"w", 8, ())]
+
+
+def test_a_partition_that_the_topic_does_not_have_is_an_error_of_the_sink() -> None:
+    found, bench = bench_of(sink("sink", "out", partitioner=AnswerPartitioner()), children=("sink",))
+
+    assert found is not None
+    with pytest.raises(ProcessingError, match="chose partition 4 of topic 'out'; expected a number from 0 to 3"):
+        found.send_one(b"k", b"v", 7, (), 4)
+    assert bench.sent() == []
+
+
+@pytest.mark.parametrize(
+    ("above", "config", "expected"),
+    [
+        ([source("source", "in", children=["table"])], {}, True),
+        ([source("source", "in", children=["peek"]), node("peek", each(lambda k, v: v), "table")], {}, False),
+        (
+            [source("source", "in", children=["peek", "table"]), node("peek", each(lambda k, v: v), "table")],
+            {},
+            False,
+        ),
+        ([source("source", "in", children=["table"])], {"errors.dead.letter.queue.topic.name": "letters"}, False),
+    ],
+    ids=["source", "operator", "both", "a handler that goes on"],
+)
+def test_who_gets_what_was_read(above: list[Any], config: dict[str, Any], expected: bool) -> None:
+    table = Seen()
+    TaskBench(*above, node("table", table.operator), config=config)
+
+    assert table.gets_what_was_read is expected

@@ -463,7 +463,8 @@ def test_an_entry_that_went_straight_into_a_topic_keeps_no_message(context: Cont
     context.current.keeps_messages = True
     store = opened(CACHED, context)
     sent: list[Any] = []
-    assert store.on_flush(Flushed(context), False, SerializedSink(StringSerde(), JsonSerde(), sent.extend))
+    sink = SerializedSink(StringSerde(), JsonSerde(), sent.extend, lambda *record: sent.append(record))
+    assert store.on_flush(Flushed(context), False, sink)
     message = _Message("in", 1, 9, 5, b"raw key", b"raw value", ())
     reference = weakref.ref(message)
     context.current.raw = (message, 5, ())
