@@ -34,7 +34,8 @@ from pykstreams.state.layers.use_order import UseOrder
 from pykstreams.state.layers.value_sizes import ValueSizes
 
 MEASURED_PUTS: Final = 1000
-SAMPLE_EVERY: Final = 64
+SAMPLE_EVERY: Final = 61
+"""A prime: reads count, too, so that puts may come at every second or fourth tick only."""
 FEW_ENTRIES: Final = 300
 
 NODE_BYTES: Final = 24 + 1  # three references of the list node, and the dirty flag (NamedCache.LRUNode, LRUCacheEntry)
@@ -178,7 +179,7 @@ class CachingStore:
         self._written(entry, context_bytes(self._current.raw) + (0 if packed is None else len(packed)))
 
     def finder(self) -> Callable[[bytes], CacheEntry | None]:
-        """Makes the function that gives what ``entry`` gives, with less ado for keys that the cache has."""
+        """Makes the function that gives what ``entry`` gives, in a shorter way for keys that the cache has."""
         in_cache, next_tick, entry = self._entries.get, self._next_tick, self.entry
 
         def find(key: bytes) -> CacheEntry | None:
@@ -208,8 +209,9 @@ class CachingStore:
 
         def keep(entry: CacheEntry, value: Any, timestamp: int) -> None:
             tick = next_tick()
-            if sizes.measures or entry.packed is None or not tick % SAMPLE_EVERY:
-                self.keep(entry.key, value, timestamp)
+            is_sample = not tick % SAMPLE_EVERY
+            if is_sample or sizes.measures or entry.packed is None:
+                self._keep(entry.key, value, timestamp, is_sample)
                 return
             entry.value = value
             entry.packed = UNSET
@@ -226,7 +228,7 @@ class CachingStore:
     def new_keeper(self) -> Callable[[bytes, Any, int], None]:
         """Makes the function that puts an object (never ``None``) for a key that the cache does not have.
 
-        It does what ``keep`` does, with less ado.
+        It does what ``keep`` does, in a shorter way.
         """
         dirty, current, cache, next_tick, note = self._dirty, self._current, self._cache, self._next_tick, self._note
         sizes = self._sizes
@@ -235,8 +237,9 @@ class CachingStore:
 
         def keep_new(key: bytes, value: Any, timestamp: int) -> None:
             tick = next_tick()
-            if sizes.measures or not tick % SAMPLE_EVERY:
-                self.keep(key, value, timestamp)
+            is_sample = not tick % SAMPLE_EVERY
+            if is_sample or sizes.measures:
+                self._keep(key, value, timestamp, is_sample)
                 return
             size = len(key) + self._node_bytes + int(sizes.average)
             entries[key] = entry = new_entry(CacheEntry)
@@ -264,11 +267,13 @@ class CachingStore:
 
     def keep(self, key: bytes, value: Any, timestamp: int) -> None:
         """Puts an object (never ``None``), to be serialized at the flush; at once where bytes or sizes are wanted."""
+        self._keep(key, value, timestamp, not self._next_tick() % SAMPLE_EVERY)
+
+    def _keep(self, key: bytes, value: Any, timestamp: int, is_sample: bool) -> None:
         packed: bytes | None = UNSET
         sizes = self._sizes
         content_bytes = int(sizes.average)
-        tick = self._next_tick()
-        if sizes.measures or not tick % SAMPLE_EVERY:
+        if is_sample or sizes.measures:
             packed = self._encode(value, timestamp)
             content_bytes = context_bytes(self._current.raw) + (0 if packed is None else len(packed))
             if self._send_old_values or packed is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -388,6 +389,25 @@ def test_sizes_after_the_measured_puts_are_the_average_of_samples(
     store.keep_row("new", "a much longer text", 9)
 
     assert context.cache.size_bytes == 5 * (3 + NODE + 8 + len('"xx"') + CONTEXT)
+
+
+@pytest.mark.parametrize("reads", [0, 1, 2, 3])
+def test_values_that_grow_are_counted_with_what_they_have_grown_to(
+    context: Context, monkeypatch: pytest.MonkeyPatch, reads: int
+) -> None:
+    monkeypatch.setattr(caching, "MEASURED_PUTS", 100)
+    store, _ = listening(CACHED, context)
+    random = Random(7)
+    for size in (10, 1000):
+        for number in range(40_000):
+            key = f"{random.randrange(100):03}"
+            for _ in range(reads):
+                store.take_row(key)
+            store.keep_row(key, "x" * size, 9)
+            if number % 2000 == 0:
+                store.flush_cache()
+
+    assert context.cache.size_bytes == pytest.approx(100 * (3 + NODE + 8 + 1002 + CONTEXT), rel=0.1)
 
 
 def test_many_puts_of_few_keys_do_not_pile_up(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
