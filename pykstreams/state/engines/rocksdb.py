@@ -39,6 +39,7 @@ from rocksdict import (
     ReadOptions,
     SliceTransform,
     WriteBatch,
+    WriteBufferManager,
     WriteOptions,
 )
 
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 BLOCK_CACHE_BYTES: Final = 50 << 20
 WRITE_BUFFER_BYTES: Final = 16 << 20
 _WRITE_BUFFERS: Final = 3
+ALL_WRITE_BUFFERS_BYTES: Final = 256 << 20  # five stores with all their write buffers full stay below it
 _FLUSH_THREADS: Final = 2
 _BLOCK_BYTES: Final = 4096
 _BLOOM_BITS_PER_KEY: Final = 10
@@ -351,7 +353,7 @@ class _Loaded:
 
 @cache
 def _block_cache() -> Cache:
-    """The block cache that all stores of this worker share.
+    """The block cache that all stores of this process share.
 
     One without an order of use, so that a block is found without a lock: a get takes a sixth less than with an LRU.
     """
@@ -359,8 +361,17 @@ def _block_cache() -> Cache:
 
 
 @cache
+def _write_buffers() -> WriteBufferManager:
+    """The limit of what the write buffers of all stores of this process take together.
+
+    Near it the store that is written to is flushed, however little its own buffer has; nobody waits.
+    """
+    return WriteBufferManager(ALL_WRITE_BUFFERS_BYTES, False)
+
+
+@cache
 def _environment() -> Env:
-    """The threads that all stores of this worker share; one for flushes would make stores wait for each other."""
+    """The threads that all stores of this process share; one for flushes would make stores wait for each other."""
     environment = Env()
     environment.set_high_priority_background_threads(_FLUSH_THREADS)
     return environment
@@ -377,6 +388,7 @@ def _options(write_buffer_bytes: int) -> Options:
     options.create_missing_column_families(True)
     options.set_atomic_flush(True)
     options.set_write_buffer_size(write_buffer_bytes)
+    options.set_write_buffer_manager(_write_buffers())
     options.set_max_write_buffer_number(_WRITE_BUFFERS)
     options.set_block_based_table_factory(blocks)
     options.set_keep_log_file_num(1)

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -51,6 +51,35 @@ def test_committed_rows_and_offset_are_there_after_reopening_and_others_are_not(
     assert rows(store.all()) == [("a", (1, 1))]
     assert store.committed_offset() == 41
     store.close()
+
+
+def test_write_buffers_of_many_stores_stay_below_one_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    limit = 8 << 20
+    monkeypatch.setattr(rocksdb, "ALL_WRITE_BUFFERS_BYTES", limit)
+    rocksdb._write_buffers.cache_clear()
+    request.addfinalizer(rocksdb._write_buffers.cache_clear)
+    engines = [RocksDbEngine(f"store-{number}") for number in range(8)]
+    for engine in engines:
+        engine.open(Context(tmp_path))
+    for batch in range(10):
+        for engine in engines:
+            rows_of_batch = ((b"%02d-%06d" % (batch, row), b"v" * 1000) for row in range(400))
+            engine.write_batch(rows_of_batch, batch, [])
+    in_memory = [_in_memory(engines)]
+    while in_memory[-1] > 2 * limit and len(in_memory) < 20_000:  # RocksDB flushes on threads of its own
+        engines[0].write_batch([(b"one", b"more")], 11, [])
+        in_memory.append(_in_memory(engines))
+    for engine in engines:
+        engine.close()
+
+    assert in_memory[-1] <= 2 * limit  # all that was written is 32 MB
+
+
+def _in_memory(engines: Iterable[RocksDbEngine]) -> int:
+    property_name = "rocksdb.cur-size-all-mem-tables"
+    return sum(engine._opened_db().property_int_value(property_name) or 0 for engine in engines)
 
 
 def test_offset_is_no_row(context: Context) -> None:
