@@ -20,6 +20,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.brokers import offsets
 from tests.brokers.brokers import Brokers, create_topic
+from tests.brokers.reaper import Process
 
 pytestmark = pytest.mark.slow
 
@@ -110,7 +111,7 @@ class CommandLine:
         """Starts workers, waits until something is done, by what they log for instance, and stops them."""
         log = self.folder / "run.log"
         with log.open("wb") as out:
-            process = subprocess.Popen(
+            process = Process(
                 shlex.split(self.here(command)), cwd=self.folder, env=self.environment, stdout=out, stderr=out
             )
         try:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -18,6 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from tests.brokers.offsets import committed
+from tests.brokers.reaper import Process
 from tests.interop.java_host import PATIENCE_S, JavaHost
 from tests.interop.modes import Mode
 from tests.interop.outcome import Outcome, outcome_of
@@ -89,7 +89,7 @@ class Turns:
         self.starts = 0
         self._who = ""
         self._host = java
-        self._python: subprocess.Popen[bytes] | None = None
+        self._python: Process | None = None
         self._create_topics()
 
     @property
@@ -137,7 +137,7 @@ class Turns:
         for key, value in self.settings.items():
             command += ["--set", f"{key}={value}"]
         with self.python_log.open("wb") as log:
-            self._python = subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT)
+            self._python = Process(command, stdout=log, stderr=log, cwd=ROOT)
 
     def stop(self, *, kill: bool = False, leave: bool = True) -> None:
         """Ends the worker; whoever was killed is then waited for until the group has forgotten it."""
