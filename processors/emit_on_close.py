@@ -42,7 +42,7 @@ def emitter_of_closed(
         nonlocal last
         last = metadata.get(store)
 
-    def emit(close_time: int, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+    def emit(close_time: int, key: object, value: Any, timestamp: int, headers: Headers) -> None:
         nonlocal next_look, last
         now = now_ms()
         if now < next_look:

@@ -72,7 +72,7 @@ class _Call:
     __slots__ = ("done", "error", "headers", "key", "lane", "number", "raw", "result", "timestamp", "value")
 
     def __init__(
-        self, key: Any, value: Any, timestamp: int, headers: Headers, raw: Any, lane: deque[_Call], number: int
+        self, key: object, value: Any, timestamp: int, headers: Headers, raw: Any, lane: deque[_Call], number: int
     ) -> None:
         self.key = key
         self.value = value
@@ -131,7 +131,7 @@ class _Calls:
         self._backoff_s = float(str(self._context.processing.app_configs["retry.backoff.ms"])) / 1000
         self._loop = self._operator.event_loop.acquire()
 
-    def accept(self, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+    def accept(self, key: object, value: Any, timestamp: int, headers: Headers) -> None:
         """Takes a record; runs per record."""
         loop = self._loop
         assert loop is not None  # tasks run start before the first record
@@ -178,13 +178,13 @@ class _Calls:
         finally:
             self._operator.event_loop.release()
 
-    def _lane(self, key: Any) -> deque[_Call]:
+    def _lane(self, key: object) -> deque[_Call]:
         try:
             return self._lanes.setdefault(key, deque())
         except TypeError:
             return self._lanes.setdefault(_UNHASHABLE, deque())
 
-    def _forget_lane(self, key: Any) -> None:
+    def _forget_lane(self, key: object) -> None:
         try:
             self._lanes.pop(key, None)
         except TypeError:

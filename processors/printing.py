@@ -31,7 +31,7 @@ class Print:
         label, text, fail = self.label, self.formatter or _key_and_value, context.fail
         write = self._writer(context)
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 write(f"[{label}]: {text(key, value)}\n")
             except Exception as error:
@@ -68,7 +68,7 @@ class _PathWriter:
         self._file.close()
 
 
-def _key_and_value(key: Any, value: Any) -> str:
+def _key_and_value(key: object, value: Any) -> str:
     return f"{key}, {value}"
 
 

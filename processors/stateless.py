@@ -33,7 +33,7 @@ class Filter:
     def build(self, context: OperatorContext) -> Forward:
         predicate, forward, fail = self.predicate, context.forward, context.fail
 
-        def keep(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def keep(key: object, value: Any, timestamp: int, headers: Headers) -> None:
             try:
                 if not predicate(key, value):
                     return
@@ -42,7 +42,7 @@ class Filter:
                 return
             forward(key, value, timestamp, headers)
 
-        def drop(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def drop(key: object, value: Any, timestamp: int, headers: Headers) -> None:
             try:
                 if predicate(key, value):
                     return
@@ -76,7 +76,7 @@ class Map:
     def build(self, context: OperatorContext) -> Forward:
         mapper, forward, fail = self.mapper, context.forward, context.fail
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 pair = mapper(key, value)
             except Exception as error:
@@ -102,7 +102,7 @@ class SelectKey:
     def build(self, context: OperatorContext) -> Forward:
         mapper, forward, fail = self.mapper, context.forward, context.fail
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 new_key = mapper(key, value)
             except Exception as error:
@@ -126,7 +126,7 @@ class MapValues:
     def build(self, context: OperatorContext) -> Forward:
         mapper, forward, fail = self.mapper, context.forward, context.fail
 
-        def by_value(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def by_value(key: object, value: Any, timestamp: int, headers: Headers) -> None:
             try:
                 new_value = mapper(value)
             except Exception as error:
@@ -134,7 +134,7 @@ class MapValues:
                 return
             forward(key, new_value, timestamp, headers)
 
-        def by_key_and_value(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def by_key_and_value(key: object, value: Any, timestamp: int, headers: Headers) -> None:
             try:
                 new_value = mapper(key, value)
             except Exception as error:
@@ -159,7 +159,7 @@ class FlatMap:
     def build(self, context: OperatorContext) -> Forward:
         mapper, forward, fail = self.mapper, context.forward, context.fail
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 pairs = mapper(key, value)
                 if pairs is None:
@@ -193,7 +193,7 @@ class FlatMapValues:
     def build(self, context: OperatorContext) -> Forward:
         mapper, forward, fail = self.mapper, context.forward, context.fail
 
-        def by_value(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def by_value(key: object, value: Any, timestamp: int, headers: Headers) -> None:
             try:
                 values = mapper(value)
                 if values is None:
@@ -205,7 +205,7 @@ class FlatMapValues:
             for new_value in results:
                 forward(key, new_value, timestamp, headers)
 
-        def by_key_and_value(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def by_key_and_value(key: object, value: Any, timestamp: int, headers: Headers) -> None:
             try:
                 values = mapper(key, value)
                 if values is None:
@@ -229,7 +229,7 @@ class Peek:
     def build(self, context: OperatorContext) -> Forward:
         action, forward, fail = self.action, context.forward, context.fail
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 action(key, value)
             except Exception as error:
@@ -249,7 +249,7 @@ class ForEach:
     def build(self, context: OperatorContext) -> Forward:
         action, fail = self.action, context.fail
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 action(key, value)
             except Exception as error:
@@ -299,7 +299,7 @@ class Branch:
         ]
         default = targets[-1] if len(branches) < len(targets) else None
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 for predicate, child in branches:
                     if predicate(key, value):

@@ -60,7 +60,7 @@ class UserProcessor:
         context.on_close(processor.close)
         run, fail = processor.process, context.fail
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 run(Record(key, value, timestamp, headers))
             except Exception as error:
@@ -89,7 +89,7 @@ class UserFixedKeyProcessor:
         context.on_close(processor.close)
         run, fail = processor.process, context.fail
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 run(FixedKeyRecord(key, value, timestamp, headers))
             except Exception as error:

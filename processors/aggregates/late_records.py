@@ -27,7 +27,7 @@ def result_outlet(context: OperatorContext, late_child: str | None) -> Forward:
     if len(children) == 1:
         return _scoped(context, children[0])
 
-    def forward(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+    def forward(key: object, value: Any, timestamp: int, headers: Headers) -> None:
         for child in children:
             child(key, value, timestamp, headers)
 

@@ -69,7 +69,7 @@ class SessionAggregate:
         fail, drop = context.fail, context.drop
         observed, close = -1, -1 - grace
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             nonlocal observed, close
             if key is None:
                 drop(NULL_KEY_TO_AGGREGATE)

@@ -92,7 +92,7 @@ class _Sliding:
         self._observed = -1
         self._close = -1 - self._grace
 
-    def process(self, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+    def process(self, key: object, value: Any, timestamp: int, headers: Headers) -> None:
         if key is None or value is None:
             self._drop(NULL_TO_AGGREGATE)
             return
@@ -117,11 +117,11 @@ class _Sliding:
         if self._emit_closed is not None and not early:
             self._emit_closed(self._close, key, value, timestamp, headers)
 
-    def _forward_late(self, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+    def _forward_late(self, key: object, value: Any, timestamp: int, headers: Headers) -> None:
         if self._late is not None:
             self._late(key, value, timestamp, headers)
 
-    def _add(self, key: Any, value: Any, timestamp: int, headers: Headers) -> bool:
+    def _add(self, key: object, value: Any, timestamp: int, headers: Headers) -> bool:
         """Adds a record that has a left window; tells whether any window took it."""
         difference = self._difference
         record = (key, value, timestamp, headers)
@@ -157,7 +157,7 @@ class _Sliding:
             self._open_right(key, right, timestamp, headers)
         return taken
 
-    def _add_early(self, key: Any, value: Any, timestamp: int, headers: Headers) -> bool:
+    def _add_early(self, key: object, value: Any, timestamp: int, headers: Headers) -> bool:
         """Adds a record whose left window would begin before the epoch; tells whether any window took it."""
         record = (key, value, timestamp, headers)
         combined = right = before = None
@@ -199,7 +199,7 @@ class _Sliding:
             self._emit(in_window(key, start, end), new, old, time, headers, True)
         return True
 
-    def _open_right(self, key: Any, holds: tuple[int, Any, int], timestamp: int, headers: Headers) -> None:
+    def _open_right(self, key: object, holds: tuple[int, Any, int], timestamp: int, headers: Headers) -> None:
         """Makes the window right after the record, with what a window holds that began by the record's time."""
         _, value, time = holds
         start = timestamp + 1

@@ -42,7 +42,7 @@ class StreamAggregate:
         initializer, aggregator = self.initializer, self.aggregator
         fail, drop = context.fail, context.drop
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             if key is None or value is None:
                 drop(NULL_TO_AGGREGATE)
                 return
@@ -81,7 +81,7 @@ class StreamReduce:
         emit = forwarder(store, context, self.send_old_values)
         reducer, fail, drop = self.reducer, context.fail, context.drop
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             if key is None or value is None:
                 drop(NULL_TO_AGGREGATE)
                 return
@@ -120,7 +120,7 @@ class StreamCount:
         emit = forwarder(store, context, self.send_old_values)
         fail, drop = context.fail, context.drop
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             if key is None or value is None:
                 drop(NULL_TO_AGGREGATE)
                 return

@@ -38,7 +38,7 @@ class TableRepartitionMap:
         selector, forward, fail = self.selector, context.forward, context.fail
         versioned = self.versioned
 
-        def select(key: Any, value: Any) -> tuple[Any, Any]:
+        def select(key: object, value: Any) -> tuple[Any, Any]:
             """The pair for a value; with ``None`` inside where it is to be left out."""
             if value is None:
                 return _NO_PAIR
@@ -51,7 +51,7 @@ class TableRepartitionMap:
                 raise not_a_pair(selector, pair) from None
             return _NO_PAIR if selected_key is None else (selected_key, selected_value)
 
-        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
             try:
                 if key is None:
                     raise StreamsError("the key of a row to group is null; rows of a table must have a key")
@@ -102,7 +102,7 @@ class TableAggregate:
         fail = context.fail
         name = self.store
 
-        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
             try:
                 if key is None:
                     raise _null_group(name)
@@ -149,7 +149,7 @@ class TableReduce:
         adder, subtractor, fail = self.adder, self.subtractor, context.fail
         name = self.store
 
-        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
             try:
                 if key is None:
                     raise _null_group(name)

@@ -112,7 +112,7 @@ def _adder(
     initializer, aggregator, fail = aggregation.initializer, aggregation.aggregator, context.fail
     get_row, put_row = owned_rows(store, context, send_old_values)
 
-    def add(key: Any, value: Any, timestamp: int, headers: Headers, start: int, end: int) -> bool:
+    def add(key: object, value: Any, timestamp: int, headers: Headers, start: int, end: int) -> bool:
         try:
             row = get_row(key, start)
             if row is None:
@@ -138,7 +138,7 @@ def _counter(store: WindowRows[Any, Any], context: OperatorContext, emit: Emit |
     get_row, put_row = store.take_row, store.keep_row  # nobody can change a number
     fail = context.fail
 
-    def add(key: Any, value: Any, timestamp: int, headers: Headers, start: int, end: int) -> bool:
+    def add(key: object, value: Any, timestamp: int, headers: Headers, start: int, end: int) -> bool:
         try:
             row = get_row(key, start)
             if row is None:
@@ -171,7 +171,7 @@ def _tumbling(
     drop, fail = context.drop, context.fail
     observed, close = -1, -1 - grace
 
-    def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+    def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
         nonlocal observed, close
         if key is None:
             drop(NULL_KEY_TO_AGGREGATE)
@@ -210,7 +210,7 @@ def _hopping(
     drop, fail = context.drop, context.fail
     observed, close = -1, -1 - grace
 
-    def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+    def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
         nonlocal observed, close
         if key is None:
             drop(NULL_KEY_TO_AGGREGATE)
@@ -245,7 +245,7 @@ def _in_any_windows(windows: Windows[Any], add: AddToWindow, context: OperatorCo
     windows_for, grace, drop, fail = windows.windows_for, windows.grace_period_ms, context.drop, context.fail
     observed = -1
 
-    def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+    def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
         nonlocal observed
         if key is None:
             drop(NULL_KEY_TO_AGGREGATE)

@@ -32,7 +32,7 @@ from pykstreams.serdes.subscription import (
     subscription_of,
 )
 
-_RowOf: TypeAlias = Callable[[Any, Any, Headers], tuple[bytes, bytes]]
+_RowOf: TypeAlias = Callable[[object, Any, Headers], tuple[bytes, bytes]]
 """(foreign key, subscription, headers) -> the row of the subscription in the store"""
 
 _FORGET: Final = Instruction.DELETE_KEY_NO_PROPAGATE
@@ -55,7 +55,7 @@ class AskAgain:
         """(key, value, timestamp, headers) -> whether an answer will come; there is none without a foreign key"""
 
 
-def _nobody(key: Any, value: Any, timestamp: int, headers: Headers) -> bool:
+def _nobody(key: object, value: Any, timestamp: int, headers: Headers) -> bool:
     return False
 
 
@@ -84,7 +84,7 @@ class SubscriptionSend:
         partition, versioned = context.processing.task_id.partition, self.versioned
         forward, fail, drop = context.forward, context.fail, context.drop
 
-        def ask(key: Any, value: Any, timestamp: int, headers: Headers) -> bool:
+        def ask(key: object, value: Any, timestamp: int, headers: Headers) -> bool:
             foreign = extract(key, value)
             if foreign is None:
                 return False
@@ -95,7 +95,7 @@ class SubscriptionSend:
         context.shared(self.serdes.topic, AskAgain).ask = ask
         current, ask_in_any_case = context.current, self._left(context)
 
-        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
             if current.replayed:
                 # The row is in the store, but what it was to send may be lost, and so the old foreign key.
                 ask_in_any_case(key, change, timestamp, headers)
@@ -148,7 +148,7 @@ class SubscriptionSend:
         partition, versioned = context.processing.task_id.partition, self.versioned
         forward, fail, drop, current = context.forward, context.fail, context.drop, context.current
 
-        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
             new, old, newest = change
             if versioned and not newest:
                 drop(OUT_OF_ORDER)
@@ -197,7 +197,7 @@ class SubscriptionReceive:
         row_of = self._as_read(context) if self._may_keep_what_was_read(context) else self._serialized(context)
         forward, fail, drop = context.forward, context.fail, context.drop
 
-        def process(foreign: Any, message: Any, timestamp: int, headers: Headers) -> None:
+        def process(foreign: object, message: Any, timestamp: int, headers: Headers) -> None:
             try:
                 instruction = message[1]
                 if foreign is not None:
@@ -218,7 +218,7 @@ class SubscriptionReceive:
         encode_key = self.serdes.encode_subscription_key(context)
         encode = self.serdes.encode_subscription(context)
 
-        def row_of(foreign: Any, message: Any, headers: Headers) -> tuple[bytes, bytes]:
+        def row_of(foreign: object, message: Any, headers: Headers) -> tuple[bytes, bytes]:
             return encode_key((foreign, message[2]), headers), cast("bytes", encode(message, headers))
 
         return row_of
@@ -235,7 +235,7 @@ class SubscriptionReceive:
     def _as_read(self, context: OperatorContext) -> _RowOf:
         current = context.current
 
-        def row_of(foreign: Any, message: Any, headers: Headers) -> tuple[bytes, bytes]:
+        def row_of(foreign: object, message: Any, headers: Headers) -> tuple[bytes, bytes]:
             read = cast("tuple[Any, int, Headers]", current.raw)[0]
             value = read.value()
             return combined_key_bytes(read.key(), primary_key_bytes(value)), value
@@ -267,7 +267,7 @@ class SubscriptionJoin:
         current, fail = context.current, context.fail
         forward = current.following(context.forward)
 
-        def process(foreign: Any, message: Any, timestamp: int, headers: Headers) -> None:
+        def process(foreign: object, message: Any, timestamp: int, headers: Headers) -> None:
             digest, instruction, key, partition, _ = message
             try:  # also where nothing will be answered: functions of the user may compute the row
                 row = None if foreign is None else read(foreign)
@@ -291,7 +291,7 @@ class SubscriptionJoin:
         encode_primary_key = self.serdes.encode_primary_key(context)
         current, fail = context.current, context.fail
 
-        def process(foreign: Any, message: Any, timestamp: int, headers: Headers) -> None:
+        def process(foreign: object, message: Any, timestamp: int, headers: Headers) -> None:
             digest, instruction, key, partition, _ = message
             try:
                 row = None if foreign is None else read(cast("bytes", encode_foreign_key(foreign, headers)))

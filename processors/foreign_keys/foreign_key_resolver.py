@@ -44,7 +44,7 @@ class ForeignKeyResolver:
         settled = left or context.one_record_at_a_time  # then no answer comes too late
         forward, fail, count_dropped = context.forward, context.fail, context.count_dropped
 
-        def resolve(key: Any, answer: Any, timestamp: int, headers: Headers) -> None:
+        def resolve(key: object, answer: Any, timestamp: int, headers: Headers) -> None:
             try:
                 digest, right, _ = answer
                 row = read(key)
@@ -74,7 +74,7 @@ class ForeignKeyResolver:
         read_bytes, decode_value = kept
         encode_key = self.serdes.encode_primary_key(context)
 
-        def resolve_in_bytes(key: Any, answer: Any, timestamp: int, headers: Headers) -> None:
+        def resolve_in_bytes(key: object, answer: Any, timestamp: int, headers: Headers) -> None:
             """Compares the hash of the row as it is kept; bytes that somebody else has written may differ from those
             that asked, and mean the same.
             """

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias, cast
 from pykstreams.core.hashing import murmur3_128
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Decoder, Encoder, Headers
-from pykstreams.serdes.base import bind_deserializer, bind_serializer
+from pykstreams.serdes.base import AnySerde, bind_deserializer, bind_serializer
 from pykstreams.serdes.combined_key import encode_combined_key, encode_prefix
-from pykstreams.serdes.defaults import or_default
+from pykstreams.serdes.defaults import SerdeOrDefault, or_default
 from pykstreams.serdes.subscription import encode_subscription
 
 HashOf: TypeAlias = Callable[[Any, Headers], bytes | None]
@@ -29,21 +29,21 @@ class ForeignKeySerdes:
     """
 
     topic: str
-    foreign_key: Any = None
-    primary_key: Any = None
-    left_value: Any = None
+    foreign_key: SerdeOrDefault = None
+    primary_key: SerdeOrDefault = None
+    left_value: SerdeOrDefault = None
 
-    def foreign_key_serde(self, context: OperatorContext) -> Any:
+    def foreign_key_serde(self, context: OperatorContext) -> AnySerde:
         """Returns the serde of foreign keys, which are the keys of the right table."""
-        return or_default(self.foreign_key, lambda: context.processing.key_serde)
+        return _given_or(self.foreign_key, lambda: context.processing.key_serde)
 
-    def primary_key_serde(self, context: OperatorContext) -> Any:
+    def primary_key_serde(self, context: OperatorContext) -> AnySerde:
         """Returns the serde of primary keys, which are the keys of the left table."""
-        return or_default(self.primary_key, lambda: context.processing.key_serde)
+        return _given_or(self.primary_key, lambda: context.processing.key_serde)
 
-    def left_value_serde(self, context: OperatorContext) -> Any:
+    def left_value_serde(self, context: OperatorContext) -> AnySerde:
         """Returns the serde of the left table's values."""
-        return or_default(self.left_value, lambda: context.processing.value_serde)
+        return _given_or(self.left_value, lambda: context.processing.value_serde)
 
     def foreign_key_topic(self, context: OperatorContext) -> str:
         """The topic with which the serde of foreign keys is called."""
@@ -87,3 +87,8 @@ class ForeignKeySerdes:
 
     def _told(self, suffix: str, context: OperatorContext) -> str:
         return f"{context.processing.application_id}-{self.topic}{suffix}"
+
+
+def _given_or(given: SerdeOrDefault, default: Callable[[], AnySerde]) -> AnySerde:
+    found: AnySerde = or_default(given, default)
+    return found

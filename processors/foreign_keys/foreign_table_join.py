@@ -68,7 +68,7 @@ class ForeignTableJoin:
         check: Callable[[Any, bytes], bool] | None = _checking(self.check, self.serdes, context)
         fail, drop, versioned = context.fail, context.drop, self.versioned
 
-        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
             nonlocal check
             if key is None:
                 drop(NULL_KEY_OF_ROW_TO_JOIN)
@@ -91,7 +91,9 @@ class ForeignTableJoin:
     def _with_values(self, context: OperatorContext) -> _Respond:
         decode_key, forward, fail = self.serdes.decode_primary_key(context), context.forward, context.fail
 
-        def respond(found: Iterator[Row], start: int, key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def respond(
+            found: Iterator[Row], start: int, key: object, change: Any, timestamp: int, headers: Headers
+        ) -> None:
             new = change[0]
             while True:
                 try:
@@ -111,7 +113,9 @@ class ForeignTableJoin:
         """Serializes the new value once for all who have subscribed; ``slowly`` tells where it cannot be."""
         answer, encode_value, fail = answers.answer, answers.encode_value, context.fail
 
-        def respond(found: Iterator[Row], start: int, key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def respond(
+            found: Iterator[Row], start: int, key: object, change: Any, timestamp: int, headers: Headers
+        ) -> None:
             try:
                 value = encode_value(change[0], headers) or b""
             except Exception:
@@ -160,7 +164,7 @@ def _checking(
 
     lies_there = row_place_check(context, topic, choose, warn)
 
-    def check(key: Any, as_foreign_key: bytes) -> bool:
+    def check(key: object, as_foreign_key: bytes) -> bool:
         nonlocal first
         raw = context.current.raw
         if raw is None or raw[0] is None or isinstance(key, _COMPOSED) or raw[0].topic() not in topics:
@@ -177,7 +181,7 @@ def _checking(
 
 
 def _unequal_serdes(
-    context: OperatorContext, serdes: ForeignKeySerdes, key: Any, message: Any, as_foreign_key: bytes
+    context: OperatorContext, serdes: ForeignKeySerdes, key: object, message: Any, as_foreign_key: bytes
 ) -> StreamsError:
     return StreamsError(
         f"{context.node}: the key {key!r} of a row of the right table is written as {message.key()!r} in topic "
@@ -189,7 +193,7 @@ def _unequal_serdes(
     )
 
 
-def _warn_of_partition(context: OperatorContext, topic: str, key: Any, message: Any, chosen: object) -> None:
+def _warn_of_partition(context: OperatorContext, topic: str, key: object, message: Any, chosen: object) -> None:
     log.warning(
         "%s: the row %r of the right table is in partition %s of topic %r, but left rows subscribe to it in partition "
         "%s of topic %r, so it joins nothing; set TableJoined(other_partitioner=...) to what chooses the partitions of "

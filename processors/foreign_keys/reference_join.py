@@ -68,7 +68,7 @@ class JoinRepartitioned:
         forward, fail = current.following(context.forward), context.fail
         unreferred = _Unreferred.of(join, context) if join.keeps_unreferred else None
 
-        def replay(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def replay(key: object, change: Any, timestamp: int, headers: Headers) -> None:
             """Forwards the result as it is now, and that of the referred row: what was sent before may be anything."""
             new, old, newest = change
             joined = joined_old = lone = None
@@ -90,7 +90,7 @@ class JoinRepartitioned:
             if lone is not None:
                 forward(lone[0], (lone[1], None, True), time, headers)
 
-        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
             if current.replayed:
                 replay(key, change, timestamp, headers)
                 return
@@ -151,7 +151,7 @@ class JoinReferred:
         current = context.current
         forward, fail, drop = current.following(context.forward), context.fail, context.drop
 
-        def join_row(key: Any, new: Any, old: Any, row: tuple[Any, Any, int]) -> tuple[Any, Any, Any]:
+        def join_row(key: object, new: Any, old: Any, row: tuple[Any, Any, int]) -> tuple[Any, Any, Any]:
             repartitioned_key, value, _ = row
             if checked and foreign_key(repartitioned_key) != key:
                 raise _found_too_much(key, repartitioned_key)
@@ -162,12 +162,12 @@ class JoinReferred:
                 joined_old = joiner(old, value)
             return result(repartitioned_key), joined, joined_old
 
-        def unreferred(key: Any, new: Any, old: Any) -> tuple[Any, Any, Any]:
+        def unreferred(key: object, new: Any, old: Any) -> tuple[Any, Any, Any]:
             joined = None if new is None else joiner(new, None)
             joined_old = joiner(old, None) if send_old_values and old is not None else None
             return result(make(key, None)), joined, joined_old
 
-        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
             nonlocal look
             if key is None:
                 drop(NULL_KEY_OF_ROW_TO_JOIN)
@@ -228,7 +228,7 @@ class ReferenceJoinView:
         keeps_unreferred = join.keeps_unreferred
         scan = key_value_rows(context, join.store).rows_by_prefix(keys.prefix_serializer)
 
-        def read_result(key: Any) -> tuple[Any, int] | None:
+        def read_result(key: object) -> tuple[Any, int] | None:
             repartitioned_key = repartitioned(key)
             referred = foreign_key(repartitioned_key)
             if keeps_unreferred and repartitioned_key.suffix is None:
@@ -262,7 +262,7 @@ class _Unreferred:
         scan = key_value_rows(context, join.store).rows_by_prefix(keys.prefix_serializer)
         return cls(scan, keys.make, keys.result or _same, join.joiner)
 
-    def would_be(self, referred: Any, key: Any) -> bool:
+    def would_be(self, referred: Any, key: object) -> bool:
         """Whether no row but the one of this key refers to it."""
         return all(row[0] == key for row in self.scan(referred))
 
@@ -278,7 +278,7 @@ class _Unreferred:
         return key, self.joiner(row[0], None)
 
 
-def _same(key: Any) -> Any:
+def _same(key: object) -> Any:
     return key
 
 
@@ -286,7 +286,7 @@ def _row(value: Any, time: int) -> tuple[Any, int] | None:
     return None if value is None else (value, time)
 
 
-def _found_too_much(foreign_key: Any, key: Any) -> SerdeError:
+def _found_too_much(foreign_key: Any, key: object) -> SerdeError:
     return SerdeError(
         f"the bytes of the partial key {foreign_key!r} are also what the key {key!r} starts with, which has another "
         "partial key; bytes of a partial key must end where no longer one can go on, behind its length or a delimiter; "

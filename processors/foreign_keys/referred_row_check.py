@@ -41,10 +41,10 @@ class ReferredRowCheck:
         topic, here = f"{processing.application_id}-{self.topic}", processing.task_id.partition
         partitioner = self.partitioner.over_default(lambda: processing.key_serde, context.default_partition)
 
-        def choose(key: Any, count: int) -> object:
+        def choose(key: object, count: int) -> object:
             return partitioner(topic, key, None, count)
 
-        def warn(key: Any, chosen: object) -> None:
+        def warn(key: object, chosen: object) -> None:
             log.warning(
                 "%s: the row %r lies in partition %s, but rows that refer to it are sent to partition %s of topic %r, "
                 "so it joins nothing; let its topic be written by Kafka's default partitioner with the key serde of "

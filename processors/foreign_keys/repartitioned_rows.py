@@ -88,7 +88,7 @@ class KeepRepartitioned:
         get_row, put_row = store.get_row, store.put_row
         forward, fail, current = context.forward, context.fail, context.current
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 row = get_row(key)
                 if row is None:
@@ -117,7 +117,7 @@ def repartition_rows(
     """Makes the function that sends rows to what they refer to, for operators that forward in a way of their own."""
     fail, drop = context.fail, context.drop
 
-    def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+    def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
         new, old, newest = change
         if not newest:
             drop(OUT_OF_ORDER)

@@ -7,12 +7,12 @@ subscribed. So answers go straight into their topic where the serdes, whatever t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Encoder, Headers
 from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes
-from pykstreams.serdes.base import bind_serializer, write_same_bytes
+from pykstreams.serdes.base import AnySerde, bind_serializer, write_same_bytes
 from pykstreams.serdes.subscription import SubscriptionResponseWrapperSerde, response_bytes
 
 Answer: TypeAlias = Callable[[bytes, bytes | None, bytes, int, Headers, int | None], None]
@@ -27,7 +27,7 @@ class SerializedAnswers(NamedTuple):
     """
 
     answer: Answer
-    value_serde: Any
+    value_serde: AnySerde
     encode_value: Encoder
 
 

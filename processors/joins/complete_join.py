@@ -53,7 +53,7 @@ class CompleteJoin:
                 return None
             return joiner(new, other)
 
-        def results(key: Any, new: Any, start: int, end: int | None) -> list[tuple[int, Any]]:
+        def results(key: object, new: Any, start: int, end: int | None) -> list[tuple[int, Any]]:
             """The joined table as it has to be from ``start``, or from where the other side is known, to ``end``."""
             if end is not None and end <= start:
                 return []
@@ -62,7 +62,7 @@ class CompleteJoin:
             others = read_other(key, start, _LAST_TIME if end is None else end - 1)
             return [(max(since, start), joined(new, other)) for since, other in others]
 
-        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
             if key is None:
                 drop(NULL_KEY_OF_ROW_TO_JOIN)
                 return

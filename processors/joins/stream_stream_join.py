@@ -47,7 +47,7 @@ class KeepForJoin:
         put_row = join_window_rows(context, self.store).put_row
         forward, fail = context.forward, context.fail
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             forward(key, value, timestamp, headers)
             if key is None:
                 return
@@ -100,7 +100,7 @@ class StreamStreamJoin:
         forward = context.current.following(context.forward)
         fail, drop = context.fail, context.drop
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             if key is None or value is None:
                 drop(_NULL)
                 return
@@ -124,7 +124,7 @@ class StreamStreamJoin:
         forward = context.current.following(context.forward)
         fail, drop = context.fail, context.drop
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             if timestamp > progress.stream_time:
                 progress.stream_time = timestamp
             try:
@@ -223,7 +223,7 @@ class StreamSelfJoin:
         fail, drop = context.fail, context.drop
         stream_time = -1
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             nonlocal stream_time
             if key is None or value is None:
                 drop(_NULL)
@@ -250,7 +250,7 @@ class StreamSelfJoin:
 def _near(rows: ReadRows, before: int, after: int) -> Callable[[Any, int], Iterable[Row]]:
     """Makes the reader of the records that a record may be joined with, as far as there are timestamps."""
 
-    def near(key: Any, timestamp: int) -> Iterable[Row]:
+    def near(key: object, timestamp: int) -> Iterable[Row]:
         first = max(0, timestamp - before)
         return () if first > END_OF_TIME else rows(key, first, min(max(0, timestamp + after), END_OF_TIME))
 

@@ -56,7 +56,7 @@ class StreamTableJoin:
         joiner, left, with_key = self.joiner, self.left, self.with_key
         forward, fail, drop = context.forward, context.fail, context.drop
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             if value is None or (key is None and not left):
                 drop(_NULL)
                 return
@@ -78,7 +78,7 @@ class StreamTableJoin:
         forward, fail, drop = context.forward, context.fail, context.drop
         drops_expired = self.drops_expired
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             if value is None or (key is None and not left):
                 drop(_NULL)
                 return
@@ -103,7 +103,7 @@ class StreamTableJoin:
         current, left = context.current, self.left
         fail, drop = context.fail, context.drop
 
-        def emit(key: Any, value: Any, raw: RawContext) -> None:
+        def emit(key: object, value: Any, raw: RawContext) -> None:
             saved = current.raw
             current.raw = raw
             try:
@@ -111,7 +111,7 @@ class StreamTableJoin:
             finally:
                 current.raw = saved
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             if value is None or (key is None and not left):
                 drop(_NULL)
                 return
@@ -134,7 +134,7 @@ class StreamTableJoin:
         joiner, left, with_key = self.joiner, self.left, self.with_key
         forward, fail, drop = context.forward, context.fail, context.drop
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 selected = selector(key, value)
                 if value is None or (selected is None and not left):
@@ -157,7 +157,7 @@ def _known_rows(view: TableView, context: OperatorContext) -> ReadRowAsOf:
     """Reads a row as of a time, with the value ``None`` for none; ``None`` where its history has expired."""
     read_history = history_of(view, context).between
 
-    def read(key: Any, time: int) -> tuple[Any, int] | None:
+    def read(key: object, time: int) -> tuple[Any, int] | None:
         found = read_history(key, time, time)
         return (found[-1][1], found[-1][0]) if found else None
 

@@ -43,7 +43,7 @@ class TableTableJoin:
         send_old_values, versioned = self.send_old_values, self.versioned
         forward, fail, drop = context.current.following(context.forward), context.fail, context.drop
 
-        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
             if key is None:
                 drop(NULL_KEY_OF_ROW_TO_JOIN)
                 return
@@ -93,7 +93,7 @@ class TableTableJoinMerger:
         store = table_rows(context, self.store)
         put_row, emit, fail = store.put_row, forwarder(store, context, self.send_old_values), context.fail
 
-        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
             new, old, _ = change
             try:
                 newest = put_row(key, new, timestamp)
@@ -130,7 +130,7 @@ class JoinedView:
         joiner = self.joiner
         left_is_optional, right_is_optional = self.left_is_optional, self.right_is_optional
 
-        def read(key: Any) -> tuple[Any, int] | None:
+        def read(key: object) -> tuple[Any, int] | None:
             left = read_left(key)
             if left is None and not left_is_optional:
                 return None

@@ -8,7 +8,7 @@ of one time keep the order in which they came.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
@@ -37,7 +37,7 @@ class Reorder:
         put, take, record = buffer.put, buffer.take, buffer.record
         current, forward, fail, drop = context.current, context.forward, context.fail, context.drop
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             if key is None:
                 drop(NULL_TABLE_KEY)
                 return

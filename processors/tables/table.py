@@ -72,7 +72,7 @@ class TableFilter:
     def _compute(self) -> Compute:
         predicate, negate = self.predicate, self.negate
 
-        def compute(key: Any, value: Any) -> Any:
+        def compute(key: object, value: Any) -> Any:
             return value if value is not None and bool(predicate(key, value)) is not negate else None
 
         return compute
@@ -101,10 +101,10 @@ class TableMapValues:
     def _compute(self) -> Compute:
         mapper = self.mapper
 
-        def by_value(key: Any, value: Any) -> Any:
+        def by_value(key: object, value: Any) -> Any:
             return None if value is None else mapper(value)
 
-        def by_key_and_value(key: Any, value: Any) -> Any:
+        def by_key_and_value(key: object, value: Any) -> Any:
             return None if value is None else mapper(key, value)
 
         return by_key_and_value if self.with_key else by_value
@@ -119,7 +119,7 @@ class TableToStream:
     def build(self, context: OperatorContext) -> Forward:
         forward = context.forward
 
-        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
             forward(key, change[0], timestamp, headers)
 
         return process
@@ -128,7 +128,7 @@ class TableToStream:
 def _unstored_source(context: OperatorContext) -> Forward:
     forward, drop = context.forward, context.drop
 
-    def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+    def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
         if key is None:
             drop(NULL_TABLE_KEY)
             return
@@ -143,7 +143,7 @@ def _source(name: str, context: OperatorContext) -> Forward:
     before_put = store.before_put()
     fail, drop = context.fail, context.drop
 
-    def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+    def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
         if key is None:
             drop(NULL_TABLE_KEY)
             return
@@ -166,7 +166,7 @@ def _source_with_old_values(name: str, context: OperatorContext) -> Forward:
     fail, drop = context.fail, context.drop
     versioned = isinstance(store, VersionedKeyValueStore)
 
-    def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+    def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
         if key is None:
             drop(NULL_TABLE_KEY)
             return
@@ -213,7 +213,7 @@ def _derived_table(
         return _stored(compute, store_name, send_old_values, context, skip_nothing)
     forward, fail, current = context.forward, context.fail, context.current
 
-    def new_only(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+    def new_only(key: object, change: Any, timestamp: int, headers: Headers) -> None:
         try:
             new = compute(key, change[0])
         except Exception as error:
@@ -221,7 +221,7 @@ def _derived_table(
             return
         forward(key, (new, None, change[2]), timestamp, headers)
 
-    def new_and_old(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+    def new_and_old(key: object, change: Any, timestamp: int, headers: Headers) -> None:
         try:
             new_value, old_value, newest = change
             new = compute(key, new_value)
@@ -247,7 +247,7 @@ def _stored(
     get_row, put_row, emit = store.get_row, store.put_row, forwarder(store, context, send_old_values)
     fail, current = context.fail, context.current
 
-    def new_only(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+    def new_only(key: object, change: Any, timestamp: int, headers: Headers) -> None:
         try:
             new = compute(key, change[0])
             newest = put_row(key, new, timestamp)
@@ -257,7 +257,7 @@ def _stored(
         if emit is not None:
             emit(key, new, None, timestamp, headers, newest)
 
-    def new_and_old(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+    def new_and_old(key: object, change: Any, timestamp: int, headers: Headers) -> None:
         try:
             new = compute(key, change[0])
             row = get_row(key)

@@ -32,13 +32,13 @@ def forwarder(
     children = context.forward if children is None else children
     forward = context.current.following(children)
 
-    def emit_both(key: Any, new: Any, old: Any, timestamp: int, headers: Headers, newest: bool | None) -> None:
+    def emit_both(key: object, new: object, old: object, timestamp: int, headers: Headers, newest: bool | None) -> None:
         forward(key, (new, old, newest), timestamp, headers)
 
-    def emit_new(key: Any, new: Any, old: Any, timestamp: int, headers: Headers, newest: bool | None) -> None:
+    def emit_new(key: object, new: object, old: object, timestamp: int, headers: Headers, newest: bool | None) -> None:
         forward(key, (new, None, newest), timestamp, headers)
 
-    def emit_put(key: Any, new: Any, old: Any, timestamp: int, headers: Headers, newest: bool | None) -> None:
+    def emit_put(key: object, new: object, old: object, timestamp: int, headers: Headers, newest: bool | None) -> None:
         if newest is not None:
             forward(key, (new, old if send_old_values else None, newest), timestamp, headers)
 
@@ -56,7 +56,7 @@ def forwarder(
 def _emit_in_bytes(forward: Forward, send: SendSerialized, last_put: LastPut) -> Emit:
     """Sends a row in the bytes that were made when it was put."""
 
-    def emit(key: Any, new: Any, old: Any, timestamp: int, headers: Headers, newest: bool | None) -> None:
+    def emit(key: object, new: object, old: object, timestamp: int, headers: Headers, newest: bool | None) -> None:
         value = last_put.value
         if value is None:
             forward(key, (new, None, newest), timestamp, headers)
@@ -74,7 +74,7 @@ def kept_rows(make: Callable[[Any, Any], Any], name: str, send_old_values: bool,
     get_row, put_row, emit = store.get_row, store.put_row, forwarder(store, context, send_old_values)
     fail = context.fail
 
-    def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+    def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
         old = None
         try:
             new = make(key, change[0])

@@ -47,7 +47,7 @@ class TableTransformValues:
         send_old_values = self.send_old_values
         forward, fail = context.forward, context.fail
 
-        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
             try:
                 new = transform(key, change[0])
                 old = transform(key, change[1]) if send_old_values else None
@@ -84,7 +84,7 @@ class TransformedView:
     def build(self, context: OperatorContext) -> ReadRow:
         read_parent, transformed = self.parent.build(context), self._transformed(context)
 
-        def read(key: Any) -> tuple[Any, int] | None:
+        def read(key: object) -> tuple[Any, int] | None:
             return transformed(key, read_parent(key))
 
         return read
@@ -95,7 +95,7 @@ class TransformedView:
             return None
         transformed = self._transformed(context)
 
-        def read(key: Any, time: int) -> tuple[Any, int] | None:
+        def read(key: object, time: int) -> tuple[Any, int] | None:
             return transformed(key, read_parent(key, time))
 
         return read
@@ -107,11 +107,11 @@ class TransformedView:
             return None
         read_parent, transformed = history.between, self._transformed(context)
 
-        def at(key: Any, since: int, value: Any) -> Any:
+        def at(key: object, since: int, value: Any) -> Any:
             row = transformed(key, None if value is None else (value, since))
             return None if row is None else row[0]
 
-        def between(key: Any, time_from: int, time_to: int) -> list[tuple[int, Any]]:
+        def between(key: object, time_from: int, time_to: int) -> list[tuple[int, Any]]:
             return [(since, at(key, since, value)) for since, value in read_parent(key, time_from, time_to)]
 
         return RowHistory(between, history.end)
@@ -119,7 +119,7 @@ class TransformedView:
     def _transformed(self, context: OperatorContext) -> Callable[[Any, tuple[Any, int] | None], tuple[Any, int] | None]:
         transform, current = _transformer(self.supplier, context), context.current
 
-        def transformed(key: Any, row: tuple[Any, int] | None) -> tuple[Any, int] | None:
+        def transformed(key: object, row: tuple[Any, int] | None) -> tuple[Any, int] | None:
             value, timestamp = row or (None, _UNKNOWN)
             raw = current.raw
             current.raw = (None, timestamp, ())

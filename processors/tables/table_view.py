@@ -87,14 +87,14 @@ class SerializedView(Protocol):
     """A table whose rows may be read in the bytes that they are kept in, below what a cache holds back."""
 
     def build_serialized(
-        self, context: OperatorContext, key_serializer: Any, value_serializer: Any
+        self, context: OperatorContext, key_serializer: object, value_serializer: object
     ) -> SerializedRows | None:
         """Makes the readers; ``None`` unless the serializers, for whatever topic, would write the very bytes."""
         ...
 
 
 def serialized_rows(
-    view: TableView, context: OperatorContext, key_serializer: Any, value_serializer: Any
+    view: TableView, context: OperatorContext, key_serializer: object, value_serializer: object
 ) -> SerializedRows | None:
     """Makes the readers of a table as it last forwarded its rows, in bytes; ``None`` where that cannot be."""
     if not isinstance(view, SerializedView):
@@ -124,7 +124,7 @@ class StoredView:
         return store.reader_below_cache() if self.forwarded else store.get_row
 
     def build_serialized(
-        self, context: OperatorContext, key_serializer: Any, value_serializer: Any
+        self, context: OperatorContext, key_serializer: object, value_serializer: object
     ) -> SerializedRows | None:
         return keyed_rows(context, self.store).serialized_below_cache(key_serializer, value_serializer)
 
@@ -154,7 +154,7 @@ class ComputedView:
     def build(self, context: OperatorContext) -> ReadRow:
         read_parent, compute = self.parent.build(context), self.compute
 
-        def read(key: Any) -> tuple[Any, int] | None:
+        def read(key: object) -> tuple[Any, int] | None:
             row = read_parent(key)
             if row is None:
                 return None
@@ -168,7 +168,7 @@ class ComputedView:
         if read_parent is None:
             return None
 
-        def read(key: Any, time: int) -> tuple[Any, int] | None:
+        def read(key: object, time: int) -> tuple[Any, int] | None:
             row = read_parent(key, time)
             if row is None:
                 return None
@@ -184,7 +184,7 @@ class ComputedView:
             return None
         read_parent = history.between
 
-        def between(key: Any, time_from: int, time_to: int) -> list[tuple[int, Any]]:
+        def between(key: object, time_from: int, time_to: int) -> list[tuple[int, Any]]:
             found = read_parent(key, time_from, time_to)
             return [(since, None if value is None else compute(key, value)) for since, value in found]
 

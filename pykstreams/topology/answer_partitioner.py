@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pykstreams.serdes.subscription import SubscriptionResponseWrapper
 
 
@@ -14,5 +12,7 @@ class AnswerPartitioner:
     Sinks know that it needs nothing of a record but what the sender of the answer knows.
     """
 
-    def __call__(self, topic: str, key: Any, answer: SubscriptionResponseWrapper[Any], partitions: int) -> int | None:
+    def __call__(
+        self, topic: str, key: object, answer: SubscriptionResponseWrapper[object], partitions: int
+    ) -> int | None:
         return answer.primary_partition

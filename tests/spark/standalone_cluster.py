@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.brokers.reaper import Process
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -31,23 +33,22 @@ def standalone_cluster(folder: Path, hidden: Path | None = None) -> Iterator[str
         port = free.getsockname()[1]
     address = f"spark://127.0.0.1:{port}"
     home = Path(pyspark.__file__).parent
-    processes: list[subprocess.Popen[str]] = []
+    processes: list[Process] = []
     readers: list[threading.Thread] = []
 
     def start(prefix: Sequence[str], role: str, ready: str, *options: str) -> None:
         command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{role}", "--webui-port", "0", *options]
-        process = subprocess.Popen(
+        process = Process(
             [*prefix, *command],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env={**os.environ, "SPARK_HOME": str(home)},
-            text=True,
         )
         processes.append(process)
         assert process.stdout is not None
         said: list[str] = []
         while ready not in (said or [""])[-1]:
-            said.append(process.stdout.readline())
+            said.append(process.stdout.readline().decode())
             assert said[-1], f"{role} has ended: {''.join(said)}"
         readers.append(threading.Thread(target=deque(maxlen=0).extend, args=(process.stdout,)))
         readers[-1].start()

@@ -74,7 +74,7 @@ class KeyedRows(Protocol[K_contra, V_co]):
     def get_row(self, key: K_contra, /) -> tuple[V_co, int] | None: ...
     def reader_below_cache(self) -> Callable[[K_contra], tuple[V_co, int] | None]: ...
 
-    def serialized_below_cache(self, key_serializer: Any, value_serializer: Any) -> SerializedRows | None:
+    def serialized_below_cache(self, key_serializer: object, value_serializer: object) -> SerializedRows | None:
         """Makes the readers of rows below the cache as they are kept; ``None`` unless both serializers would write the
         very bytes that are kept.
         """

@@ -61,7 +61,7 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
         decode = self._codec.decode_key
         return lambda key: decode(key, ())
 
-    def _key_as_written_by(self, serializer: Any) -> slice | None:
+    def _key_as_written_by(self, serializer: object) -> slice | None:
         return slice(None) if write_same_bytes(self._codec.key_serializer, serializer) else None
 
     def before_put(self) -> Callable[[Any], None] | None:
@@ -86,7 +86,7 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
 
         return get_flushed
 
-    def serialized_below_cache(self, key_serializer: Any, value_serializer: Any) -> SerializedRows | None:
+    def serialized_below_cache(self, key_serializer: object, value_serializer: object) -> SerializedRows | None:
         codec = self._codec
         if self.layout is not TIMESTAMPED or not (
             write_same_bytes(codec.key_serializer, key_serializer)

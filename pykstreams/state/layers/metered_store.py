@@ -120,11 +120,11 @@ class MeteredStore(EngineStore):
         """The way of rows of this layout; ``None`` for one without such a way."""
         return partial(straight, key_part, send) if self.layout is TIMESTAMPED else None
 
-    def _key_as_written_by(self, serializer: Any) -> slice | None:
+    def _key_as_written_by(self, serializer: object) -> slice | None:
         """Where in a key of the cache the bytes are that a serializer writes for what the listener of a flush gets."""
         return None
 
-    def serialized_below_cache(self, key_serializer: Any, value_serializer: Any) -> SerializedRows | None:
+    def serialized_below_cache(self, key_serializer: object, value_serializer: object) -> SerializedRows | None:
         """Returns ``None``: rows of most kinds of stores are more than a value and its timestamp."""
         return None
 

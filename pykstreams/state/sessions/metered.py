@@ -105,7 +105,7 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
     def _straight(self, key_part: slice, send: Send) -> Straight | None:
         return partial(straight_sessions, key_part, send, self._schema.time_of) if self.layout is PLAIN else None
 
-    def _key_as_written_by(self, serializer: Any) -> slice | None:
+    def _key_as_written_by(self, serializer: object) -> slice | None:
         if type(serializer) is not SessionWindowedSerializer:
             return None
         return KEY_AND_TIMES if write_same_bytes(self._codec.key_serializer, serializer.inner) else None

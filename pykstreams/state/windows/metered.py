@@ -124,7 +124,7 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
     def _flushed_key(self) -> Callable[[bytes], Any]:
         return self._windowed
 
-    def _key_as_written_by(self, serializer: Any) -> slice | None:
+    def _key_as_written_by(self, serializer: object) -> slice | None:
         if type(serializer) is not TimeWindowedSerializer:
             return None
         return KEY_AND_START if write_same_bytes(self._codec.key_serializer, serializer.inner) else None
