@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from pykstreams.core.ids import TaskId
+from pykstreams.core.kept_bytes import kept
 from pykstreams.core.types import Headers
 from pykstreams.state.interfaces.store import ChangelogWriter
 
@@ -45,7 +46,7 @@ class HeldChangelogs:
         hold = self._held.setdefault(task_id, []).append
 
         def write(key: bytes, value: bytes | None, timestamp: int | None, headers: Headers) -> None:
-            hold(HeldRecord(topic, value, key, partition, timestamp, headers))
+            hold(HeldRecord(topic, None if value is None else kept(value), key, partition, timestamp, headers))
 
         return write
 

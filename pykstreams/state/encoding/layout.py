@@ -20,6 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
+from pykstreams.core.kept_bytes import kept
 from pykstreams.core.types import Headers
 from pykstreams.state.encoding.changelog_rows import ChangelogColumns
 from pykstreams.state.interfaces.engine import Write
@@ -55,7 +56,7 @@ class Layout(ABC):
 
 class _Plain(Layout):
     def pack(self, value: bytes, timestamp: int, headers: Headers) -> bytes:
-        return value
+        return kept(value)
 
     def unpack(self, packed: bytes) -> Parts:
         return packed, NO_TIMESTAMP, ()
