@@ -1,0 +1,151 @@
+"""Recorded answers of Kafka Streams' own classes, and the same questions put to ours.
+
+``python -m tests.interop.record_assignor`` records them (needs Java and Maven).
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from pykstreams.core.host_info import HostInfo
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
+from pykstreams.runtime.membership.assignment.group import Client, Group, Task
+from pykstreams.runtime.membership.assignment.high_availability import assign_high_availability
+from pykstreams.runtime.membership.assignment.previous import lags, previous_tasks
+from pykstreams.runtime.membership.assignment.threads import consumer_tasks
+from pykstreams.runtime.membership.process_id import ProcessId
+from pykstreams.runtime.membership.protocol.assignment_info import NEVER, AssignmentInfo
+from pykstreams.runtime.membership.protocol.subscription_info import SubscriptionInfo
+
+FOLDER = Path(__file__).parent / "vectors"
+GROUPS = FOLDER / "groups.jsonl.xz"
+USER_DATA = FOLDER / "user_data.json"
+
+Said = dict[str, Any]
+
+
+def recorded_groups() -> Iterator[tuple[Said, Said]]:
+    """Random groups, and how Java shares out their tasks."""
+    with lzma.open(GROUPS, "rt") as lines:
+        for line in lines:
+            question, answer = json.loads(line)
+            yield question, answer
+
+
+def recorded_user_data() -> list[tuple[Said, Said]]:
+    """Subscriptions and assignments, and the bytes that Java writes."""
+    return [(question, answer) for question, answer in json.loads(USER_DATA.read_text())]
+
+
+def subscription_of(said: Said) -> SubscriptionInfo:
+    """The subscription of a question, as far as its version holds it."""
+    version = said["version"]
+    return SubscriptionInfo(
+        ProcessId(UUID(said["process"])),
+        {TaskId.parse(task): offset_sum for task, offset_sum in said["sums"].items()},
+        said["endpoint"],
+        said["unique"] if version >= 8 else 0,
+        said["error"] if version >= 9 else 0,
+        said["tags"] if version >= 11 else {},
+        version,
+        said["latest"],
+    )
+
+
+def assignment_of(said: Said) -> AssignmentInfo:
+    """The assignment of a question."""
+    return AssignmentInfo(
+        tuple(TaskId.parse(task) for task in said["active"]),
+        {TaskId.parse(task): _places(places) for task, places in said["standby"].items()},
+        {HostInfo(host, port): _places(places) for host, port, places in said["hosts"]},
+        {HostInfo(host, port): _places(places) for host, port, places in said["standbyHosts"]},
+        said["error"],
+        NEVER if said["next"] is None else said["next"],
+        said["version"],
+        said["common"],
+    )
+
+
+def group_of(said: Said) -> Group:
+    """The group of a question."""
+    racks: dict[TopicPartition, frozenset[str]] = {}
+    tasks = []
+    for name, (inputs, changelogs) in said["tasks"].items():
+        task = TaskId.parse(name)
+        places: list[set[TopicPartition]] = []
+        for kind, replicas in (("in", inputs), ("log", changelogs)):
+            places.append(set())
+            for at, letters in enumerate(replicas):
+                place = TopicPartition(f"{kind}-{task.subtopology}-{at}", task.partition)
+                places[-1].add(place)
+                if "-" not in letters:
+                    racks[place] = frozenset(letters)
+        tasks.append(Task(task, frozenset(places[0]), frozenset(places[1])))
+    ends = {TaskId.parse(task): end for task, end in said["ends"].items()}
+    settings = said["settings"]
+    configs = AssignmentConfigs(
+        acceptable_recovery_lag=settings["lag"],
+        max_warmup_replicas=settings["warmups"],
+        num_standby_replicas=settings["standbys"],
+        rack_aware_assignment_tags=tuple(settings["tags"]),
+        rack_aware_traffic_cost=settings["traffic"],
+        rack_aware_non_overlap_cost=settings["overlap"],
+        rack_aware_assignment_strategy=settings["strategy"],
+    )
+    return Group(tuple(_client(client, ends) for client in said["clients"]), tuple(tasks), configs, racks)
+
+
+def our_answer(question: Said) -> Said:
+    """The answer to a question about a group, in the form of Java's."""
+    group = group_of(question)
+    decided = assign_high_availability(group)
+    clients = {}
+    for client in sorted(group.clients, key=lambda client: client.process_id):
+        tasks = decided.clients[client.process_id]
+        stateful = {task.id for task in group.tasks if task.stateful}
+        threads = {
+            consumer: [
+                _names(task for task in given.active if task in stateful),
+                _names(given.standby),
+                _names(task for task in given.active if task not in stateful),
+            ]
+            for consumer, given in consumer_tasks(client, tasks).items()
+        }
+        clients[str(client.process_id)] = {
+            "active": _names(sorted(tasks.active)),
+            "standby": _names(sorted(tasks.standby)),
+            "threads": threads,
+        }
+    return {"probing": decided.probing, "clients": clients}
+
+
+def _client(said: Said, ends: dict[TaskId, int]) -> Client:
+    sums = {
+        consumer: {TaskId.parse(task): offset_sum for task, offset_sum in reported.items()}
+        for consumer, reported in said["consumers"].items()
+    }
+    merged = {task: offset_sum for reported in sums.values() for task, offset_sum in reported.items()}
+    active, standby = previous_tasks(merged, frozenset())
+    return Client(
+        ProcessId(UUID(said["process"])),
+        {consumer: frozenset(reported) for consumer, reported in sums.items()},
+        lags(merged, ends),
+        active,
+        standby,
+        said["tags"],
+        said["rack"],
+    )
+
+
+def _places(said: Iterable[tuple[str, int]]) -> frozenset[TopicPartition]:
+    return frozenset(TopicPartition(topic, partition) for topic, partition in said)
+
+
+def _names(tasks: Iterable[TaskId]) -> list[str]:
+    return [str(task) for task in tasks]
