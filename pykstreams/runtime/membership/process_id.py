@@ -30,6 +30,17 @@ class ProcessId:
         high, low = divmod(self.id.int, 1 << 64)
         return _signed(high), _signed(low)
 
+    @property
+    def hash_code(self) -> int:
+        """``UUID.hashCode``, as 32 unsigned bits.
+
+        >>> ProcessId(uuid.UUID("00000001-0000-0000-0000-000000000002")).hash_code
+        3
+        """
+        high, low = divmod(self.id.int, 1 << 64)
+        mixed = high ^ low
+        return (mixed >> 32 ^ mixed) & 0xFFFFFFFF
+
 
 def _signed(half: int) -> int:
     return half - (1 << 64) if half >> 63 else half

@@ -34,7 +34,10 @@ import org.apache.kafka.streams.processor.assignment.ProcessId;
 import org.apache.kafka.streams.processor.internals.TopologyMetadata.Subtopology;
 import org.apache.kafka.streams.processor.internals.assignment.AssignmentInfo;
 import org.apache.kafka.streams.processor.internals.assignment.ClientState;
+import org.apache.kafka.streams.processor.internals.assignment.FallbackPriorTaskAssignor;
 import org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityTaskAssignor;
+import org.apache.kafka.streams.processor.internals.assignment.LegacyStickyTaskAssignor;
+import org.apache.kafka.streams.processor.internals.assignment.LegacyTaskAssignor;
 import org.apache.kafka.streams.processor.internals.assignment.RackAwareTaskAssignor;
 import org.apache.kafka.streams.processor.internals.assignment.SubscriptionInfo;
 import org.apache.kafka.streams.state.HostInfo;
@@ -110,14 +113,16 @@ public final class Recorder {
         said.get("tasks").fields().forEachRemaining(e -> {
             final TaskId task = TaskId.parse(e.getKey());
             bySubtopology.computeIfAbsent(new Subtopology(task.subtopology(), null), k -> new HashSet<>()).add(task);
-            final Set<TopicPartition> sources = inputs.computeIfAbsent(task, k -> new HashSet<>());
+            final Set<TopicPartition> sources = new HashSet<>();
+            inputs.put(task, sources);
             for (final JsonNode racks : e.getValue().get(0)) {
                 final TopicPartition place = new TopicPartition("in-" + task.subtopology() + "-" + sources.size(), task.partition());
                 sources.add(place);
                 final Node[] nodes = nodes(racks);
                 known.add(new PartitionInfo(place.topic(), place.partition(), null, nodes, nodes));
             }
-            final Set<TopicPartition> logs = changelogs.computeIfAbsent(task, k -> new HashSet<>());
+            final Set<TopicPartition> logs = new HashSet<>();
+            changelogs.put(task, logs);
             for (final JsonNode racks : e.getValue().get(1)) {
                 final TopicPartition place = new TopicPartition("log-" + task.subtopology() + "-" + logs.size(), task.partition());
                 logs.add(place);
@@ -135,29 +140,14 @@ public final class Recorder {
         final AssignmentConfigs configs = new AssignmentConfigs(
             set.get("lag").asLong(), set.get("warmups").asInt(), set.get("standbys").asInt(), 600_000L, tagKeys,
             optional(set.get("traffic")), optional(set.get("overlap")), set.get("strategy").asText());
-        final Map<ProcessId, ClientState> clients = new HashMap<>();
         final Map<ProcessId, Map<String, Optional<String>>> racks = new HashMap<>();
         final Map<ProcessId, TreeSet<String>> consumers = new TreeMap<>();
-        said.get("clients").forEach(client -> {
+        said.get("clients").forEach(client -> client.get("consumers").fieldNames().forEachRemaining(consumer -> {
             final ProcessId process = process(client.get("process").asText());
-            final Map<String, String> tags = new TreeMap<>();
-            client.get("tags").fields().forEachRemaining(e -> tags.put(e.getKey(), e.getValue().asText()));
-            final ClientState state = new ClientState(process, tags);
-            client.get("consumers").fields().forEachRemaining(consumer -> {
-                state.incrementCapacity();
-                consumers.computeIfAbsent(process, k -> new TreeSet<>()).add(consumer.getKey());
-                final Map<TaskId, Long> sums = new TreeMap<>();
-                consumer.getValue().fields().forEachRemaining(e -> sums.put(TaskId.parse(e.getKey()), e.getValue().asLong()));
-                state.addPreviousTasksAndOffsetSums(consumer.getKey(), sums);
-                racks.computeIfAbsent(process, k -> new HashMap<>()).put(
-                    consumer.getKey(), client.get("rack").isNull() ? Optional.empty() : Optional.of(client.get("rack").asText()));
-            });
-            final Map<TaskId, Long> ends = new HashMap<>();
-            said.get("ends").fields().forEachRemaining(e -> ends.put(TaskId.parse(e.getKey()), e.getValue().asLong()));
-            state.initializePrevTasks(Map.of(), false);
-            state.computeTaskLags(process, ends);
-            clients.put(process, state);
-        });
+            consumers.computeIfAbsent(process, k -> new TreeSet<>()).add(consumer);
+            racks.computeIfAbsent(process, k -> new HashMap<>()).put(
+                consumer, client.get("rack").isNull() ? Optional.empty() : Optional.of(client.get("rack").asText()));
+        }));
         final InternalTopicManager topics = new InternalTopicManager(Time.SYSTEM, null, new StreamsConfig(Map.of(
             StreamsConfig.APPLICATION_ID_CONFIG, "a", StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "localhost:1"))) {
             @Override
@@ -170,11 +160,12 @@ public final class Recorder {
         final Cluster cluster = new Cluster("c", List.of(), known, Set.of(), Set.of());
         final RackAwareTaskAssignor rackAware =
             new RackAwareTaskAssignor(cluster, inputs, changelogs, bySubtopology, racks, topics, configs, Time.SYSTEM);
+        final Map<ProcessId, ClientState> clients = clients(said);
         answer.put("probing", new HighAvailabilityTaskAssignor().assign(clients, inputs.keySet(), stateful, rackAware, configs));
         final ObjectNode shares = answer.putObject("clients");
         consumers.forEach((process, members) -> {
             final ClientState state = clients.get(process);
-            final ObjectNode share = shares.putObject(process.id().toString());
+            final ObjectNode share = shares.putObject(process.toString());
             write(share.putArray("active"), state.activeTasks());
             write(share.putArray("standby"), state.standbyTasks());
             final Map<String, Integer> load = new HashMap<>();
@@ -188,6 +179,40 @@ public final class Recorder {
                 rounds.forEach(round -> write(parts.addArray(), round.get(member)));
             }
         });
+        final Map<String, LegacyTaskAssignor> others =
+            Map.of("sticky", new LegacyStickyTaskAssignor(), "previous", new FallbackPriorTaskAssignor());
+        others.forEach((name, assignor) -> {
+            final Map<ProcessId, ClientState> states = clients(said);
+            assignor.assign(states, inputs.keySet(), stateful, rackAware, configs);
+            final ObjectNode other = answer.putObject(name);
+            states.forEach((process, state) -> {
+                final ObjectNode share = other.putObject(process.toString());
+                write(share.putArray("active"), state.activeTasks());
+                write(share.putArray("standby"), state.standbyTasks());
+            });
+        });
+    }
+
+    private static Map<ProcessId, ClientState> clients(final JsonNode said) {
+        final Map<ProcessId, ClientState> clients = new HashMap<>();
+        said.get("clients").forEach(client -> {
+            final ProcessId process = process(client.get("process").asText());
+            final Map<String, String> tags = new TreeMap<>();
+            client.get("tags").fields().forEachRemaining(e -> tags.put(e.getKey(), e.getValue().asText()));
+            final ClientState state = new ClientState(process, tags);
+            client.get("consumers").fields().forEachRemaining(consumer -> {
+                state.incrementCapacity();
+                final Map<TaskId, Long> sums = new TreeMap<>();
+                consumer.getValue().fields().forEachRemaining(e -> sums.put(TaskId.parse(e.getKey()), e.getValue().asLong()));
+                state.addPreviousTasksAndOffsetSums(consumer.getKey(), sums);
+            });
+            final Map<TaskId, Long> ends = new HashMap<>();
+            said.get("ends").fields().forEachRemaining(e -> ends.put(TaskId.parse(e.getKey()), e.getValue().asLong()));
+            state.initializePrevTasks(Map.of(), false);
+            state.computeTaskLags(process, ends);
+            clients.put(process, state);
+        });
+        return clients;
     }
 
     private static OptionalInt optional(final JsonNode said) {

@@ -10,7 +10,7 @@ from typing import Protocol
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.membership.assignment.client_queue import ClientQueue
 from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
-from pykstreams.runtime.membership.assignment.java_codes import in_hash_order
+from pykstreams.runtime.membership.assignment.java_sets import in_hash_order
 from pykstreams.runtime.membership.assignment.shares import Share, Shares
 from pykstreams.runtime.membership.process_id import ProcessId
 

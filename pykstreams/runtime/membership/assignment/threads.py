@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pykstreams.core.errors import TaskAssignmentError
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.membership.assignment.group import Client, ClientTasks
-from pykstreams.runtime.membership.assignment.java_codes import in_hash_order
 from pykstreams.runtime.membership.assignment.java_queue import JavaQueue
+from pykstreams.runtime.membership.assignment.java_sets import in_hash_order
 
 
 @dataclass(frozen=True, slots=True)

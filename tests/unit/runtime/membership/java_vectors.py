@@ -15,9 +15,10 @@ from uuid import UUID
 from pykstreams.core.host_info import HostInfo
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
-from pykstreams.runtime.membership.assignment.group import Client, Group, Task
+from pykstreams.runtime.membership.assignment.group import Client, Group, GroupTasks, Task
 from pykstreams.runtime.membership.assignment.high_availability import assign_high_availability
 from pykstreams.runtime.membership.assignment.previous import lags, previous_tasks
+from pykstreams.runtime.membership.assignment.sticky import assign_previous, assign_sticky
 from pykstreams.runtime.membership.assignment.threads import consumer_tasks
 from pykstreams.runtime.membership.process_id import ProcessId
 from pykstreams.runtime.membership.protocol.assignment_info import NEVER, AssignmentInfo
@@ -122,7 +123,19 @@ def our_answer(question: Said) -> Said:
             "standby": _names(sorted(tasks.standby)),
             "threads": threads,
         }
-    return {"probing": decided.probing, "clients": clients}
+    return {
+        "probing": decided.probing,
+        "clients": clients,
+        "sticky": _shares(assign_sticky(group)),
+        "previous": _shares(assign_previous(group)),
+    }
+
+
+def _shares(decided: GroupTasks) -> Said:
+    return {
+        str(client): {"active": _names(sorted(tasks.active)), "standby": _names(sorted(tasks.standby))}
+        for client, tasks in decided.clients.items()
+    }
 
 
 def _client(said: Said, ends: dict[TaskId, int]) -> Client:
