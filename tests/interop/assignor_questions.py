@@ -47,6 +47,7 @@ def _group(dice: Dice) -> Question:
     ends = {task: dice.pick(0, 90, 5_000, 70_000) for task in stateful}
     clients = _clients(dice, tagged)
     _spread_state(dice, clients, ends)
+    _own(dice, clients, [task for task in tasks if task not in ends])
     return {
         "ask": "group",
         "tasks": tasks,
@@ -115,6 +116,19 @@ def _spread_state(dice: Dice, clients: list[Question], ends: dict[str, int]) -> 
                 dice.pick(*consumers)[task] = -2
             elif dice.chance(0.4):
                 dice.pick(*consumers)[task] = dice.pick(-3, 0, end // 2, max(end - 60, 0), end, end + 9)
+
+
+def _own(dice: Dice, clients: list[Question], stateless: list[str]) -> None:
+    """The tasks whose partitions each consumer owns: mostly those that it says are running, and stateless ones."""
+    for client in clients:
+        client["endpoint"] = f"host-{client['process'][:4]}-{client['process'][-1]}:80" if dice.chance(0.5) else None
+        client["owned"] = {
+            consumer: [task for task, offset_sum in sums.items() if offset_sum == -2 and dice.chance(0.95)]
+            for consumer, sums in client["consumers"].items()
+        }
+    if dice.chance(0.7):
+        for task in stateless:
+            dice.pick(*dice.pick(*clients)["owned"].values()).append(task)
 
 
 def subscriptions() -> Iterator[Question]:

@@ -7,7 +7,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -21,6 +24,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.UUID;
+import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
@@ -31,8 +35,10 @@ import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.assignment.AssignmentConfigs;
 import org.apache.kafka.streams.processor.assignment.ProcessId;
+import org.apache.kafka.streams.processor.internals.StreamsPartitionAssignor.ClientMetadata;
 import org.apache.kafka.streams.processor.internals.TopologyMetadata.Subtopology;
 import org.apache.kafka.streams.processor.internals.assignment.AssignmentInfo;
+import org.apache.kafka.streams.processor.internals.assignment.AssignorConfiguration;
 import org.apache.kafka.streams.processor.internals.assignment.ClientState;
 import org.apache.kafka.streams.processor.internals.assignment.FallbackPriorTaskAssignor;
 import org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityTaskAssignor;
@@ -41,6 +47,7 @@ import org.apache.kafka.streams.processor.internals.assignment.LegacyTaskAssigno
 import org.apache.kafka.streams.processor.internals.assignment.RackAwareTaskAssignor;
 import org.apache.kafka.streams.processor.internals.assignment.SubscriptionInfo;
 import org.apache.kafka.streams.state.HostInfo;
+import org.slf4j.LoggerFactory;
 
 /**
  * Asks the classes of Kafka Streams what they write and how they share out tasks: a JSON question a line, a JSON answer
@@ -108,7 +115,7 @@ public final class Recorder {
         final Map<TaskId, Set<TopicPartition>> changelogs = new HashMap<>();
         final Map<Subtopology, Set<TaskId>> bySubtopology = new HashMap<>();
         final Map<String, List<TopicPartitionInfo>> described = new HashMap<>();
-        final List<PartitionInfo> known = new ArrayList<>();
+        final List<PartitionInfo> existing = new ArrayList<>();
         final Set<TaskId> stateful = new HashSet<>();
         said.get("tasks").fields().forEachRemaining(e -> {
             final TaskId task = TaskId.parse(e.getKey());
@@ -119,7 +126,7 @@ public final class Recorder {
                 final TopicPartition place = new TopicPartition("in-" + task.subtopology() + "-" + sources.size(), task.partition());
                 sources.add(place);
                 final Node[] nodes = nodes(racks);
-                known.add(new PartitionInfo(place.topic(), place.partition(), null, nodes, nodes));
+                existing.add(new PartitionInfo(place.topic(), place.partition(), null, nodes, nodes));
             }
             final Set<TopicPartition> logs = new HashSet<>();
             changelogs.put(task, logs);
@@ -157,10 +164,11 @@ public final class Recorder {
                 return found;
             }
         };
-        final Cluster cluster = new Cluster("c", List.of(), known, Set.of(), Set.of());
+        final Cluster cluster = new Cluster("c", List.of(), existing, Set.of(), Set.of());
         final RackAwareTaskAssignor rackAware =
             new RackAwareTaskAssignor(cluster, inputs, changelogs, bySubtopology, racks, topics, configs, Time.SYSTEM);
-        final Map<ProcessId, ClientState> clients = clients(said);
+        final Map<ProcessId, ClientMetadata> known = clients(said, inputs);
+        final Map<ProcessId, ClientState> clients = states(known);
         answer.put("probing", new HighAvailabilityTaskAssignor().assign(clients, inputs.keySet(), stateful, rackAware, configs));
         final ObjectNode shares = answer.putObject("clients");
         consumers.forEach((process, members) -> {
@@ -179,10 +187,11 @@ public final class Recorder {
                 rounds.forEach(round -> write(parts.addArray(), round.get(member)));
             }
         });
+        sent(said, answer, known, stateful, inputs);
         final Map<String, LegacyTaskAssignor> others =
             Map.of("sticky", new LegacyStickyTaskAssignor(), "previous", new FallbackPriorTaskAssignor());
         others.forEach((name, assignor) -> {
-            final Map<ProcessId, ClientState> states = clients(said);
+            final Map<ProcessId, ClientState> states = states(clients(said, inputs));
             assignor.assign(states, inputs.keySet(), stateful, rackAware, configs);
             final ObjectNode other = answer.putObject(name);
             states.forEach((process, state) -> {
@@ -193,26 +202,103 @@ public final class Recorder {
         });
     }
 
-    private static Map<ProcessId, ClientState> clients(final JsonNode said) {
-        final Map<ProcessId, ClientState> clients = new HashMap<>();
+    private static Map<ProcessId, ClientMetadata> clients(final JsonNode said, final Map<TaskId, Set<TopicPartition>> inputs) {
+        final Map<TopicPartition, TaskId> taskOf = new HashMap<>();
+        inputs.forEach((task, places) -> places.forEach(place -> taskOf.put(place, task)));
+        final Map<TaskId, Long> ends = new HashMap<>();
+        said.get("ends").fields().forEachRemaining(e -> ends.put(TaskId.parse(e.getKey()), e.getValue().asLong()));
+        final Map<ProcessId, ClientMetadata> clients = new HashMap<>();
         said.get("clients").forEach(client -> {
             final ProcessId process = process(client.get("process").asText());
             final Map<String, String> tags = new TreeMap<>();
             client.get("tags").fields().forEachRemaining(e -> tags.put(e.getKey(), e.getValue().asText()));
-            final ClientState state = new ClientState(process, tags);
+            final JsonNode endpoint = client.get("endpoint");
+            final ClientMetadata metadata =
+                new ClientMetadata(process, endpoint.isNull() ? null : endpoint.asText(), tags, Optional.empty());
             client.get("consumers").fields().forEachRemaining(consumer -> {
-                state.incrementCapacity();
+                metadata.addConsumer(consumer.getKey(), owned(client, consumer.getKey(), inputs));
                 final Map<TaskId, Long> sums = new TreeMap<>();
                 consumer.getValue().fields().forEachRemaining(e -> sums.put(TaskId.parse(e.getKey()), e.getValue().asLong()));
-                state.addPreviousTasksAndOffsetSums(consumer.getKey(), sums);
+                metadata.addPreviousTasksAndOffsetSums(consumer.getKey(), sums);
             });
-            final Map<TaskId, Long> ends = new HashMap<>();
-            said.get("ends").fields().forEachRemaining(e -> ends.put(TaskId.parse(e.getKey()), e.getValue().asLong()));
-            state.initializePrevTasks(Map.of(), false);
-            state.computeTaskLags(process, ends);
-            clients.put(process, state);
+            metadata.state().initializePrevTasks(taskOf, false);
+            metadata.state().computeTaskLags(process, ends);
+            clients.put(process, metadata);
         });
         return clients;
+    }
+
+    private static List<TopicPartition> owned(final JsonNode client, final String consumer, final Map<TaskId, Set<TopicPartition>> inputs) {
+        final List<TopicPartition> owned = new ArrayList<>();
+        client.get("owned").get(consumer).forEach(task -> owned.addAll(inputs.get(TaskId.parse(task.asText()))));
+        return owned;
+    }
+
+    private static Map<ProcessId, ClientState> states(final Map<ProcessId, ClientMetadata> clients) {
+        final Map<ProcessId, ClientState> states = new HashMap<>();
+        clients.forEach((process, metadata) -> states.put(process, metadata.state()));
+        return states;
+    }
+
+    /** What the leader, which is of the first client, sends to each consumer. */
+    private static void sent(final JsonNode said, final ObjectNode answer, final Map<ProcessId, ClientMetadata> clients,
+                             final Set<TaskId> stateful, final Map<TaskId, Set<TopicPartition>> inputs) {
+        final Set<TopicPartition> allOwned = new HashSet<>();
+        said.get("clients").forEach(client -> client.get("owned").fieldNames().forEachRemaining(
+            consumer -> allOwned.addAll(owned(client, consumer, inputs))));
+        if (answer.get("probing").asBoolean()) {
+            clients.get(process(said.get("clients").get(0).get("process").asText())).state()
+                .setFollowupRebalanceDeadline(Instant.ofEpochMilli(601_000));
+        }
+        final StreamsPartitionAssignor leader = new StreamsPartitionAssignor();
+        final Map<HostInfo, Set<TopicPartition>> hosts = new HashMap<>();
+        final Map<HostInfo, Set<TopicPartition>> standbyHosts = new HashMap<>();
+        set(leader, "log", LoggerFactory.getLogger(Recorder.class));
+        set(leader, "assignmentListener", (AssignorConfiguration.AssignmentListener) stable -> { });
+        call(leader, "populatePartitionsByHostMaps", hosts, standbyHosts, inputs, clients);
+        @SuppressWarnings("unchecked")
+        final Map<String, Assignment> assignments = (Map<String, Assignment>) call(
+            leader, "computeNewAssignment", stateful, clients, inputs, hosts, standbyHosts, allOwned, 11, 11, false);
+        final ObjectNode sent = answer.putObject("sent");
+        new TreeMap<>(assignments).forEach((consumer, assignment) -> {
+            final AssignmentInfo info = AssignmentInfo.decode(assignment.userData());
+            final ArrayNode parts = sent.putArray(consumer);
+            write(parts.addArray(), info.activeTasks());
+            final ArrayNode places = parts.addArray();
+            assignment.partitions().forEach(place -> places.add(place.toString()));
+            write(parts.addArray(), new TreeSet<>(info.standbyTasks().keySet()));
+            parts.add(info.nextRebalanceMs());
+            for (final Map<HostInfo, Set<TopicPartition>> each : List.of(info.partitionsByHost(), info.standbyPartitionByHost())) {
+                final Map<String, Integer> sizes = new TreeMap<>();
+                each.forEach((host, held) -> sizes.put(host.host(), held.size()));
+                final ArrayNode counts = parts.addArray();
+                sizes.values().forEach(size -> counts.add(size));
+            }
+        });
+    }
+
+    private static void set(final Object object, final String name, final Object value) {
+        try {
+            final Field field = object.getClass().getDeclaredField(name);
+            field.setAccessible(true);
+            field.set(object, value);
+        } catch (final ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static Object call(final Object object, final String name, final Object... arguments) {
+        try {
+            for (final Method method : object.getClass().getDeclaredMethods()) {
+                if (method.getName().equals(name)) {
+                    method.setAccessible(true);
+                    return method.invoke(object, arguments);
+                }
+            }
+            throw new IllegalStateException(name);
+        } catch (final ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     private static OptionalInt optional(final JsonNode said) {

@@ -14,6 +14,11 @@ def in_hash_order(tasks: Iterable[TaskId]) -> tuple[TaskId, ...]:
     return bucket_order(sorted(tasks), _code)
 
 
+def in_copied_order(tasks: Iterable[TaskId]) -> tuple[TaskId, ...]:
+    """Returns tasks in the order of a Java hash set that was made from such a set."""
+    return bucket_order(in_hash_order(tasks), _code, copied=True)
+
+
 def in_map_order(tasks: Iterable[TaskId]) -> tuple[TaskId, ...]:
     """Returns tasks in the order of a Java hash map that they were put into in this order."""
     return bucket_order(tasks, _code)

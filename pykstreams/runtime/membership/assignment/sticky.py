@@ -12,7 +12,12 @@ from typing import Final
 
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.membership.assignment.group import Group, GroupTasks
-from pykstreams.runtime.membership.assignment.java_sets import clients_in_hash_order, in_hash_order, in_map_order
+from pykstreams.runtime.membership.assignment.java_sets import (
+    clients_in_hash_order,
+    in_copied_order,
+    in_hash_order,
+    in_map_order,
+)
 from pykstreams.runtime.membership.assignment.rack_aware import STATELESS_COSTS, Costs, RackAware
 from pykstreams.runtime.membership.assignment.shares import Share, Shares
 from pykstreams.runtime.membership.process_id import ProcessId
@@ -76,7 +81,7 @@ class _Sticky:
     def place_active(self, *, keep_all: bool) -> None:
         """Gives each task to its owner or a client with a copy that has not its part yet, then the rest to anybody."""
         for_each_thread = len(self.tasks) // sum(share.client.capacity for share in self.shares.values())
-        left = dict.fromkeys(in_hash_order(self.tasks))
+        left = dict.fromkeys(in_copied_order(self.tasks))
         for task in in_map_order(self._owners):
             owner = self.shares[self._owners[task]]
             if task in left and (keep_all or _lacks(owner, for_each_thread)):

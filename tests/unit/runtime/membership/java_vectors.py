@@ -17,6 +17,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
 from pykstreams.runtime.membership.assignment.group import Client, Group, GroupTasks, Task
 from pykstreams.runtime.membership.assignment.high_availability import assign_high_availability
+from pykstreams.runtime.membership.assignment.leader import Member, Topics, lead
 from pykstreams.runtime.membership.assignment.previous import lags, previous_tasks
 from pykstreams.runtime.membership.assignment.sticky import assign_previous, assign_sticky
 from pykstreams.runtime.membership.assignment.threads import consumer_tasks
@@ -126,9 +127,43 @@ def our_answer(question: Said) -> Said:
     return {
         "probing": decided.probing,
         "clients": clients,
+        "sent": _sent(question, group),
         "sticky": _shares(assign_sticky(group)),
         "previous": _shares(assign_previous(group)),
     }
+
+
+def _sent(said: Said, group: Group) -> Said:
+    """What a leader of the first client sends to each consumer."""
+    inputs = {str(task.id): task.inputs for task in group.tasks}
+    members = {}
+    for client in said["clients"]:
+        for consumer, sums in client["consumers"].items():
+            offset_sums = {TaskId.parse(task): offset_sum for task, offset_sum in sums.items()}
+            info = SubscriptionInfo(
+                ProcessId(UUID(client["process"])), offset_sums, client["endpoint"], tags=client["tags"]
+            )
+            owned = frozenset(place for task in client["owned"][consumer] for place in inputs[task])
+            members[consumer] = Member(info.encode(), owned, client["rack"])
+    ends = {TaskId.parse(task): end for task, end in said["ends"].items()}
+    leader = ProcessId(UUID(said["clients"][0]["process"]))
+    topics = Topics(group.tasks, ends, group.racks)
+    sent = lead(members, topics, group.configs, process_id=leader, now_ms=1_000)
+    return {
+        consumer: [
+            _names(each.info.active),
+            [str(place) for place in each.partitions],
+            _names(sorted(each.info.standby)),
+            each.info.next_rebalance_ms,
+            [len(places) for _, places in sorted(each.info.hosts.items(), key=_host)],
+            [len(places) for _, places in sorted(each.info.standby_hosts.items(), key=_host)],
+        ]
+        for consumer, each in sorted(sent.items())
+    }
+
+
+def _host(entry: tuple[HostInfo, frozenset[TopicPartition]]) -> str:
+    return entry[0].host
 
 
 def _shares(decided: GroupTasks) -> Said:
@@ -144,7 +179,8 @@ def _client(said: Said, ends: dict[TaskId, int]) -> Client:
         for consumer, reported in said["consumers"].items()
     }
     merged = {task: offset_sum for reported in sums.values() for task, offset_sum in reported.items()}
-    active, standby = previous_tasks(merged, frozenset())
+    owned = [TaskId.parse(task) for tasks in said["owned"].values() for task in tasks]
+    active, standby = previous_tasks(merged, owned)
     return Client(
         ProcessId(UUID(said["process"])),
         {consumer: frozenset(reported) for consumer, reported in sums.items()},
