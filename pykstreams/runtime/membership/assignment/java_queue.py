@@ -7,9 +7,15 @@ on how the heap moves its items. Leaders in both languages decide the same becau
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 T = TypeVar("T")
+
+
+class Priority(Protocol):
+    """A number, a tuple, or whatever else is less than another of its kind or not."""
+
+    def __lt__(self, other: Self, /) -> bool: ...
 
 
 class JavaQueue(Generic[T]):
@@ -21,7 +27,7 @@ class JavaQueue(Generic[T]):
 
     __slots__ = ("_heap", "_priority")
 
-    def __init__(self, priority: Callable[[T], Any], items: Iterable[T] = ()) -> None:
+    def __init__(self, priority: Callable[[T], Priority], items: Iterable[T] = ()) -> None:
         self._priority = priority
         self._heap = list(items)
         for at in range(len(self._heap) // 2 - 1, -1, -1):
@@ -63,7 +69,7 @@ class JavaQueue(Generic[T]):
         heap, priority = self._heap, self._priority
         while at > 0:
             parent = (at - 1) // 2
-            if priority(item) >= priority(heap[parent]):
+            if not priority(item) < priority(heap[parent]):
                 break
             heap[at] = heap[parent]
             at = parent
@@ -74,9 +80,9 @@ class JavaQueue(Generic[T]):
         size = len(heap)
         while at < size // 2:
             child = 2 * at + 1
-            if child + 1 < size and priority(heap[child]) > priority(heap[child + 1]):
+            if child + 1 < size and priority(heap[child + 1]) < priority(heap[child]):
                 child += 1
-            if priority(item) <= priority(heap[child]):
+            if not priority(heap[child]) < priority(item):
                 break
             heap[at] = heap[child]
             at = child
