@@ -72,9 +72,6 @@ class Shares:
     def __iter__(self) -> Iterator[ProcessId]:
         return iter(self._shares)
 
-    def __len__(self) -> int:
-        return len(self._shares)
-
     def values(self) -> Iterable[Share]:
         return self._shares.values()
 
