@@ -259,7 +259,9 @@ def _membership(app: ApplicationParts, name: str, number: int) -> ClassicMembers
     """Makes the member of the group that a worker is."""
     config, plan = app.config, app.plan
     client_id = f"{name}-membership"
-    for_session, requests = (GroupCoordinator.open(config, client_id, thread=number) for _ in range(2))
+    for_session, requests = (
+        GroupCoordinator.open(config, client_id, thread=number, embedded=app.embedded) for _ in range(2)
+    )
     process_id = ProcessId(uuid.UUID(app.instance))
     stateful = frozenset(part.id for part in plan.subtopologies if part.changelogs)
     settings = config.get_main_consumer_configs(config.application_id, client_id, number)

@@ -1,8 +1,8 @@
 """Requests to the coordinator of a group, on connections of our own.
 
 librdkafka does not let a member write its own subscription, and an assignor of ours could not run in it. So the
-requests of a member are sent over ``kafka-python``, which has their layouts, TLS and SASL; records are still fetched and
-produced by librdkafka. Errors have librdkafka's names, so that ``errors`` knows what each of them means.
+requests of a member are sent over ``kafka-python``, which has their layouts, TLS and SASL; records are still fetched
+and produced by librdkafka. Errors have librdkafka's names, so that ``errors`` knows what each of them means.
 
 Invariant: every request has a bound. A connection that failed is closed with all that was known through it (addresses,
 versions, the coordinator), and the next request begins with the bootstrap servers.
@@ -49,8 +49,12 @@ _NO_MEMBER: Final = ""
 _JOIN_GRACE_S: Final = 5.0
 """How much longer than the rebalance time-out an answer to a join is waited for (``AbstractCoordinator``, 4.3.1)."""
 _BOOTSTRAP_S: Final = 5.0
+_REQUEST_S: Final = 10.0
+"""How long a worker waits for one answer; it serves nobody meanwhile."""
 
-logging.getLogger("kafka").addFilter(OncePerInterval(SystemClock()))
+for _name in ("cluster", "net.connection", "net.manager", "net.transport", "protocol.parser"):
+    # every failure of a request is reported by the one who asked; during an outage these say the same many times
+    logging.getLogger(f"kafka.{_name}").addFilter(OncePerInterval(SystemClock()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,22 +97,29 @@ class GroupCoordinator:
     Every request raises ``GroupError``: with the broker's error, or ``_TRANSPORT`` and ``_TIMED_OUT`` where no answer
     came.
 
-    :param settings: the settings of a consumer, under librdkafka's names.
+    :param settings: as ``wire_settings`` gives them.
     """
 
-    def __init__(self, settings: Mapping[str, object], group: GroupSettings, request_timeout_s: float) -> None:
-        self._settings = wire_settings(settings)
+    def __init__(self, settings: Mapping[str, Any], group: GroupSettings, request_timeout_s: float) -> None:
+        self._settings = settings
         self._group = group
         self._timeout_s = request_timeout_s
         self._lock = threading.Lock()
         self._connections: _Connections | None = None
+        self._is_asking = False
         self._is_closed = False
 
     @classmethod
-    def open(cls, config: StreamsConfig, client_id: str, *, thread: int = 1) -> GroupCoordinator:
-        """Prepares for requests; connects with the first of them."""
+    def open(
+        cls, config: StreamsConfig, client_id: str, *, thread: int = 1, embedded: bool = False
+    ) -> GroupCoordinator:
+        """Prepares for requests; connects with the first of them.
+
+        :param embedded: whether the cluster is librdkafka's own, which cannot be asked which versions it takes.
+        """
         settings = config.get_main_consumer_configs(config.application_id, client_id, thread)
-        return cls(settings, group_settings(config, thread), config.request_timeout_ms / 1000)
+        timeout_s = min(config.request_timeout_ms / 1000, _REQUEST_S)
+        return cls(wire_settings(settings, embedded=embedded), group_settings(config, thread), timeout_s)
 
     @property
     def group(self) -> GroupSettings:
@@ -274,8 +285,13 @@ class GroupCoordinator:
         with self._lock:
             self._is_closed = True
             connections, self._connections = self._connections, None
-        if connections is not None:
+            is_asking = self._is_asking
+        if connections is None:
+            return
+        if is_asking:
             connections.interrupt()
+        else:
+            connections.close()
 
     def _ask(self, request: Any, timeout_s: float | None = None) -> Any:
         with self._lock:
@@ -284,22 +300,27 @@ class GroupCoordinator:
             if self._connections is None:
                 self._connections = _Connections(self._settings)
             connections = self._connections
+            self._is_asking = True
         try:
             answer = connections.ask(self._group.group, request, self._timeout_s if timeout_s is None else timeout_s)
         except (kafka.errors.KafkaError, OSError, RuntimeError) as error:
-            self._forget(connections)
+            self._asked(connections, has_failed=True)
             raise GroupError(_client_error(error)) from error
+        self._asked(connections, has_failed=False)
         if getattr(answer, "error_code", 0) in _MOVED or any(
             one.error_code in _MOVED for one in getattr(answer, "groups", None) or ()
         ):
             connections.forget_coordinator()
         return answer
 
-    def _forget(self, connections: _Connections) -> None:
+    def _asked(self, connections: _Connections, *, has_failed: bool) -> None:
         with self._lock:
-            if self._connections is connections:
+            self._is_asking = False
+            if has_failed and self._connections is connections:
                 self._connections = None
-        connections.close()
+            is_over = has_failed or self._is_closed
+        if is_over:
+            connections.close()
 
 
 class _Connections:
@@ -309,6 +330,7 @@ class _Connections:
         self._net = NetworkSelector(client_id=settings["client_id"])
         self._manager = KafkaConnectionManager(self._net, **settings)
         self._coordinator: Any = None
+        self._is_closed = False
 
     def ask(self, group: str, request: Any, timeout_s: float) -> Any:
         return self._net.run(self._ask, group, request, timeout_s)
@@ -336,8 +358,12 @@ class _Connections:
         self._net.call_soon_threadsafe(self._manager.close)
 
     def close(self) -> None:
-        self._manager.close()
-        self._net.close()
+        """Closes everything; for the thread that asks, or when none does."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._manager.close()
+            self._net.drain()
+            self._net.close()
 
 
 _MOVED: Final = frozenset(

@@ -18,6 +18,8 @@ from pykstreams.core.errors import ConfigError
 _LARGEST_ANSWER: Final = 100 * 1024 * 1024
 """A leader gets the subscriptions of all members in one answer."""
 _RECONNECT_MAX_MS: Final = 1_000
+_EMBEDDED_VERSION: Final = (1, 1)
+"""The brokers that an embedded cluster is spoken to as: it takes all that they take."""
 
 _SASL: Final = {
     "sasl.username": "sasl_plain_username",
@@ -31,8 +33,12 @@ _REFUSED: Final = {
 }
 
 
-def wire_settings(settings: Mapping[str, object]) -> dict[str, Any]:
-    """Returns the settings for connections; ``ConfigError`` names a setting that cannot be taken over."""
+def wire_settings(settings: Mapping[str, object], *, embedded: bool) -> dict[str, Any]:
+    """Returns the settings for connections; ``ConfigError`` names a setting that cannot be taken over.
+
+    :param settings: those of a consumer, under librdkafka's names.
+    :param embedded: whether the cluster is librdkafka's own, whose list of versions ``kafka-python`` cannot read.
+    """
     for key, cure in _REFUSED.items():
         if settings.get(key):
             raise ConfigError(f"setting {key!r} cannot be used by the member of the group; {cure}")
@@ -44,6 +50,8 @@ def wire_settings(settings: Mapping[str, object]) -> dict[str, Any]:
         "reconnect_backoff_max_ms": _RECONNECT_MAX_MS,
         "security_protocol": protocol,
     }
+    if embedded:
+        found["api_version"] = _EMBEDDED_VERSION
     if "SSL" in protocol:
         found["ssl_context"] = _ssl_context(settings)
     if protocol.startswith("SASL"):

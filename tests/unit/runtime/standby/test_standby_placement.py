@@ -8,9 +8,9 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pykstreams.runtime.membership.client_ids import instance_of, member_client_id
 
 from pykstreams.core.ids import TaskId
-from pykstreams.runtime.membership.client_ids import instance_of, member_client_id
 from pykstreams.runtime.standby.placement import place
 
 FIRST = "7c1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b2"
