@@ -30,11 +30,11 @@ from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
 from pykstreams.runtime.membership.client_ids import member_client_id
-from pykstreams.runtime.membership.group_view import TaskTopicGroup
 from pykstreams.runtime.membership.task_topics import TaskTopicMembership, TaskTopics
 from pykstreams.runtime.restore.progress import restore_progress
 from pykstreams.runtime.restore.restore import Listeners, OffsetReader, Restorer, StateRestoreListener
 from pykstreams.runtime.standby.changelog_rounds import ChangelogRounds
+from pykstreams.runtime.standby.group_offsets import GroupOffsets
 from pykstreams.runtime.standby.standby_plan import StandbyPlan
 from pykstreams.runtime.standby.standby_tasks import StandbyTasks
 from pykstreams.runtime.swap.bootstrap import Bootstrap, GroupStart, TaskBase
@@ -139,14 +139,14 @@ def build_global_thread(
 
 
 def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: StateDirectory) -> StandbyTasks | None:
-    """Makes the standby tasks of an instance, if they are wanted and there is any state to keep."""
+    """Makes what keeps the standby tasks that members are assigned, if there is any state to keep."""
     config, clock = app.config, app.clock
     parts = {part.id: part for part in app.plan.subtopologies}
-    stateful = {task_id: places for task_id, places in layout.inputs.items() if parts[task_id.subtopology].changelogs}
-    if not config.num_standby_replicas or not stateful:
+    if not any(part.changelogs for part in app.plan.subtopologies):
         return None
     if app.embedded:
-        log.warning("an embedded cluster does not tell who is in a group, so num.standby.replicas has no effect there")
+        if config.num_standby_replicas:
+            log.warning("on an embedded cluster no standby tasks are kept, so num.standby.replicas has no effect there")
         return None
 
     def make_task(task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets) -> Task:
@@ -169,17 +169,8 @@ def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: Sta
             consumer, offsets, StateRestoreListener(), log_level=logging.DEBUG, clock=app.clock
         ), consumer.close
 
-    plan = StandbyPlan(
-        TaskTopicGroup(
-            config.application_id,
-            TaskTopics(config.application_id, spread=not app.embedded),
-            app.admin,
-            lambda: GroupConsumer.open(app.supplier, config, f"{app.client_id}-standby-offsets"),
-        ),
-        instance=app.instance,
-        replicas=config.num_standby_replicas,
-        stateful=stateful,
-    )
+    group = GroupOffsets(lambda: GroupConsumer.open(app.supplier, config, f"{app.client_id}-standby-offsets"))
+    plan = StandbyPlan(group)
     return StandbyTasks(
         f"{app.client_id}-StandbyTasks",
         plan=plan,
@@ -187,6 +178,7 @@ def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: Sta
         make_task=make_task,
         directory=directory,
         clock=clock,
+        on_close=group.close,
     )
 
 

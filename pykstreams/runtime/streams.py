@@ -525,10 +525,7 @@ class KafkaStreams:
         self._workers.stop(leave=True)
         return False
 
-    def _running_changed(self, running: bool, everything: bool) -> None:
-        standbys = self._standbys
-        if running and standbys is not None:
-            standbys.look()
+    def _running_changed(self, everything: bool) -> None:
         target = State.RUNNING if everything else State.REBALANCING
         if self.state is not target and self.state.is_running_or_rebalancing:
             self._life.move(target)

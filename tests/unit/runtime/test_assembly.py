@@ -115,9 +115,9 @@ def worker_of(app: ApplicationParts, directory: StateDirectory) -> Worker:
 
 
 @pytest.mark.parametrize(
-    ("topology", "replicas", "kept"), [(STATEFUL, 1, True), (STATEFUL, 0, False), (STATELESS, 1, False)]
+    ("topology", "replicas", "kept"), [(STATEFUL, 1, True), (STATEFUL, 0, True), (STATELESS, 1, False)]
 )
-def test_standby_tasks_are_there_where_they_are_wanted_and_tasks_have_state(
+def test_standby_tasks_can_be_kept_where_tasks_have_state_since_warm_ups_come_without_replicas_too(
     make: Make, directory: StateDirectory, topology: TopologyPlan, replicas: int, kept: bool
 ) -> None:
     app = make(topology, {"num.standby.replicas": replicas})
