@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from confluent_kafka import OFFSET_INVALID, ConsumerGroupState, KafkaError, KafkaException
+from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
 from confluent_kafka.admin import (
     AdminClient,
     ConfigResource,
@@ -43,7 +43,6 @@ _TOPICS_S = 10.0
 """How long what a worker's own thread asks for is waited for; it serves nobody meanwhile."""
 _ONE_REQUEST_S = 5.0
 """How long one request waits for an answer, before the client looks who leads what now."""
-_MEMBERS_S = 5.0
 _spec: Any = OffsetSpec  # without types
 
 
@@ -319,20 +318,6 @@ class ClusterAdmin:
             self._admin.list_topics(timeout=_RETRY_PAUSE_S)
         except KafkaException as exception:
             log.debug("who leads the partitions was not found out yet: %s", kafka_error(exception).str())
-
-    def group_members(self, group: str) -> list[tuple[str, list[TopicPartition]]] | None:
-        """The client id of each member of a group, and its partitions; ``None`` while they are being shared out."""
-        doing = f"asking for the members of group {group!r}"
-        (future,) = self._admin.describe_consumer_groups(
-            [group], request_timeout=min(self._timeout_s, _MEMBERS_S)
-        ).values()
-        found = self._wait(future, doing)
-        if found.state is not ConsumerGroupState.STABLE:
-            return None
-        return [
-            (member.client_id, [TopicPartition(one.topic, one.partition) for one in member.assignment.topic_partitions])
-            for member in found.members
-        ]
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> Deletion:
         """Starts to delete the records before an offset of each partition."""

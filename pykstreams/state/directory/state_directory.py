@@ -144,7 +144,7 @@ class StateDirectory:
         lock = FileLock(path / _LOCK)
         try:
             return read_checkpoint(path) if lock.share() else {}
-        except OSError:  # without a lock file nobody has ever used it, or it is being deleted
+        except OSError:  # without a lock file no checkpoint of ours is there
             return {}
         finally:
             lock.release()
