@@ -36,11 +36,13 @@ from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
 from pykstreams.runtime.membership.classic.leadership import Leadership
 from pykstreams.runtime.membership.classic.membership import ClassicMembership, Introduction
 from pykstreams.runtime.membership.classic.session import ClassicSession
+from pykstreams.runtime.membership.member_state import MemberState
+from pykstreams.runtime.membership.offset_sums import OffsetSums
 from pykstreams.runtime.membership.process_id import ProcessId
-from pykstreams.runtime.membership.protocol.subscription_info import RUNNING
 from pykstreams.runtime.restore.progress import restore_progress
 from pykstreams.runtime.restore.restore import Listeners, OffsetReader, Restorer, StateRestoreListener
 from pykstreams.runtime.standby.changelog_rounds import ChangelogRounds
+from pykstreams.runtime.standby.group_offsets import GroupOffsets
 from pykstreams.runtime.standby.standby_plan import StandbyPlan
 from pykstreams.runtime.standby.standby_tasks import StandbyTasks
 from pykstreams.runtime.swap.bootstrap import Bootstrap, GroupStart, TaskBase
@@ -149,15 +151,14 @@ def build_global_thread(
 
 
 def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: StateDirectory) -> StandbyTasks | None:
-    """Makes the standby tasks of an instance, if they are wanted and there is any state to keep."""
+    """Makes what keeps the standby tasks that members are assigned, if there is any state to keep."""
     config, clock = app.config, app.clock
     parts = {part.id: part for part in app.plan.subtopologies}
-    stateful = {task_id: places for task_id, places in layout.inputs.items() if parts[task_id.subtopology].changelogs}
-    if not config.num_standby_replicas or not stateful:
+    if not any(part.changelogs for part in app.plan.subtopologies):
         return None
-    return None
     if app.embedded:
-        log.warning("an embedded cluster does not tell who is in a group, so num.standby.replicas has no effect there")
+        if config.num_standby_replicas:
+            log.warning("on an embedded cluster no standby tasks are kept, so num.standby.replicas has no effect there")
         return None
 
     def make_task(task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets) -> Task:
@@ -180,12 +181,8 @@ def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: Sta
             consumer, offsets, StateRestoreListener(), log_level=logging.DEBUG, clock=app.clock
         ), consumer.close
 
-    plan = StandbyPlan(
-        None,  # type: ignore
-        instance=app.instance,
-        replicas=config.num_standby_replicas,
-        stateful=stateful,
-    )
+    group = GroupOffsets(lambda: GroupConsumer.open(app.supplier, config, f"{app.client_id}-standby-offsets"))
+    plan = StandbyPlan(group)
     return StandbyTasks(
         f"{app.client_id}-StandbyTasks",
         plan=plan,
@@ -193,7 +190,14 @@ def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: Sta
         make_task=make_task,
         directory=directory,
         clock=clock,
+        on_close=group.close,
     )
+
+
+def build_sums(app: ApplicationParts, directory: StateDirectory, standbys: StandbyTasks | None) -> OffsetSums:
+    """Makes what knows how far the state of each task is in this process."""
+    changelogs = {part.id: part.changelogs.keys() for part in app.plan.subtopologies if part.changelogs}
+    return OffsetSums(changelogs, directory, standbys)
 
 
 def build_worker(
@@ -206,15 +210,21 @@ def build_worker(
     on_running: Callable[[bool], None],
     global_stores: Mapping[str, Any],
     standbys: StandbyTasks | None,
+    sums: OffsetSums,
 ) -> Worker:
     """Makes the clients and the parts of one worker thread; nothing runs yet."""
     config, clock = app.config, app.clock
     name = f"{app.client_id}-StreamThread-{number}"
-    membership = _membership(app, name, number)
+    updater = _updater(app, name, number, directory, listener, standbys)
+    membership = _membership(
+        app,
+        name,
+        number,
+        MemberState(name, sums, standbys, running=lambda: tasks.running.copy(), opened=updater.offset_sums),
+    )
     reader = DataConsumer.open(app.supplier, config, f"{name}-consumer")
     purge = _purge(app)
     output = _output(app, name, number, membership, purge)
-    updater = _updater(app, name, number, directory, listener, standbys)
     start_offsets = StartOffsets(app.plan, _reset_policy(config), app.admin.offsets_at, clock)
     woken = threading.Event()
     tasks = TaskManager(
@@ -255,7 +265,7 @@ def build_worker(
     )
 
 
-def _membership(app: ApplicationParts, name: str, number: int) -> ClassicMembership:
+def _membership(app: ApplicationParts, name: str, number: int, state: MemberState) -> ClassicMembership:
     """Makes the member of the group that a worker is."""
     config, plan = app.config, app.plan
     client_id = f"{name}-membership"
@@ -292,8 +302,7 @@ def _membership(app: ApplicationParts, name: str, number: int) -> ClassicMembers
         ),
         stateful=stateful,
         prepare=app.topics.prepare,
-        sums=lambda owned: {task: RUNNING for task in owned if task.subtopology in stateful},
-        on_standby=lambda _: None,
+        state=state,
         clock=app.clock,
     )
 

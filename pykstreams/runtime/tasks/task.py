@@ -37,6 +37,7 @@ from pykstreams.runtime.tasks.partition_group import LagProvider, PartitionGroup
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue
 from pykstreams.runtime.tasks.replay import Replay
 from pykstreams.runtime.tasks.restored_store import RestoredStore
+from pykstreams.runtime.tasks.state_offsets import StateOffsets
 from pykstreams.state.interfaces.position import Position
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.topology.plan import SubtopologyPlan
@@ -122,6 +123,7 @@ class Task:
         self.gate = Gate(f"task {task_id}")
         """Between whoever works on the stores and those who read them."""
         self._unreadable: set[str] = set()
+        self.state_offsets = StateOffsets({name: self._changelog_partition(name) for name in plan.changelogs})
 
     @property
     def stores(self) -> Mapping[str, Any]:
@@ -179,6 +181,7 @@ class Task:
 
     def open_stores(self) -> dict[TopicPartition, Any]:
         """Builds and opens the stores; gives those that are to be restored, by changelog partition."""
+        self.state_offsets.clear()
         self._make_ready()
         self._replay.begin(self.input_partitions, {self._changelog_partition(one) for one in self._plan.changelogs})
         context = TaskStoreContext(self._state, self._plan, self._cache)
@@ -188,8 +191,10 @@ class Task:
                 self._state.stores[name] = store
                 store.set_position_source(self.position)
                 store.init(context)
+                if name in self._plan.changelogs:
+                    self.state_offsets.note(store, store.committed_offset())
         return {
-            self._changelog_partition(name): RestoredStore(store, self.gate, self._unreadable)
+            self._changelog_partition(name): RestoredStore(store, self.gate, self._unreadable, self.state_offsets)
             for name, store in self._state.stores.items()
             if name in self._plan.changelogs
         }
@@ -333,6 +338,7 @@ class Task:
                 if partition in self._offsets.processed:
                     offset = self._offsets.processed[partition] + 1
             store.commit(offset)
+            self.state_offsets.note(store, offset)
         self._offsets.note_commit()
         if self._replay.lasts:
             self._advance_replay()

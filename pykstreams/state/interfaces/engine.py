@@ -78,6 +78,10 @@ class Engine(BytesStore, Protocol):
         """The changelog offset that the durable rows stand for; ``None`` when there is none."""
         ...
 
+    def flushed_offset(self) -> int | None:
+        """The committed offset that is left when the process is killed now, or a lower one; ``None`` without one."""
+        ...
+
     def approximate_num_entries(self) -> int:
         """About how many rows there are."""
         ...

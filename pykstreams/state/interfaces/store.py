@@ -150,6 +150,10 @@ class TaskStore(ABC):
     def committed_offset(self) -> int | None:
         """The changelog offset that its durable rows stand for, as it was given to ``commit``."""
 
+    def flushed_offset(self) -> int | None:
+        """The committed offset that is left when the process is killed now, or a lower one; ``None``: not known."""
+        return None
+
     @abstractmethod
     def close(self) -> None:
         """Closes it; what was not committed is gone."""

@@ -74,6 +74,9 @@ class EngineStore(TaskStore):
     def committed_offset(self) -> int | None:
         return self._engine.committed_offset()
 
+    def flushed_offset(self) -> int | None:
+        return self._engine.flushed_offset()
+
     def close(self) -> None:
         if self._open:
             self._open = False

@@ -14,6 +14,7 @@ from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.restore.restore import RestorableStore
+from pykstreams.runtime.tasks.state_offsets import StateOffsets
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 
@@ -93,6 +94,7 @@ class FakeTask(Task):
         self.waiting: dict[TopicPartition, list[Any]] = {place: [] for place in inputs}
         self.done: dict[TopicPartition, int] = {}
         self.by_changelog = dict(stores)
+        self.state_offsets = StateOffsets({store.name: place for place, store in stores.items()})
         self.history: list[Any] = []
         self.fail: Exception | None = None
         self.start_failure = start_failure
@@ -111,6 +113,10 @@ class FakeTask(Task):
         if self.open_failure is not None:
             raise self.open_failure
         self.history.append("open")
+        self.state_offsets.clear()
+        for store in self.by_changelog.values():
+            store.noted = self.state_offsets
+            self.state_offsets.note(store, store.committed_offset())
         return self.by_changelog
 
     def start(self, committed: Offsets) -> None:
@@ -302,13 +308,22 @@ class FakeReader:
 
 @dataclass
 class FakeRestoredStore:
-    """A store that keeps what it was restored from and committed with."""
+    """A store that keeps what it was restored from and committed with.
+
+    :param noted: where a task that has opened it notes the offsets.
+    """
 
     name: str = "counts"
     offset: int | None = None
     rows: list[Any] = field(default_factory=list)
     commits: list[int | None] = field(default_factory=list)
     ready: bool = False
+    persistent: bool = True
+    flushed: int | None = None
+    noted: StateOffsets | None = None
+
+    def flushed_offset(self) -> int | None:
+        return self.flushed
 
     def committed_offset(self) -> int | None:
         return self.offset
@@ -321,6 +336,8 @@ class FakeRestoredStore:
 
     def commit(self, offset: int | None) -> None:
         self.commits.append(offset)
+        if self.noted is not None:
+            self.noted.note(self, offset)
 
 
 _restorable: RestorableStore = FakeRestoredStore()

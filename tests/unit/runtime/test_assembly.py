@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
-from pykstreams.runtime.assembly import ApplicationParts, build_standbys, build_worker
+from pykstreams.runtime.assembly import ApplicationParts, build_standbys, build_sums, build_worker
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.swap.bootstrap import TaskBase
@@ -93,7 +93,7 @@ def make(clients: Clients) -> Make:
             StreamsMetrics(),
             "shop-client",
             "process",
-            "instance",
+            "0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1",
             embedded,
             TaskBase(topology, config, admin, None),
         )
@@ -111,13 +111,14 @@ def worker_of(app: ApplicationParts, directory: StateDirectory) -> Worker:
         on_running=lambda running: None,
         global_stores={},
         standbys=None,
+        sums=build_sums(app, directory, None),
     )
 
 
 @pytest.mark.parametrize(
-    ("topology", "replicas", "kept"), [(STATEFUL, 1, True), (STATEFUL, 0, False), (STATELESS, 1, False)]
+    ("topology", "replicas", "kept"), [(STATEFUL, 1, True), (STATEFUL, 0, True), (STATELESS, 1, False)]
 )
-def test_standby_tasks_are_there_where_they_are_wanted_and_tasks_have_state(
+def test_standby_tasks_can_be_kept_where_tasks_have_state_since_warm_ups_come_without_replicas_too(
     make: Make, directory: StateDirectory, topology: TopologyPlan, replicas: int, kept: bool
 ) -> None:
     app = make(topology, {"num.standby.replicas": replicas})

@@ -101,6 +101,18 @@ class OffsetRequests(Protocol):
     def close(self) -> None: ...
 
 
+class State(Protocol):
+    """The state that a member answers for (``MemberState``)."""
+
+    def begin(self) -> None: ...
+
+    def offset_sums(self) -> Mapping[TaskId, int]: ...
+
+    def standby(self, tasks: Mapping[TaskId, frozenset[TopicPartition]]) -> None: ...
+
+    def end(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Introduction:
     """What a member says of itself besides its tasks.
@@ -117,10 +129,9 @@ class Introduction:
 class ClassicMembership:
     """The back end; see ``Membership`` for what each method promises.
 
-    :param subtopologies: the inputs of the topology, by sub-topology; patterns are in ``layout`` alone.
+    :param stateful: the sub-topologies with state.
     :param prepare: looks at the topics again, when an assignment names partitions that were not there.
-    :param sums: how far the state of tasks is in this process, by those that this member works on.
-    :param on_standby: is told which standby tasks this member is given.
+    :param state: the state that this member reports, and is given standby tasks of.
     """
 
     def __init__(
@@ -131,8 +142,7 @@ class ClassicMembership:
         *,
         stateful: frozenset[int],
         prepare: Callable[[], TopicLayout],
-        sums: Callable[[frozenset[TaskId]], Mapping[TaskId, int]],
-        on_standby: Callable[[frozenset[TaskId]], None],
+        state: State,
         clock: Clock,
     ) -> None:
         self._session = session
@@ -140,8 +150,7 @@ class ClassicMembership:
         self._introduction = introduction
         self._stateful = stateful
         self._prepare = prepare
-        self._sums = sums
-        self._on_standby = on_standby
+        self._state = state
         self._clock = clock
         self._on_revoked: Callable[[frozenset[TaskId]], None] = lambda _: None
         self._layout = TopicLayout({}, {})
@@ -163,6 +172,7 @@ class ClassicMembership:
     def start(self, layout: TopicLayout, on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
         self._layout = layout
         self._on_revoked = on_revoked
+        self._state.begin()
         self._session.start()
         self._join()
 
@@ -275,13 +285,14 @@ class ClassicMembership:
                     error,
                 )
         self._requests.close()
+        self._state.end()
 
     def _join(self) -> None:
         self._rejoin_at_ms = NEVER
         self._joins += 1
         self._sent = SubscriptionInfo(
             self._introduction.process_id,
-            self._sums(self._owned),
+            self._state.offset_sums(),
             self._introduction.endpoint,
             self._joins % _UNIQUE_NUMBERS,
             self._said_error,
@@ -321,7 +332,7 @@ class ClassicMembership:
         self._owned = frozenset(active)
         self._incarnation += 1
         self._changed = True
-        self._on_standby(frozenset(info.standby))
+        self._state.standby(info.standby)
         self.hosts, self.standby_hosts = info.hosts, info.standby_hosts
         self._follow_up(info, gave_up=bool(gone))
 
