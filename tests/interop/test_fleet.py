@@ -1,0 +1,82 @@
+"""Instances of Java and of Python are members of one group at the same time, and take tasks over from each other."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import TopicPartition
+
+from tests.interop.conftest import MakeTurns
+from tests.interop.fleet import JAVA, PYTHON, Fleet
+from tests.interop.java_host import JavaHost
+from tests.interop.modes import MODES
+from tests.interop.programs import Row
+
+WORDS = [f"word{number}" for number in range(40)]
+
+
+@pytest.fixture
+def make_fleet(make_turns: MakeTurns, java: JavaHost) -> Iterator[object]:
+    made: list[Fleet] = []
+
+    def make(program: str, mode: str) -> Fleet:
+        made.append(Fleet(make_turns(program, MODES[mode]), java))
+        return made[-1]
+
+    yield make
+    for fleet in made:
+        fleet.end()
+
+
+class Words:
+    """The input of counts, and what they must come to."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.sent: Counter[str] = Counter()
+
+    def send(self) -> None:
+        """Sends each word once more, and waits until all of them are counted."""
+        at = sum(self.sent.values())
+        self.fleet.turns.send(Row("in", None, f"k{n}", word, at + n, []) for n, word in enumerate(WORDS))
+        self.sent.update(WORDS)
+        self.fleet.turns.settle()
+        self.fleet.check()
+
+    def counted(self) -> dict[str, list[int]]:
+        """The counts that came out for each word, in their order."""
+        turns = self.fleet.turns
+        out = turns.prefix + "out"
+        places = [TopicPartition(out, number, 0) for number in range(turns.topics()[out])]
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for message in turns.records(places):
+            found[(message.key() or b"").decode()].append(int.from_bytes(message.value() or b"", "big"))
+        return found
+
+    def miscounted(self) -> dict[str, list[int]]:
+        """The counts of the words for which not every one from 1 on came out, once and in order."""
+        found = self.counted()
+        return {word: found.get(word, []) for word, times in self.sent.items() if found.get(word) != [*range(1, times + 1)]}
+
+
+@pytest.mark.parametrize("mode", ["kept", "exactly once"])
+def test_a_count_moves_from_two_java_instances_to_python_and_back_one_at_a_time(make_fleet, mode: str) -> None:
+    fleet = make_fleet("counts_of_three_partitions", mode)
+    words = Words(fleet)
+    for old, language, new in (
+        (None, JAVA, "j1"),
+        (None, JAVA, "j2"),
+        ("j1", PYTHON, "p1"),
+        ("j2", PYTHON, "p2"),
+        ("p1", JAVA, "j3"),
+        ("p2", JAVA, "j4"),
+    ):
+        fleet.start(language, new)
+        words.send()
+        if old is not None:
+            fleet.stop(old)
+            words.send()
+
+    assert words.miscounted() == {}
