@@ -2,13 +2,15 @@
 
 Client ids are those of Kafka Streams (``ClientUtils``, 4.3.1): ``<client.id>-StreamThread-<n>`` with ``-consumer``,
 ``-restore-consumer`` and ``-producer`` behind it, and ``<client.id>-admin``. The member of the group is a client of its
-own and adds ``-membership``, and the id of its instance where that is not in front of it.
+own and adds ``-membership``: it speaks with the coordinator of the group over two connections, one of which may wait
+for other members while the other commits.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import uuid
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,7 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.data_consumer import DataConsumer
 from pykstreams.runtime.clients.group_consumer import GroupConsumer
+from pykstreams.runtime.clients.group_coordinator import GroupCoordinator
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import WorkerProducer
@@ -29,8 +32,13 @@ from pykstreams.runtime.clients.restore_consumer import RestoreConsumer
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
-from pykstreams.runtime.membership.client_ids import member_client_id
-from pykstreams.runtime.membership.task_topics import TaskTopicMembership, TaskTopics
+from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
+from pykstreams.runtime.membership.classic.leadership import Leadership
+from pykstreams.runtime.membership.classic.membership import ClassicMembership, Introduction
+from pykstreams.runtime.membership.classic.session import ClassicSession
+from pykstreams.runtime.membership.member_state import MemberState
+from pykstreams.runtime.membership.offset_sums import OffsetSums
+from pykstreams.runtime.membership.process_id import ProcessId
 from pykstreams.runtime.restore.progress import restore_progress
 from pykstreams.runtime.restore.restore import Listeners, OffsetReader, Restorer, StateRestoreListener
 from pykstreams.runtime.standby.changelog_rounds import ChangelogRounds
@@ -55,6 +63,7 @@ from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.swaps import Swaps
 from pykstreams.runtime.worker.task_manager import MakeTask, TaskManager
+from pykstreams.runtime.worker.work_notes import note_place
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.interfaces.record_cache import RecordCache
@@ -64,6 +73,9 @@ log = logging.getLogger(__name__)
 
 _BROKER_SESSION_TIMEOUT_MS = 45_000
 """The session time-out that librdkafka, and brokers for the newer protocols, take where nothing is set."""
+
+_HEARTBEAT_INTERVAL_MS = 3_000
+"""The interval that clients take where nothing is set."""
 
 _WHILE_COMMITTING_S = 3.0
 """How long a commit waits for the ends of changelogs, without which state just keeps its old offsets."""
@@ -182,6 +194,12 @@ def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: Sta
     )
 
 
+def build_sums(app: ApplicationParts, directory: StateDirectory, standbys: StandbyTasks | None) -> OffsetSums:
+    """Makes what knows how far the state of each task is in this process."""
+    changelogs = {part.id: part.changelogs.keys() for part in app.plan.subtopologies if part.changelogs}
+    return OffsetSums(changelogs, directory, standbys)
+
+
 def build_worker(
     app: ApplicationParts,
     number: int,
@@ -192,18 +210,21 @@ def build_worker(
     on_running: Callable[[bool], None],
     global_stores: Mapping[str, Any],
     standbys: StandbyTasks | None,
+    sums: OffsetSums,
 ) -> Worker:
     """Makes the clients and the parts of one worker thread; nothing runs yet."""
     config, clock = app.config, app.clock
     name = f"{app.client_id}-StreamThread-{number}"
-    membership = TaskTopicMembership(
-        GroupConsumer.open(app.supplier, config, member_client_id(name, app.instance), thread=number),
-        TaskTopics(config.application_id, spread=not app.embedded),
+    updater = _updater(app, name, number, directory, listener, standbys)
+    membership = _membership(
+        app,
+        name,
+        number,
+        MemberState(name, sums, standbys, running=lambda: tasks.running.copy(), opened=updater.offset_sums),
     )
     reader = DataConsumer.open(app.supplier, config, f"{name}-consumer")
     purge = _purge(app)
     output = _output(app, name, number, membership, purge)
-    updater = _updater(app, name, number, directory, listener, standbys)
     start_offsets = StartOffsets(app.plan, _reset_policy(config), app.admin.offsets_at, clock)
     woken = threading.Event()
     tasks = TaskManager(
@@ -215,7 +236,7 @@ def build_worker(
         make_task=_task_maker(app, output, reader.lag, woken.set, directory, global_stores),
         before_start=lambda: output.commits.before_processing(),
         clock=clock,
-        note_of=None if config.exactly_once else membership.note_of,
+        note_of=_note_of(app),
     )
     swaps, topic_watch = None, None
     if not app.embedded:
@@ -236,12 +257,60 @@ def build_worker(
             swaps,
             topic_watch,
         ),
-        shared=layout.inputs.keys(),
+        layout=layout,
         config=config,
         session_timeout_ms=_session_timeout_ms(config),
         clock=clock,
         on_running=on_running,
     )
+
+
+def _membership(app: ApplicationParts, name: str, number: int, state: MemberState) -> ClassicMembership:
+    """Makes the member of the group that a worker is."""
+    config, plan = app.config, app.plan
+    client_id = f"{name}-membership"
+    for_session, requests = (
+        GroupCoordinator.open(config, client_id, thread=number, embedded=app.embedded) for _ in range(2)
+    )
+    process_id = ProcessId(uuid.UUID(app.instance))
+    stateful = frozenset(part.id for part in plan.subtopologies if part.changelogs)
+    settings = config.get_main_consumer_configs(config.application_id, client_id, number)
+    group = requests.group
+    leadership = Leadership(
+        plan,
+        prepare=app.topics.prepare,
+        cluster=app.admin,
+        committed=for_session.committed,
+        configs=AssignmentConfigs.of(config),
+        process_id=process_id,
+        clock=app.clock,
+    )
+    session = ClassicSession(
+        client_id,
+        for_session,
+        leadership.assign,
+        clock=app.clock,
+        heartbeat_s=int(str(settings.get("heartbeat.interval.ms", _HEARTBEAT_INTERVAL_MS))) / 1000,
+        max_poll_s=group.rebalance_timeout_ms / 1000,
+        is_static=group.instance_id is not None,
+    )
+    return ClassicMembership(
+        session,
+        requests,
+        Introduction(
+            process_id, config.application_server or None, config.client_tags, _text(settings.get("client.rack"))
+        ),
+        stateful=stateful,
+        prepare=app.topics.prepare,
+        state=state,
+        clock=app.clock,
+    )
+
+
+def _note_of(app: ApplicationParts) -> Callable[[TaskId], TopicPartition | None]:
+    """Where work is noted: a worker that dies under exactly-once leaves nothing behind, whose note would be missed."""
+    parts = {part.id: part for part in app.plan.subtopologies}
+    return lambda task: None if app.config.exactly_once else note_place(task, parts[task.subtopology])
 
 
 def _updater(
@@ -264,7 +333,7 @@ def _updater(
 
 
 def _output(
-    app: ApplicationParts, name: str, number: int, membership: TaskTopicMembership, purge: RepartitionPurge | None
+    app: ApplicationParts, name: str, number: int, membership: ClassicMembership, purge: RepartitionPurge | None
 ) -> WorkerOutput:
     """Makes the way out of a worker."""
     config = app.config
@@ -323,7 +392,7 @@ def _swaps(
     number: int,
     tasks: TaskManager,
     updater: StateUpdater,
-    membership: TaskTopicMembership,
+    membership: ClassicMembership,
     directory: StateDirectory,
     global_stores: Mapping[str, Any],
 ) -> Swaps:
@@ -424,7 +493,7 @@ def _steps(
     app: ApplicationParts,
     name: str,
     deliveries: Deliveries,
-    membership: TaskTopicMembership,
+    membership: ClassicMembership,
     purge: RepartitionPurge | None,
 ) -> CommitSteps:
     def ignore(offsets: Offsets) -> None:
@@ -466,6 +535,10 @@ def _with_progress(clock: Clock, listener: StateRestoreListener | None) -> State
 def _session_timeout_ms(config: StreamsConfig) -> int:
     settings = config.get_main_consumer_configs(config.application_id, "", 1)
     return int(str(settings.get("session.timeout.ms", _BROKER_SESSION_TIMEOUT_MS)))
+
+
+def _text(setting: object) -> str | None:
+    return None if setting is None else str(setting)
 
 
 def _reset_policy(config: StreamsConfig) -> str:

@@ -27,11 +27,19 @@ from pykstreams.core.handlers import StreamsUncaughtExceptionHandler, StreamThre
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.types import Duration, StreamPartitioner, duration_ms
-from pykstreams.runtime.assembly import ApplicationParts, build_global_thread, build_standbys, build_worker, start_group
+from pykstreams.runtime.assembly import (
+    ApplicationParts,
+    build_global_thread,
+    build_standbys,
+    build_sums,
+    build_worker,
+    start_group,
+)
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
 from pykstreams.runtime.life_cycle import LifeCycle, State, StateListener
+from pykstreams.runtime.membership.offset_sums import OffsetSums
 from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.metadata import KeyQueryMetadata, StreamsMetadata
 from pykstreams.runtime.queries.store_types import QueryableStoreType
@@ -170,6 +178,7 @@ class KafkaStreams:
         self._directory: StateDirectory | None = None
         self._global: GlobalThread | None = None
         self._standbys: StandbyTasks | None = None
+        self._sums: OffsetSums | None = None
         self._workers = WorkerThreads(
             self._build, replaces=self._replaces, on_running=self._running_changed, on_end=self._finish
         )
@@ -218,6 +227,7 @@ class KafkaStreams:
                 self._life.move(State.RUNNING)
                 return
             self._standbys = build_standbys(started.app, started.layout, directory=self._open_directory())
+            self._sums = build_sums(started.app, self._open_directory(), self._standbys)
             if self._standbys is not None:
                 self._standbys.start()
             for number in range(1, self._config.num_stream_threads + 1):
@@ -490,7 +500,7 @@ class KafkaStreams:
             threading.Thread(target=self._finish, name="finish", daemon=True).start()
 
     def _build(self, number: int, on_running: Callable[[bool], None]) -> Worker:
-        if self._started is None:
+        if self._started is None or self._sums is None:
             raise StreamsError("the application has not started")
         return build_worker(
             self._started.app,
@@ -501,6 +511,7 @@ class KafkaStreams:
             on_running=on_running,
             global_stores={} if self._global is None else self._global.views,
             standbys=self._standbys,
+            sums=self._sums,
         )
 
     def _before_start(self, worker: Worker) -> None:

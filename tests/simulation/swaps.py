@@ -271,11 +271,14 @@ class Member:
         self.changes: list[Assignment | Lost] = []
         self.revoke: Callable[[frozenset[TaskId]], None] = lambda _: None
 
-    def start(self, tasks: Collection[TaskId], on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
+    def start(self, layout: TopicLayout, on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
         self.revoke = on_revoked
 
-    def follow(self, tasks: Collection[TaskId]) -> None:
+    def follow(self, layout: TopicLayout) -> None:
         """They stay the same."""
+
+    def may_commit(self) -> bool:
+        return True
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
         return self.changes.pop(0) if self.changes else None
@@ -300,7 +303,7 @@ class Member:
     def note_of(self, task: TaskId) -> TopicPartition:
         return TopicPartition(f"tasks-{task.subtopology}", task.partition)
 
-    def transaction_metadata(self) -> Any:
+    def transaction_metadata(self) -> bytes:
         return b"metadata"
 
     def close(self, leave: bool) -> None:
@@ -409,7 +412,7 @@ class SimulatedWorker:
             make_task=make_task,
             before_start=commits.before_processing,
             clock=clock,
-            note_of=None if exactly_once else self.member.note_of,
+            note_of=(lambda _: None) if exactly_once else self.member.note_of,
         )
         swap_output = SwapOutput(self._make_swap_output)
         shadow_parts = ShadowParts(
@@ -443,13 +446,13 @@ class SimulatedWorker:
                 threading.Event(),
                 self.swaps,
             ),
-            shared=list(layout.inputs),
+            layout=layout,
             config=config,
             session_timeout_ms=6000,
             clock=clock,
         )
         self.updater.start()
-        self.member.start(list(layout.inputs), self.worker.revoked)
+        self.member.start(layout, self.worker.revoked)
 
     def owns(self, offsets: Offsets) -> bool:
         """Whether the tasks that read these partitions are its own."""
@@ -467,7 +470,7 @@ class SimulatedWorker:
             self.member.revoke(going)
         self._brokers.owners = {task: one for task, one in self._brokers.owners.items() if one is not self}
         self._brokers.owners.update(dict.fromkeys(tasks, self))
-        self.member.changes = [Assignment(1, tasks)]
+        self.member.changes = [Assignment(1, tasks, self._layout)]
 
     def load(self, generation: Generation) -> None:
         self.loaded = True

@@ -16,7 +16,6 @@ from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
 from confluent_kafka.admin import (
     AdminClient,
     ConfigResource,
-    NewPartitions,
     NewTopic,
     OffsetSpec,
     ResourceType,
@@ -148,15 +147,7 @@ class ClusterAdmin:
 
     def partition_counts(self) -> dict[str, int]:
         """Every topic of the cluster with its number of partitions; waits no longer than a worker may be deaf."""
-        try:
-            found = self._admin.list_topics(timeout=min(self._timeout_s, _TOPICS_S))
-        except KafkaException as exception:
-            raise cluster_error(f"listing the topics of {self.bootstrap}", exception) from exception
-        return {
-            name: len(topic.partitions)
-            for name, topic in found.topics.items()
-            if topic.error is None and topic.partitions
-        }
+        return {name: len(topic.partitions) for name, topic in self._topics().items()}
 
     def touch(self, topics: Iterable[str]) -> None:
         """Makes topics of an embedded cluster appear, which is by asking for them."""
@@ -193,17 +184,6 @@ class ClusterAdmin:
             if self._clock.monotonic() > deadline:
                 raise ClusterError(f"topics {missing} were created, but do not appear within {self._timeout_s:g} s")
             self._admin.poll(_PAUSE_S)
-
-    def grow_topic(self, topic: str, partitions: int) -> None:
-        """Adds partitions to a topic."""
-        self._answers(
-            [topic],
-            lambda _, timeout_s: self._admin.create_partitions(
-                [NewPartitions(topic, partitions)], request_timeout=timeout_s, operation_timeout=timeout_s
-            ),
-            lambda _: f"growing topic {topic!r} to {partitions} partitions",
-            is_done={KafkaError.INVALID_PARTITIONS},
-        )
 
     def topic_settings(self, topics: Collection[str]) -> dict[str, dict[str, str]]:
         """The settings of topics."""
@@ -318,6 +298,29 @@ class ClusterAdmin:
             self._admin.list_topics(timeout=_RETRY_PAUSE_S)
         except KafkaException as exception:
             log.debug("who leads the partitions was not found out yet: %s", kafka_error(exception).str())
+
+    def racks(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, frozenset[str]]:
+        """The racks of the replicas of partitions; one whose racks are not all known is left out."""
+        cluster = self._wait(self._admin.describe_cluster(request_timeout=self._timeout_s), "asking for racks")
+        rack_of = {node.id: node.rack for node in cluster.nodes}
+        topics = self._topics()
+        found = {}
+        for place in partitions:
+            topic = topics.get(place.topic)
+            replicas = (
+                topic.partitions[place.partition].replicas if topic and place.partition in topic.partitions else []
+            )
+            racks = [rack_of.get(broker) for broker in replicas]
+            if racks and all(racks):
+                found[place] = frozenset(rack for rack in racks if rack)
+        return found
+
+    def _topics(self) -> dict[str, Any]:
+        try:
+            found = self._admin.list_topics(timeout=min(self._timeout_s, _TOPICS_S))
+        except KafkaException as exception:
+            raise cluster_error(f"listing the topics of {self.bootstrap}", exception) from exception
+        return {name: topic for name, topic in found.topics.items() if topic.error is None and topic.partitions}
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> Deletion:
         """Starts to delete the records before an offset of each partition."""

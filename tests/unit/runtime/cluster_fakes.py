@@ -16,6 +16,7 @@ from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.restore.restore import RestorableStore
 from pykstreams.runtime.tasks.state_offsets import StateOffsets
 from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.topics.topic_admin import TopicLayout
 
 
 class FakeClock:
@@ -188,14 +189,16 @@ class FakeMembership:
         self.put_out: Exception | None = None
         self.on_revoked: Callable[[frozenset[TaskId]], None] = lambda _: None
         self.commits = 0
-        self.shared: Collection[TaskId] = ()
+        self.layout: TopicLayout | None = None
+        self.rebalances = False
+        """Whether tasks are being shared out anew, so that nothing may be committed."""
 
-    def start(self, tasks: Collection[TaskId], on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
-        self.shared = tasks
+    def start(self, layout: TopicLayout, on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
+        self.layout = layout
         self.on_revoked = on_revoked
 
-    def follow(self, tasks: Collection[TaskId]) -> None:
-        self.shared = tasks
+    def follow(self, layout: TopicLayout) -> None:
+        self.layout = layout
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
         while self.changes:
@@ -207,6 +210,9 @@ class FakeMembership:
 
     def ack(self, change: Any) -> None:
         self.acknowledged.append(change)
+
+    def may_commit(self) -> bool:
+        return not self.rebalances
 
     def confirm(self) -> bool:
         self.confirmed += 1
@@ -235,7 +241,7 @@ class FakeMembership:
             return None
         return {place: self.offsets[place] for place in partitions if place in self.offsets}
 
-    def transaction_metadata(self) -> Any:
+    def transaction_metadata(self) -> bytes:
         return b"metadata"
 
     def close(self, leave: bool) -> None:

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
-from pykstreams.runtime.assembly import ApplicationParts, build_standbys, build_worker
+from pykstreams.runtime.assembly import ApplicationParts, build_standbys, build_sums, build_worker
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.swap.bootstrap import TaskBase
@@ -93,7 +93,7 @@ def make(clients: Clients) -> Make:
             StreamsMetrics(),
             "shop-client",
             "process",
-            "instance",
+            "0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1",
             embedded,
             TaskBase(topology, config, admin, None),
         )
@@ -111,6 +111,7 @@ def worker_of(app: ApplicationParts, directory: StateDirectory) -> Worker:
         on_running=lambda running: None,
         global_stores={},
         standbys=None,
+        sums=build_sums(app, directory, None),
     )
 
 

@@ -110,6 +110,12 @@ def refusals(
     return {member: MemberAssignment((), info) for member in members}
 
 
+def refuse_all(members: Mapping[str, Member], error: AssignorError) -> dict[str, MemberAssignment]:
+    """Returns assignments of nothing but an error, in the version that all members can read."""
+    said, _ = _read(members)
+    return refusals(members, error, group_versions((info.version, info.latest_version) for info in said.values()))
+
+
 def _read(
     members: Mapping[str, Member],
 ) -> tuple[dict[str, SubscriptionInfo | FutureSubscription], dict[str, Member]]:
@@ -122,10 +128,6 @@ def _read(
             unreadable[name] = member
             log.error("member %s is left out and told to end: %s", name, error)
     return said, unreadable
-
-
-def _asks_for_shutdown(info: SubscriptionInfo | FutureSubscription) -> bool:
-    return isinstance(info, SubscriptionInfo) and info.error == AssignorError.SHUTDOWN_REQUESTED
 
 
 def _clients(

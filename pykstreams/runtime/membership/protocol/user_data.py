@@ -16,6 +16,7 @@ _UNSIGNED_SHORT = struct.Struct(">H")
 _INT = struct.Struct(">i")
 _LONG = struct.Struct(">q")
 _UTF_LIMIT = 0xFFFF
+_NULL = -1
 
 
 class MalformedUserDataError(TaskAssignmentError):
@@ -68,6 +69,16 @@ class UserDataReader:
     def text(self) -> str:
         """UTF-8 with its length as four bytes."""
         return self._decode(self.blob())
+
+    def optional_blob(self) -> bytes:
+        """Bytes with their length as four bytes; null reads as nothing."""
+        size = self.int32()
+        return b"" if size == _NULL else self.raw(size)
+
+    def short_text(self) -> str | None:
+        """UTF-8 with its length as two bytes; ``None`` where it is null."""
+        size = self.int16()
+        return None if size == _NULL else self._decode(self.raw(size))
 
     def utf(self) -> str:
         """The text of a ``DataOutputStream.writeUTF``, which is UTF-8 for all that hosts and topics may be named."""
@@ -127,6 +138,14 @@ class UserDataWriter:
 
     def text(self, text: str) -> None:
         self.blob(text.encode())
+
+    def short_text(self, text: str | None) -> None:
+        if text is None:
+            self.int16(_NULL)
+        else:
+            data = text.encode()
+            self.int16(len(data))
+            self.raw(data)
 
     def utf(self, text: str) -> None:
         data = text.encode()

@@ -1,0 +1,57 @@
+"""The state of a worker's process, as its member reports it to the leader and is assigned it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Protocol
+
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.membership.offset_sums import OffsetSums
+
+
+class Standbys(Protocol):
+    """The method of the process's standby tasks that a member calls."""
+
+    def assigned(self, member: str, tasks: Mapping[TaskId, frozenset[TopicPartition]]) -> None: ...
+
+
+class MemberState:
+    """The state that one member answers for; for the worker's thread.
+
+    :param standbys: ``None``: the process keeps none.
+    :param running: the active tasks that the worker works on.
+    :param opened: the sums of the tasks whose stores it has open.
+    """
+
+    def __init__(
+        self,
+        member: str,
+        sums: OffsetSums,
+        standbys: Standbys | None,
+        *,
+        running: Callable[[], Collection[TaskId]],
+        opened: Callable[[], Mapping[TaskId, int]],
+    ) -> None:
+        self._member = member
+        self._sums = sums
+        self._standbys = standbys
+        self._running = running
+        self._opened = opened
+
+    def begin(self) -> None:
+        """Takes part, before the member joins for the first time."""
+        self._sums.add(self._member)
+
+    def offset_sums(self) -> Mapping[TaskId, int]:
+        """How far the state of each task is that the member reports."""
+        return self._sums.of(self._member, running=self._running(), opened=self._opened())
+
+    def standby(self, tasks: Mapping[TaskId, frozenset[TopicPartition]]) -> None:
+        """Takes the standby tasks of an assignment, with the partitions that they read."""
+        if self._standbys is not None:
+            self._standbys.assigned(self._member, tasks)
+
+    def end(self) -> None:
+        """Takes no part any more: the member does not come back."""
+        self.standby({})
+        self._sums.remove(self._member)
