@@ -58,7 +58,9 @@ class Words:
     def miscounted(self) -> dict[str, list[int]]:
         """The counts of the words for which not every one from 1 on came out, once and in order."""
         found = self.counted()
-        return {word: found.get(word, []) for word, times in self.sent.items() if found.get(word) != [*range(1, times + 1)]}
+        return {
+            word: found.get(word, []) for word, times in self.sent.items() if found.get(word) != [*range(1, times + 1)]
+        }
 
 
 @pytest.mark.parametrize("mode", ["kept", "exactly once"])

@@ -121,8 +121,7 @@ _KEYS = (
         0,
         _HIGH,
         "How many other instances keep a copy of each stateful task's state up to date, so that little has to be "
-        "restored when one of them takes the task over. Who takes it over the brokers choose, without knowing of "
-        "copies: with more than one other instance it may be one that has none.",
+        "restored when one of them takes the task over. The leader of the group goes by its own value.",
         minimum=0,
     ),
     ConfigKey(

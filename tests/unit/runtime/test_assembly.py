@@ -203,10 +203,9 @@ def test_restoring_passes_over_what_was_not_committed_unless_input_topics_serve_
 def test_tasks_are_noted_as_worked_on_where_no_transaction_tells_of_a_dead_worker(
     make: Make, directory: StateDirectory
 ) -> None:
-    logged = dataclasses.replace(STATEFUL.subtopologies[0], changelog_topics={CHANGELOG.topic: LOG})
     notes = [
-        worker_of(make(plan(logged), {"processing.guarantee": guarantee}), directory)._parts.tasks._note_of(TaskId(0, 1))
+        worker_of(make(STATEFUL, {"processing.guarantee": guarantee}), directory)._parts.tasks._note_of(TaskId(0, 1))
         for guarantee in ("at_least_once", "exactly_once_v2")
     ]
 
-    assert notes == [TopicPartition("shop-rows-changelog", 1), None]
+    assert notes == [TopicPartition("log", 1), None]

@@ -61,10 +61,7 @@ def test_tasks_without_state_are_left_out(process: Process) -> None:
 
 
 def test_a_standby_counts_for_the_member_that_it_was_assigned_to(process: Process) -> None:
-    process.standbys = Standbys({FIRST: 7, SECOND: 5}, {FIRST: "one", SECOND: "another"})
-    process.sums = OffsetSums({0: {"counts"}}, process.folders, process.standbys)
-    process.sums.add("one")
-    process.sums.add("another")
+    process.standbys.sums, process.standbys.members = {FIRST: 7, SECOND: 5}, {FIRST: "one", SECOND: "another"}
 
     assert process.sums.of("one", running=(), opened={}) == {FIRST: 7}
     assert process.sums.of("another", running=(), opened={}) == {SECOND: 5}

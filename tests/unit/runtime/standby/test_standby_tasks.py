@@ -13,6 +13,7 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import BootstrapError, ClusterError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.restore.open_tasks import CHECKPOINT_S
 from pykstreams.runtime.restore.restore import OffsetReader, Restorer, StateRestoreListener
 from pykstreams.runtime.standby.changelog_rounds import ROUND_S, ChangelogRounds
 from pykstreams.runtime.standby.standby_plan import StandbyPlan
@@ -21,6 +22,7 @@ from pykstreams.runtime.swap.bootstrap import GENERATION
 from pykstreams.runtime.tasks.offset_metadata import encode
 from pykstreams.runtime.worker.state_updater import Restored, StateUpdater
 from pykstreams.state.directory.state_directory import StateDirectory
+from pykstreams.state.directory.task_checkpoint import read_checkpoint
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeRestoredStore, FakeTask
 from tests.unit.runtime.standby.fake_group_offsets import FakeGroupOffsets
 
@@ -365,3 +367,52 @@ def test_thread_without_a_copy_is_woken_by_an_assignment(bench: StandbyBench) ->
     bench.standbys.stop()
 
     assert bench.made[0].history == ["open", "close"]
+
+
+def test_copies_are_reported_with_what_they_have_read_and_whose_they_are(bench: StandbyBench) -> None:
+    bench.assign(OTHER, member="another")
+    bench.logs.ends = {LOG: 10, OTHER_LOG: 2}
+    bench.logs.put(LOG, 0, 1, 2)
+    bench.after(0)
+    bench.logs.put(OTHER_LOG, 0, 1)
+    bench.after(0)
+
+    assert bench.standbys.offset_sums() == {TASK: 3, OTHER: 2}
+    assert (bench.standbys.member_of(TASK), bench.standbys.member_of(OTHER)) == ("me", "another")
+
+
+def test_closed_copy_leaves_a_checkpoint_and_is_reported_no_more(bench: StandbyBench) -> None:
+    bench.logs.ends[LOG] = 10
+    bench.logs.put(LOG, 0, 1, 2)
+    (bench.directory.task_dir(TASK) / "rocksdb" / "counts").mkdir(parents=True)
+    bench.after(0)
+    while_open = bench.worker.free_checkpoints()
+    bench.assign()
+    bench.after(0)
+
+    assert (while_open, bench.worker.free_checkpoints()) == ({}, {TASK: {"counts": 3}})
+    assert bench.standbys.offset_sums() == {}
+
+
+def test_checkpoint_of_an_open_copy_is_written_now_and_then_with_what_is_on_disk(bench: StandbyBench) -> None:
+    (bench.directory.task_dir(TASK) / "rocksdb" / "counts").mkdir(parents=True)
+    bench.after(0)
+    for end in (2, 4):
+        bench.logs.ends[LOG] = end
+        bench.logs.put(LOG, end - 1)
+        bench.stores[TASK][LOG].flushed = end - 1
+        bench.after(CHECKPOINT_S)
+    left = read_checkpoint(bench.directory.task_dir(TASK))
+
+    assert (bench.stores[TASK][LOG].commits, left) == ([2, 4], {"counts": 3})
+
+
+def test_copy_that_is_deleted_leaves_no_checkpoint(bench: StandbyBench) -> None:
+    bench.stores[TASK][LOG].offset = 3
+    bench.logs.begins[LOG], bench.logs.ends[LOG] = 7, 9
+    (bench.directory.task_dir(TASK) / "rocksdb" / "counts").mkdir(parents=True)
+    bench.standbys.turn()
+    bench.assign()
+    bench.standbys.turn()
+
+    assert bench.worker.free_checkpoints() == {}
