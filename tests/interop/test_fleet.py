@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -14,11 +15,13 @@ from tests.interop.java_host import JavaHost
 from tests.interop.modes import MODES
 from tests.interop.programs import Row
 
+MakeFleet: TypeAlias = Callable[[str, str], Fleet]
+
 WORDS = [f"word{number}" for number in range(40)]
 
 
 @pytest.fixture
-def make_fleet(make_turns: MakeTurns, java: JavaHost) -> Iterator[object]:
+def make_fleet(make_turns: MakeTurns, java: JavaHost) -> Iterator[MakeFleet]:
     made: list[Fleet] = []
 
     def make(program: str, mode: str) -> Fleet:
@@ -64,7 +67,9 @@ class Words:
 
 
 @pytest.mark.parametrize("mode", ["kept", "exactly once"])
-def test_a_count_moves_from_two_java_instances_to_python_and_back_one_at_a_time(make_fleet, mode: str) -> None:
+def test_a_count_moves_from_two_java_instances_to_python_and_back_one_at_a_time(
+    make_fleet: MakeFleet, mode: str
+) -> None:
     fleet = make_fleet("counts_of_three_partitions", mode)
     words = Words(fleet)
     for old, language, new in (
