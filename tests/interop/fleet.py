@@ -30,7 +30,7 @@ class Fleet:
     processes: dict[str, Process] = field(default_factory=dict)
 
     def start(self, language: str, worker: str) -> None:
-        """Starts a worker with a state directory of its own, and waits until it has tasks and all of them run."""
+        """Starts a worker with a state directory of its own, and waits until it is a member of the group."""
         if language == JAVA:
             self._start_java(worker)
         else:
@@ -53,7 +53,12 @@ class Fleet:
             command += ["--set", f"{key}={value}"]
         with self._log(worker).open("wb") as log:
             self.processes[worker] = Process(command, stdout=log, stderr=log, cwd=ROOT)
-        turns.wait(f"{worker} has tasks", lambda: self.is_running(worker))
+        turns.wait(f"{worker} is a member", lambda: self.is_member(worker))
+
+    def replace(self, old: str, language: str, new: str) -> None:
+        """Lets another worker join, and then ends the old one."""
+        self.start(language, new)
+        self.stop(old)
 
     def stop(self, worker: str) -> None:
         """Ends a worker in good order; it leaves the group."""
@@ -71,10 +76,10 @@ class Fleet:
         process.kill()
         process.wait()
 
-    def is_running(self, worker: str) -> bool:
-        """Whether a worker of Python has had a task that runs; fails when it has ended."""
+    def is_member(self, worker: str) -> bool:
+        """Whether a worker of Python has joined the group; fails when it has ended."""
         assert self.processes[worker].poll() is None, self.said(worker)[-6000:]
-        return " runs; it reads " in self.said(worker)
+        return "in generation " in self.said(worker)
 
     def said(self, worker: str) -> str:
         """The log of a worker of Python."""

@@ -13,7 +13,8 @@ from tests.interop.conftest import MakeTurns
 from tests.interop.fleet import JAVA, PYTHON, Fleet
 from tests.interop.java_host import JavaHost
 from tests.interop.modes import MODES
-from tests.interop.programs import Row
+from tests.interop.outcome import differences, outcome_of
+from tests.interop.programs import PROGRAMS, Row, rows_of
 
 MakeFleet: TypeAlias = Callable[[str, str], Fleet]
 
@@ -87,3 +88,43 @@ def test_a_count_moves_from_two_java_instances_to_python_and_back_one_at_a_time(
             words.send()
 
     assert words.miscounted() == {}
+
+
+@pytest.mark.parametrize(
+    ("program", "mode"),
+    [
+        ("emit_on_window_close", "kept"),
+        ("emit_on_window_close", "exactly once"),
+        ("outer_stream_join", "kept"),
+        pytest.param("outer_stream_join", "exactly once", marks=pytest.mark.nightly),
+        ("left_foreign_key_join", "kept"),
+        pytest.param("left_foreign_key_join", "exactly once", marks=pytest.mark.nightly),
+        pytest.param("suppressed_windows", "kept", marks=pytest.mark.nightly),
+        pytest.param("versioned_table", "kept", marks=pytest.mark.nightly),
+        pytest.param("table_joins", "kept", marks=pytest.mark.nightly),
+    ],
+)
+def test_a_fleet_that_changes_its_language_under_load_leaves_behind_what_java_alone_does(
+    make_fleet: MakeFleet, make_turns: MakeTurns, program: str, mode: str
+) -> None:
+    judge = make_turns(program, MODES[mode])
+    judge.play("JJJJ")
+    fleet = make_fleet(program, mode)
+    fleet.start(JAVA, "j1")
+    fleet.start(JAVA, "j2")
+
+    changes = [("j1", PYTHON, "p1"), ("j2", PYTHON, "p2"), ("p1", JAVA, "j3"), ("p2", JAVA, "j4")]
+    for rows, (old, language, new) in zip(rows_of(program), changes, strict=True):
+        # with several inputs the order of what is there and what is still to come would be drawn
+        steps = [[row] for row in rows] if fleet.turns.spec.steps or len(fleet.turns.spec.inputs) > 1 else [rows]
+        for number, step in enumerate(steps):
+            fleet.turns.send(step)
+            if number == 0:
+                fleet.replace(old, language, new)
+            fleet.turns.settle()
+            fleet.check()
+
+    assert (
+        differences(outcome_of(judge, []), outcome_of(fleet.turns, []), last_only=False, loose=PROGRAMS[program].loose)
+        == []
+    )
