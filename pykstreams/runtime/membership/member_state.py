@@ -55,3 +55,20 @@ class MemberState:
         """Takes no part any more: the member does not come back."""
         self.standby({})
         self._sums.remove(self._member)
+
+
+class NoState:
+    """The state of a member that takes no tasks."""
+
+    def begin(self) -> None:
+        """There is none to begin with."""
+
+    def offset_sums(self) -> Mapping[TaskId, int]:
+        """Nothing is reported."""
+        return {}
+
+    def standby(self, tasks: Mapping[TaskId, frozenset[TopicPartition]]) -> None:
+        """Nothing is kept."""
+
+    def end(self) -> None:
+        """Nothing was there."""

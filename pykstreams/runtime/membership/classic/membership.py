@@ -115,12 +115,18 @@ class Introduction:
     """What a member says of itself besides its tasks.
 
     :param endpoint: ``application.server``.
+    :param error: ``SHUTDOWN_REQUESTED`` asks the leader to tell all members to shut down.
     """
 
     process_id: ProcessId
     endpoint: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     rack: str | None = None
+    error: AssignorError = AssignorError.NONE
+
+
+class ShutdownRequestedError(StreamsError):
+    """A member of the group has asked all of them to shut down."""
 
 
 class ClassicMembership:
@@ -163,7 +169,6 @@ class ClassicMembership:
         self._incarnation = 0
         self._changed = False
         self._lost = False
-        self._said_error = AssignorError.NONE
         self.hosts: Mapping[HostInfo, frozenset[TopicPartition]] = {}
         """The active partitions of all instances that have an ``application.server``."""
         self.standby_hosts: Mapping[HostInfo, frozenset[TopicPartition]] = {}
@@ -266,11 +271,6 @@ class ClassicMembership:
             )
         )
 
-    def ask_for_shutdown(self) -> None:
-        """Asks all members, by way of the leader, to shut down."""
-        self._said_error = AssignorError.SHUTDOWN_REQUESTED
-        self._rejoin("this application asks all of its members to shut down")
-
     def close(self, leave: bool) -> None:
         member_id = self._session.member_id
         self._session.stop()
@@ -295,7 +295,7 @@ class ClassicMembership:
             self._state.offset_sums(),
             self._introduction.endpoint,
             self._unique,
-            self._said_error,
+            self._introduction.error,
             self._introduction.tags,
             version=self._version,
         )
@@ -373,9 +373,9 @@ class ClassicMembership:
                     "different versions of the topology, stop those of one of them"
                 )
             case AssignorError.SHUTDOWN_REQUESTED:
-                raise StreamsError(
-                    "an instance of this application has asked all of them to shut down "
-                    "(StreamUncaughtExceptionHandler: SHUTDOWN_APPLICATION); its log says why"
+                raise ShutdownRequestedError(
+                    "an instance of this application has asked all of them to shut down (its "
+                    "uncaught_exception_handler answered SHUTDOWN_APPLICATION); its log says why"
                 )
 
     def _follow_up(self, info: AssignmentInfo, *, gave_up: bool) -> None:
