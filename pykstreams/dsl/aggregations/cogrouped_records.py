@@ -21,7 +21,7 @@ from pykstreams.dsl.stores.session_materialization import SessionTableStore
 from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.stores.window_materialization import WindowTableStore
 from pykstreams.dsl.table import Table
-from pykstreams.processors import PassThrough, TableView
+from pykstreams.processors import AnyTableView, PassThrough
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import Graph, GraphNode, OperatorNode
 
@@ -51,7 +51,7 @@ class CogroupedRecords(Generic[K, VR]):
         name: str | None,
         store: _Store,
         operator: Callable[[OneAggregator[K, VR], bool], OperatorSupplier],
-        view: Callable[[str], TableView],
+        view: Callable[[str], AnyTableView],
         key_serde: SerdeOrDefault,
         grace_ms: int | None = None,
     ) -> Table:
