@@ -13,10 +13,10 @@ from typing import TypeAlias, cast
 from pykstreams.core.hashing import murmur3_128
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Decoder, Encoder, Headers
-from pykstreams.serdes.base import AnySerde, bind_deserializer, bind_serializer
+from pykstreams.serdes.base import AnySerde, EncoderOf, bind_deserializer, bind_serializer
 from pykstreams.serdes.combined_key import encode_combined_key, encode_prefix
 from pykstreams.serdes.defaults import SerdeOrDefault, or_default
-from pykstreams.serdes.subscription import encode_subscription
+from pykstreams.serdes.subscription import SubscriptionWrapper, encode_subscription
 
 HashOf: TypeAlias = Callable[[object, Headers], bytes | None]
 """(left value, headers) -> its hash, ``None`` for a value of ``None``"""
@@ -64,7 +64,7 @@ class ForeignKeySerdes:
         encode = encode_combined_key(foreign, primary, self.foreign_key_topic(context))
         return cast("Callable[[object, Headers], bytes]", encode)
 
-    def encode_subscription(self, context: OperatorContext) -> Encoder:
+    def encode_subscription(self, context: OperatorContext) -> EncoderOf[SubscriptionWrapper[object]]:
         """Writes the value of a subscription."""
         return encode_subscription(self.encode_primary_key(context), self._told("-pk", context))
 

@@ -13,7 +13,14 @@ from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Decoder, Encoder, Headers, KeyValueMapper
 from pykstreams.processors.foreign_keys.repartitioned_rows import KeepRepartitioned, repartition_rows
 from pykstreams.processors.process import Process
-from pykstreams.serdes.base import AnySerde, CompiledSerde, Serde, bind_deserializer, bind_serializer, refused_bytes
+from pykstreams.serdes.base import (
+    AnySerde,
+    CompiledSerde,
+    Serde,
+    bind_deserializer,
+    bind_serializer,
+    refused_bytes,
+)
 from pykstreams.serdes.combined_key import CombinedKey
 from pykstreams.serdes.defaults import SerdeOrDefault, or_default
 

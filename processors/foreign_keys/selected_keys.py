@@ -12,17 +12,18 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from pykstreams.core.metrics import Counter
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Change, Decoder, Encoder, Headers, KeyValueMapper
+from pykstreams.core.types import Change, Decoder, Headers, KeyValueMapper
 from pykstreams.processors.process import Process
 from pykstreams.processors.same_key import is_same_key
 from pykstreams.processors.stores import key_value_rows
 from pykstreams.processors.tables.table_view import ReadRow
 from pykstreams.serdes.base import (
     CompiledSerde,
+    EncoderOf,
     Serde,
     bind_deserializer,
     bind_serializer,
@@ -68,10 +69,10 @@ class NumberedSerde(CompiledSerde[Numbered], Generic[R]):
 
     inner: Serde[R]
 
-    def encoder(self, topic: str) -> Encoder:
+    def encoder(self, topic: str) -> EncoderOf[Numbered]:
         inner, pack = bind_serializer(self.inner.serializer, topic), _NUMBER.pack
 
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: Numbered | None, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             raw = inner(data[1], headers)
