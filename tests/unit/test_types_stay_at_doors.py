@@ -40,7 +40,7 @@ CEILINGS = {
     "pykstreams/runtime": 94,
     "pykstreams/runtime/queries": 17,
     "pykstreams/state": 314,
-    "pykstreams/testing": 50,
+    "pykstreams/testing": 20,
     "pykstreams/topology": 4,
     "serdes": 10,
 }
