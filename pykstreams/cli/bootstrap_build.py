@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -93,7 +93,7 @@ def build(
     config_file: Path | None,
     pairs: tuple[str, ...],
     application_id: str | None,
-    **more: Any,
+    **more: object,
 ) -> None:
     """Make the state of stores from a snapshot: files, a topic, or with Spark whatever Spark reads.
 
@@ -107,7 +107,7 @@ def build(
     """
     from pykstreams.dsl.script import load_script
 
-    said: dict[str, Any] = {name: more.pop(name) for name in _OPTIONS if name in more}
+    said: dict[str, object] = {name: more.pop(name) for name in _OPTIONS if name in more}
     script = load_script(topology)
     options = {"application.id": application_id, "bootstrap.servers": bootstrap_servers}
     config = combined_config(script, config_file=config_file, pairs=pairs, options=options)
@@ -129,7 +129,7 @@ def build(
     click.echo(f"bootstrap {report.manifest.id} is in {out}")
 
 
-def _tables(path: Path) -> dict[str, Mapping[str, Any]]:
+def _tables(path: Path) -> dict[str, Mapping[str, object]]:
     """The stores of a file."""
     text = path.read_text(encoding="utf-8")
     try:
@@ -142,7 +142,7 @@ def _tables(path: Path) -> dict[str, Mapping[str, Any]]:
     return tables
 
 
-def _spec(jobs: ModuleType, name: str, table: Mapping[str, Any]) -> Any:
+def _spec(jobs: ModuleType, name: str, table: Mapping[str, object]) -> object:
     source = table.get("from")
     if not isinstance(source, str):
         raise click.UsageError(f"store {name} has no rows; name them by --from PATH (or from = in the file)")
@@ -162,5 +162,5 @@ def _spec(jobs: ModuleType, name: str, table: Mapping[str, Any]) -> Any:
         raise click.UsageError(str(error)) from error
 
 
-def _value(columns: tuple[str, ...]) -> Any:
+def _value(columns: tuple[str, ...]) -> object:
     return None if not columns else columns[0] if len(columns) == 1 else columns
