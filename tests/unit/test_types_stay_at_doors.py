@@ -39,9 +39,9 @@ CEILINGS = {
     "pykstreams/runtime": 94,
     "pykstreams/runtime/queries": 17,
     "pykstreams/state": 314,
-    "pykstreams/testing": 20,
+    "pykstreams/testing": 19,
     "pykstreams/topology": 4,
-    "serdes": 10,
+    "serdes": 9,
 }
 """The lines with ``Any`` that a room may have; lower the number when there are fewer, never raise it."""
 
