@@ -44,7 +44,7 @@ class SessionWindowedKStream(Generic[K, V]):
     is ``SessionWindowedKStream``, 4.3.1.
     """
 
-    def __init__(self, records: GroupedRecords, windows: SessionWindows) -> None:
+    def __init__(self, records: GroupedRecords[K, V, KStream[K, V]], windows: SessionWindows) -> None:
         self._records = records
         self._windows = windows
         self._emit_strategy = EmitStrategy.ON_WINDOW_UPDATE

@@ -51,7 +51,7 @@ class TimeWindowedKStream(Generic[K, V]):
     Streams corresponds to it; the rest is ``TimeWindowedKStream``, 4.3.1.
     """
 
-    def __init__(self, records: GroupedRecords, windows: Windows[Window] | SlidingWindows) -> None:
+    def __init__(self, records: GroupedRecords[K, V, KStream[K, V]], windows: Windows[Window] | SlidingWindows) -> None:
         self._records = records
         self._windows = checked_windows(windows)
         self._emit_strategy = EmitStrategy.ON_WINDOW_UPDATE

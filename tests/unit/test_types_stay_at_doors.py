@@ -35,7 +35,7 @@ CEILINGS = {
     "processors": 9,
     "pykstreams/bulk": 49,
     "pykstreams/core": 25,
-    "pykstreams/dsl": 6,
+    "pykstreams/dsl": 5,
     "pykstreams/runtime": 94,
     "pykstreams/runtime/queries": 17,
     "pykstreams/state": 314,
