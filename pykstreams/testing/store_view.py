@@ -9,8 +9,8 @@ from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.state.interfaces.store import ChangelogRow, FlushListener, StoreContext, TaskStore
 
 
-class OperatorsStore(Protocol):
-    """The part of a store, of any kind with a cache, that is the same for all kinds."""
+class StoreWithCache(Protocol):
+    """The part of a store that is the same for all kinds that may have a cache."""
 
     @property
     def name(self) -> str: ...
@@ -29,7 +29,7 @@ class OperatorsStore(Protocol):
     def on_flush(self, listener: FlushListener, send_old_values: bool, sink: SerializedSink | None = None) -> bool: ...
 
 
-S = TypeVar("S", bound=OperatorsStore)
+S = TypeVar("S", bound=StoreWithCache)
 
 
 class StoreView(Generic[S]):

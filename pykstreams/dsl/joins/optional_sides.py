@@ -8,7 +8,7 @@ from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, ValueJoiner
 
 
 def over_missing_rows(joiner: ValueJoiner[V1, V2, VR]) -> ValueJoiner[V1 | None, V2 | None, VR]:
-    """Returns the joiner itself: an operator calls it with ``None`` only for a side that the kind of join lets miss."""
+    """Returns the joiner itself: an operator calls it with ``None`` only for a side that may be missing."""
     return cast("ValueJoiner[V1 | None, V2 | None, VR]", joiner)
 
 
