@@ -81,6 +81,11 @@ class OpenTasks:
             self._tasks.pop(task.id, None)
             self._written.pop(task.id, None)
 
+    def forget(self, task: TaskWithStores) -> None:
+        """Lets go of a task whose stores stay open; what of them is on disk was written before."""
+        self._tasks.pop(task.id, None)
+        self._written.pop(task.id, None)
+
     def keep(self) -> None:
         """Writes checkpoints, when that is due."""
         if self._clock.monotonic() < self._due_at:

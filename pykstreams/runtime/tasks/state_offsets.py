@@ -39,6 +39,10 @@ class StateOffsets:
             if flushed is not None:
                 self._flushed[name] = flushed
 
+    def of(self, store: str) -> int | None:
+        """The offset that a store was committed with last; ``None`` before its first commit."""
+        return self._committed.get(store)
+
     def clear(self) -> None:
         """Forgets everything: the stores are opened anew."""
         for offsets in (self._committed, self._durable, self._flushed):
