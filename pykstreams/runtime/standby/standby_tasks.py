@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -101,13 +101,15 @@ class StandbyTasks:
         if self._thread.is_alive():
             self._thread.join()
 
-    def assigned(self, member: str, tasks: TasksWithInputs) -> None:
+    def assigned(self, member: str, tasks: TasksWithInputs, active: Collection[TaskId] = ()) -> None:
         """Takes the standby tasks that a member was assigned, and the partitions that each of them reads.
 
         They take the place of those that it had, and stay until it is assigned others: a member that leaves for good is
-        to be assigned none.
+        to be assigned none. Call it before tasks are revoked, so that one which is to be a standby stays open.
+
+        :param active: the active tasks of the member: standbys of these leave their stores open for them.
         """
-        self._plan.assigned(member, tasks)
+        self._plan.assigned(member, tasks, active)
         self._look_soon()
 
     def give_up(self, task_id: TaskId) -> bool:
@@ -126,7 +128,7 @@ class StandbyTasks:
 
     def wants(self, task_id: TaskId) -> bool:
         """Whether a standby of this task belongs here."""
-        return not self._stopping and self._plan.member_of(task_id) is not None
+        return not self._stopping and task_id in self._plan.wanted()
 
     def take(self, task_id: TaskId, stores: OpenStores, lock: FileLock) -> None:
         """Takes the stores of a task that has ended in a worker, open as they are, with the lock of its folder."""
@@ -211,9 +213,7 @@ class StandbyTasks:
     def _leave_asked_for(self) -> None:
         with self._lock:
             going = [one for task_id, one in self._standbys.items() if task_id in self._asked_for]
-        for one in going:
-            if not self._leave(one):
-                self._close([one])
+        self._close(one for one in going if not self._leave(one))
 
     def _leave(self, standby: _Standby) -> bool:
         """Leaves the stores of a standby open for the task that comes here; false where it has to be closed."""
@@ -251,8 +251,9 @@ class StandbyTasks:
         with self._lock:
             wanted = {task_id: one for task_id, one in self._plan.wanted().items() if task_id not in self._asked_for}
             nobodys = self._left_open.keys() - self._asked_for - wanted.keys()
-        self._close_left_open(nobodys)
-        self._close([one for task_id, one in self._standbys.items() if one.inputs != wanted.get(task_id)])
+        self._close_left_open(task_id for task_id in nobodys if not self._plan.is_active(task_id))
+        gone = [one for task_id, one in self._standbys.items() if one.inputs != wanted.get(task_id)]
+        self._close(one for one in gone if not (self._plan.is_active(one.task.id) and self._leave(one)))
         try:
             is_known = self._plan.ask_committed(wanted)
         except StreamsError as error:

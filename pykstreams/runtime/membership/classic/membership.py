@@ -108,7 +108,7 @@ class State(Protocol):
 
     def offset_sums(self) -> Mapping[TaskId, int]: ...
 
-    def standby(self, tasks: Mapping[TaskId, frozenset[TopicPartition]]) -> None: ...
+    def assigned(self, standby: Mapping[TaskId, frozenset[TopicPartition]], active: Collection[TaskId]) -> None: ...
 
     def end(self) -> None: ...
 
@@ -327,7 +327,7 @@ class ClassicMembership:
             _names(info.standby),
         )
         # before tasks are revoked: one that is to be a standby here goes on with its stores open
-        self._state.standby(info.standby)
+        self._state.assigned(info.standby, active)
         gone = self._owned.difference(active)
         if gone:
             self._on_revoked(gone)

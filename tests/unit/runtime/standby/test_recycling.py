@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +107,8 @@ class OneProcess:
     def _standby_restorer(self, offsets: OffsetReader) -> tuple[Restorer, Callable[[], None]]:
         return Restorer(self.standby_logs, offsets, self.begun, log_level=logging.DEBUG), lambda: None
 
-    def assign_standby(self, *tasks: TaskId) -> None:
-        self.standbys.assigned("member", dict.fromkeys(tasks, frozenset({ORDERS})))
+    def assign_standby(self, *tasks: TaskId, active: Collection[TaskId] = ()) -> None:
+        self.standbys.assigned("member", dict.fromkeys(tasks, frozenset({ORDERS})), active)
 
     def turn_standbys(self, seconds: float = 0) -> None:
         self.clock.advance(seconds)
@@ -185,6 +185,31 @@ def test_a_standby_becomes_the_task_and_only_what_it_lacks_is_read(process: OneP
     assert task.stores == stores
     assert process.standbys.tasks() == []
     assert process.logs.assigned == {ON_DISK: 3, IN_MEMORY: 3}
+
+
+def test_a_standby_whose_task_is_assigned_here_leaves_its_stores_open_before_the_worker_asks_for_them(
+    process: OneProcess,
+) -> None:
+    process.with_copy()
+    process.assign_standby(active=[TASK])
+    process.turn_standbys(LOOK_S)
+    between = process.standbys.tasks(), process.is_locked()
+    process.open(end=5)
+
+    assert between == ([], True)
+    assert process.begun.offsets == {"disk": 3, "memory": 3}
+
+
+def test_stores_of_a_task_that_is_assigned_elsewhere_before_the_worker_asks_for_them_are_closed(
+    process: OneProcess,
+) -> None:
+    process.with_copy()
+    process.assign_standby(active=[TASK])
+    process.turn_standbys()
+    process.assign_standby()
+    process.turn_standbys()
+
+    assert not process.is_locked()
 
 
 def test_a_copy_that_lacks_nothing_hands_over_without_reading(process: OneProcess) -> None:
