@@ -518,9 +518,7 @@ def test_topics_are_created_with_one_partition_per_task(
 
     topics = AdminClient({"bootstrap.servers": bootstrap_servers}).list_topics(timeout=60).topics
     assert len(topics[f"{source}-counts-changelog"].partitions) == 3
-    assert {name: len(topics[name].partitions) for name in topics if name.startswith(f"{source}-tasks-")} == {
-        f"{source}-tasks-{letter}-0": 1 for letter in "ajf"
-    }
+    assert [name for name in topics if name.startswith(f"{source}-tasks-")] == []
 
 
 def test_error_of_user_code_ends_the_application_and_is_kept(

@@ -136,16 +136,13 @@ def test_standby_tasks_on_an_embedded_cluster_are_left_out_with_a_warning(
     assert "num.standby.replicas has no effect there" in caplog.text
 
 
-def test_clients_of_a_worker_carry_the_name_of_its_thread_and_the_member_its_instance(
+def test_clients_of_a_worker_carry_the_name_of_its_thread(
     make: Make, directory: StateDirectory, clients: Clients
 ) -> None:
     worker = worker_of(make(), directory)
 
     assert worker.name == "shop-client-StreamThread-2"
-    assert [one["client.id"] for one in clients.settings] == [
-        "shop-client-StreamThread-2-membership-instance",
-        "shop-client-StreamThread-2-consumer",
-    ]
+    assert [one["client.id"] for one in clients.settings] == ["shop-client-StreamThread-2-consumer"]
 
 
 def test_nothing_is_swapped_watched_or_purged_on_an_embedded_cluster(make: Make, directory: StateDirectory) -> None:
@@ -206,9 +203,9 @@ def test_restoring_passes_over_what_was_not_committed_unless_input_topics_serve_
 def test_tasks_are_noted_as_worked_on_where_no_transaction_tells_of_a_dead_worker(
     make: Make, directory: StateDirectory
 ) -> None:
-    noting = [
-        worker_of(make(settings={"processing.guarantee": guarantee}), directory)._parts.tasks._note_of is not None
+    notes = [
+        worker_of(make(STATEFUL, {"processing.guarantee": guarantee}), directory)._parts.tasks._note_of(TaskId(0, 1))
         for guarantee in ("at_least_once", "exactly_once_v2")
     ]
 
-    assert noting == [True, False]
+    assert notes == [TopicPartition("log", 1), None]

@@ -68,9 +68,6 @@ class Session(Protocol):
     """The methods of a session that a membership calls (``ClassicSession``)."""
 
     @property
-    def is_joining(self) -> bool: ...
-
-    @property
     def member_id(self) -> str: ...
 
     def start(self) -> None: ...
@@ -79,7 +76,7 @@ class Session(Protocol):
 
     def poll(self, timeout_s: float) -> Event | None: ...
 
-    def expel(self, reason: str) -> None: ...
+    def expel(self, error: GroupError) -> None: ...
 
     def stop(self) -> None: ...
 
@@ -159,7 +156,9 @@ class ClassicMembership:
         self._owned: frozenset[TaskId] = frozenset()
         self._sent: SubscriptionInfo | None = None
         self._version = LATEST_VERSION
-        self._joins = 0
+        self._unique = 0
+        self._joins = False
+        """Whether a join is under way, of which ``Synced`` was not taken yet: so no generation is certain."""
         self._rejoin_at_ms = NEVER
         self._incarnation = 0
         self._changed = False
@@ -209,13 +208,13 @@ class ClassicMembership:
             self._join()
 
     def may_commit(self) -> bool:
-        return self._member is not None and not self._session.is_joining
+        return self._member is not None and not self._joins
 
     def confirm(self) -> bool:
         self._refuse_when_lost()
         if self._member is None:
             return True
-        if self._session.is_joining:
+        if self._joins:
             return False
         try:
             self._requests.heartbeat(self._member)
@@ -228,7 +227,7 @@ class ClassicMembership:
         self._refuse_when_lost()
         if not offsets:
             return True
-        if self._member is None or self._session.is_joining:
+        if self._member is None or self._joins:
             return False
         try:
             self._requests.commit(self._member, offsets)
@@ -253,7 +252,7 @@ class ClassicMembership:
 
     def transaction_metadata(self) -> bytes:
         self._refuse_when_lost()
-        if self._member is None or self._session.is_joining:
+        if self._member is None or self._joins:
             raise TaskMigratedError("this worker is not in the group at the moment; a transaction of it is not fenced")
         group = self._requests.group
         instance = b"\x01" if group.instance_id is None else b"\0" + group.instance_id.encode() + b"\0"
@@ -275,7 +274,7 @@ class ClassicMembership:
     def close(self, leave: bool) -> None:
         member_id = self._session.member_id
         self._session.stop()
-        if leave and member_id:
+        if leave and member_id and self._requests.group.instance_id is None:  # a static member comes back
             try:
                 self._requests.leave(member_id, "the worker was closed")
             except GroupError as error:
@@ -289,12 +288,13 @@ class ClassicMembership:
 
     def _join(self) -> None:
         self._rejoin_at_ms = NEVER
-        self._joins += 1
+        self._joins = True
+        self._unique = (self._unique + 1) % _UNIQUE_NUMBERS
         self._sent = SubscriptionInfo(
             self._introduction.process_id,
             self._state.offset_sums(),
             self._introduction.endpoint,
-            self._joins % _UNIQUE_NUMBERS,
+            self._unique,
             self._said_error,
             self._introduction.tags,
             version=self._version,
@@ -307,13 +307,14 @@ class ClassicMembership:
         self._session.join(subscription.encode())
 
     def _rejoin(self, why: str) -> None:
-        if self._member is None or self._session.is_joining:
+        if self._member is None or self._joins:
             return
         log.info("joins the group again: %s", why)
         self._join()
 
     def _synced(self, member: MemberOf, data: bytes) -> None:
         self._member, self._generation = member, member.generation
+        self._joins = False
         found = decode_consumer_assignment(data)
         info = decode_assignment(found.user_data) if found.user_data else AssignmentInfo()
         self._obey_error(AssignorError(info.error))
@@ -394,7 +395,7 @@ class ClassicMembership:
     def _check_standing(self, error: GroupError) -> None:
         if error.name in _EXPELLED:
             self._member = None
-            self._session.expel(str(error))
+            self._session.expel(error)
             raise TaskMigratedError(f"this worker is no longer in the group: {error}") from error
 
     def _all_lost(self, reason: str) -> None:
@@ -410,6 +411,7 @@ class ClassicMembership:
         self._owned = frozenset()
         self._incarnation += 1
         self._changed = False
+        self._joins = False
         self._lost = True
 
     def _refuse_when_lost(self) -> None:

@@ -125,11 +125,6 @@ class ClassicSession:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @property
-    def is_joining(self) -> bool:
-        """Whether a join is under way, so that no commit may be made in the old generation any more."""
-        return self._wish is not None
-
-    @property
     def member_id(self) -> str:
         """The id that the coordinator has given; empty before that."""
         return self._member_id
@@ -154,10 +149,10 @@ class ClassicSession:
                 self._changed.wait_for(lambda: bool(self._events), timeout_s)
         return self._events.popleft() if self._events else None
 
-    def expel(self, reason: str) -> None:
+    def expel(self, error: GroupError) -> None:
         """Takes note of what a request of the worker's own has shown: the group goes on without this member."""
         with self._changed:
-            self._expel(reason, keeps_id=False)
+            self._expel(error)
 
     def stop(self) -> None:
         """Ends the thread, with a request that may be under way; the group is not told."""
@@ -247,7 +242,7 @@ class ClassicSession:
                 if error.name == "UNKNOWN_MEMBER_ID":
                     self._member_id = _NO_ID
                 return 0.0
-            self._expel(str(error), keeps_id=error.name == "ILLEGAL_GENERATION")
+            self._expel(error)
         return _IDLE_S
 
     def _heartbeat(self, member: MemberOf) -> None:
@@ -266,7 +261,7 @@ class ClassicSession:
                         self._knows_of_rejoin = True
                         self._events.append(RejoinWanted())
                 case "UNKNOWN_MEMBER_ID" | "ILLEGAL_GENERATION":
-                    self._expel(str(error), keeps_id=error.name == "ILLEGAL_GENERATION")
+                    self._expel(error)
                 case _ if error.may_pass:
                     self._heartbeat_at = self._clock.monotonic() + min(self._heartbeat_s, _BACKOFF_S[-1])
                     self._warnings.warn(
@@ -287,9 +282,13 @@ class ClassicSession:
             except GroupError as error:
                 log.info("the group was not told, and finds out by its session: %s", error)
         with self._changed:
-            self._expel("max.poll.interval.ms has passed", keeps_id=self._is_static)
+            self._lose("max.poll.interval.ms has passed", keeps_id=self._is_static)
 
-    def _expel(self, reason: str, *, keeps_id: bool) -> None:
+    def _expel(self, error: GroupError) -> None:
+        # of an older generation it is still a member; with another id it would wait for its own end
+        self._lose(str(error), keeps_id=error.name == "ILLEGAL_GENERATION")
+
+    def _lose(self, reason: str, *, keeps_id: bool) -> None:
         if self._member is None:
             return
         self._member = None
