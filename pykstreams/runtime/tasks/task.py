@@ -191,14 +191,15 @@ class Task:
         :param kept: those of another task of this id, which are taken up if they are what this one is to begin with,
             and closed otherwise.
         """
-        if kept is not None and not self._is_ready():
-            kept.close()
-            kept = None
-        if kept is None:
-            self.state_offsets.clear()
-        else:  # they are this task's to close from now on, whatever goes wrong
-            self.state_offsets = kept.offsets
-            self._state.stores.update(kept.stores)
+        self.state_offsets.clear()
+        if kept is not None:
+            self._state.stores.update(kept.stores)  # to be closed here from now on, whatever goes wrong
+            if self._is_ready():
+                self.state_offsets = kept.offsets
+            else:
+                kept.close()
+                self._state.stores.clear()
+                kept = None
         self._make_ready()
         self._replay.begin(self.input_partitions, {self._changelog_partition(one) for one in self._plan.changelogs})
         context = TaskStoreContext(self._state, self._plan, self._cache)
@@ -209,7 +210,7 @@ class Task:
                 store.set_position_source(self.position)
                 store.init(context)
                 if kept is None and name in self._plan.changelogs:
-                    self.state_offsets.note(store, store.committed_offset())
+                    self.state_offsets.opened(store, store.committed_offset())
         return {
             self._changelog_partition(name): RestoredStore(store, self.gate, self._unreadable, self.state_offsets)
             for name, store in self._state.stores.items()

@@ -128,7 +128,7 @@ class FakeTask(Task):
         self.state_offsets.clear()
         for store in self.by_changelog.values():
             store.noted = self.state_offsets
-            self.state_offsets.note(store, store.committed_offset())
+            self.state_offsets.opened(store, store.committed_offset())
         return self.by_changelog
 
     def start(self, committed: Offsets) -> None:

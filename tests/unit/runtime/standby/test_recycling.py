@@ -24,6 +24,7 @@ from pykstreams.runtime.tasks.gate import Gates
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.worker.state_updater import Restored, StateUpdater
 from pykstreams.state.directory.state_directory import StateDirectory
+from pykstreams.state.directory.task_checkpoint import read_checkpoint
 from pykstreams.state.interfaces.record_cache import RecordCache
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock
 from tests.unit.runtime.standby.fake_group_offsets import FakeGroupOffsets
@@ -263,6 +264,20 @@ def test_a_task_may_come_and_go_many_times(process: OneProcess) -> None:
 
     assert process.standbys.offset_sums() == {TASK: 18}
     assert process.begun.offsets == {"disk": 9, "memory": 9}
+
+
+def test_what_was_handed_over_and_is_not_on_disk_is_in_no_checkpoint(process: OneProcess) -> None:
+    """The databases were not opened since, so what was committed may be lost by a kill."""
+    process.with_copy()
+    task = process.open()
+    while_open = read_checkpoint(process.directory.task_dir(TASK))
+    process.updater.close(task)
+    process.assign_standby()
+    process.turn()
+    process.turn_standbys()
+
+    assert while_open == {}
+    assert read_checkpoint(process.directory.task_dir(TASK)) == {"disk": 3}
 
 
 def test_the_folder_is_locked_all_the_time(process: OneProcess) -> None:
