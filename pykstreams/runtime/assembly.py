@@ -12,7 +12,7 @@ import logging
 import threading
 import uuid
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,7 @@ from pykstreams.runtime.swap.shadow import Shadow, ShadowParts
 from pykstreams.runtime.swap.swap_output import SwapOutput
 from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
 from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.gate import Gates
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
@@ -104,6 +105,7 @@ class ApplicationParts:
     embedded: bool
     base: TaskBase
     recommit_interval_ms: int = RECOMMIT_INTERVAL_MS
+    gates: Gates = field(default_factory=Gates)
 
 
 def start_group(app: ApplicationParts, layout: TopicLayout, bootstrap: Bootstrap, *, reset: bool) -> None:
@@ -178,6 +180,8 @@ def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: Sta
             directory=directory.task_dir(task_id),
             metrics=StreamsMetrics(),
             make_ready=lambda: app.base.make_ready(task_id, committed, directory),
+            is_ready=lambda: app.base.is_ready(task_id, committed, directory),
+            gate=app.gates.of(task_id),
         )
 
     def restorer(offsets: OffsetReader) -> tuple[Restorer, Callable[[], None]]:
@@ -394,6 +398,8 @@ def _task_maker(
             wake=wake,
             end_offsets=app.admin.end_offsets if interrupted else None,
             make_ready=lambda: app.base.make_ready(task_id, committed, directory),
+            is_ready=lambda: app.base.is_ready(task_id, committed, directory),
+            gate=app.gates.of(task_id),
         )
 
     return make_task

@@ -34,6 +34,7 @@ from pykstreams.runtime.swap.only_stores import Nowhere
 from pykstreams.runtime.swap.shadow import Shadow, ShadowParts
 from pykstreams.runtime.swap.swap_output import SwapOutput
 from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.gate import Gates
 from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
@@ -42,6 +43,7 @@ from pykstreams.runtime.worker.outage import Outage
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.swaps import Swaps
+from pykstreams.runtime.worker.task_folders import Standbys
 from pykstreams.runtime.worker.task_manager import TaskManager
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.state_directory import StateDirectory
@@ -341,7 +343,10 @@ class BegunRestores(StateRestoreListener):
 
 
 class SimulatedWorker:
-    """A worker with files in a folder, which is its machine."""
+    """A worker with files in a folder, which is its machine.
+
+    :param standbys: the standby tasks of the same machine, if it keeps any; they have the same gates.
+    """
 
     def __init__(
         self,
@@ -351,6 +356,8 @@ class SimulatedWorker:
         brokers: Brokers,
         folder: Path,
         random: Random,
+        standbys: Standbys | None = None,
+        gates: Gates | None = None,
     ) -> None:
         self.folder = folder
         self.loaded = False
@@ -379,7 +386,9 @@ class SimulatedWorker:
             clock=clock,
             task_timeout_ms=300_000,
             cleanup_delay_ms=600_000,
+            standbys=standbys,
         )
+        gates = gates or Gates()
         base = TaskBase(plan, config, brokers, None)
         parts = {part.id: part for part in plan.subtopologies}
         reader = InputReader(brokers, random)
@@ -400,6 +409,8 @@ class SimulatedWorker:
                 lag=reader.lag,
                 end_offsets=brokers.end_offsets if interrupted else None,
                 make_ready=lambda: base.make_ready(task_id, committed, self.directory),
+                is_ready=lambda: base.is_ready(task_id, committed, self.directory),
+                gate=gates.of(task_id),
             )
 
         start = StartOffsets(plan, "earliest", lambda places, time: {}, clock)

@@ -12,7 +12,9 @@ from pykstreams.runtime.membership.offset_sums import OffsetSums
 class Standbys(Protocol):
     """The method of the process's standby tasks that a member calls."""
 
-    def assigned(self, member: str, tasks: Mapping[TaskId, frozenset[TopicPartition]]) -> None: ...
+    def assigned(
+        self, member: str, tasks: Mapping[TaskId, frozenset[TopicPartition]], active: Collection[TaskId]
+    ) -> None: ...
 
 
 class MemberState:
@@ -46,14 +48,14 @@ class MemberState:
         """How far the state of each task is that the member reports."""
         return self._sums.of(self._member, running=self._running(), opened=self._opened())
 
-    def standby(self, tasks: Mapping[TaskId, frozenset[TopicPartition]]) -> None:
-        """Takes the standby tasks of an assignment, with the partitions that they read."""
+    def assigned(self, standby: Mapping[TaskId, frozenset[TopicPartition]], active: Collection[TaskId]) -> None:
+        """Takes an assignment: standby tasks, with the partitions that they read, and active ones."""
         if self._standbys is not None:
-            self._standbys.assigned(self._member, tasks)
+            self._standbys.assigned(self._member, standby, active)
 
     def end(self) -> None:
         """Takes no part any more: the member does not come back."""
-        self.standby({})
+        self.assigned({}, ())
         self._sums.remove(self._member)
 
 

@@ -64,10 +64,10 @@ class OpenTasks:
         return max(0.0, self._due_at - self._clock.monotonic()) if self._tasks else None
 
     def add(self, task: TaskWithStores) -> None:
-        """Takes a task whose stores were just opened."""
+        """Takes a task whose stores were opened, or left open by another."""
         self._written[task.id] = read_checkpoint(self._folder(task.id))
         self._tasks[task.id] = task
-        self._write(task.id, task.state_offsets.durable())
+        self._write(task.id, task.state_offsets.flushed())
 
     @contextmanager
     def closing(self, task: TaskWithStores) -> Iterator[None]:
@@ -81,13 +81,18 @@ class OpenTasks:
             self._tasks.pop(task.id, None)
             self._written.pop(task.id, None)
 
+    def forget(self, task: TaskWithStores) -> None:
+        """Lets go of a task whose stores stay open; what of them is on disk was written before."""
+        self._tasks.pop(task.id, None)
+        self._written.pop(task.id, None)
+
     def keep(self) -> None:
         """Writes checkpoints, when that is due."""
         if self._clock.monotonic() < self._due_at:
             return
         self._due_at = self._clock.monotonic() + CHECKPOINT_S
         for task_id, task in self._tasks.items():
-            self._write(task_id, {**self._written[task_id], **task.state_offsets.flushed()})
+            self._write(task_id, task.state_offsets.flushed())
 
     def sums(self, positions: Mapping[TopicPartition, int]) -> dict[TaskId, int]:
         """The sum of the offsets that the stores of each task have come to.

@@ -1,8 +1,8 @@
 """Which standby tasks a process keeps, by what its members were assigned; and what the group has committed for them.
 
 Each member of the group is assigned standby tasks, warm-up tasks among them; the process keeps those of all of its
-members. What a member was assigned last counts until it is assigned something else: so standby tasks stay where they
-are during a rebalance, and when a member was put out of the group and comes back.
+members, unless they are active in one of them. What a member was assigned last counts until it is assigned something
+else: so standby tasks stay during a rebalance, and when a member was put out of the group and comes back.
 """
 
 from __future__ import annotations
@@ -33,17 +33,28 @@ class StandbyPlan:
         self._group = group
         self._lock = threading.Lock()
         self._assigned: Mapping[str, TasksWithInputs] = {}
+        self._active: Mapping[str, frozenset[TaskId]] = {}
         self._inputs: dict[TaskId, frozenset[TopicPartition]] = {}
         self._committed: Offsets = {}
 
-    def assigned(self, member: str, tasks: TasksWithInputs) -> None:
-        """Takes the standby tasks of a member, in place of those that it had."""
+    def assigned(self, member: str, tasks: TasksWithInputs, active: Collection[TaskId] = ()) -> None:
+        """Takes the standby tasks of a member, in place of those that it had, and its active tasks."""
         with self._lock:
             self._assigned = {**self._assigned, member: dict(tasks)}
+            self._active = {**self._active, member: frozenset(active)}
 
     def wanted(self) -> dict[TaskId, frozenset[TopicPartition]]:
-        """The standby tasks of all members."""
-        return {task_id: inputs for tasks in self._assigned.values() for task_id, inputs in tasks.items()}
+        """The standby tasks of all members, without those that are active here."""
+        return {
+            task_id: inputs
+            for tasks in self._assigned.values()
+            for task_id, inputs in tasks.items()
+            if not self.is_active(task_id)
+        }
+
+    def is_active(self, task_id: TaskId) -> bool:
+        """Whether a task is active in this process, or about to be."""
+        return any(task_id in tasks for tasks in self._active.values())
 
     def member_of(self, task_id: TaskId) -> str | None:
         """The member that a standby task was assigned to: the first, while it moves from one to another."""

@@ -2,19 +2,22 @@
 
 One thread a process. Its members say by ``assigned`` which standby tasks it keeps (``StandbyPlan``); it opens them in
 the folders of their tasks, and lets them follow their changelogs (``ChangelogRounds``). A worker that is given a task
-asks for its folder by ``give_up``; the standby is closed then, with its offsets, and the task restores what is left.
+asks for its folder by ``give_up``; the standby ends then, and leaves its stores open for the task (``OpenStores``),
+which restores only what is left, also in memory. A task that ends in a worker, and is to be a standby from then on,
+leaves its stores open here.
 
 Nothing that goes wrong here ends the application: it is logged, and tried again (``Retries``).
 
-Invariant: the folder of a standby is locked while it is open, by a ``StateDirectory`` of this thread's own; what a
-worker has asked for is not opened here until it has let go of it.
+Invariant: the folder of a standby is locked while it is open, by a ``StateDirectory`` of this thread's own, and stays
+locked while its stores wait for somebody to take them up; what a worker has asked for is not opened here until it has
+let go of it.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -28,7 +31,9 @@ from pykstreams.runtime.standby.changelog_rounds import ROUND_S, ChangelogRounds
 from pykstreams.runtime.standby.retries import RETRY_S, Retries
 from pykstreams.runtime.standby.standby_plan import StandbyPlan, TasksWithInputs
 from pykstreams.runtime.swap.bootstrap import Pin, generation_of, pinned
+from pykstreams.runtime.tasks.open_stores import OpenStores
 from pykstreams.runtime.tasks.task import Task
+from pykstreams.state.directory.file_lock import FileLock
 from pykstreams.state.directory.state_directory import StateDirectory
 
 log = logging.getLogger(__name__)
@@ -79,6 +84,7 @@ class StandbyTasks:
         self._lock = threading.Lock()
         self._asked_for: set[TaskId] = set()
         self._standbys: dict[TaskId, _Standby] = {}
+        self._left_open: dict[TaskId, tuple[OpenStores, FileLock]] = {}
         self._look_at = clock.monotonic()
         self._woken = threading.Event()
         self._stopping = False
@@ -95,17 +101,19 @@ class StandbyTasks:
         if self._thread.is_alive():
             self._thread.join()
 
-    def assigned(self, member: str, tasks: TasksWithInputs) -> None:
+    def assigned(self, member: str, tasks: TasksWithInputs, active: Collection[TaskId] = ()) -> None:
         """Takes the standby tasks that a member was assigned, and the partitions that each of them reads.
 
         They take the place of those that it had, and stay until it is assigned others: a member that leaves for good is
-        to be assigned none.
+        to be assigned none. Call it before tasks are revoked, so that one which is to be a standby stays open.
+
+        :param active: the active tasks of the member: standbys of these leave their stores open for them.
         """
-        self._plan.assigned(member, tasks)
+        self._plan.assigned(member, tasks, active)
         self._look_soon()
 
     def give_up(self, task_id: TaskId) -> bool:
-        """Asks for the folder of a task; true while there is a standby in it, which is about to be closed."""
+        """Asks for the folder of a task; true while there is a standby in it, which is about to leave."""
         with self._lock:
             self._asked_for.add(task_id)
             found = task_id in self._standbys
@@ -113,11 +121,26 @@ class StandbyTasks:
             self._woken.set()
         return found
 
+    def taken(self, task_id: TaskId) -> tuple[OpenStores, FileLock] | None:
+        """Returns the stores that a standby has left open for who has asked for its folder, once; with its lock."""
+        with self._lock:
+            return self._left_open.pop(task_id, None)
+
+    def wants(self, task_id: TaskId) -> bool:
+        """Whether a standby of this task belongs here."""
+        return not self._stopping and task_id in self._plan.wanted()
+
+    def take(self, task_id: TaskId, stores: OpenStores, lock: FileLock) -> None:
+        """Takes the stores of a task that has ended in a worker, open as they are, with the lock of its folder."""
+        with self._lock:
+            self._left_open[task_id] = stores, lock
+
     def allow(self, task_id: TaskId) -> None:
         """Lets go of the folder of a task: a standby may be kept in it again."""
         with self._lock:
             self._asked_for.discard(task_id)
-        if self._plan.member_of(task_id) is not None:
+            left_open = task_id in self._left_open
+        if left_open or self._plan.member_of(task_id) is not None:
             self._look_soon()
 
     def tasks(self) -> list[Task]:
@@ -131,12 +154,15 @@ class StandbyTasks:
 
     def offset_sums(self) -> dict[TaskId, int]:
         """The sum of the changelog offsets of each standby task."""
-        return self._open_tasks.sums(self._rounds.positions())
+        with self._lock:
+            waiting = {task_id: stores.offsets for task_id, (stores, _) in self._left_open.items()}
+        sums = {task_id: sum(offsets.committed().values()) for task_id, offsets in waiting.items()}
+        return {**sums, **self._open_tasks.sums(self._rounds.positions())}
 
     def turn(self) -> None:
         """Does what is due; what goes wrong is logged, and tried again."""
         try:
-            self._close_asked_for()
+            self._leave_asked_for()
             now = self._clock.monotonic()
             if now >= self._look_at:
                 self._look_at = now + LOOK_S
@@ -166,6 +192,7 @@ class StandbyTasks:
     def close(self) -> None:
         """Closes all standby tasks and everything else; on the thread, or without one."""
         self._close(list(self._standbys.values()))
+        self._close_left_open(list(self._left_open))
         for close in (self._rounds.close, self._on_close, self._directory.close):
             try:
                 close()
@@ -183,16 +210,50 @@ class StandbyTasks:
         self._look_at = self._clock.monotonic()
         self._woken.set()
 
-    def _close_asked_for(self) -> None:
+    def _leave_asked_for(self) -> None:
         with self._lock:
             going = [one for task_id, one in self._standbys.items() if task_id in self._asked_for]
-        self._close(going)
+        self._close(one for one in going if not self._leave(one))
+
+    def _leave(self, standby: _Standby) -> bool:
+        """Leaves the stores of a standby open for the task that comes here; false where it has to be closed."""
+        task = standby.task
+        try:
+            self._rounds.remove(task.id)
+            stores = task.release() if standby.is_open else None
+        except Exception:
+            log.exception("standby task %s: its stores are closed, and opened again", task.id)
+            return False
+        if stores is None:
+            return False
+        self._open_tasks.forget(task)
+        with self._lock:
+            self._left_open[task.id] = stores, self._directory.give(task.id)
+            del self._standbys[task.id]
+        log.info("standby task %s leaves its stores open for the task", task.id)
+        return True
+
+    def _close_left_open(self, tasks: Iterable[TaskId]) -> None:
+        for task_id in tasks:
+            left = self.taken(task_id)
+            if left is None:
+                continue
+            stores, lock = left
+            try:
+                stores.close()
+            except Exception:
+                log.exception("standby task %s: closing went wrong", task_id)
+            finally:
+                lock.release()
 
     def _look(self) -> None:
         """Closes the standby tasks that do not belong here, and opens those that do."""
         with self._lock:
             wanted = {task_id: one for task_id, one in self._plan.wanted().items() if task_id not in self._asked_for}
-        self._close([one for task_id, one in self._standbys.items() if one.inputs != wanted.get(task_id)])
+            nobodys = self._left_open.keys() - self._asked_for - wanted.keys()
+        self._close_left_open(task_id for task_id in nobodys if not self._plan.is_active(task_id))
+        gone = [one for task_id, one in self._standbys.items() if one.inputs != wanted.get(task_id)]
+        self._close(one for one in gone if not (self._plan.is_active(one.task.id) and self._leave(one)))
         try:
             is_known = self._plan.ask_committed(wanted)
         except StreamsError as error:
@@ -216,9 +277,13 @@ class StandbyTasks:
             if task_id in self._asked_for:
                 return
             self._standbys[task_id] = standby
+        left = self.taken(task_id)
         try:
-            self._directory.lock(task_id)
-            stores = task.open_stores()
+            if left is None:
+                self._directory.lock(task_id)
+            else:
+                self._directory.take(task_id, left[1])
+            stores = task.open_stores(None if left is None else left[0])
         except LockError as error:
             log.debug("standby task %s waits for its folder: %s", task_id, error)
             self._close([standby])

@@ -35,9 +35,7 @@ class RestoredStore:
         return bool(self._store.persistent)
 
     def committed_offset(self) -> int | None:
-        with self._gate:
-            offset: int | None = self._store.committed_offset()
-        return offset
+        return self._offsets.of(self.name)
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
         with self._gate:

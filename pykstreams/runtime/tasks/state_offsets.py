@@ -25,6 +25,12 @@ class StateOffsets:
         self._flushed: dict[str, int] = {}
         self._asked: set[str] = set()
 
+    def opened(self, store: Any, offset: int | None) -> None:
+        """Takes note of the offset that a store was found with when it was opened, so that it is on disk."""
+        self.note(store, offset)
+        if store.name in self._durable:
+            self._flushed[store.name] = self._durable[store.name]
+
     def note(self, store: Any, offset: int | None) -> None:
         """Takes note of the offset that an open store was committed with; ``None``: there is no news."""
         name = store.name
@@ -38,6 +44,10 @@ class StateOffsets:
             flushed = store.flushed_offset()
             if flushed is not None:
                 self._flushed[name] = flushed
+
+    def of(self, store: str) -> int | None:
+        """The offset that a store was committed with last; ``None`` before its first commit."""
+        return self._committed.get(store)
 
     def clear(self) -> None:
         """Forgets everything: the stores are opened anew."""
@@ -54,9 +64,9 @@ class StateOffsets:
         return self._durable.copy()
 
     def flushed(self) -> dict[str, int]:
-        """Offsets that are left when the process is killed, as far as they were known when this was asked before.
+        """The offsets that are left when the process is killed, or lower ones.
 
-        It is found out at the next commit, by whoever works on the stores then.
+        Being asked for, they are found out anew at the next commit, by whoever works on the stores then.
         """
         self._asked = set(self._changelogs)
         return self._flushed.copy()

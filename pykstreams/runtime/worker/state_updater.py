@@ -27,6 +27,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.restore.open_tasks import OpenTasks, TaskWithStores
 from pykstreams.runtime.restore.restore import Damaged, Remade, Restorer, Setback, Truncated
 from pykstreams.runtime.swap.shadow import Shadow
+from pykstreams.runtime.tasks.open_stores import OpenStores
 from pykstreams.runtime.worker.outage import Outage
 from pykstreams.runtime.worker.task_folders import LOCK_RETRY_S, Standbys, TaskFolders
 from pykstreams.runtime.worker.task_reports import TaskReports
@@ -44,7 +45,9 @@ _SHADOW_S = 0.02
 class OpenableTask(TaskWithStores, Protocol):
     """The methods of a task that this thread calls."""
 
-    def open_stores(self) -> dict[TopicPartition, TaskStore]: ...
+    def open_stores(self, kept: OpenStores | None = None) -> dict[TopicPartition, TaskStore]: ...
+
+    def release(self) -> OpenStores | None: ...
 
     def close(self) -> None: ...
 
@@ -249,7 +252,7 @@ class StateUpdater:
         assert restorer is not None  # set before the first order is carried out
         self._restoring[task.id] = (task, frozenset())
         try:
-            stores = task.open_stores()
+            stores = task.open_stores(self._folders.left_open(task.id))
             self._tasks.add(task)
             setback = restorer.add(task.id, stores, order.limits)
         except ClusterUnavailableError as error:
@@ -322,6 +325,13 @@ class StateUpdater:
         if self._shadow is not None and self._shadow.task_id == task.id and self._shadow is not swapped:
             self._discard_shadow()
         try:
+            if swapped is None and not wipe and self._folders.wants_standby(task.id):
+                kept = task.release()
+                if kept is not None:
+                    self._tasks.forget(task)
+                    self._folders.hand_on(task.id, kept)
+                    log.info("task %s is a standby task from now on, with its stores open", task.id)
+                    return
             with self._tasks.closing(task):
                 task.close()
             if swapped is not None:

@@ -12,6 +12,8 @@ from typing import Final, Protocol
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import LockError
 from pykstreams.core.ids import TaskId
+from pykstreams.runtime.tasks.open_stores import OpenStores
+from pykstreams.state.directory.file_lock import FileLock
 from pykstreams.state.directory.state_directory import StateDirectory
 
 log = logging.getLogger(__name__)
@@ -24,11 +26,23 @@ class Standbys(Protocol):
     """The standby tasks of this process, of which one may be in the folder of a task that comes here."""
 
     def give_up(self, task_id: TaskId) -> bool:
-        """Asks for the folder of a task; true while there is a standby in it, which is about to be closed."""
+        """Asks for the folder of a task; true while there is a standby in it, which is about to leave."""
+        ...
+
+    def taken(self, task_id: TaskId) -> tuple[OpenStores, FileLock] | None:
+        """Returns the stores that a standby has left open in the folder that was asked for, once."""
         ...
 
     def allow(self, task_id: TaskId) -> None:
         """Lets go of the folder of a task."""
+        ...
+
+    def wants(self, task_id: TaskId) -> bool:
+        """Whether a task that ends here is to be kept as a standby."""
+        ...
+
+    def take(self, task_id: TaskId, stores: OpenStores, lock: FileLock) -> None:
+        """Takes the stores of such a task, open as they are, with the lock of its folder."""
         ...
 
 
@@ -50,6 +64,7 @@ class TaskFolders:
         self._cleanup_delay_ms = cleanup_delay_ms
         self._cleanup_at = clock.monotonic() + cleanup_delay_ms / 1000
         self._standbys = standbys
+        self._left_open: dict[TaskId, OpenStores] = {}
 
     def give_up_at(self) -> float:
         """Until when a task waits for its folder that comes now."""
@@ -67,6 +82,11 @@ class TaskFolders:
         :param is_waiting: whether it was claimed in vain before, which is logged once.
         """
         has_standby = self._standbys is not None and self._standbys.give_up(task_id)
+        left = None if self._standbys is None else self._standbys.taken(task_id)
+        if left is not None:
+            self._left_open[task_id], lock = left
+            self._directory.take(task_id, lock)
+            return True
         try:
             self._directory.lock(task_id)
         except LockError as error:
@@ -81,6 +101,21 @@ class TaskFolders:
                 log.log(level, "task %s waits up to %g s for its state: %s", task_id, self._task_timeout_s, error)
             return False
         return True
+
+    def left_open(self, task_id: TaskId) -> OpenStores | None:
+        """The stores that were open in a folder when it was claimed, for the task to take up."""
+        return self._left_open.pop(task_id, None)
+
+    def wants_standby(self, task_id: TaskId) -> bool:
+        """Whether a task is to be a standby when it ends here."""
+        return self._standbys is not None and self._standbys.wants(task_id)
+
+    def hand_on(self, task_id: TaskId, stores: OpenStores) -> None:
+        """Leaves the folder of a task to its standby, with the stores open, and locked all the time."""
+        if self._standbys is None:
+            raise LockError(f"there is no standby for task {task_id}", task_id=task_id)
+        self._standbys.take(task_id, stores, self._directory.give(task_id))
+        self._standbys.allow(task_id)
 
     def release(self, task_id: TaskId, *, wipe: bool) -> None:
         """Unlocks the folder of a task, and deletes its state before if asked to."""

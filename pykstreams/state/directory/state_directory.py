@@ -123,6 +123,15 @@ class StateDirectory:
             self._touch(self.path / str(task_id))
             lock.release()
 
+    def give(self, task_id: TaskId) -> FileLock:
+        """Lets go of the lock of a task, which stays locked: for another object of the same directory to ``take``."""
+        return self._locks.pop(task_id)
+
+    def take(self, task_id: TaskId, lock: FileLock) -> None:
+        """Takes the lock of a task as another has given it."""
+        self._locks[task_id] = lock
+        self._touch(self.path / str(task_id))
+
     def tasks(self) -> list[TaskId]:
         """The tasks whose state is here, in order."""
         found = []

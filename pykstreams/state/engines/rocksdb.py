@@ -107,6 +107,8 @@ class RocksDbEngine:
         self._scans: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def open(self, context: StoreContext) -> None:
+        if self._db is not None:
+            return
         path = context.state_dir / "rocksdb" / self._name
         self._context = context
         self._where = f"store {self._name!r} of task {context.task_id} in {str(path)!r}"

@@ -49,7 +49,7 @@ class Engine(BytesStore, Protocol):
         ...
 
     def open(self, context: StoreContext) -> None:
-        """Opens it for one task."""
+        """Opens it for one task; one that is open is taken up as it is."""
         ...
 
     def write(self, rows: Iterable[Write], /) -> None:

@@ -14,6 +14,7 @@ from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.restore.restore import RestorableStore
+from pykstreams.runtime.tasks.open_stores import OpenStores
 from pykstreams.runtime.tasks.state_offsets import StateOffsets
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
@@ -100,6 +101,7 @@ class FakeTask(Task):
         self.start_failure = start_failure
         self.open_failure: Exception | None = None
         self.hold = False
+        self.can_release = False
         self.when_asked: Callable[[], None] = lambda: None
         self.when_settling: Callable[[], None] = lambda: None
         self.when_processing: Callable[[], None] = lambda: None
@@ -109,14 +111,24 @@ class FakeTask(Task):
     def commit_needed(self) -> bool:
         return self._dirty
 
-    def open_stores(self) -> dict[TopicPartition, Any]:
+    def release(self) -> OpenStores | None:
+        if not self.by_changelog or not self.can_release:
+            return None
+        self.history.append("release")
+        return OpenStores({store.name: store for store in self.by_changelog.values()}, self.state_offsets)
+
+    def open_stores(self, kept: OpenStores | None = None) -> dict[TopicPartition, Any]:
         if self.open_failure is not None:
             raise self.open_failure
+        if kept is not None:
+            self.history.append("take up")
+            self.state_offsets = kept.offsets
+            return self.by_changelog
         self.history.append("open")
         self.state_offsets.clear()
         for store in self.by_changelog.values():
             store.noted = self.state_offsets
-            self.state_offsets.note(store, store.committed_offset())
+            self.state_offsets.opened(store, store.committed_offset())
         return self.by_changelog
 
     def start(self, committed: Offsets) -> None:

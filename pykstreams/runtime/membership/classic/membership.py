@@ -105,7 +105,7 @@ class State(Protocol):
 
     def offset_sums(self) -> Mapping[TaskId, int]: ...
 
-    def standby(self, tasks: Mapping[TaskId, frozenset[TopicPartition]]) -> None: ...
+    def assigned(self, standby: Mapping[TaskId, frozenset[TopicPartition]], active: Collection[TaskId]) -> None: ...
 
     def end(self) -> None: ...
 
@@ -327,13 +327,14 @@ class ClassicMembership:
             _names(active),
             _names(info.standby),
         )
+        # before tasks are revoked: one that is to be a standby here goes on with its stores open
+        self._state.assigned(info.standby, active)
         gone = self._owned.difference(active)
         if gone:
             self._on_revoked(gone)
         self._owned = frozenset(active)
         self._incarnation += 1
         self._changed = True
-        self._state.standby(info.standby)
         self.hosts, self.standby_hosts = info.hosts, info.standby_hosts
         self._follow_up(info, gave_up=bool(gone))
 

@@ -91,7 +91,7 @@ def test_what_the_stores_leave_is_written_when_they_are_closed(bench: OpenTasksB
 
 
 def test_stores_that_cannot_be_closed_leave_the_checkpoint_as_it_was(bench: OpenTasksBench) -> None:
-    bench.offsets.left = {"counts": 3}
+    bench.offsets.on_disk = {"counts": 3}
     bench.tasks.add(bench.task)
     bench.offsets.left = {"counts": 7}
     with pytest.raises(ProcessorStateError), bench.tasks.closing(bench.task):
@@ -113,17 +113,17 @@ def test_a_task_whose_stores_were_never_open_leaves_the_checkpoint_as_it_was(ben
 def test_a_checkpoint_is_set_right_when_the_stores_are_opened(bench: OpenTasksBench, found: dict[str, int]) -> None:
     """It may say too little after a kill, and too much where a store was deleted by hand."""
     write_checkpoint(bench.folder, {"counts": 7})
-    bench.offsets.left = found
+    bench.offsets.on_disk = found
     bench.tasks.add(bench.task)
 
     assert read_checkpoint(bench.folder) == found
 
 
-def test_now_and_then_what_is_on_disk_is_written_over_what_was_there_before(bench: OpenTasksBench) -> None:
-    bench.offsets.left = {"counts": 3, "sums": 4}
+def test_now_and_then_what_is_on_disk_is_written(bench: OpenTasksBench) -> None:
+    bench.offsets.on_disk = {"counts": 3, "sums": 4}
     bench.tasks.add(bench.task)
     bench.offsets.left = {"counts": 9, "sums": 9}  # which is not on disk yet
-    bench.offsets.on_disk = {"counts": 6}
+    bench.offsets.on_disk = {"counts": 6, "sums": 4}
     early = bench.after(CHECKPOINT_S - 1)
 
     assert early == {"counts": 3, "sums": 4}
@@ -131,8 +131,17 @@ def test_now_and_then_what_is_on_disk_is_written_over_what_was_there_before(benc
     assert bench.tasks.due_in_s == CHECKPOINT_S
 
 
+def test_a_task_whose_stores_stay_open_leaves_the_checkpoint_as_it_was(bench: OpenTasksBench) -> None:
+    bench.offsets.on_disk, bench.offsets.left = {"counts": 3}, {"counts": 7}
+    bench.tasks.add(bench.task)
+    bench.tasks.forget(bench.task)
+
+    assert read_checkpoint(bench.folder) == {"counts": 3}
+    assert bench.tasks.sums({}) == {}
+
+
 def test_nothing_is_written_when_nothing_has_changed(bench: OpenTasksBench) -> None:
-    bench.offsets.left = bench.offsets.on_disk = {"counts": 3}
+    bench.offsets.on_disk = {"counts": 3}
     bench.tasks.add(bench.task)
     (bench.folder / "rocksdb" / "@checkpoint").unlink()
 

@@ -49,6 +49,19 @@ def test_a_task_that_moves_between_members_is_kept_once_and_counts_for_one(plan:
     assert (before, plan.member_of(FIRST), plan.wanted()) == ("one", "two", {FIRST: ORDERS})
 
 
+def test_a_task_that_is_active_in_a_member_of_the_process_is_not_wanted_before_that_has_given_it_up(
+    plan: StandbyPlan,
+) -> None:
+    plan.assigned("one", {}, [FIRST])
+    plan.assigned("two", {FIRST: ORDERS, SECOND: OTHER_ORDERS})
+    before, was_active = plan.wanted(), plan.is_active(FIRST)
+    plan.assigned("one", {})
+
+    assert (before, was_active) == ({SECOND: OTHER_ORDERS}, True)
+    assert plan.wanted() == {FIRST: ORDERS, SECOND: OTHER_ORDERS}
+    assert not plan.is_active(FIRST)
+
+
 def test_inputs_are_limited_by_what_was_committed_when_it_was_asked_for_last(
     group: FakeGroupOffsets, plan: StandbyPlan
 ) -> None:

@@ -64,6 +64,19 @@ def test_what_is_flushed_is_found_out_at_the_commit_after_somebody_asked() -> No
     assert found.flushed() == {"counts": 3}
 
 
+def test_what_a_store_was_opened_with_is_on_disk_until_more_is_known() -> None:
+    found, store = offsets(), Store("counts")
+    found.opened(store, 5)
+    found.opened(Store("sums", persistent=False), None)
+    first = found.flushed()
+    found.note(store, 7)
+    second = found.flushed()
+    store.flushed = 6
+    found.note(store, 8)
+
+    assert (first, second, found.flushed()) == ({"counts": 5}, {"counts": 5}, {"counts": 6})
+
+
 def test_a_store_that_does_not_tell_what_is_flushed_is_left_out() -> None:
     found = offsets()
     found.flushed()
