@@ -69,7 +69,7 @@ class NoState:
         """Nothing is reported."""
         return {}
 
-    def standby(self, tasks: Mapping[TaskId, frozenset[TopicPartition]]) -> None:
+    def assigned(self, standby: Mapping[TaskId, frozenset[TopicPartition]], active: Collection[TaskId]) -> None:
         """Nothing is kept."""
 
     def end(self) -> None:

@@ -25,6 +25,7 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.host_info import HostInfo
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.group_coordinator import GroupSettings, MemberOf
 from pykstreams.runtime.clients.positions import Offsets
@@ -50,6 +51,14 @@ from pykstreams.runtime.membership.protocol.versions import LATEST_VERSION
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 
 log = logging.getLogger(__name__)
+
+_LONG_JOIN_S: Final = 5.0
+_LONG_JOIN: Final = (
+    "joining the group has taken %d s: it waits for members that do not answer. One that was killed is a member until "
+    "its session.timeout.ms has passed, and one of Java (45 s by default) also after KafkaStreams.close(), unless it was "
+    "closed with CloseOptions.timeout(...).withGroupMembershipOperation(LEAVE_GROUP); one that is busy with records has "
+    "until its max.poll.interval.ms"
+)
 
 _EXPELLED: Final = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID"})
 _NOT_NOW: Final = frozenset(
@@ -163,6 +172,8 @@ class ClassicMembership:
         self._sent: SubscriptionInfo | None = None
         self._version = LATEST_VERSION
         self._unique = 0
+        self._warnings = RepeatedWarnings(log, clock)
+        self._joins_since = 0.0
         self._joins = False
         """Whether a join is under way, of which ``Synced`` was not taken yet: so no generation is certain."""
         self._rejoin_at_ms = NEVER
@@ -191,7 +202,9 @@ class ClassicMembership:
             return Lost(self._incarnation)
         match self._session.poll(timeout):
             case None:
-                if self._clock.now_ms() >= self._rejoin_at_ms:
+                if self._joins:
+                    self._report_long_join()
+                elif self._clock.now_ms() >= self._rejoin_at_ms:
                     self._rejoin("the leader wants to see whether tasks can move")
             case RejoinWanted():
                 self._rejoin("the group shares out tasks anew")
@@ -288,7 +301,7 @@ class ClassicMembership:
 
     def _join(self) -> None:
         self._rejoin_at_ms = NEVER
-        self._joins = True
+        self._joins, self._joins_since = True, self._clock.monotonic()
         self._unique = (self._unique + 1) % _UNIQUE_NUMBERS
         self._sent = SubscriptionInfo(
             self._introduction.process_id,
@@ -305,6 +318,11 @@ class ClassicMembership:
             topics, self._sent.encode(), owned, self._generation, self._introduction.rack
         )
         self._session.join(subscription.encode())
+
+    def _report_long_join(self) -> None:
+        waited_s = self._clock.monotonic() - self._joins_since
+        if waited_s > _LONG_JOIN_S:
+            self._warnings.warn("join", _LONG_JOIN, waited_s)
 
     def _rejoin(self, why: str) -> None:
         if self._member is None or self._joins:
