@@ -20,6 +20,7 @@ def test_worker_waits_for_java_members_that_stay_after_close_and_says_how_to_be_
     make_turns: MakeTurns,
 ) -> None:
     turns = make_turns("count")
+    turns.settings["consumer.session.timeout.ms"] = "15000"
     turns.send(rows_of(turns.program)[0])
     turns.start("J")
     turns.settle()

@@ -96,9 +96,13 @@ class TaskFolders:
                     task_id=task_id,
                 ) from error
             if not is_waiting:
-                # a standby is closed in a moment, here or in another process with the same state directory
-                level = logging.WARNING if self._standbys is None else logging.INFO
-                log.log(level, "task %s waits up to %g s for its state: %s", task_id, self._task_timeout_s, error)
+                log.log(
+                    logging.INFO if has_standby else logging.WARNING,  # a standby is closed in a moment
+                    "task %s waits up to %g s for its state: %s",
+                    task_id,
+                    self._task_timeout_s,
+                    error,
+                )
             return False
         return True
 

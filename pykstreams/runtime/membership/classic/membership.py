@@ -55,9 +55,9 @@ log = logging.getLogger(__name__)
 _LONG_JOIN_S: Final = 5.0
 _LONG_JOIN: Final = (
     "joining the group has taken %d s: it waits for members that do not answer. One that was killed is a member until "
-    "its session.timeout.ms has passed, and one of Java (45 s by default) also after KafkaStreams.close(), unless it was "
-    "closed with CloseOptions.timeout(...).withGroupMembershipOperation(LEAVE_GROUP); one that is busy with records has "
-    "until its max.poll.interval.ms"
+    "its session.timeout.ms has passed, and one of Java (45 s by default) also after KafkaStreams.close(), unless it "
+    "was closed with CloseOptions.timeout(...).withGroupMembershipOperation(LEAVE_GROUP); one that is busy with "
+    "records has until its max.poll.interval.ms"
 )
 
 _EXPELLED: Final = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID"})
