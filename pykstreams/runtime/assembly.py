@@ -37,6 +37,7 @@ from pykstreams.runtime.membership.classic.leadership import Leadership
 from pykstreams.runtime.membership.classic.membership import ClassicMembership, Introduction, State
 from pykstreams.runtime.membership.classic.session import ClassicSession
 from pykstreams.runtime.membership.classic.shutdown import ask_all_to_shut_down
+from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.member_state import MemberState, NoState
 from pykstreams.runtime.membership.offset_sums import OffsetSums
 from pykstreams.runtime.membership.process_id import ProcessId
@@ -220,17 +221,14 @@ def build_worker(
     global_stores: Mapping[str, Any],
     standbys: StandbyTasks | None,
     sums: OffsetSums,
+    hosts: GroupHosts,
 ) -> Worker:
     """Makes the clients and the parts of one worker thread; nothing runs yet."""
     config, clock = app.config, app.clock
     name = f"{app.client_id}-StreamThread-{number}"
     updater = _updater(app, name, number, directory, listener, standbys)
-    membership = _membership(
-        app,
-        name,
-        number,
-        MemberState(name, sums, standbys, running=lambda: tasks.running.copy(), opened=updater.offset_sums),
-    )
+    state = MemberState(name, sums, standbys, running=lambda: tasks.running.copy(), opened=updater.offset_sums)
+    membership = _membership(app, name, number, state, hosts)
     reader = DataConsumer.open(app.supplier, config, f"{name}-consumer")
     purge = _purge(app)
     output = _output(app, name, number, membership, purge)
@@ -276,12 +274,20 @@ def build_worker(
 
 def ask_application_to_shut_down(app: ApplicationParts, layout: TopicLayout) -> StreamsError | None:
     """Asks all members of the group to shut down; returns why that could not be seen, if so."""
-    membership = _membership(app, f"{app.client_id}-shutdown", None, NoState(), error=AssignorError.SHUTDOWN_REQUESTED)
+    membership = _membership(
+        app, f"{app.client_id}-shutdown", None, NoState(), GroupHosts(), error=AssignorError.SHUTDOWN_REQUESTED
+    )
     return ask_all_to_shut_down(membership, layout, app.clock, _UNTIL_ALL_ARE_TOLD_S)
 
 
 def _membership(
-    app: ApplicationParts, name: str, number: int | None, state: State, *, error: AssignorError = AssignorError.NONE
+    app: ApplicationParts,
+    name: str,
+    number: int | None,
+    state: State,
+    hosts: GroupHosts,
+    *,
+    error: AssignorError = AssignorError.NONE,
 ) -> ClassicMembership:
     """Makes the member of the group that a worker is; one without a number has no ``group.instance.id``."""
     config, plan = app.config, app.plan
@@ -320,6 +326,7 @@ def _membership(
         stateful=stateful,
         prepare=app.topics.prepare,
         state=state,
+        hosts=hosts,
         clock=app.clock,
     )
 

@@ -41,6 +41,7 @@ from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
 from pykstreams.runtime.life_cycle import LifeCycle, State, StateListener
 from pykstreams.runtime.membership.classic.membership import ShutdownRequestedError
+from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.offset_sums import OffsetSums
 from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.metadata import KeyQueryMetadata, StreamsMetadata
@@ -181,6 +182,7 @@ class KafkaStreams:
         self._global: GlobalThread | None = None
         self._standbys: StandbyTasks | None = None
         self._sums: OffsetSums | None = None
+        self._hosts = GroupHosts()
         self._workers = WorkerThreads(
             self._build, replaces=self._replaces, on_running=self._running_changed, on_end=self._finish
         )
@@ -194,6 +196,7 @@ class KafkaStreams:
             layout=lambda: None if (started := self._started) is None else started.layout,
             check=self._check_queryable,
             standbys=lambda: [] if (standbys := self._standbys) is None else standbys.tasks(),
+            hosts=self._hosts.known,
         )
 
     @property
@@ -376,12 +379,15 @@ class KafkaStreams:
         return self._loading.progress
 
     def metadata_for_all_streams_clients(self) -> list[StreamsMetadata]:
-        """The tasks and stores of each instance of the application, as far as known here: of this one."""
+        """The tasks and stores of each instance of the application that has an ``application.server``.
+
+        Before the first assignment, and where no instance has an address, it is this instance alone.
+        """
         self._check_queryable()
         return self._queries.streams_metadata()
 
     def streams_metadata_for_store(self, store_name: str) -> list[StreamsMetadata]:
-        """The same for those instances that have a part of a store; none if this one has not."""
+        """The same for those instances that have a part of a store, active or on standby."""
         self._check_queryable()
         return self._queries.streams_metadata(store_name)
 
@@ -393,7 +399,7 @@ class KafkaStreams:
         key_serializer: Any = None,
         partitioner: StreamPartitioner[Any, Any] | None = None,
     ) -> KeyQueryMetadata:
-        """In which partition of a store a key is, and whether that partition is in this instance.
+        """In which partition of a store a key is, and which instances have that partition.
 
         Exactly one of the keywords says how the records of the store were partitioned: by the bytes that the serializer
         gives, or by a partitioner.
@@ -514,6 +520,7 @@ class KafkaStreams:
             global_stores={} if self._global is None else self._global.views,
             standbys=self._standbys,
             sums=self._sums,
+            hosts=self._hosts,
         )
 
     def _before_start(self, worker: Worker) -> None:

@@ -1,8 +1,6 @@
-"""Which instance of an application has which stores, as far as one instance knows: about itself.
+"""Which instance of an application has which stores, by the addresses that the leader of the group sends around.
 
-Instances do not report to each other what they have: in Kafka Streams they do so through the group's assignment,
-which the task topics leave to the broker. A key that is not here is therefore at an unknown host, and an instance
-knows of its own standby tasks only.
+Every assignment tells of all instances that have an ``application.server`` (``StreamsMetadataState``, 4.3.1).
 """
 
 from __future__ import annotations
@@ -46,8 +44,8 @@ class StreamsMetadata:
 class KeyQueryMetadata:
     """Where a key is.
 
-    :param active_host: ``HostInfo.UNAVAILABLE`` when it is not this instance.
-    :param standby_hosts: this instance, if it has a standby of the task.
+    :param active_host: ``HostInfo.UNAVAILABLE`` when no instance with an address has it.
+    :param standby_hosts: the instances that have a standby of the task.
     :param partition: that of the store in which the key is; -1 for a global store.
     """
 

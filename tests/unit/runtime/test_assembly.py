@@ -16,6 +16,7 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.assembly import ApplicationParts, build_standbys, build_sums, build_worker
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
+from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.swap.bootstrap import TaskBase
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.runtime.worker.state_updater import StateUpdater
@@ -112,6 +113,7 @@ def worker_of(app: ApplicationParts, directory: StateDirectory) -> Worker:
         global_stores={},
         standbys=None,
         sums=build_sums(app, directory, None),
+        hosts=GroupHosts(),
     )
 
 

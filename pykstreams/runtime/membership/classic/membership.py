@@ -23,7 +23,6 @@ from pykstreams.core.errors import (
     TaskAssignmentError,
     TaskMigratedError,
 )
-from pykstreams.core.host_info import HostInfo
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.errors import GroupError
@@ -36,6 +35,7 @@ from pykstreams.runtime.membership.assignment.check import (
     paired_tasks,
 )
 from pykstreams.runtime.membership.classic.session import Event, Expelled, Refused, RejoinWanted, Synced
+from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.membership.process_id import ProcessId
 from pykstreams.runtime.membership.protocol.assignment_info import AT_ONCE, NEVER, AssignmentInfo, decode_assignment
@@ -144,6 +144,7 @@ class ClassicMembership:
     :param stateful: the sub-topologies with state.
     :param prepare: looks at the topics again, when an assignment names partitions that were not there.
     :param state: the state that this member reports, and is given standby tasks of.
+    :param hosts: takes what assignments say of other instances.
     """
 
     def __init__(
@@ -155,6 +156,7 @@ class ClassicMembership:
         stateful: frozenset[int],
         prepare: Callable[[], TopicLayout],
         state: State,
+        hosts: GroupHosts,
         clock: Clock,
     ) -> None:
         self._session = session
@@ -163,6 +165,7 @@ class ClassicMembership:
         self._stateful = stateful
         self._prepare = prepare
         self._state = state
+        self._hosts = hosts
         self._clock = clock
         self._on_revoked: Callable[[frozenset[TaskId]], None] = lambda _: None
         self._layout = TopicLayout({}, {})
@@ -180,9 +183,6 @@ class ClassicMembership:
         self._incarnation = 0
         self._changed = False
         self._lost = False
-        self.hosts: Mapping[HostInfo, frozenset[TopicPartition]] = {}
-        """The active partitions of all instances that have an ``application.server``."""
-        self.standby_hosts: Mapping[HostInfo, frozenset[TopicPartition]] = {}
 
     def start(self, layout: TopicLayout, on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
         self._layout = layout
@@ -353,7 +353,7 @@ class ClassicMembership:
         self._owned = frozenset(active)
         self._incarnation += 1
         self._changed = True
-        self.hosts, self.standby_hosts = info.hosts, info.standby_hosts
+        self._hosts.update(info.hosts, info.standby_hosts)
         self._follow_up(info, gave_up=bool(gone))
 
     def _checked(self, assignment: MemberAssignment) -> frozenset[TaskId] | None:
