@@ -50,13 +50,14 @@ from pykstreams.processors.tables.reorder import Reorder
 from pykstreams.processors.tables.suppress import SuppressedView, TableSuppress
 from pykstreams.processors.tables.table import TableFilter, TableMapValues, TableSource, TableToStream
 from pykstreams.processors.tables.table_transform import TableTransformValues
-from pykstreams.processors.tables.table_view import StoredView, TableView
+from pykstreams.processors.tables.table_view import AnyTableView, StoredView, TableView
 from pykstreams.processors.user import UserFixedKeyProcessor, UserProcessor
 
 __all__ = [
     "COUNT",
     "COUNT_OF_SESSION",
     "Aggregation",
+    "AnyTableView",
     "Branch",
     "CompleteJoin",
     "CompleteJoinMerger",

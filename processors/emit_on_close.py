@@ -8,7 +8,7 @@ on from there and emits nothing twice (``AbstractKStreamTimeWindowAggregateProce
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.settings.keys import EMIT_INTERVAL_MS, EMIT_INTERVAL_OF_WINDOWS
@@ -17,10 +17,10 @@ from pykstreams.core.types import Forward, Headers
 Closed: TypeAlias = Callable[[int | None, int], tuple[int, int] | None]
 """(close time of the last emission, close time now) -> first and last time to read, ``None`` if nothing closed"""
 
-ReadClosed: TypeAlias = Callable[[int, int], Iterable[tuple[Any, Any, int]]]
+ReadClosed: TypeAlias = Callable[[int, int], Iterable[tuple[object, object, int]]]
 """(first time, last time) -> windowed key, value and timestamp of each row"""
 
-EmitClosed: TypeAlias = Callable[[int, Any, Any, int, Headers], None]
+EmitClosed: TypeAlias = Callable[[int, object, object, int, Headers], None]
 """(close time now, then key, value, timestamp and headers of the record behind which to look)"""
 
 
@@ -42,7 +42,7 @@ def emitter_of_closed(
         nonlocal last
         last = metadata.get(store)
 
-    def emit(close_time: int, key: object, value: Any, timestamp: int, headers: Headers) -> None:
+    def emit(close_time: int, key: object, value: object, timestamp: int, headers: Headers) -> None:
         nonlocal next_look, last
         now = now_ms()
         if now < next_look:

@@ -17,12 +17,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
 from pykstreams.processors.event_loop import SHARED, EventLoopThread
 from pykstreams.processors.user_functions import describe_function
+from pykstreams.state.encoding.record_context import RawContext
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class MapValuesAsync:
     apart; the error of the last one is an exception of this node. ``TypeError`` for what is no coroutine function.
     """
 
-    function: Callable[..., Awaitable[Any]]
+    function: Callable[..., Awaitable[object]]
     with_key: bool = False
     max_in_flight: int = 100
     timeout_ms: int | None = None
@@ -72,7 +72,14 @@ class _Call:
     __slots__ = ("done", "error", "headers", "key", "lane", "number", "raw", "result", "timestamp", "value")
 
     def __init__(
-        self, key: object, value: Any, timestamp: int, headers: Headers, raw: Any, lane: deque[_Call], number: int
+        self,
+        key: object,
+        value: object,
+        timestamp: int,
+        headers: Headers,
+        raw: RawContext | None,
+        lane: deque[_Call],
+        number: int,
     ) -> None:
         self.key = key
         self.value = value
@@ -82,7 +89,7 @@ class _Call:
         self.lane = lane
         self.number = number
         self.done = False
-        self.result: Any = None
+        self.result: object = None
         self.error: BaseException | None = None
 
 
@@ -101,7 +108,7 @@ class _Calls:
         self._backoff_s = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing = False
-        self._lanes: dict[Any, deque[_Call]] = {}
+        self._lanes: dict[object, deque[_Call]] = {}
         self._accepted = 0
         self._forwarded = 0
         self._finished: deque[_Call] = deque()
@@ -131,7 +138,7 @@ class _Calls:
         self._backoff_s = float(str(self._context.processing.app_configs["retry.backoff.ms"])) / 1000
         self._loop = self._operator.event_loop.acquire()
 
-    def accept(self, key: object, value: Any, timestamp: int, headers: Headers) -> None:
+    def accept(self, key: object, value: object, timestamp: int, headers: Headers) -> None:
         """Takes a record; runs per record."""
         loop = self._loop
         assert loop is not None  # tasks run start before the first record
@@ -266,11 +273,11 @@ class _Calls:
             await asyncio.wait(self._tasks)
 
 
-def _gives_coroutines(function: Any) -> bool:
+def _gives_coroutines(function: object) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
-def _told(function: Any) -> str:
+def _told(function: object) -> str:
     return describe_function(function) if callable(function) else repr(function)
 
 

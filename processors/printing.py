@@ -6,14 +6,18 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Generic, TextIO, TypeVar
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Forward, Headers
+from pykstreams.core.types import Headers
+from pykstreams.processors.process import Process
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
-class Print:
+class Print(Generic[K, V]):
     """Prints each record; it ends here.
 
     ``formatter(key, value)`` replaces ``key, value``. ``file`` ``None`` is whatever ``sys.stdout`` is while
@@ -25,13 +29,13 @@ class Print:
 
     label: str
     file: TextIO | str | os.PathLike[str] | None = None
-    formatter: Callable[[Any, Any], str] | None = None
+    formatter: Callable[[K, V], str] | None = None
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         label, text, fail = self.label, self.formatter or _key_and_value, context.fail
         write = self._writer(context)
 
-        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
+        def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
                 write(f"[{label}]: {text(key, value)}\n")
             except Exception as error:
@@ -68,7 +72,7 @@ class _PathWriter:
         self._file.close()
 
 
-def _key_and_value(key: object, value: Any) -> str:
+def _key_and_value(key: object, value: object) -> str:
     return f"{key}, {value}"
 
 

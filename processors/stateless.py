@@ -13,27 +13,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import ForeachAction, Forward, Headers, KeyValueMapper, Pairs, Predicate
+from pykstreams.core.types import ForeachAction, Headers, KeyValueMapper, Pairs, Predicate
+from pykstreams.processors.process import Process
 from pykstreams.processors.user_functions import not_a_pair, not_iterable
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Generic[K, V]):
     """Forwards the records for which the predicate holds, or with ``negate`` those for which it does not.
 
     Any true or false value will do as the predicate's result (``KStreamFilter.process``, 4.3.1).
     """
 
-    predicate: Predicate[Any, Any]
+    predicate: Predicate[K, V]
     negate: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         predicate, forward, fail = self.predicate, context.forward, context.fail
 
-        def keep(key: object, value: Any, timestamp: int, headers: Headers) -> None:
+        def keep(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
                 if not predicate(key, value):
                     return
@@ -42,7 +46,7 @@ class Filter:
                 return
             forward(key, value, timestamp, headers)
 
-        def drop(key: object, value: Any, timestamp: int, headers: Headers) -> None:
+        def drop(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
                 if predicate(key, value):
                     return
@@ -60,23 +64,23 @@ class FilterNothing:
     has sent is not sent for the children above (``KStreamImpl.createRepartitionedSource``, 4.3.1).
     """
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         return context.forward
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
+class Map(Generic[K, V]):
     """Replaces key and value of every record; ``mapper(key, value)`` returns them as a pair.
 
     Anything else than a pair, ``None`` included, is an error of this node (``KStreamMap.process``, 4.3.1).
     """
 
-    mapper: KeyValueMapper[Any, Any, tuple[Any, Any]]
+    mapper: KeyValueMapper[K, V, tuple[object, object]]
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         mapper, forward, fail = self.mapper, context.forward, context.fail
 
-        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
+        def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
                 pair = mapper(key, value)
             except Exception as error:
@@ -93,16 +97,16 @@ class Map:
 
 
 @dataclass(frozen=True, slots=True)
-class SelectKey:
+class SelectKey(Generic[K, V]):
     """Replaces the key of every record by ``mapper(key, value)``; the value stays (``KStreamImpl.selectKey``,
     4.3.1)."""
 
-    mapper: KeyValueMapper[Any, Any, Any]
+    mapper: KeyValueMapper[K, V, object]
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         mapper, forward, fail = self.mapper, context.forward, context.fail
 
-        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
+        def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
                 new_key = mapper(key, value)
             except Exception as error:
@@ -120,13 +124,13 @@ class MapValues:
     Null values are mapped like any other (``KStreamMapValues.process``, 4.3.1).
     """
 
-    mapper: Callable[..., Any]
+    mapper: Callable[..., object]
     with_key: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         mapper, forward, fail = self.mapper, context.forward, context.fail
 
-        def by_value(key: object, value: Any, timestamp: int, headers: Headers) -> None:
+        def by_value(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 new_value = mapper(value)
             except Exception as error:
@@ -134,7 +138,7 @@ class MapValues:
                 return
             forward(key, new_value, timestamp, headers)
 
-        def by_key_and_value(key: object, value: Any, timestamp: int, headers: Headers) -> None:
+        def by_key_and_value(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 new_value = mapper(key, value)
             except Exception as error:
@@ -146,7 +150,7 @@ class MapValues:
 
 
 @dataclass(frozen=True, slots=True)
-class FlatMap:
+class FlatMap(Generic[K, V]):
     """Turns each record into any number of records; ``mapper(key, value)`` returns an iterable of pairs.
 
     A generator function works. What it yields is collected before the first record is forwarded, so that a
@@ -154,12 +158,12 @@ class FlatMap:
     (``KStreamFlatMap.process``, 4.3.1).
     """
 
-    mapper: KeyValueMapper[Any, Any, Pairs[Any, Any]]
+    mapper: KeyValueMapper[K, V, Pairs[object, object]]
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         mapper, forward, fail = self.mapper, context.forward, context.fail
 
-        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
+        def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
                 pairs = mapper(key, value)
                 if pairs is None:
@@ -187,13 +191,13 @@ class FlatMapValues:
     as in ``FlatMap``. ``None`` is an error of this node (``KStreamFlatMapValues.process``, 4.3.1).
     """
 
-    mapper: Callable[..., Iterable[Any]]
+    mapper: Callable[..., Iterable[object]]
     with_key: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         mapper, forward, fail = self.mapper, context.forward, context.fail
 
-        def by_value(key: object, value: Any, timestamp: int, headers: Headers) -> None:
+        def by_value(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 values = mapper(value)
                 if values is None:
@@ -205,7 +209,7 @@ class FlatMapValues:
             for new_value in results:
                 forward(key, new_value, timestamp, headers)
 
-        def by_key_and_value(key: object, value: Any, timestamp: int, headers: Headers) -> None:
+        def by_key_and_value(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 values = mapper(key, value)
                 if values is None:
@@ -221,15 +225,15 @@ class FlatMapValues:
 
 
 @dataclass(frozen=True, slots=True)
-class Peek:
+class Peek(Generic[K, V]):
     """Calls ``action(key, value)`` and hands the record on (``KStreamPeek.process``, 4.3.1)."""
 
-    action: ForeachAction[Any, Any]
+    action: ForeachAction[K, V]
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         action, forward, fail = self.action, context.forward, context.fail
 
-        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
+        def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
                 action(key, value)
             except Exception as error:
@@ -241,15 +245,15 @@ class Peek:
 
 
 @dataclass(frozen=True, slots=True)
-class ForEach:
+class ForEach(Generic[K, V]):
     """Calls ``action(key, value)``; the record ends here (``ForeachProcessor.process``, 4.3.1)."""
 
-    action: ForeachAction[Any, Any]
+    action: ForeachAction[K, V]
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         action, fail = self.action, context.fail
 
-        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
+        def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
                 action(key, value)
             except Exception as error:
@@ -264,12 +268,12 @@ class PassThrough:
 
     forwards_input: ClassVar = True
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         return context.forward
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Generic[K, V]):
     """Hands each record to the child that belongs to the first predicate that holds.
 
     ``children`` stand beside ``predicates``; ``None`` in place of the last predicate makes its child the
@@ -277,7 +281,7 @@ class Branch:
     dropped (``KStreamBranch.process``, 4.3.1). Raises ``ValueError`` where the two do not fit together.
     """
 
-    predicates: tuple[Predicate[Any, Any] | None, ...]
+    predicates: tuple[Predicate[K, V] | None, ...]
     children: tuple[str | None, ...]
     forwards_input: ClassVar = True
 
@@ -289,7 +293,7 @@ class Branch:
         if None in self.predicates[:-1]:
             raise ValueError(f"predicates are {self.predicates!r}; only the last may be None, the default branch")
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         fail = context.fail
         targets = [None if name is None else context.children[name] for name in self.children]
         branches = [
@@ -299,7 +303,7 @@ class Branch:
         ]
         default = targets[-1] if len(branches) < len(targets) else None
 
-        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
+        def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
                 for predicate, child in branches:
                     if predicate(key, value):

@@ -1,11 +1,12 @@
 """The stores of an operator, each by its kind; asked for once, while the operator is built.
 
-A store of another kind is refused there, and not by the first record.
+A store of another kind is refused there, and not by the first record. The types of its keys and values are those that
+the operator declares: a task keeps stores of all types side by side.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.state.interfaces.operator_stores import (
@@ -20,47 +21,49 @@ from pykstreams.state.interfaces.operator_stores import (
 )
 from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
 
+K = TypeVar("K")
+V = TypeVar("V")
 S = TypeVar("S")
 
 
-def keyed_rows(context: OperatorContext, name: str) -> KeyedRows[Any, Any]:
+def keyed_rows(context: OperatorContext, name: str) -> KeyedRows[K, V]:
     """A store that is read by one key, which is a ``Windowed`` one for sessions."""
-    return cast("KeyedRows[Any, Any]", _with_methods_of(KeyedRows, context, name))
+    return cast("KeyedRows[K, V]", _with_methods_of(KeyedRows, context, name))
 
 
-def table_rows(context: OperatorContext, name: str) -> TableRows[Any, Any]:
+def table_rows(context: OperatorContext, name: str) -> TableRows[K, V]:
     """The store of a table, whether it is a key-value store or a versioned one."""
-    return cast("TableRows[Any, Any]", _with_methods_of(TableRows, context, name))
+    return cast("TableRows[K, V]", _with_methods_of(TableRows, context, name))
 
 
-def key_value_rows(context: OperatorContext, name: str) -> KeyValueRows[Any, Any]:
+def key_value_rows(context: OperatorContext, name: str) -> KeyValueRows[K, V]:
     """A key-value store."""
-    return cast("KeyValueRows[Any, Any]", _with_methods_of(KeyValueRows, context, name))
+    return cast("KeyValueRows[K, V]", _with_methods_of(KeyValueRows, context, name))
 
 
-def versioned_rows(context: OperatorContext, name: str) -> VersionedRows[Any, Any]:
+def versioned_rows(context: OperatorContext, name: str) -> VersionedRows[K, V]:
     """A versioned store."""
-    return cast("VersionedRows[Any, Any]", _with_methods_of(VersionedRows, context, name))
+    return cast("VersionedRows[K, V]", _with_methods_of(VersionedRows, context, name))
 
 
-def history_rows(context: OperatorContext, name: str) -> VersionedRows[Any, Any] | None:
+def history_rows(context: OperatorContext, name: str) -> VersionedRows[K, V] | None:
     """The store of a table if it is versioned, else ``None``."""
     return versioned_rows(context, name) if isinstance(context.store(name), VersionedKeyValueStore) else None
 
 
-def window_rows(context: OperatorContext, name: str) -> WindowRows[Any, Any]:
+def window_rows(context: OperatorContext, name: str) -> WindowRows[K, V]:
     """A window store."""
-    return cast("WindowRows[Any, Any]", _with_methods_of(WindowRows, context, name))
+    return cast("WindowRows[K, V]", _with_methods_of(WindowRows, context, name))
 
 
-def join_window_rows(context: OperatorContext, name: str) -> JoinWindowRows[Any, Any]:
+def join_window_rows(context: OperatorContext, name: str) -> JoinWindowRows[K, V]:
     """A window store of a join of streams."""
-    return cast("JoinWindowRows[Any, Any]", _with_methods_of(JoinWindowRows, context, name))
+    return cast("JoinWindowRows[K, V]", _with_methods_of(JoinWindowRows, context, name))
 
 
-def session_rows(context: OperatorContext, name: str) -> SessionRows[Any, Any]:
+def session_rows(context: OperatorContext, name: str) -> SessionRows[K, V]:
     """A session store."""
-    return cast("SessionRows[Any, Any]", _with_methods_of(SessionRows, context, name))
+    return cast("SessionRows[K, V]", _with_methods_of(SessionRows, context, name))
 
 
 def subscription_rows(context: OperatorContext, name: str) -> SubscriptionRows:

@@ -13,12 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import (
+    AnyFixedKeyProcessorSupplier,
+    AnyProcessorSupplier,
     Cancellable,
     FixedKeyProcessor,
     FixedKeyProcessorContext,
@@ -44,7 +46,7 @@ class UserProcessor:
     supplier and ``ValueError`` for one that gives the same object twice (``ApiUtils.checkSupplier``, 4.3.1).
     """
 
-    supplier: Callable[[], Processor[Any, Any, Any, Any]]
+    supplier: AnyProcessorSupplier
 
     def __post_init__(self) -> None:
         check_supplier(self.supplier, Processor)
@@ -73,7 +75,7 @@ class UserProcessor:
 class UserFixedKeyProcessor:
     """A node that runs a ``FixedKeyProcessor``; ``supplier`` as for ``UserProcessor``."""
 
-    supplier: Callable[[], FixedKeyProcessor[Any, Any, Any]]
+    supplier: AnyFixedKeyProcessorSupplier
 
     def __post_init__(self) -> None:
         check_supplier(self.supplier, FixedKeyProcessor)
@@ -142,11 +144,11 @@ class DelegatingContext(ProcessingContext):
         return self._processing.record_metadata
 
     @property
-    def key_serde(self) -> Any:
+    def key_serde(self) -> object:
         return self._processing.key_serde
 
     @property
-    def value_serde(self) -> Any:
+    def value_serde(self) -> object:
         return self._processing.value_serde
 
     @property
@@ -157,7 +159,7 @@ class DelegatingContext(ProcessingContext):
     def metrics(self) -> StreamsMetrics:
         return self._processing.metrics
 
-    def get_state_store(self, name: str) -> Any:
+    def get_state_store(self, name: str) -> object:
         return self._processing.get_state_store(name)
 
     def schedule(
@@ -187,17 +189,17 @@ class DelegatingContext(ProcessingContext):
         return self._processing.current_stream_time_ms()
 
 
-class _Context(DelegatingContext, ProcessorContext[Any, Any]):
+class _Context(DelegatingContext, ProcessorContext[object, object]):
     __slots__ = ()
 
-    def forward(self, record: Record[Any, Any], child_name: str | None = None) -> None:
+    def forward(self, record: Record[object, object], child_name: str | None = None) -> None:
         child = self._forward if child_name is None else self._child(child_name)
         child(record.key, record.value, record.timestamp, record.headers)
 
 
-class _FixedKeyContext(DelegatingContext, FixedKeyProcessorContext[Any, Any]):
+class _FixedKeyContext(DelegatingContext, FixedKeyProcessorContext[object, object]):
     __slots__ = ()
 
-    def forward(self, record: FixedKeyRecord[Any, Any], child_name: str | None = None) -> None:
+    def forward(self, record: FixedKeyRecord[object, object], child_name: str | None = None) -> None:
         child = self._forward if child_name is None else self._child(child_name)
         child(record.key, record.value, record.timestamp, record.headers)

@@ -9,7 +9,7 @@ bound serializer or deserializer, the error is a ``SerializationError``; the ser
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 from pykstreams.core.errors import ConfigError, SerdeError, SerializationError, WrongTypeError
@@ -19,6 +19,9 @@ from pykstreams.core.types import Decoder, Encoder, Headers
 T = TypeVar("T")
 T_in = TypeVar("T_in", contravariant=True)
 T_out = TypeVar("T_out", covariant=True)
+
+EncoderOf: TypeAlias = Callable[[T | None, Headers], bytes | None]
+"""A serializer of values of one type, bound to its topic; an ``Encoder`` takes values of any type."""
 
 _SHOWN_BYTES = 16
 _SHOWN_CHARACTERS = 120
@@ -88,7 +91,7 @@ class CompiledSerializer(ABC, Generic[T_in]):
         return False
 
     @abstractmethod
-    def encoder(self, topic: str) -> Encoder:
+    def encoder(self, topic: str) -> EncoderOf[T_in]:
         """Returns the callable ``(data, headers) -> bytes`` for one topic."""
 
     def serialize(self, topic: str, data: T_in | None, headers: Headers | None = None) -> bytes | None:

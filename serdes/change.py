@@ -15,11 +15,12 @@ A change without any value does not exist, nor does a record without a change: b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from pykstreams.core.types import Change, Decoder, Encoder, Headers
+from pykstreams.core.types import Change, Decoder, Headers
 from pykstreams.serdes.base import (
     CompiledSerde,
+    EncoderOf,
     Serde,
     bind_deserializer,
     bind_serializer,
@@ -47,23 +48,23 @@ class ChangeSerde(CompiledSerde[Change[V]], Generic[V]):
 
     inner: Serde[V]
 
-    def encoder(self, topic: str) -> Encoder:
+    def encoder(self, topic: str) -> EncoderOf[Change[V]]:
         inner = bind_serializer(self.inner.serializer, topic)
         short_lengths = [_varint(length) for length in range(64)]
 
-        def encode(data: Any, headers: Headers) -> bytes:
+        def encode(data: Change[V] | None, headers: Headers) -> bytes:
             try:
-                new, old, _ = data
+                new, old, _ = data  # type: ignore[misc]  # None is refused below
                 if old is None:
                     if new is not None:
                         return inner(new, headers) + b"\x01"  # type: ignore[operator]
                 elif new is None:
                     return inner(old, headers) + b"\x00"  # type: ignore[operator]
                 else:
-                    raw: Any = inner(new, headers)
+                    raw: bytes = inner(new, headers)  # type: ignore[assignment]  # no bytes are refused below
                     length = len(raw)
                     head = short_lengths[length] if length < 64 else _varint(length)
-                    return head + raw + inner(old, headers) + b"\x02"  # type: ignore[no-any-return]
+                    return head + raw + inner(old, headers) + b"\x02"  # type: ignore[operator]
             except (TypeError, ValueError) as error:
                 raise refused_value(repr(self), topic, data, "expected (new, old, is_latest)") from error
             raise refused_value(repr(self), topic, data, "both values are None")

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.serdes.base import (
     CompiledSerde,
     CompiledSerializer,
+    EncoderOf,
     Serde,
     Serializer,
     bind_deserializer,
@@ -56,7 +57,7 @@ class CombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
     prefix: Serde[P]
     suffix: Serde[S]
 
-    def encoder(self, topic: str) -> Encoder:
+    def encoder(self, topic: str) -> EncoderOf[CombinedKey[P, S]]:
         return encode_combined_key(
             bind_serializer(self.prefix.serializer, topic),
             bind_serializer(self.suffix.serializer, topic),
@@ -109,11 +110,11 @@ def prefix_width(key_serde: object) -> int | None:
     return fixed_width(partial()) if callable(partial) else None
 
 
-def encode_combined_key(prefix: Encoder, suffix: Encoder, topic: str) -> Encoder:
+def encode_combined_key(prefix: Encoder, suffix: Encoder, topic: str) -> EncoderOf[tuple[object, object]]:
     """Binds two encoders to one of combined keys."""
     pack = _LENGTH.pack
 
-    def encode(data: Any, headers: Headers) -> bytes | None:
+    def encode(data: tuple[object, object] | None, headers: Headers) -> bytes | None:
         if data is None:
             return None
         try:

@@ -19,6 +19,7 @@ from pykstreams.serdes.base import (
     AnySerde,
     CompiledSerde,
     CompiledSerializer,
+    EncoderOf,
     Serde,
     Serializer,
     bind_deserializer,
@@ -74,10 +75,10 @@ class JsonCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
     def __repr__(self) -> str:
         return f"JsonCombinedKeySerde({', '.join(map(describe, self._parts))})"
 
-    def encoder(self, topic: str) -> Encoder:
+    def encoder(self, topic: str) -> EncoderOf[CombinedKey[P, S]]:
         encode_partial, suffix = self._partial_encoder(topic), bind_serializer(self._parts[1].serializer, topic)
 
-        def encode(data: object, headers: Headers) -> bytes | None:
+        def encode(data: tuple[object, object] | None, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             first, second = _parts(self, topic, data)
@@ -156,11 +157,11 @@ class AvroCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
     def __repr__(self) -> str:
         return f"AvroCombinedKeySerde({self._whole!r})"
 
-    def encoder(self, topic: str) -> Encoder:
+    def encoder(self, topic: str) -> EncoderOf[CombinedKey[P, S]]:
         encode_record, (first_name, second_name) = self._whole.encoder(topic), self._names
         plain_first, plain_second = (_same if type_ is None else plain_writer(type_) for type_ in self._types)
 
-        def encode(data: object, headers: Headers) -> bytes | None:
+        def encode(data: tuple[object, object] | None, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             first, second = _parts(self, topic, data)
@@ -223,8 +224,8 @@ class ProtobufCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
     def __repr__(self) -> str:
         return f"ProtobufCombinedKeySerde({self._message.DESCRIPTOR.full_name})"
 
-    def encoder(self, topic: str) -> Encoder:
-        def encode(data: object, headers: Headers) -> bytes | None:
+    def encoder(self, topic: str) -> EncoderOf[CombinedKey[P, S]]:
+        def encode(data: tuple[object, object] | None, headers: Headers) -> bytes | None:
             return None if data is None else self._written(topic, data, *_parts(self, topic, data))
 
         return encode
@@ -295,7 +296,7 @@ class PrefixChecked(CompiledSerde[T], Generic[P, T]):
 
 
 @dataclass(frozen=True)
-class FakedPrefixes(CompiledSerializer[Any]):
+class FakedPrefixes(CompiledSerializer[object]):
     """Writes partial keys by a serde of whole ones: ``fake(reference)`` is a key of which it writes the prefix only."""
 
     inner: AnySerde
@@ -326,7 +327,7 @@ class _PartialKeys(CompiledSerializer[object]):
         return self.make(topic)
 
 
-def _parts(serde: object, topic: str, data: Any) -> tuple[object, object]:
+def _parts(serde: object, topic: str, data: tuple[object, object]) -> tuple[object, object]:
     try:
         first, second = data
     except (TypeError, ValueError) as error:

@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeGuard, TypeVar, overload
 
 import orjson
 
-from pykstreams.core.types import Decoder, Encoder, Headers
-from pykstreams.serdes.base import CompiledSerde, refused_bytes, refused_value, wrong_type
+from pykstreams.core.types import Decoder, Headers
+from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_bytes, refused_value, wrong_type
 from pykstreams.serdes.structured import is_pydantic, is_struct, plain_reader
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         self,
         type_: type[T] | None = None,
         *,
-        dumps: Callable[[Any], bytes | str] | None = None,
+        dumps: Callable[[T], bytes | str] | None = None,
         loads: Callable[[bytes], object] | None = None,
     ) -> None:
         self._type = type_
@@ -70,10 +70,10 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
             return False  # a user's subclass may write something else
         return self._type == other._type and self._dumps is other._dumps
 
-    def encoder(self, topic: str) -> Encoder:
+    def encoder(self, topic: str) -> EncoderOf[T]:
         write, checked = self._write, self._checked
 
-        def encode(data: object, headers: Headers) -> bytes | None:
+        def encode(data: T | None, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             if not isinstance(data, checked):
@@ -129,8 +129,8 @@ def _reader(type_: object, loads: Callable[[bytes], object] | None) -> Callable[
     return lambda data: make(parse(data))
 
 
-def _text_writer(dumps: Callable[[object], bytes | str]) -> Callable[[object], bytes]:
-    def write(value: object) -> bytes:
+def _text_writer(dumps: Callable[[T], bytes | str]) -> Callable[[T], bytes]:
+    def write(value: T) -> bytes:
         text = dumps(value)
         return text.encode() if isinstance(text, str) else text
 

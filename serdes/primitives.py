@@ -12,11 +12,11 @@ import re
 import struct
 import uuid
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pykstreams.core.errors import ConfigError, SerdeError
 from pykstreams.core.types import Decoder, Encoder, Headers
-from pykstreams.serdes.base import CompiledSerde, refused_bytes, refused_value, wrong_type
+from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_bytes, refused_value, wrong_type
 
 T = TypeVar("T")
 
@@ -154,24 +154,24 @@ class StringSerde(_PrimitiveSerde[str]):
         except LookupError as error:
             raise ConfigError(f"encoding of StringSerde is {self.encoding!r}; Python has no such encoding") from error
 
-    def encoder(self, topic: str) -> Encoder:
+    def encoder(self, topic: str) -> EncoderOf[str]:
         encoding = self.encoding
 
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: str | None, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             try:
-                return data.encode(encoding)  # type: ignore[no-any-return]
+                return data.encode(encoding)
             except UnicodeEncodeError:
                 return _encode_with_question_marks(data, encoding)
             except (AttributeError, TypeError) as error:
                 raise wrong_type(repr(self), topic, data, "a str") from error
 
-        def encode_utf_8(data: Any, headers: Headers) -> bytes | None:
+        def encode_utf_8(data: str | None, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             try:
-                return data.encode()  # type: ignore[no-any-return]
+                return data.encode()
             except UnicodeEncodeError:
                 return _encode_with_question_marks(data, "utf-8")
             except (AttributeError, TypeError) as error:

@@ -15,11 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.serdes.base import (
     CompiledSerde,
+    EncoderOf,
     Serde,
     bind_deserializer,
     bind_serializer,
@@ -78,8 +79,8 @@ class SubscriptionResponseWrapper(NamedTuple, Generic[V]):
     primary_partition: int | None = None
 
 
-_Subscription: TypeAlias = tuple[bytes | None, Instruction, Any, int | None, int]
-_Response: TypeAlias = tuple[bytes | None, Any, int | None]
+_Subscription: TypeAlias = tuple[bytes | None, Instruction, object, int | None, int]
+_Response: TypeAlias = tuple[bytes | None, object, int | None]
 
 subscription_of: Final[Callable[[_Subscription], SubscriptionWrapper[object]]] = partial(
     tuple.__new__, SubscriptionWrapper
@@ -98,7 +99,7 @@ class SubscriptionWrapperSerde(CompiledSerde[SubscriptionWrapper[K]], Generic[K]
 
     primary_key: Serde[K]
 
-    def encoder(self, topic: str) -> Encoder:
+    def encoder(self, topic: str) -> EncoderOf[SubscriptionWrapper[K]]:
         return encode_subscription(bind_serializer(self.primary_key.serializer, topic), topic)
 
     def decoder(self, topic: str) -> Decoder:
@@ -111,10 +112,10 @@ class SubscriptionResponseWrapperSerde(CompiledSerde[SubscriptionResponseWrapper
 
     value: Serde[V]
 
-    def encoder(self, topic: str) -> Encoder:
+    def encoder(self, topic: str) -> EncoderOf[SubscriptionResponseWrapper[V]]:
         inner = bind_serializer(self.value.serializer, topic)
 
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: SubscriptionResponseWrapper[V] | None, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             try:
@@ -150,11 +151,11 @@ def response_bytes(digest: bytes | None, value: bytes) -> bytes:
     return b"\x80" + value if digest is None else b"\x00" + digest + value
 
 
-def encode_subscription(primary_key: Encoder, topic: str) -> Encoder:
+def encode_subscription(primary_key: Encoder, topic: str) -> EncoderOf[_Subscription]:
     """Binds an encoder of primary keys to one of subscriptions."""
     pack_head, pack_partition = _HEAD_AND_HASH.pack, _PARTITION.pack
 
-    def encode(data: Any, headers: Headers) -> bytes | None:
+    def encode(data: _Subscription | None, headers: Headers) -> bytes | None:
         if data is None:
             return None
         try:
@@ -165,9 +166,8 @@ def encode_subscription(primary_key: Encoder, topic: str) -> Encoder:
                 head = bytes((version | _NO_HASH, instruction))
             else:
                 head = pack_head(version, instruction, _checked(digest))
-            raw: Any = primary_key(key, headers)
-            packed: bytes = head + raw + pack_partition(partition) if version else head + raw
-            return packed
+            raw: bytes = primary_key(key, headers)  # type: ignore[assignment]  # no bytes are refused below
+            return head + raw + pack_partition(partition) if version else head + raw
         except (TypeError, ValueError, struct.error) as error:
             why = f"expected a SubscriptionWrapper with a primary key: {error}"
             raise refused_value("SubscriptionWrapperSerde", topic, data, why) from error

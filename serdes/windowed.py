@@ -12,15 +12,16 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from pykstreams.core.errors import ConfigError
-from pykstreams.core.types import Decoder, Duration, Encoder, Headers, duration_ms
+from pykstreams.core.types import Decoder, Duration, Headers, duration_ms
 from pykstreams.core.windows import Window, Windowed
 from pykstreams.serdes.base import (
     CompiledDeserializer,
     CompiledSerializer,
     Deserializer,
+    EncoderOf,
     Serde,
     Serializer,
     bind_deserializer,
@@ -46,11 +47,11 @@ class TimeWindowedSerializer(CompiledSerializer[Windowed[T]], Generic[T]):
 
     inner: Serializer[T]
 
-    def encoder(self, topic: str) -> Encoder:
+    def encoder(self, topic: str) -> EncoderOf[Windowed[T]]:
         inner = bind_serializer(self.inner, topic)
         pack = _LONG.pack
 
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: Windowed[T] | None, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             try:
@@ -140,11 +141,11 @@ class SessionWindowedSerializer(CompiledSerializer[Windowed[T]], Generic[T]):
 
     inner: Serializer[T]
 
-    def encoder(self, topic: str) -> Encoder:
+    def encoder(self, topic: str) -> EncoderOf[Windowed[T]]:
         inner = bind_serializer(self.inner, topic)
         pack = _TWO_LONGS.pack
 
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: Windowed[T] | None, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             try:

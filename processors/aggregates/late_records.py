@@ -6,7 +6,7 @@ child of its own. Invariant: that child sees late records only, and no other chi
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
@@ -27,7 +27,7 @@ def result_outlet(context: OperatorContext, late_child: str | None) -> Forward:
     if len(children) == 1:
         return _scoped(context, children[0])
 
-    def forward(key: object, value: Any, timestamp: int, headers: Headers) -> None:
+    def forward(key: object, value: object, timestamp: int, headers: Headers) -> None:
         for child in children:
             child(key, value, timestamp, headers)
 

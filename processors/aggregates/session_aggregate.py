@@ -11,55 +11,67 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar, cast
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import END_OF_TIME, Aggregator, Forward, Headers, Initializer, Reducer
+from pykstreams.core.types import END_OF_TIME, Headers, Initializer, Reducer
 from pykstreams.core.windows import EmitStrategy, SessionWindows, Window, Windowed
 from pykstreams.processors.aggregates.late_records import LATE
 from pykstreams.processors.aggregates.window_outlets import window_outlets
 from pykstreams.processors.drop_reasons import NULL_KEY_TO_AGGREGATE
+from pykstreams.processors.process import Process
 from pykstreams.processors.stores import session_rows
+from pykstreams.state.interfaces.operator_stores import SessionRows
+
+K = TypeVar("K")
+V = TypeVar("V")
+VA = TypeVar("VA")
+K_contra = TypeVar("K_contra", contravariant=True)
+V_contra = TypeVar("V_contra", contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class SessionAggregation:
+class SessionAggregation(Generic[K_contra, V_contra, VA]):
     """How a session is aggregated: ``aggregator(key, value, aggregate)``, where the aggregate is that of
     ``initializer()`` and of all sessions that merge, joined by ``merger(key, aggregate, aggregate)``.
     """
 
-    initializer: Initializer[Any]
-    aggregator: Aggregator[Any, Any, Any]
-    merger: Callable[[Any, Any, Any], Any]
+    initializer: Initializer[VA]
+    aggregator: Callable[[K_contra, V_contra, VA], VA | None]
+    merger: Callable[[K_contra, VA, VA], VA]
 
 
-COUNT_OF_SESSION = SessionAggregation(
+COUNT_OF_SESSION: SessionAggregation[object, object, int] = SessionAggregation(
     lambda: 0, lambda key, value, count: count + 1, lambda key, count, other: count + other
 )
 
 
-def reducing_sessions(reducer: Reducer[Any]) -> SessionAggregation:
+def reducing_sessions(reducer: Reducer[V]) -> SessionAggregation[object, V, V | None]:
     """Returns the aggregation by ``reducer(aggregate, value)``, which also merges; the first value starts it."""
+
+    def merge(key: object, aggregate: V | None, other: V) -> V:  # the other session is kept, and so has a value
+        return other if aggregate is None else reducer(aggregate, other)
+
     return SessionAggregation(
         lambda: None,
         lambda key, value, aggregate: value if aggregate is None else reducer(aggregate, value),
-        lambda key, aggregate, other: other if aggregate is None else reducer(aggregate, other),
+        cast("Callable[[object, V | None, V | None], V | None]", merge),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class SessionAggregate:
+class SessionAggregate(Generic[K, V, VA]):
     """Keeps an aggregate per key and session. ``late_child`` names the child that gets late records."""
 
     store: str
     windows: SessionWindows
-    aggregation: SessionAggregation
+    aggregation: SessionAggregation[K, V, VA]
     send_old_values: bool = False
     emit_strategy: EmitStrategy = EmitStrategy.ON_WINDOW_UPDATE
     late_child: str | None = None
 
-    def build(self, context: OperatorContext) -> Forward:
-        store = session_rows(context, self.store)
+    def build(self, context: OperatorContext) -> Process:
+        store: SessionRows[K, VA] = session_rows(context, self.store)
         emit, emit_closed, late = window_outlets(self, store, context, _closed, store.sessions_ended)
         sessions, put_row = store.sessions, store.put_row
         aggregation = self.aggregation
@@ -69,7 +81,7 @@ class SessionAggregate:
         fail, drop = context.fail, context.drop
         observed, close = -1, -1 - grace
 
-        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
+        def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
             nonlocal observed, close
             if key is None:
                 drop(NULL_KEY_TO_AGGREGATE)
@@ -91,8 +103,8 @@ class SessionAggregate:
                             put_row(key, from_time, to_time, None)
                             if emit is not None:
                                 emit(Windowed(key, Window(from_time, to_time)), None, old, to_time, (), True)
-                    aggregate = aggregator(key, value, aggregate)
-                    put_row(key, start, end, aggregate)
+                    new = aggregator(key, value, aggregate)
+                    put_row(key, start, end, new)
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
                 return
@@ -101,7 +113,7 @@ class SessionAggregate:
                 if late is not None:
                     late(key, value, timestamp, headers)
             elif emit is not None:
-                emit(Windowed(key, Window(start, end)), aggregate, None, end, (), True)
+                emit(Windowed(key, Window(start, end)), new, None, end, (), True)
             if emit_closed is not None:
                 emit_closed(close, key, value, timestamp, headers)
 

@@ -23,38 +23,43 @@ A record earlier than d is in the window [0, d] in place of a left window of its
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import END_OF_TIME, Forward, Headers
+from pykstreams.core.types import END_OF_TIME, Headers
 from pykstreams.core.windows import EmitStrategy, SlidingWindows, ends_too_late, in_window
 from pykstreams.processors.aggregates.late_records import LATE
 from pykstreams.processors.aggregates.window_aggregate import Aggregation
 from pykstreams.processors.aggregates.window_outlets import WindowOutlets, window_outlets
 from pykstreams.processors.drop_reasons import NULL_TO_AGGREGATE
 from pykstreams.processors.emit_on_close import Closed
+from pykstreams.processors.process import Process
 from pykstreams.processors.stores import window_rows
 from pykstreams.state.interfaces.operator_stores import WindowRows
 
+K = TypeVar("K")
+V = TypeVar("V")
+VA = TypeVar("VA")
+
 
 @dataclass(frozen=True, slots=True)
-class SlidingAggregate:
+class SlidingAggregate(Generic[K, V, VA]):
     """Keeps an aggregate per key and sliding window; ``late_child`` names the child that gets late records."""
 
     store: str
     windows: SlidingWindows
-    aggregation: Aggregation
+    aggregation: Aggregation[K, V, VA]
     send_old_values: bool = False
     emit_strategy: EmitStrategy = EmitStrategy.ON_WINDOW_UPDATE
     late_child: str | None = None
 
-    def build(self, context: OperatorContext) -> Forward:
-        store = window_rows(context, self.store)
+    def build(self, context: OperatorContext) -> Process:
+        store: WindowRows[K, VA] = window_rows(context, self.store)
         outlets = window_outlets(self, store, context, _closed(self.windows), store.rows_between)
         return _Sliding(self.windows, self.aggregation, store, context, outlets).process
 
 
-class _Sliding:
+class _Sliding(Generic[K, V, VA]):
     """One position in one task. ``close`` is the end that a window must have reached to take records."""
 
     __slots__ = (
@@ -77,8 +82,8 @@ class _Sliding:
     def __init__(
         self,
         windows: SlidingWindows,
-        aggregation: Aggregation,
-        store: WindowRows[Any, Any],
+        aggregation: Aggregation[K, V, VA],
+        store: WindowRows[K, VA],
         context: OperatorContext,
         outlets: WindowOutlets,
     ) -> None:
@@ -92,7 +97,7 @@ class _Sliding:
         self._observed = -1
         self._close = -1 - self._grace
 
-    def process(self, key: object, value: Any, timestamp: int, headers: Headers) -> None:
+    def process(self, key: K, value: V, timestamp: int, headers: Headers) -> None:
         if key is None or value is None:
             self._drop(NULL_TO_AGGREGATE)
             return
@@ -117,11 +122,11 @@ class _Sliding:
         if self._emit_closed is not None and not early:
             self._emit_closed(self._close, key, value, timestamp, headers)
 
-    def _forward_late(self, key: object, value: Any, timestamp: int, headers: Headers) -> None:
+    def _forward_late(self, key: K, value: V, timestamp: int, headers: Headers) -> None:
         if self._late is not None:
             self._late(key, value, timestamp, headers)
 
-    def _add(self, key: object, value: Any, timestamp: int, headers: Headers) -> bool:
+    def _add(self, key: K, value: V, timestamp: int, headers: Headers) -> bool:
         """Adds a record that has a left window; tells whether any window took it."""
         difference = self._difference
         record = (key, value, timestamp, headers)
@@ -157,7 +162,7 @@ class _Sliding:
             self._open_right(key, right, timestamp, headers)
         return taken
 
-    def _add_early(self, key: object, value: Any, timestamp: int, headers: Headers) -> bool:
+    def _add_early(self, key: K, value: V, timestamp: int, headers: Headers) -> bool:
         """Adds a record whose left window would begin before the epoch; tells whether any window took it."""
         record = (key, value, timestamp, headers)
         combined = right = before = None
@@ -185,7 +190,7 @@ class _Sliding:
             combined = (0, self._initializer(), timestamp)
         return self._update(record, *combined) or taken
 
-    def _update(self, record: tuple[Any, Any, int, Headers], start: int, old: Any, stored: int) -> bool:
+    def _update(self, record: tuple[K, V, int, Headers], start: int, old: VA, stored: int) -> bool:
         """Adds the record to a window that holds ``old``, unless it is closed; tells whether it was added."""
         key, value, timestamp, headers = record
         end = start + self._difference
@@ -199,7 +204,7 @@ class _Sliding:
             self._emit(in_window(key, start, end), new, old, time, headers, True)
         return True
 
-    def _open_right(self, key: object, holds: tuple[int, Any, int], timestamp: int, headers: Headers) -> None:
+    def _open_right(self, key: K, holds: tuple[int, VA, int], timestamp: int, headers: Headers) -> None:
         """Makes the window right after the record, with what a window holds that began by the record's time."""
         _, value, time = holds
         start = timestamp + 1

@@ -8,22 +8,27 @@ read and written inside ``try`` like the user's functions, as all of them are pa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Generic, TypeVar
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Aggregator, Forward, Headers, Initializer, Reducer
+from pykstreams.core.types import Headers, Initializer
 from pykstreams.processors.drop_reasons import NULL_TO_AGGREGATE
+from pykstreams.processors.process import Process
 from pykstreams.processors.stores import table_rows
 from pykstreams.processors.tables.table_forwarding import forwarder
-from pykstreams.state.interfaces.operator_stores import OwnedRows
+from pykstreams.state.interfaces.operator_stores import OwnedRows, TableRows
 
+K = TypeVar("K")
+V = TypeVar("V")
+VA = TypeVar("VA")
 Get = TypeVar("Get")
 Put = TypeVar("Put")
 
 
 @dataclass(frozen=True, slots=True)
-class StreamAggregate:
+class StreamAggregate(Generic[K, V, VA]):
     """Keeps ``aggregator(key, value, aggregate)`` per key, starting from ``initializer()``.
 
     Where old values are sent, the old value of a new key is what ``initializer`` gave, unless a cache stands
@@ -31,18 +36,18 @@ class StreamAggregate:
     """
 
     store: str
-    initializer: Initializer[Any]
-    aggregator: Aggregator[Any, Any, Any]
+    initializer: Initializer[VA]
+    aggregator: Callable[[K, V, VA], VA | None]
     send_old_values: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
-        store = table_rows(context, self.store)
+    def build(self, context: OperatorContext) -> Process:
+        store: TableRows[K, VA] = table_rows(context, self.store)
         get_row, put_row = owned_rows(store, context, self.send_old_values)
         emit = forwarder(store, context, self.send_old_values)
         initializer, aggregator = self.initializer, self.aggregator
         fail, drop = context.fail, context.drop
 
-        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
+        def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
             if key is None or value is None:
                 drop(NULL_TO_AGGREGATE)
                 return
@@ -66,22 +71,22 @@ class StreamAggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamReduce:
+class StreamReduce(Generic[V]):
     """Keeps ``reducer(aggregate, value)`` per key, starting from the first value
     (``KStreamReduceProcessor.process``, 4.3.1).
     """
 
     store: str
-    reducer: Reducer[Any]
+    reducer: Callable[[V, V], V | None]
     send_old_values: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
-        store = table_rows(context, self.store)
+    def build(self, context: OperatorContext) -> Process:
+        store: TableRows[object, V] = table_rows(context, self.store)
         get_row, put_row = owned_rows(store, context, self.send_old_values)
         emit = forwarder(store, context, self.send_old_values)
         reducer, fail, drop = self.reducer, context.fail, context.drop
 
-        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: V, timestamp: int, headers: Headers) -> None:
             if key is None or value is None:
                 drop(NULL_TO_AGGREGATE)
                 return
@@ -89,7 +94,7 @@ class StreamReduce:
                 row = get_row(key)
                 if row is None:
                     old = None
-                    new = value
+                    new: V | None = value
                     time = timestamp
                 else:
                     old, stored = row
@@ -114,8 +119,8 @@ class StreamCount:
     store: str
     send_old_values: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
-        store = table_rows(context, self.store)
+    def build(self, context: OperatorContext) -> Process:
+        store: TableRows[object, int] = table_rows(context, self.store)
         get_row, put_row = store.get_row, store.put_row
         emit = forwarder(store, context, self.send_old_values)
         fail, drop = context.fail, context.drop

@@ -7,20 +7,27 @@ changes, the one with the old value first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Final, Generic, TypeVar
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Aggregator, Forward, Headers, Initializer, KeyValueMapper, Reducer
+from pykstreams.core.types import Change, Headers, Initializer, KeyValueMapper
+from pykstreams.processors.process import Process
 from pykstreams.processors.same_key import is_same_key
 from pykstreams.processors.stores import table_rows
 from pykstreams.processors.tables.table_forwarding import forwarder
 from pykstreams.processors.user_functions import not_a_pair
+from pykstreams.state.interfaces.operator_stores import TableRows
+
+K = TypeVar("K")
+V = TypeVar("V")
+VA = TypeVar("VA")
 
 
 @dataclass(frozen=True, slots=True)
-class TableRepartitionMap:
+class TableRepartitionMap(Generic[K, V]):
     """Maps old and new row of a change by ``selector(key, value)``, a pair or ``None``, and sends both on.
 
     The selector does not see null values. A pair that is missing, or whose key or value is null, is left out.
@@ -31,14 +38,14 @@ class TableRepartitionMap:
     (``KTableRepartitionMap.KTableMapProcessor.process``, 4.3.1).
     """
 
-    selector: KeyValueMapper[Any, Any, tuple[Any, Any] | None]
+    selector: KeyValueMapper[K, V, tuple[object, object] | None]
     versioned: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         selector, forward, fail = self.selector, context.forward, context.fail
         versioned = self.versioned
 
-        def select(key: object, value: Any) -> tuple[Any, Any]:
+        def select(key: K, value: V | None) -> tuple[object, object]:
             """The pair for a value; with ``None`` inside where it is to be left out."""
             if value is None:
                 return _NO_PAIR
@@ -51,7 +58,7 @@ class TableRepartitionMap:
                 raise not_a_pair(selector, pair) from None
             return _NO_PAIR if selected_key is None else (selected_key, selected_value)
 
-        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: K, change: Change[V], timestamp: int, headers: Headers) -> None:
             try:
                 if key is None:
                     raise StreamsError("the key of a row to group is null; rows of a table must have a key")
@@ -75,11 +82,11 @@ class TableRepartitionMap:
         return process
 
 
-_NO_PAIR = (None, None)
+_NO_PAIR: Final = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class TableAggregate:
+class TableAggregate(Generic[K, V, VA]):
     """Keeps ``subtractor(key, old value, aggregate)`` and then ``adder(key, new value, aggregate)`` a group.
 
     Nothing is subtracted from a group that has no aggregate. ``initializer()`` is what is added to where
@@ -89,20 +96,20 @@ class TableAggregate:
     """
 
     store: str
-    initializer: Initializer[Any]
-    adder: Aggregator[Any, Any, Any]
-    subtractor: Aggregator[Any, Any, Any]
+    initializer: Initializer[VA]
+    adder: Callable[[K, V, VA], VA | None]
+    subtractor: Callable[[K, V, VA], VA | None]
     send_old_values: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
-        store = table_rows(context, self.store)
+    def build(self, context: OperatorContext) -> Process:
+        store: TableRows[K, VA] = table_rows(context, self.store)
         get_row, put_row = store.get_row, store.put_row
         emit = forwarder(store, context, self.send_old_values)
         initializer, adder, subtractor = self.initializer, self.adder, self.subtractor
         fail = context.fail
         name = self.store
 
-        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: K, change: Change[V], timestamp: int, headers: Headers) -> None:
             try:
                 if key is None:
                     raise _null_group(name)
@@ -129,7 +136,7 @@ class TableAggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class TableReduce:
+class TableReduce(Generic[V]):
     """Keeps, per group, ``subtractor(aggregate, old value)`` and then ``adder(aggregate, new value)``.
 
     Where there is no aggregate the new value is it. Timestamp: the larger of record and stored one where a
@@ -138,18 +145,18 @@ class TableReduce:
     """
 
     store: str
-    adder: Reducer[Any]
-    subtractor: Reducer[Any]
+    adder: Callable[[V, V], V | None]
+    subtractor: Callable[[V, V], V | None]
     send_old_values: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
-        store = table_rows(context, self.store)
+    def build(self, context: OperatorContext) -> Process:
+        store: TableRows[object, V] = table_rows(context, self.store)
         get_row, put_row = store.get_row, store.put_row
         emit = forwarder(store, context, self.send_old_values)
         adder, subtractor, fail = self.adder, self.subtractor, context.fail
         name = self.store
 
-        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Change[V], timestamp: int, headers: Headers) -> None:
             try:
                 if key is None:
                     raise _null_group(name)

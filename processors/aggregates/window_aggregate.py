@@ -11,37 +11,44 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Generic, TypeAlias, TypeVar, cast
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Aggregator, Forward, Headers, Initializer, Reducer
-from pykstreams.core.windows import EmitStrategy, TimeWindows, Windows, ends_too_late, in_window
+from pykstreams.core.types import Forward, Headers, Initializer, Reducer
+from pykstreams.core.windows import EmitStrategy, TimeWindows, Window, Windowed, Windows, ends_too_late, in_window
 from pykstreams.processors.aggregates.late_records import LATE
 from pykstreams.processors.aggregates.stream_aggregate import owned_rows
 from pykstreams.processors.aggregates.window_outlets import window_outlets
 from pykstreams.processors.drop_reasons import NULL_KEY_TO_AGGREGATE
 from pykstreams.processors.emit_on_close import Closed, EmitClosed
+from pykstreams.processors.process import Process
 from pykstreams.processors.stores import window_rows
 from pykstreams.processors.tables.table_forwarding import Emit
 from pykstreams.processors.tables.table_view import ReadRow
 from pykstreams.state.interfaces.operator_stores import WindowRows
 
-AddToWindow: TypeAlias = Callable[[Any, Any, int, Headers, int, int], bool]
+K = TypeVar("K")
+V = TypeVar("V")
+VA = TypeVar("VA")
+K_contra = TypeVar("K_contra", contravariant=True)
+V_contra = TypeVar("V_contra", contravariant=True)
+
+AddToWindow: TypeAlias = Callable[[K, V, int, Headers, int, int], bool]
 """(key, value, timestamp, headers, start, end of the window); false where the record failed and must end here"""
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregation:
+class Aggregation(Generic[K_contra, V_contra, VA]):
     """How a window is aggregated: ``aggregator(key, value, aggregate)`` from ``initializer()``."""
 
-    initializer: Initializer[Any]
-    aggregator: Aggregator[Any, Any, Any]
+    initializer: Initializer[VA]
+    aggregator: Callable[[K_contra, V_contra, VA], VA | None]
 
 
-COUNT = Aggregation(lambda: 0, lambda key, value, count: count + 1)
+COUNT: Aggregation[object, object, int] = Aggregation(lambda: 0, lambda key, value, count: count + 1)
 
 
-def reducing(reducer: Reducer[Any]) -> Aggregation:
+def reducing(reducer: Reducer[V]) -> Aggregation[object, V, V | None]:
     """Returns the aggregation by ``reducer(aggregate, value)``, which the first value starts."""
     return Aggregation(
         lambda: None, lambda key, value, aggregate: value if aggregate is None else reducer(aggregate, value)
@@ -49,7 +56,7 @@ def reducing(reducer: Reducer[Any]) -> Aggregation:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowAggregate:
+class WindowAggregate(Generic[K, V, VA]):
     """Keeps an aggregate per key and window.
 
     ``late_child`` names the child that gets late records. Only ``TimeWindows`` can be emitted on close; the DSL checks
@@ -57,14 +64,15 @@ class WindowAggregate:
     """
 
     store: str
-    windows: Windows[Any]
-    aggregation: Aggregation
+    windows: Windows[Window]
+    aggregation: Aggregation[K, V, VA]
     send_old_values: bool = False
     emit_strategy: EmitStrategy = EmitStrategy.ON_WINDOW_UPDATE
     late_child: str | None = None
 
-    def build(self, context: OperatorContext) -> Forward:
-        store, windows = window_rows(context, self.store), self.windows
+    def build(self, context: OperatorContext) -> Process:
+        store: WindowRows[K, VA] = window_rows(context, self.store)
+        windows = self.windows
         closed = _closed(windows) if isinstance(windows, TimeWindows) else None
         emit, emit_closed, late = window_outlets(self, store, context, closed, store.rows_between)
         add = _adder(self.aggregation, store, context, emit, self.send_old_values)
@@ -89,30 +97,30 @@ class WindowedView:
     def as_forwarded(self) -> WindowedView:
         return replace(self, forwarded=True)
 
-    def build(self, context: OperatorContext) -> ReadRow:
-        store = window_rows(context, self.store)
+    def build(self, context: OperatorContext) -> ReadRow[Windowed[K], VA]:
+        store: WindowRows[K, VA] = window_rows(context, self.store)
         get_row = store.reader_below_cache() if self.forwarded else store.get_row
 
-        def read(windowed: Any) -> tuple[Any, int] | None:
+        def read(windowed: Windowed[K]) -> tuple[VA, int] | None:
             return get_row(windowed.key, windowed.window.start)
 
         return read
 
 
 def _adder(
-    aggregation: Aggregation,
-    store: WindowRows[Any, Any],
+    aggregation: Aggregation[K, V, VA],
+    store: WindowRows[K, VA],
     context: OperatorContext,
     emit: Emit | None,
     send_old_values: bool,
-) -> AddToWindow:
+) -> AddToWindow[K, V]:
     """Makes the function that brings one window of a record up to date."""
     if aggregation is COUNT:
-        return _counter(store, context, emit)
+        return _counter(cast("WindowRows[K, int]", store), context, emit)  # its aggregates are numbers
     initializer, aggregator, fail = aggregation.initializer, aggregation.aggregator, context.fail
     get_row, put_row = owned_rows(store, context, send_old_values)
 
-    def add(key: object, value: Any, timestamp: int, headers: Headers, start: int, end: int) -> bool:
+    def add(key: K, value: V, timestamp: int, headers: Headers, start: int, end: int) -> bool:
         try:
             row = get_row(key, start)
             if row is None:
@@ -133,12 +141,12 @@ def _adder(
     return add
 
 
-def _counter(store: WindowRows[Any, Any], context: OperatorContext, emit: Emit | None) -> AddToWindow:
+def _counter(store: WindowRows[K, int], context: OperatorContext, emit: Emit | None) -> AddToWindow[K, V]:
     """Makes the function that counts a record in one window: that of ``_adder`` for ``COUNT``, without the calls."""
     get_row, put_row = store.take_row, store.keep_row  # nobody can change a number
     fail = context.fail
 
-    def add(key: object, value: Any, timestamp: int, headers: Headers, start: int, end: int) -> bool:
+    def add(key: K, value: V, timestamp: int, headers: Headers, start: int, end: int) -> bool:
         try:
             row = get_row(key, start)
             if row is None:
@@ -161,17 +169,17 @@ def _counter(store: WindowRows[Any, Any], context: OperatorContext, emit: Emit |
 
 def _tumbling(
     windows: TimeWindows,
-    add: AddToWindow,
+    add: AddToWindow[K, V],
     context: OperatorContext,
     late: Forward | None,
     emit_closed: EmitClosed | None,
-) -> Forward:
+) -> Process:
     """One window a record."""
     size, grace, last = windows.size_ms, windows.grace_period_ms, windows.last_timestamp
     drop, fail = context.drop, context.fail
     observed, close = -1, -1 - grace
 
-    def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
+    def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
         nonlocal observed, close
         if key is None:
             drop(NULL_KEY_TO_AGGREGATE)
@@ -199,18 +207,18 @@ def _tumbling(
 
 def _hopping(
     windows: TimeWindows,
-    add: AddToWindow,
+    add: AddToWindow[K, V],
     context: OperatorContext,
     late: Forward | None,
     emit_closed: EmitClosed | None,
-) -> Forward:
+) -> Process:
     """Several windows a record; each that is closed already counts as a dropped record."""
     size, advance, grace = windows.size_ms, windows.advance_ms, windows.grace_period_ms
     before, last = advance - size, windows.last_timestamp
     drop, fail = context.drop, context.fail
     observed, close = -1, -1 - grace
 
-    def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
+    def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
         nonlocal observed, close
         if key is None:
             drop(NULL_KEY_TO_AGGREGATE)
@@ -240,12 +248,14 @@ def _hopping(
     return process
 
 
-def _in_any_windows(windows: Windows[Any], add: AddToWindow, context: OperatorContext, late: Forward | None) -> Forward:
+def _in_any_windows(
+    windows: Windows[Window], add: AddToWindow[K, V], context: OperatorContext, late: Forward | None
+) -> Process:
     """Windows that say themselves which they are; a record may fall into none, and is then passed over."""
     windows_for, grace, drop, fail = windows.windows_for, windows.grace_period_ms, context.drop, context.fail
     observed = -1
 
-    def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
+    def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
         nonlocal observed
         if key is None:
             drop(NULL_KEY_TO_AGGREGATE)

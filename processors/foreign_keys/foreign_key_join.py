@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, Generic, TypeAlias, TypeVar, cast
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Forward, Headers
+from pykstreams.core.types import Change, Encoder, Headers
 from pykstreams.processors.drop_reasons import OUT_OF_ORDER
-from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes
+from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes, HashOf
 from pykstreams.processors.foreign_keys.serialized_answers import Answer, serialized_answers
+from pykstreams.processors.process import Process
 from pykstreams.processors.stores import subscription_rows
 from pykstreams.processors.tables.table_view import TableView, serialized_rows
 from pykstreams.serdes.base import write_same_bytes
@@ -27,12 +28,21 @@ from pykstreams.serdes.combined_key import combined_key_bytes
 from pykstreams.serdes.subscription import (
     SUBSCRIPTION_VERSION,
     Instruction,
+    SubscriptionWrapper,
     primary_key_bytes,
     response_of,
     subscription_of,
 )
+from pykstreams.state.encoding.record_context import RawContext
 
-_RowOf: TypeAlias = Callable[[object, Any, Headers], tuple[bytes, bytes]]
+K = TypeVar("K")
+V = TypeVar("V")
+KO = TypeVar("KO")
+VO = TypeVar("VO")
+
+_Message: TypeAlias = SubscriptionWrapper[object]
+
+_RowOf: TypeAlias = Callable[[object, _Message, Headers], tuple[bytes, bytes]]
 """(foreign key, subscription, headers) -> the row of the subscription in the store"""
 
 _FORGET: Final = Instruction.DELETE_KEY_NO_PROPAGATE
@@ -41,7 +51,7 @@ _ANSWER: Final = Instruction.PROPAGATE_NULL_IF_NO_FK_VAL_AVAILABLE
 _ANSWER_IF_THERE: Final = Instruction.PROPAGATE_ONLY_IF_FK_VAL_AVAILABLE
 
 
-class AskAgain:
+class AskAgain(Generic[K, V]):
     """The state that the two ends of the left side share in one task: who sends and who resolves.
 
     An inner join sends no answer where it takes it for granted that there is no result to be deleted. That is wrong if
@@ -51,11 +61,11 @@ class AskAgain:
     """
 
     def __init__(self) -> None:
-        self.ask: Callable[[Any, Any, int, Headers], bool] = _nobody
+        self.ask: Callable[[K, V, int, Headers], bool] = _nobody
         """(key, value, timestamp, headers) -> whether an answer will come; there is none without a foreign key"""
 
 
-def _nobody(key: object, value: Any, timestamp: int, headers: Headers) -> bool:
+def _nobody(key: object, value: object, timestamp: int, headers: Headers) -> bool:
     return False
 
 
@@ -63,7 +73,7 @@ NULL_FOREIGN_KEY: Final = "the foreign key of a row to join is null"
 
 
 @dataclass(frozen=True, slots=True)
-class SubscriptionSend:
+class SubscriptionSend(Generic[K, V]):
     """Sends, for each change of a left row, what its old and its new foreign key are to be told.
 
     ``extractor(key, value)`` gives the foreign key; ``None`` joins with nothing, and is counted as dropped unless
@@ -71,20 +81,20 @@ class SubscriptionSend:
     table that is older than the newest one of its row is dropped (``SubscriptionSendProcessorSupplier``, 4.3.1).
     """
 
-    extractor: Callable[[Any, Any], Any]
+    extractor: Callable[[K, V], object]
     serdes: ForeignKeySerdes
     left: bool
     versioned: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         return self._left(context) if self.left else self._inner(context)
 
-    def _inner(self, context: OperatorContext) -> Forward:
+    def _inner(self, context: OperatorContext) -> Process:
         extract, encode, hash_of = self._parts(context)
         partition, versioned = context.processing.task_id.partition, self.versioned
         forward, fail, drop = context.forward, context.fail, context.drop
 
-        def ask(key: object, value: Any, timestamp: int, headers: Headers) -> bool:
+        def ask(key: K, value: V, timestamp: int, headers: Headers) -> bool:
             foreign = extract(key, value)
             if foreign is None:
                 return False
@@ -92,10 +102,11 @@ class SubscriptionSend:
             forward(foreign, message, timestamp, headers)
             return True
 
-        context.shared(self.serdes.topic, AskAgain).ask = ask
+        asking: AskAgain[K, V] = context.shared(self.serdes.topic, AskAgain)
+        asking.ask = ask
         current, ask_in_any_case = context.current, self._left(context)
 
-        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: K, change: Change[V], timestamp: int, headers: Headers) -> None:
             if current.replayed:
                 # The row is in the store, but what it was to send may be lost, and so the old foreign key.
                 ask_in_any_case(key, change, timestamp, headers)
@@ -143,12 +154,12 @@ class SubscriptionSend:
 
         return process
 
-    def _left(self, context: OperatorContext) -> Forward:
+    def _left(self, context: OperatorContext) -> Process:
         extract, encode, hash_of = self._parts(context)
         partition, versioned = context.processing.task_id.partition, self.versioned
         forward, fail, drop, current = context.forward, context.fail, context.drop, context.current
 
-        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: K, change: Change[V], timestamp: int, headers: Headers) -> None:
             new, old, newest = change
             if versioned and not newest:
                 drop(OUT_OF_ORDER)
@@ -177,7 +188,7 @@ class SubscriptionSend:
 
         return process
 
-    def _parts(self, context: OperatorContext) -> tuple[Callable[[Any, Any], Any], Any, Any]:
+    def _parts(self, context: OperatorContext) -> tuple[Callable[[K, V], object], Encoder, HashOf]:
         return self.extractor, self.serdes.encode_foreign_key(context), self.serdes.hash_of_left(context)
 
 
@@ -192,12 +203,12 @@ class SubscriptionReceive:
     store: str
     serdes: ForeignKeySerdes
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         put = subscription_rows(context, self.store).put_subscription
         row_of = self._as_read(context) if self._may_keep_what_was_read(context) else self._serialized(context)
         forward, fail, drop = context.forward, context.fail, context.drop
 
-        def process(foreign: object, message: Any, timestamp: int, headers: Headers) -> None:
+        def process(foreign: object, message: _Message, timestamp: int, headers: Headers) -> None:
             try:
                 instruction = message[1]
                 if foreign is not None:
@@ -218,7 +229,7 @@ class SubscriptionReceive:
         encode_key = self.serdes.encode_subscription_key(context)
         encode = self.serdes.encode_subscription(context)
 
-        def row_of(foreign: object, message: Any, headers: Headers) -> tuple[bytes, bytes]:
+        def row_of(foreign: object, message: _Message, headers: Headers) -> tuple[bytes, bytes]:
             return encode_key((foreign, message[2]), headers), cast("bytes", encode(message, headers))
 
         return row_of
@@ -235,8 +246,8 @@ class SubscriptionReceive:
     def _as_read(self, context: OperatorContext) -> _RowOf:
         current = context.current
 
-        def row_of(foreign: object, message: Any, headers: Headers) -> tuple[bytes, bytes]:
-            read = cast("tuple[Any, int, Headers]", current.raw)[0]
+        def row_of(foreign: object, message: _Message, headers: Headers) -> tuple[bytes, bytes]:
+            read = cast("RawContext", current.raw)[0]
             value = read.value()
             return combined_key_bytes(read.key(), primary_key_bytes(value)), value
 
@@ -244,15 +255,15 @@ class SubscriptionReceive:
 
 
 @dataclass(frozen=True, slots=True)
-class SubscriptionJoin:
+class SubscriptionJoin(Generic[KO, VO]):
     """Answers a subscription with the right row as it is now, with the larger timestamp of the two
     (``SubscriptionJoinProcessorSupplier``, 4.3.1).
     """
 
-    right: TableView
+    right: TableView[KO, VO]
     serdes: ForeignKeySerdes
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         answers = serialized_answers(self.serdes, context)
         if answers is not None:
             foreign_key = self.serdes.foreign_key_serde(context)
@@ -261,13 +272,13 @@ class SubscriptionJoin:
                 return self._in_bytes(kept.read, answers.answer, context)
         return self._with_values(context)
 
-    def _with_values(self, context: OperatorContext) -> Forward:
+    def _with_values(self, context: OperatorContext) -> Process:
         # What a cache holds back is told to all subscriptions when it is flushed, unless it is gone again by then.
         read = self.right.as_forwarded().build(context)
         current, fail = context.current, context.fail
         forward = current.following(context.forward)
 
-        def process(foreign: object, message: Any, timestamp: int, headers: Headers) -> None:
+        def process(foreign: KO | None, message: _Message, timestamp: int, headers: Headers) -> None:
             digest, instruction, key, partition, _ = message
             try:  # also where nothing will be answered: functions of the user may compute the row
                 row = None if foreign is None else read(foreign)
@@ -286,12 +297,12 @@ class SubscriptionJoin:
 
     def _in_bytes(
         self, read: Callable[[bytes], tuple[bytes, int] | None], answer: Answer, context: OperatorContext
-    ) -> Forward:
+    ) -> Process:
         encode_foreign_key = self.serdes.encode_foreign_key(context)
         encode_primary_key = self.serdes.encode_primary_key(context)
         current, fail = context.current, context.fail
 
-        def process(foreign: object, message: Any, timestamp: int, headers: Headers) -> None:
+        def process(foreign: object, message: _Message, timestamp: int, headers: Headers) -> None:
             digest, instruction, key, partition, _ = message
             try:
                 row = None if foreign is None else read(cast("bytes", encode_foreign_key(foreign, headers)))

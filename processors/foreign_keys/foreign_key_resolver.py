@@ -13,38 +13,44 @@ Invariant: a result never joins a right row with a left value other than the one
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Generic, TypeVar, cast
 
 from pykstreams.core.hashing import murmur3_128
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Forward, Headers, ValueJoiner
+from pykstreams.core.types import Headers, ValueJoiner
 from pykstreams.processors.foreign_keys.foreign_key_join import AskAgain
 from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes
+from pykstreams.processors.process import Process
 from pykstreams.processors.tables.table_view import TableView, serialized_rows
+from pykstreams.serdes.subscription import SubscriptionResponseWrapper
+
+K = TypeVar("K")
+V = TypeVar("V")
+VO = TypeVar("VO")
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignKeyResolver:
+class ForeignKeyResolver(Generic[K, V, VO]):
     """Forwards ``joiner(left value, right value)`` for answers that are not stale, and ``None`` where there is no row.
 
     With ``left`` the joiner gets ``None`` where there is no right row. Stale answers are counted as dropped
     (``ResponseJoinProcessorSupplier``, 4.3.1).
     """
 
-    left_rows: TableView
+    left_rows: TableView[K, V]
     serdes: ForeignKeySerdes
-    joiner: ValueJoiner[Any, Any, Any]
+    joiner: ValueJoiner[V | None, VO | None, object]
     left: bool
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         # Rows as they were when their subscriptions were sent: those that a cache holds back have sent none yet.
         read, hash_of = self.left_rows.as_forwarded().build(context), self.serdes.hash_of_left(context)
-        ask_again = context.shared(self.serdes.topic, AskAgain)
+        ask_again: AskAgain[K, V] = context.shared(self.serdes.topic, AskAgain)
         joiner, left = self.joiner, self.left
         settled = left or context.one_record_at_a_time  # then no answer comes too late
         forward, fail, count_dropped = context.forward, context.fail, context.count_dropped
 
-        def resolve(key: object, answer: Any, timestamp: int, headers: Headers) -> None:
+        def resolve(key: K, answer: SubscriptionResponseWrapper[VO], timestamp: int, headers: Headers) -> None:
             try:
                 digest, right, _ = answer
                 row = read(key)
@@ -53,7 +59,7 @@ class ForeignKeyResolver:
                     count_dropped()
                     if right is not None or settled:
                         return
-                    if row is not None and ask_again.ask(key, value, row[1], headers):
+                    if row is not None and ask_again.ask(key, row[0], row[1], headers):
                         return
                     result = None
                 else:
@@ -74,7 +80,7 @@ class ForeignKeyResolver:
         read_bytes, decode_value = kept
         encode_key = self.serdes.encode_primary_key(context)
 
-        def resolve_in_bytes(key: object, answer: Any, timestamp: int, headers: Headers) -> None:
+        def resolve_in_bytes(key: K, answer: SubscriptionResponseWrapper[VO], timestamp: int, headers: Headers) -> None:
             """Compares the hash of the row as it is kept; bytes that somebody else has written may differ from those
             that asked, and mean the same.
             """

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from pykstreams.core.hashing import murmur3_128
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Decoder, Encoder, Headers
-from pykstreams.serdes.base import AnySerde, bind_deserializer, bind_serializer
+from pykstreams.serdes.base import AnySerde, EncoderOf, bind_deserializer, bind_serializer
 from pykstreams.serdes.combined_key import encode_combined_key, encode_prefix
 from pykstreams.serdes.defaults import SerdeOrDefault, or_default
-from pykstreams.serdes.subscription import encode_subscription
+from pykstreams.serdes.subscription import SubscriptionWrapper, encode_subscription
 
-HashOf: TypeAlias = Callable[[Any, Headers], bytes | None]
+HashOf: TypeAlias = Callable[[object, Headers], bytes | None]
 """(left value, headers) -> its hash, ``None`` for a value of ``None``"""
 
 
@@ -53,18 +53,18 @@ class ForeignKeySerdes:
         """Writes foreign keys."""
         return bind_serializer(self.foreign_key_serde(context).serializer, self.foreign_key_topic(context))
 
-    def encode_prefix(self, context: OperatorContext) -> Callable[[Any, Headers], bytes]:
+    def encode_prefix(self, context: OperatorContext) -> Callable[[object, Headers], bytes]:
         """Writes what the keys of all subscriptions to a foreign key start with."""
         encode = encode_prefix(self.encode_foreign_key(context), self.foreign_key_topic(context))
-        return cast("Callable[[Any, Headers], bytes]", encode)
+        return cast("Callable[[object, Headers], bytes]", encode)
 
-    def encode_subscription_key(self, context: OperatorContext) -> Callable[[Any, Headers], bytes]:
+    def encode_subscription_key(self, context: OperatorContext) -> Callable[[object, Headers], bytes]:
         """Writes the key of a subscription: (foreign key, primary key)."""
         foreign, primary = self.encode_foreign_key(context), self.encode_primary_key(context)
         encode = encode_combined_key(foreign, primary, self.foreign_key_topic(context))
-        return cast("Callable[[Any, Headers], bytes]", encode)
+        return cast("Callable[[object, Headers], bytes]", encode)
 
-    def encode_subscription(self, context: OperatorContext) -> Encoder:
+    def encode_subscription(self, context: OperatorContext) -> EncoderOf[SubscriptionWrapper[object]]:
         """Writes the value of a subscription."""
         return encode_subscription(self.encode_primary_key(context), self._told("-pk", context))
 
@@ -80,7 +80,7 @@ class ForeignKeySerdes:
         """Makes the function that tells versions of a left row apart: the hash of its serialized value."""
         encode = bind_serializer(self.left_value_serde(context).serializer, self._told("-vh", context))
 
-        def hash_of(value: Any, headers: Headers) -> bytes | None:
+        def hash_of(value: object, headers: Headers) -> bytes | None:
             return None if value is None else murmur3_128(cast("bytes", encode(value, headers)))
 
         return hash_of

@@ -9,16 +9,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, Protocol, TypeAlias
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Forward, Headers, StreamPartitioner
+from pykstreams.core.types import AnyPartitioner, Change, Headers
 from pykstreams.core.windows import Windowed
 from pykstreams.processors.drop_reasons import NULL_KEY_OF_ROW_TO_JOIN, OUT_OF_ORDER
 from pykstreams.processors.foreign_keys.foreign_key_serdes import ForeignKeySerdes
 from pykstreams.processors.foreign_keys.row_place_check import row_place_check
 from pykstreams.processors.foreign_keys.serialized_answers import SerializedAnswers, serialized_answers
+from pykstreams.processors.process import Process
 from pykstreams.processors.stores import subscription_rows
 from pykstreams.serdes.combined_key import CombinedKey
 from pykstreams.serdes.subscription import response_of, subscription_source
@@ -28,11 +29,20 @@ log = logging.getLogger(__name__)
 
 _COMPOSED: Final = (Windowed, CombinedKey)
 
-_Respond: TypeAlias = Callable[[Iterator[Row], int, Any, Any, int, Headers], None]
+_Respond: TypeAlias = Callable[[Iterator[Row], int, object, Change[object], int, Headers], None]
 """(subscriptions, how many bytes of their keys are the foreign key, key, change, timestamp, headers)"""
 
 _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 """Stands in text for bytes that were none."""
+
+
+class _Message(Protocol):
+    """The message of a row of the right table, as it was read."""
+
+    def topic(self) -> str | None: ...
+    def partition(self) -> int | None: ...
+    def offset(self) -> int | None: ...
+    def key(self) -> bytes | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +52,7 @@ class RightRowCheck:
     """
 
     topics: frozenset[str]
-    partitioner: StreamPartitioner[Any, Any] | None = None
+    partitioner: AnyPartitioner | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +68,17 @@ class ForeignTableJoin:
 
     reads_messages: ClassVar[bool] = True
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         answers = serialized_answers(self.serdes, context)
         respond = self._with_values(context)
         if answers is not None:
             respond = self._in_bytes(answers, context, respond)
         subscriptions = subscription_rows(context, self.store).subscriptions
         encode_prefix = self.serdes.encode_prefix(context)
-        check: Callable[[Any, bytes], bool] | None = _checking(self.check, self.serdes, context)
+        check: Callable[[object, bytes], bool] | None = _checking(self.check, self.serdes, context)
         fail, drop, versioned = context.fail, context.drop, self.versioned
 
-        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Change[object], timestamp: int, headers: Headers) -> None:
             nonlocal check
             if key is None:
                 drop(NULL_KEY_OF_ROW_TO_JOIN)
@@ -92,7 +102,7 @@ class ForeignTableJoin:
         decode_key, forward, fail = self.serdes.decode_primary_key(context), context.forward, context.fail
 
         def respond(
-            found: Iterator[Row], start: int, key: object, change: Any, timestamp: int, headers: Headers
+            found: Iterator[Row], start: int, key: object, change: Change[object], timestamp: int, headers: Headers
         ) -> None:
             new = change[0]
             while True:
@@ -114,7 +124,7 @@ class ForeignTableJoin:
         answer, encode_value, fail = answers.answer, answers.encode_value, context.fail
 
         def respond(
-            found: Iterator[Row], start: int, key: object, change: Any, timestamp: int, headers: Headers
+            found: Iterator[Row], start: int, key: object, change: Change[object], timestamp: int, headers: Headers
         ) -> None:
             try:
                 value = encode_value(change[0], headers) or b""
@@ -139,7 +149,7 @@ class ForeignTableJoin:
 
 def _checking(
     known: RightRowCheck, serdes: ForeignKeySerdes, context: OperatorContext
-) -> Callable[[Any, bytes], bool] | None:
+) -> Callable[[object, bytes], bool] | None:
     """Makes the check of a right row, (key, the key as foreign key in bytes) -> whether to look at the next one, too.
 
     Only the first row is compared byte by byte; rows are compared by partition until one is found in another. A key
@@ -153,12 +163,12 @@ def _checking(
     partitioner, default_partition = known.partitioner, context.default_partition
     first = True
 
-    def choose(row: tuple[Any, bytes, Any], count: int) -> object:
+    def choose(row: tuple[object, bytes, _Message], count: int) -> object:
         key, as_foreign_key, _ = row
         chosen = None if partitioner is None else partitioner(topic, key, None, count)
         return default_partition(as_foreign_key, count) if chosen is None else chosen
 
-    def warn(row: tuple[Any, bytes, Any], chosen: object) -> None:
+    def warn(row: tuple[object, bytes, _Message], chosen: object) -> None:
         key, _, message = row
         _warn_of_partition(context, topic, key, message, chosen)
 
@@ -181,7 +191,7 @@ def _checking(
 
 
 def _unequal_serdes(
-    context: OperatorContext, serdes: ForeignKeySerdes, key: object, message: Any, as_foreign_key: bytes
+    context: OperatorContext, serdes: ForeignKeySerdes, key: object, message: _Message, as_foreign_key: bytes
 ) -> StreamsError:
     return StreamsError(
         f"{context.node}: the key {key!r} of a row of the right table is written as {message.key()!r} in topic "
@@ -193,7 +203,7 @@ def _unequal_serdes(
     )
 
 
-def _warn_of_partition(context: OperatorContext, topic: str, key: object, message: Any, chosen: object) -> None:
+def _warn_of_partition(context: OperatorContext, topic: str, key: object, message: _Message, chosen: object) -> None:
     log.warning(
         "%s: the row %r of the right table is in partition %s of topic %r, but left rows subscribe to it in partition "
         "%s of topic %r, so it joins nothing; set TableJoined(other_partitioner=...) to what chooses the partitions of "

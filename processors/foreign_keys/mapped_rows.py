@@ -10,13 +10,22 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Decoder, Encoder, Forward, Headers, KeyValueMapper
+from pykstreams.core.types import Decoder, Encoder, Headers, KeyValueMapper
 from pykstreams.processors.foreign_keys.repartitioned_rows import KeepRepartitioned, repartition_rows
-from pykstreams.serdes.base import CompiledSerde, Serde, bind_deserializer, bind_serializer, refused_bytes
+from pykstreams.processors.process import Process
+from pykstreams.serdes.base import (
+    AnySerde,
+    CompiledSerde,
+    Serde,
+    bind_deserializer,
+    bind_serializer,
+    refused_bytes,
+)
 from pykstreams.serdes.combined_key import CombinedKey
-from pykstreams.serdes.defaults import or_default
+from pykstreams.serdes.defaults import SerdeOrDefault, or_default
 
 K = TypeVar("K")
+V = TypeVar("V")
 
 MAPPED_KEY: Final = "mapped-key"
 """The header."""
@@ -25,8 +34,8 @@ MAPPED_KEY: Final = "mapped-key"
 class MappedKey(NamedTuple):
     """The key of a row, and its mapped key as a value and as bytes."""
 
-    mapped: Any
-    key: Any
+    mapped: object
+    key: object
     mapped_bytes: bytes | None
 
 
@@ -34,7 +43,7 @@ class MappedKey(NamedTuple):
 class MappedKeySerde(CompiledSerde[Any], Generic[K]):
     """Writes the row's own key of a ``MappedKey``; reads a ``CombinedKey(mapped key, key)`` with help of the header."""
 
-    mapped: Serde[Any]
+    mapped: AnySerde
     key: Serde[K]
 
     def encoder(self, topic: str) -> Encoder:
@@ -49,7 +58,7 @@ class MappedKeySerde(CompiledSerde[Any], Generic[K]):
         decode_mapped = bind_deserializer(self.mapped.deserializer, topic)
         decode_key = bind_deserializer(self.key.deserializer, topic)
 
-        def decode(data: bytes | None, headers: Headers) -> CombinedKey[Any, Any]:
+        def decode(data: bytes | None, headers: Headers) -> CombinedKey[object, object]:
             for name, raw in reversed(headers):
                 if name == MAPPED_KEY:
                     mapped = None if raw is None else decode_mapped(raw, headers)
@@ -61,7 +70,7 @@ class MappedKeySerde(CompiledSerde[Any], Generic[K]):
 
 
 @dataclass(frozen=True, slots=True)
-class RepartitionMapped:
+class RepartitionMapped(Generic[K, V]):
     """Sends each row to the partition of the key that ``mapper(key, value)`` gives, with that key in the header.
 
     :param mapped_serde: of mapped keys; ``None`` for the default serde of keys.
@@ -71,24 +80,24 @@ class RepartitionMapped:
 
     takes_back: ClassVar[bool] = True
 
-    mapper: KeyValueMapper[Any, Any, Any]
-    mapped_serde: Any
+    mapper: KeyValueMapper[K, V, object]
+    mapped_serde: SerdeOrDefault
     topic: str
     keeps_null: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         mapper = self.mapper
         serde = or_default(self.mapped_serde, lambda: context.processing.key_serde)
         encode = bind_serializer(serde.serializer, f"{context.processing.application_id}-{self.topic}")
         forward = context.forward
 
-        def mapped(key: Any, value: Any) -> tuple[Any]:
+        def mapped(key: K, value: V) -> tuple[object]:
             return (mapper(key, value),)
 
-        def with_bytes(mapped: Any, key: Any) -> MappedKey:
+        def with_bytes(mapped: object, key: object) -> MappedKey:
             return MappedKey(mapped, key, None if mapped is None else encode(mapped, ()))
 
-        def forward_with_header(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def forward_with_header(key: MappedKey, value: object, timestamp: int, headers: Headers) -> None:
             forward(key, value, timestamp, (*headers, (MAPPED_KEY, key.mapped_bytes)))
 
         return repartition_rows(mapped, with_bytes, context, forward_with_header, keeps_null=self.keeps_null)
@@ -100,10 +109,10 @@ class KeepMapped:
 
     store: str
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         keep = KeepRepartitioned(self.store).build(context)
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             keep(key, value, timestamp, without_mapped_key(headers))
 
         return process

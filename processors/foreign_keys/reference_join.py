@@ -11,22 +11,27 @@ the change that the cache forwards later brings the results that belong to it, w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pykstreams.core.errors import SerdeError
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Forward, Headers, ValueJoiner
+from pykstreams.core.types import Change, Headers, ValueJoiner
 from pykstreams.processors.drop_reasons import NULL_KEY_OF_ROW_TO_JOIN, OUT_OF_ORDER
 from pykstreams.processors.foreign_keys.referred_row_check import ReferredRowCheck
-from pykstreams.processors.foreign_keys.repartitioned_rows import RepartitionedKeys
+from pykstreams.processors.foreign_keys.repartitioned_rows import MakeKey, OfKey, RepartitionedKeys
+from pykstreams.processors.process import Process
 from pykstreams.processors.stores import key_value_rows
 from pykstreams.processors.tables.table_view import ReadRow, TableView
+from pykstreams.state.interfaces.operator_stores import KeyValueRows
+
+V = TypeVar("V")
+VO = TypeVar("VO")
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceJoin:
+class ReferenceJoin(Generic[V, VO]):
     """The two sides of a join: the repartitioned rows of a store with those of the referred table.
 
     :param joiner: ``joiner(referred value, left value)``; ``None`` from it is no row.
@@ -36,8 +41,8 @@ class ReferenceJoin:
     """
 
     store: str
-    referred: TableView
-    joiner: ValueJoiner[Any, Any, Any]
+    referred: TableView[object, VO]
+    joiner: ValueJoiner[VO | None, V | None, object]
     keys: RepartitionedKeys
     keeps_unmatched: bool = False
     keeps_unreferred: bool = False
@@ -47,20 +52,20 @@ class ReferenceJoin:
         """All that is read: the repartitioned rows and the referred table."""
         return (self.store, *self.referred.stores)
 
-    def read_referred(self, context: OperatorContext) -> ReadRow:
+    def read_referred(self, context: OperatorContext) -> ReadRow[object, VO]:
         """Makes the reader of referred rows as their table forwarded them last; to what is null nothing refers."""
         read = self.referred.as_forwarded().build(context)
         return lambda key: None if key is None else read(key)
 
 
 @dataclass(frozen=True, slots=True)
-class JoinRepartitioned:
+class JoinRepartitioned(Generic[V, VO]):
     """Joins a changed repartitioned row with the row that it refers to."""
 
-    join: ReferenceJoin
+    join: ReferenceJoin[V, VO]
     send_old_values: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         join, send_old_values = self.join, self.send_old_values
         read, joiner, keys, keeps_unmatched = join.read_referred(context), join.joiner, join.keys, join.keeps_unmatched
         foreign_key, result = keys.foreign_key, keys.result or _same
@@ -68,7 +73,7 @@ class JoinRepartitioned:
         forward, fail = current.following(context.forward), context.fail
         unreferred = _Unreferred.of(join, context) if join.keeps_unreferred else None
 
-        def replay(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+        def replay(key: object, change: Change[V], timestamp: int, headers: Headers) -> None:
             """Forwards the result as it is now, and that of the referred row: what was sent before may be anything."""
             new, old, newest = change
             joined = joined_old = lone = None
@@ -90,7 +95,7 @@ class JoinRepartitioned:
             if lone is not None:
                 forward(lone[0], (lone[1], None, True), time, headers)
 
-        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Change[V], timestamp: int, headers: Headers) -> None:
             if current.replayed:
                 replay(key, change, timestamp, headers)
                 return
@@ -130,28 +135,31 @@ class JoinRepartitioned:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinReferred:
+class JoinReferred(Generic[V, VO]):
     """Joins a changed row with all repartitioned rows that refer to it.
 
     Where joining one of them raises, and the processing exception handler goes on, the others are joined nevertheless.
     A replayed change from nothing to nothing is one, too: it may have been a deletion that was stored and not sent.
     """
 
-    join: ReferenceJoin
+    join: ReferenceJoin[V, VO]
     send_old_values: bool = False
     check: ReferredRowCheck | None = None
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         join, send_old_values = self.join, self.send_old_values
         look = None if self.check is None else self.check.build(context)
         keys, joiner = join.keys, join.joiner
         keeps_unmatched, keeps_unreferred = join.keeps_unmatched, join.keeps_unreferred
-        scan = key_value_rows(context, join.store).rows_by_prefix(keys.prefix_serializer)
+        store: KeyValueRows[object, V] = key_value_rows(context, join.store)
+        scan = store.rows_by_prefix(keys.prefix_serializer)
         make, foreign_key, result, checked = keys.make, keys.foreign_key, keys.result or _same, keys.checked
         current = context.current
         forward, fail, drop = current.following(context.forward), context.fail, context.drop
 
-        def join_row(key: object, new: Any, old: Any, row: tuple[Any, Any, int]) -> tuple[Any, Any, Any]:
+        def join_row(
+            key: object, new: VO | None, old: VO | None, row: tuple[object, V, int]
+        ) -> tuple[object, object, object]:
             repartitioned_key, value, _ = row
             if checked and foreign_key(repartitioned_key) != key:
                 raise _found_too_much(key, repartitioned_key)
@@ -162,12 +170,12 @@ class JoinReferred:
                 joined_old = joiner(old, value)
             return result(repartitioned_key), joined, joined_old
 
-        def unreferred(key: object, new: Any, old: Any) -> tuple[Any, Any, Any]:
+        def unreferred(key: object, new: VO | None, old: VO | None) -> tuple[object, object, object]:
             joined = None if new is None else joiner(new, None)
             joined_old = joiner(old, None) if send_old_values and old is not None else None
             return result(make(key, None)), joined, joined_old
 
-        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Change[VO], timestamp: int, headers: Headers) -> None:
             nonlocal look
             if key is None:
                 drop(NULL_KEY_OF_ROW_TO_JOIN)
@@ -208,27 +216,29 @@ class JoinReferred:
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceJoinView:
+class ReferenceJoinView(Generic[V, VO]):
     """A result without a store: each read looks up the repartitioned row by the full key, and the row it refers to."""
 
-    join: ReferenceJoin
+    join: ReferenceJoin[V, VO]
 
     @property
     def stores(self) -> tuple[str, ...]:
         return self.join.stores
 
-    def as_forwarded(self) -> ReferenceJoinView:
+    def as_forwarded(self) -> ReferenceJoinView[V, VO]:
         return self
 
-    def build(self, context: OperatorContext) -> ReadRow:
+    def build(self, context: OperatorContext) -> ReadRow[object, object]:
         join = self.join
         keys, joiner, keeps_unmatched = join.keys, join.joiner, join.keeps_unmatched
-        repartitioned, foreign_key = keys.repartitioned or _same, keys.foreign_key
-        get_repartitioned, read = key_value_rows(context, join.store).get_row, join.read_referred(context)
+        repartitioned: Callable[[object], Any] = keys.repartitioned or _same  # to a CombinedKey where it is taken apart
+        foreign_key = keys.foreign_key
+        read = join.read_referred(context)
         keeps_unreferred = join.keeps_unreferred
-        scan = key_value_rows(context, join.store).rows_by_prefix(keys.prefix_serializer)
+        store: KeyValueRows[object, V] = key_value_rows(context, join.store)
+        scan, get_repartitioned = store.rows_by_prefix(keys.prefix_serializer), store.get_row
 
-        def read_result(key: object) -> tuple[Any, int] | None:
+        def read_result(key: object) -> tuple[object, int] | None:
             repartitioned_key = repartitioned(key)
             referred = foreign_key(repartitioned_key)
             if keeps_unreferred and repartitioned_key.suffix is None:
@@ -248,29 +258,30 @@ class ReferenceJoinView:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unreferred:
+class _Unreferred(Generic[V, VO]):
     """The result of a row that nobody refers to, as ``JoinRepartitioned`` takes it back and brings it back."""
 
-    scan: Callable[[Any], Any]
-    make: Callable[[Any, Any], Any]
-    result: Callable[[Any], Any]
-    joiner: ValueJoiner[Any, Any, Any]
+    scan: Callable[[object], Iterator[tuple[object, V, int]]]
+    make: MakeKey
+    result: OfKey
+    joiner: ValueJoiner[VO | None, V | None, object]
 
     @classmethod
-    def of(cls, join: ReferenceJoin, context: OperatorContext) -> _Unreferred:
+    def of(cls, join: ReferenceJoin[V, VO], context: OperatorContext) -> _Unreferred[V, VO]:
         keys = join.keys
-        scan = key_value_rows(context, join.store).rows_by_prefix(keys.prefix_serializer)
+        store: KeyValueRows[object, V] = key_value_rows(context, join.store)
+        scan = store.rows_by_prefix(keys.prefix_serializer)
         return cls(scan, keys.make, keys.result or _same, join.joiner)
 
-    def would_be(self, referred: Any, key: object) -> bool:
+    def would_be(self, referred: object, key: object) -> bool:
         """Whether no row but the one of this key refers to it."""
         return all(row[0] == key for row in self.scan(referred))
 
-    def joined(self, referred: Any, value: Any) -> tuple[Any, Any]:
+    def joined(self, referred: object, value: VO | None) -> tuple[object, object]:
         """Key and value of the result."""
         return self.result(self.make(referred, None)), self.joiner(value, None)
 
-    def now(self, referred: Any, row: tuple[Any, Any] | None) -> tuple[Any, Any]:
+    def now(self, referred: object, row: tuple[VO, int] | None) -> tuple[object, object]:
         """Key of the result, and its value as it is to be now; ``None`` where there is none."""
         key = self.result(self.make(referred, None))
         if row is None or next(iter(self.scan(referred)), None) is not None:
@@ -278,15 +289,15 @@ class _Unreferred:
         return key, self.joiner(row[0], None)
 
 
-def _same(key: object) -> Any:
+def _same(key: object) -> object:
     return key
 
 
-def _row(value: Any, time: int) -> tuple[Any, int] | None:
+def _row(value: object, time: int) -> tuple[object, int] | None:
     return None if value is None else (value, time)
 
 
-def _found_too_much(foreign_key: Any, key: object) -> SerdeError:
+def _found_too_much(foreign_key: object, key: object) -> SerdeError:
     return SerdeError(
         f"the bytes of the partial key {foreign_key!r} are also what the key {key!r} starts with, which has another "
         "partial key; bytes of a partial key must end where no longer one can go on, behind its length or a delimiter; "

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import StreamPartitioner
+from pykstreams.core.types import AnyPartitioner
 from pykstreams.processors.foreign_keys.row_place_check import row_place_check
+from pykstreams.serdes.base import AnySerde
 
 log = logging.getLogger(__name__)
 
@@ -17,9 +18,7 @@ log = logging.getLogger(__name__)
 class CompletedByDefaults(Protocol):
     """A partitioner that may need the default key serde."""
 
-    def over_default(
-        self, default: Callable[[], Any], choose: Callable[[bytes, int], int]
-    ) -> StreamPartitioner[Any, Any]:
+    def over_default(self, default: Callable[[], AnySerde], choose: Callable[[bytes, int], int]) -> AnyPartitioner:
         """The partitioner with the default serde in it."""
         ...
 
@@ -35,7 +34,7 @@ class ReferredRowCheck:
     topic: str
     partitioner: CompletedByDefaults
 
-    def build(self, context: OperatorContext) -> Callable[[Any], bool]:
+    def build(self, context: OperatorContext) -> Callable[[object], bool]:
         """Makes the check of the row of a key, which returns whether to look at the next one, too."""
         processing = context.processing
         topic, here = f"{processing.application_id}-{self.topic}", processing.task_id.partition

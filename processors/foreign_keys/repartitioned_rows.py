@@ -15,17 +15,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Forward, Headers
+from pykstreams.core.types import Change, Headers
 from pykstreams.processors.drop_reasons import OUT_OF_ORDER
+from pykstreams.processors.process import Process
 from pykstreams.processors.same_key import is_same_key
 from pykstreams.processors.stores import table_rows
 from pykstreams.serdes.combined_key import CombinedKey
+from pykstreams.state.interfaces.operator_stores import TableRows
 
-ForeignKeys: TypeAlias = Callable[[Any, Any], Iterable[Any]]
+K = TypeVar("K")
+V = TypeVar("V")
+
+ForeignKeys: TypeAlias = Callable[[K, V], Iterable[object]]
 """(key, value) of a row -> the keys of the rows that it refers to"""
+
+MakeKey: TypeAlias = Callable[[Any, Any], object]
+"""(foreign key, key of the row) -> key of the repartitioned row; only the user knows the types of keys"""
+
+OfKey: TypeAlias = Callable[[Any], object]
+"""A key of one kind -> the key of another kind that it stands for, or that is in it"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +52,16 @@ class RepartitionedKeys:
     :param checked: whether the bytes are a user's affair, so that what a scan finds is checked against its foreign key.
     """
 
-    prefix_serializer: Any
-    make: Callable[[Any, Any], Any] = CombinedKey
-    foreign_key: Callable[[Any], Any] = itemgetter(0)
-    result: Callable[[Any], Any] | None = None
-    repartitioned: Callable[[Any], Any] | None = None
+    prefix_serializer: object
+    make: MakeKey = CombinedKey
+    foreign_key: OfKey = itemgetter(0)
+    result: OfKey | None = None
+    repartitioned: OfKey | None = None
     checked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class RepartitionRows:
+class RepartitionRows(Generic[K, V]):
     """Sends each row under the keys that ``make(foreign_key, key)`` gives for its foreign keys.
 
     For a change come first the deletions, of the foreign keys that only the old row has, then the new row. A null
@@ -66,11 +77,11 @@ class RepartitionRows:
 
     takes_back: ClassVar[bool] = True
 
-    foreign_keys: ForeignKeys
-    make: Callable[[Any, Any], Any] = CombinedKey
+    foreign_keys: ForeignKeys[K, V]
+    make: MakeKey = CombinedKey
     keeps_null: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         return repartition_rows(self.foreign_keys, self.make, context, context.forward, keeps_null=self.keeps_null)
 
 
@@ -83,8 +94,8 @@ class KeepRepartitioned:
 
     store: str
 
-    def build(self, context: OperatorContext) -> Forward:
-        store = table_rows(context, self.store)
+    def build(self, context: OperatorContext) -> Process:
+        store: TableRows[object, object] = table_rows(context, self.store)
         get_row, put_row = store.get_row, store.put_row
         forward, fail, current = context.forward, context.fail, context.current
 
@@ -107,23 +118,23 @@ class KeepRepartitioned:
 
 
 def repartition_rows(
-    foreign_keys: ForeignKeys,
-    make: Callable[[Any, Any], Any],
+    foreign_keys: ForeignKeys[K, V],
+    make: MakeKey,
     context: OperatorContext,
-    forward: Forward,
+    forward: Process,
     *,
     keeps_null: bool,
-) -> Forward:
+) -> Process:
     """Makes the function that sends rows to what they refer to, for operators that forward in a way of their own."""
     fail, drop = context.fail, context.drop
 
-    def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+    def process(key: K, change: Change[V], timestamp: int, headers: Headers) -> None:
         new, old, newest = change
         if not newest:
             drop(OUT_OF_ORDER)
             return
-        current: list[Any] = []
-        gone: list[Any] = []
+        current: list[object] = []
+        gone: list[object] = []
         try:
             if new is not None:
                 current = _distinct(foreign_keys(key, new))
@@ -152,14 +163,14 @@ def repartition_rows(
     return process
 
 
-def _distinct(foreign_keys: Iterable[Any]) -> list[Any]:
+def _distinct(foreign_keys: Iterable[object]) -> list[object]:
     """Each foreign key once, in order; they need not be hashable, and are few."""
-    found: list[Any] = []
+    found: list[object] = []
     for foreign_key in foreign_keys:
         if not _contains(found, foreign_key):
             found.append(foreign_key)
     return found
 
 
-def _contains(foreign_keys: list[Any], wanted: Any) -> bool:
+def _contains(foreign_keys: list[object], wanted: object) -> bool:
     return any(is_same_key(foreign_key, wanted) for foreign_key in foreign_keys)

@@ -12,16 +12,18 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from pykstreams.core.metrics import Counter
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Decoder, Encoder, Forward, Headers, KeyValueMapper
+from pykstreams.core.types import Change, Decoder, Headers, KeyValueMapper
+from pykstreams.processors.process import Process
 from pykstreams.processors.same_key import is_same_key
 from pykstreams.processors.stores import key_value_rows
 from pykstreams.processors.tables.table_view import ReadRow
 from pykstreams.serdes.base import (
     CompiledSerde,
+    EncoderOf,
     Serde,
     bind_deserializer,
     bind_serializer,
@@ -29,7 +31,10 @@ from pykstreams.serdes.base import (
     refused_value,
 )
 from pykstreams.serdes.combined_key import CombinedKey
+from pykstreams.state.interfaces.operator_stores import KeyValueRows
 
+K = TypeVar("K")
+KM = TypeVar("KM")
 R = TypeVar("R")
 
 COLLISIONS: Final = "selected-key-collisions-total"
@@ -37,7 +42,10 @@ COLLISIONS: Final = "selected-key-collisions-total"
 
 _NUMBER = struct.Struct(">q")
 
-_Row: TypeAlias = tuple[Any, Any, int]
+_ResultKey: TypeAlias = CombinedKey[object, CombinedKey[object, object]]
+"""The selected key; mapped key and key of the row"""
+
+_Row: TypeAlias = "tuple[_ResultKey, Numbered, int]"
 """(key, Numbered, timestamp in ms)"""
 
 
@@ -45,14 +53,14 @@ class Matched(NamedTuple):
     """The result of a join before its key is selected, and whether both rows were there."""
 
     both: bool
-    result: Any
+    result: object
 
 
 class Numbered(NamedTuple):
     """A result, and a number that is higher than those of all results that were written under its key before."""
 
     number: int
-    result: Any
+    result: object
 
 
 @dataclass(frozen=True)
@@ -61,10 +69,10 @@ class NumberedSerde(CompiledSerde[Numbered], Generic[R]):
 
     inner: Serde[R]
 
-    def encoder(self, topic: str) -> Encoder:
+    def encoder(self, topic: str) -> EncoderOf[Numbered]:
         inner, pack = bind_serializer(self.inner.serializer, topic), _NUMBER.pack
 
-        def encode(data: Any, headers: Headers) -> bytes | None:
+        def encode(data: Numbered | None, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             raw = inner(data[1], headers)
@@ -88,7 +96,7 @@ class NumberedSerde(CompiledSerde[Numbered], Generic[R]):
 
 
 @dataclass(frozen=True, slots=True)
-class SelectKeys:
+class SelectKeys(Generic[K, KM]):
     """Sends the results of a join on under ``CombinedKey(selected key, key of the join)``.
 
     ``selector(key, mapped key)`` gets ``None`` for the row that is missing. When a result gets another key it is
@@ -98,19 +106,21 @@ class SelectKeys:
     A replayed one is deleted under the other key that it may have had: which one it had before may be forgotten.
     """
 
-    selector: KeyValueMapper[Any, Any, Any]
+    selector: KeyValueMapper[K | None, KM | None, object]
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         selector = self.selector
         forward, fail, drop, current = context.forward, context.fail, context.drop, context.current
 
-        def select(key: CombinedKey[Any, Any], both: bool) -> Any:
+        def select(key: CombinedKey[KM | None, K | None], both: bool) -> object:
             mapped, own = key
             if both:
                 return selector(own, mapped)
             return selector(None, mapped) if own is None else selector(own, None)
 
-        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(
+            key: CombinedKey[KM | None, K | None], change: Change[Matched], timestamp: int, headers: Headers
+        ) -> None:
             new, old, _ = change
             selected = None
             if new is not None:
@@ -132,7 +142,7 @@ class SelectKeys:
                     continue
                 if former is not None and not is_same_key(former, selected):
                     forward(CombinedKey(former, key), None, timestamp, headers)
-            if selected is not None:
+            if new is not None and selected is not None:
                 forward(CombinedKey(selected, key), new.result, timestamp, headers)
 
         return process
@@ -147,16 +157,16 @@ class SelectedKeys:
     """
 
     store: str
-    prefix_serializer: Any
+    prefix_serializer: object
 
-    def build(self, context: OperatorContext) -> Forward:
-        store = key_value_rows(context, self.store)
+    def build(self, context: OperatorContext) -> Process:
+        store: KeyValueRows[_ResultKey, Numbered] = key_value_rows(context, self.store)
         put_row, scan = store.put_row, store.rows_by_prefix(self.prefix_serializer)
         current = context.current
         forward, fail = current.following(context.forward), context.fail
         collisions = _collisions(context)
 
-        def process(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: _ResultKey, value: object, timestamp: int, headers: Headers) -> None:
             selected = key[0]
             try:
                 rows = list(scan(selected))
@@ -188,7 +198,7 @@ class SelectedView:
     """The results as they are read by their selected keys."""
 
     store: str
-    prefix_serializer: Any
+    prefix_serializer: object
 
     @property
     def stores(self) -> tuple[str, ...]:
@@ -197,10 +207,11 @@ class SelectedView:
     def as_forwarded(self) -> SelectedView:
         return self
 
-    def build(self, context: OperatorContext) -> ReadRow:
-        scan = key_value_rows(context, self.store).rows_by_prefix(self.prefix_serializer)
+    def build(self, context: OperatorContext) -> ReadRow[object, object]:
+        store: KeyValueRows[_ResultKey, Numbered] = key_value_rows(context, self.store)
+        scan = store.rows_by_prefix(self.prefix_serializer)
 
-        def read(key: Any) -> tuple[Any, int] | None:
+        def read(key: object) -> tuple[object, int] | None:
             row = _last(scan(key))
             return None if row is None else (row[1].result, row[2])
 
@@ -212,15 +223,14 @@ def _last(rows: Iterable[_Row]) -> _Row | None:
 
 
 def _number(row: _Row) -> int:
-    number: int = row[1].number
-    return number
+    return row[1].number
 
 
-def _result(row: _Row | None) -> Any:
+def _result(row: _Row | None) -> object:
     return None if row is None else row[1].result
 
 
-def _collides(key: Any, others: Iterable[_Row]) -> bool:
+def _collides(key: _ResultKey, others: Iterable[_Row]) -> bool:
     own = key[1][1]
     return any(own is None or other[0][1][1] != own for other in others)
 

@@ -13,18 +13,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Forward, Headers, ValueJoiner
+from pykstreams.core.types import Change, Headers, ValueJoiner
 from pykstreams.processors.drop_reasons import NULL_KEY_OF_ROW_TO_JOIN
+from pykstreams.processors.process import Process
 from pykstreams.processors.stores import versioned_rows
 from pykstreams.processors.tables.table_forwarding import kept_rows
 from pykstreams.processors.tables.table_view import TableView, history_of
+from pykstreams.state.interfaces.operator_stores import VersionedRows
+
+K = TypeVar("K")
+V1 = TypeVar("V1")
+V2 = TypeVar("V2")
+VR = TypeVar("VR")
 
 
 @dataclass(frozen=True, slots=True)
-class CompleteJoin:
+class CompleteJoin(Generic[K, V1, V2, VR]):
     """Joins each change of one side with all that the other side was while the change is valid.
 
     ``this`` and ``other`` are the sides, ``store`` keeps the joined table. A result is forwarded even if it equals the
@@ -34,26 +41,26 @@ class CompleteJoin:
     other side is known. What is forwarded carries no old values: the merger knows them.
     """
 
-    this: TableView
-    other: TableView
+    this: TableView[K, V1]
+    other: TableView[K, V2]
     store: str
-    joiner: ValueJoiner[Any, Any, Any]
+    joiner: ValueJoiner[V1 | None, V2 | None, VR | None]
     this_is_optional: bool
     other_is_optional: bool
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         end_of_change, read_other = history_of(self.this, context).end, history_of(self.other, context).between
-        store = versioned_rows(context, self.store)
+        store: VersionedRows[K, VR] = versioned_rows(context, self.store)
         read_joined, oldest_time = store.get_timeline, store.oldest_time
         joiner, this_is_optional, other_is_optional = self.joiner, self.this_is_optional, self.other_is_optional
         forward, fail, drop = context.current.following(context.forward), context.fail, context.drop
 
-        def joined(new: Any, other: Any) -> Any:
+        def joined(new: V1 | None, other: V2 | None) -> VR | None:
             if (new is None and (other is None or not this_is_optional)) or (other is None and not other_is_optional):
                 return None
             return joiner(new, other)
 
-        def results(key: object, new: Any, start: int, end: int | None) -> list[tuple[int, Any]]:
+        def results(key: K, new: V1 | None, start: int, end: int | None) -> list[tuple[int, VR | None]]:
             """The joined table as it has to be from ``start``, or from where the other side is known, to ``end``."""
             if end is not None and end <= start:
                 return []
@@ -62,7 +69,7 @@ class CompleteJoin:
             others = read_other(key, start, _LAST_TIME if end is None else end - 1)
             return [(max(since, start), joined(new, other)) for since, other in others]
 
-        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: K, change: Change[V1], timestamp: int, headers: Headers) -> None:
             if key is None:
                 drop(NULL_KEY_OF_ROW_TO_JOIN)
                 return
@@ -91,13 +98,13 @@ class CompleteJoinMerger:
     store: str
     send_old_values: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         return kept_rows(lambda key, value: value, self.store, self.send_old_values, context)
 
 
 def corrections(
-    wanted: list[tuple[int, Any]], end: int | None, found: list[tuple[int, Any]]
-) -> Iterator[tuple[int, Any]]:
+    wanted: list[tuple[int, VR | None]], end: int | None, found: list[tuple[int, VR | None]]
+) -> Iterator[tuple[int, VR | None]]:
     """Yields, in order of time, the versions that make a versioned row as wanted up to ``end``, and then as before.
 
     Wanted and found are (since, value, ``None`` for none), each valid until the next one; what is wanted begins not

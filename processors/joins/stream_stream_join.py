@@ -15,22 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_JOINS
-from pykstreams.core.types import END_OF_TIME, Forward, Headers
+from pykstreams.core.types import END_OF_TIME, Headers
 from pykstreams.processors.emit_on_close import emit_interval_ms
+from pykstreams.processors.process import Process
 from pykstreams.processors.stores import join_window_rows, store_of_class
 from pykstreams.state.buffers.waiting import WaitingRecords
+from pykstreams.state.interfaces.operator_stores import JoinWindowRows
 
-Joiner: TypeAlias = Callable[[Any, Any, Any], Any]
+Joiner: TypeAlias = Callable[[object, object, object], object]
 """(key, value of this side, value of the other side) -> the result."""
 
-Row: TypeAlias = tuple[int, Any, Any]
+Row: TypeAlias = tuple[int, object, int]
 """(time, value, timestamp)"""
 
-ReadRows: TypeAlias = Callable[[Any, int, int], Iterable[Row]]
+ReadRows: TypeAlias = Callable[[object, int, int], Iterable[Row]]
 """(key, first time, last time) -> the rows of the key, both times included"""
 
 _NULL = "the key or the value of a record to join is null"
@@ -43,8 +45,9 @@ class KeepForJoin:
     store: str
     forwards_input: ClassVar = True
 
-    def build(self, context: OperatorContext) -> Forward:
-        put_row = join_window_rows(context, self.store).put_row
+    def build(self, context: OperatorContext) -> Process:
+        store: JoinWindowRows[object, object] = join_window_rows(context, self.store)
+        put_row = store.put_row
         forward, fail = context.forward, context.fail
 
         def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
@@ -77,7 +80,7 @@ class StreamStreamJoin:
 
     other_store: str
     waiting_store: str | None
-    joiner: Callable[..., Any]
+    joiner: Callable[..., object]
     left: bool
     outer: bool
     before_ms: int
@@ -85,7 +88,7 @@ class StreamStreamJoin:
     grace_ms: int
     with_key: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         if self.waiting_store is None:
             return self._inner(context)
         return self._with_waiting(context, store_of_class(WaitingRecords, context, self.waiting_store))
@@ -94,8 +97,9 @@ class StreamStreamJoin:
         """How far the other side's records may lie before and after a record of this side."""
         return (self.before_ms, self.after_ms) if self.left else (self.after_ms, self.before_ms)
 
-    def _inner(self, context: OperatorContext) -> Forward:
-        near = _near(join_window_rows(context, self.other_store).rows, *self._bounds())
+    def _inner(self, context: OperatorContext) -> Process:
+        store: JoinWindowRows[object, object] = join_window_rows(context, self.other_store)
+        near = _near(store.rows, *self._bounds())
         join = _this_side_first(self.joiner, self.with_key, self.left)
         forward = context.current.following(context.forward)
         fail, drop = context.fail, context.drop
@@ -113,9 +117,10 @@ class StreamStreamJoin:
 
         return process
 
-    def _with_waiting(self, context: OperatorContext, waiting: WaitingRecords) -> Forward:
+    def _with_waiting(self, context: OperatorContext, waiting: WaitingRecords) -> Process:
         before, after = self._bounds()
-        near = _near(join_window_rows(context, self.other_store).rows, before, after)
+        store: JoinWindowRows[object, object] = join_window_rows(context, self.other_store)
+        near = _near(store.rows, before, after)
         left, outer = self.left, self.outer
         join = _this_side_first(self.joiner, self.with_key, left)
         progress = waiting.progress
@@ -205,14 +210,15 @@ class StreamSelfJoin:
     """
 
     store: str
-    joiner: Callable[..., Any]
+    joiner: Callable[..., object]
     before_ms: int
     after_ms: int
     retention_ms: int
     with_key: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
-        rows = join_window_rows(context, self.store).rows
+    def build(self, context: OperatorContext) -> Process:
+        store: JoinWindowRows[object, object] = join_window_rows(context, self.store)
+        rows = store.rows
         join = _this_side_first(self.joiner, self.with_key, True)
         retention = self.retention_ms
         near_as_left, near_as_right = (
@@ -247,7 +253,7 @@ class StreamSelfJoin:
         return process
 
 
-def _near(rows: ReadRows, before: int, after: int) -> Callable[[Any, int], Iterable[Row]]:
+def _near(rows: ReadRows, before: int, after: int) -> Callable[[object, int], Iterable[Row]]:
     """Makes the reader of the records that a record may be joined with, as far as there are timestamps."""
 
     def near(key: object, timestamp: int) -> Iterable[Row]:
@@ -257,7 +263,7 @@ def _near(rows: ReadRows, before: int, after: int) -> Callable[[Any, int], Itera
     return near
 
 
-def _this_side_first(joiner: Callable[..., Any], with_key: bool, left: bool) -> Joiner:
+def _this_side_first(joiner: Callable[..., object], with_key: bool, left: bool) -> Joiner:
     """The user's joiner, called with the key, this side's value and the other side's."""
     if with_key:
         return joiner if left else lambda key, this, other: joiner(key, other, this)

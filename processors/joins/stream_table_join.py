@@ -11,19 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Forward, Headers, KeyValueMapper
+from pykstreams.core.types import Headers, KeyValueMapper
+from pykstreams.processors.process import Process
 from pykstreams.processors.stores import store_of_class
 from pykstreams.processors.tables.table_view import ReadRow, ReadRowAsOf, TableView, history_of, reader_as_of
 from pykstreams.state.buffers.join_buffer import JoinBuffer
 from pykstreams.state.encoding.record_context import RawContext
 from pykstreams.state.layers.changelogging import record_being_processed
 
+K = TypeVar("K")
+V = TypeVar("V")
+KO = TypeVar("KO")
+VO = TypeVar("VO")
+
 
 @dataclass(frozen=True, slots=True)
-class StreamTableJoin:
+class StreamTableJoin(Generic[K, V, KO, VO]):
     """Forwards ``joiner(value, table value)``, or ``joiner(key, value, table value)`` with ``with_key``.
 
     ``key_selector(key, value)`` gives the key to look up, without one the record's own. A record without value is
@@ -33,18 +39,18 @@ class StreamTableJoin:
     where the history of the table has expired, so that it cannot be told whether there was a row at that time.
     """
 
-    view: TableView
-    joiner: Callable[..., Any]
+    view: TableView[KO, VO]
+    joiner: Callable[..., object]
     left: bool
     with_key: bool = False
-    key_selector: KeyValueMapper[Any, Any, Any] | None = None
+    key_selector: KeyValueMapper[K, V, KO] | None = None
     buffer: str | None = None
     drops_expired: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         if self.key_selector is not None:
             return self._by_selected_key(self.key_selector, self.view.build(context), context)
-        read_as_of = reader_as_of(self.view, context)
+        read_as_of: ReadRowAsOf[KO, VO | None] | None = reader_as_of(self.view, context)
         if read_as_of is None:
             return self._with_current_row(self.view.build(context), context)
         if self.drops_expired:
@@ -52,11 +58,11 @@ class StreamTableJoin:
         join = self._with_row_of_that_time(read_as_of, context)
         return join if self.buffer is None else self._after_grace(self.buffer, join, context)
 
-    def _with_current_row(self, read: ReadRow, context: OperatorContext) -> Forward:
+    def _with_current_row(self, read: ReadRow[KO, VO], context: OperatorContext) -> Process:
         joiner, left, with_key = self.joiner, self.left, self.with_key
         forward, fail, drop = context.forward, context.fail, context.drop
 
-        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
+        def process(key: KO, value: object, timestamp: int, headers: Headers) -> None:
             if value is None or (key is None and not left):
                 drop(_NULL)
                 return
@@ -73,12 +79,12 @@ class StreamTableJoin:
 
         return process
 
-    def _with_row_of_that_time(self, read: ReadRowAsOf, context: OperatorContext) -> Forward:
+    def _with_row_of_that_time(self, read: ReadRowAsOf[KO, VO | None], context: OperatorContext) -> Process:
         joiner, left, with_key = self.joiner, self.left, self.with_key
         forward, fail, drop = context.forward, context.fail, context.drop
         drops_expired = self.drops_expired
 
-        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
+        def process(key: KO, value: object, timestamp: int, headers: Headers) -> None:
             if value is None or (key is None and not left):
                 drop(_NULL)
                 return
@@ -98,12 +104,12 @@ class StreamTableJoin:
 
         return process
 
-    def _after_grace(self, store: str, join: Forward, context: OperatorContext) -> Forward:
+    def _after_grace(self, store: str, join: Process, context: OperatorContext) -> Process:
         buffer = store_of_class(JoinBuffer, context, store)
         current, left = context.current, self.left
         fail, drop = context.fail, context.drop
 
-        def emit(key: object, value: Any, raw: RawContext) -> None:
+        def emit(key: object, value: object, raw: RawContext) -> None:
             saved = current.raw
             current.raw = raw
             try:
@@ -129,12 +135,12 @@ class StreamTableJoin:
         return process
 
     def _by_selected_key(
-        self, selector: KeyValueMapper[Any, Any, Any], read: ReadRow, context: OperatorContext
-    ) -> Forward:
+        self, selector: KeyValueMapper[K, V, KO], read: ReadRow[KO, VO], context: OperatorContext
+    ) -> Process:
         joiner, left, with_key = self.joiner, self.left, self.with_key
         forward, fail, drop = context.forward, context.fail, context.drop
 
-        def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
+        def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
                 selected = selector(key, value)
                 if value is None or (selected is None and not left):
@@ -153,11 +159,11 @@ class StreamTableJoin:
         return process
 
 
-def _known_rows(view: TableView, context: OperatorContext) -> ReadRowAsOf:
+def _known_rows(view: TableView[KO, VO], context: OperatorContext) -> ReadRowAsOf[KO, VO | None]:
     """Reads a row as of a time, with the value ``None`` for none; ``None`` where its history has expired."""
     read_history = history_of(view, context).between
 
-    def read(key: object, time: int) -> tuple[Any, int] | None:
+    def read(key: KO, time: int) -> tuple[VO | None, int] | None:
         found = read_history(key, time, time)
         return (found[-1][1], found[-1][0]) if found else None
 

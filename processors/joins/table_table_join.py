@@ -11,18 +11,25 @@ Invariant: the result of a key is the joiner's of both rows as they are now, wit
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Generic, TypeVar
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Forward, Headers, ValueJoiner
+from pykstreams.core.types import Change, Headers, ValueJoiner
 from pykstreams.processors.drop_reasons import NULL_KEY_OF_ROW_TO_JOIN
+from pykstreams.processors.process import Process
 from pykstreams.processors.stores import table_rows
 from pykstreams.processors.tables.table_forwarding import forwarder
 from pykstreams.processors.tables.table_view import ReadRow, TableView
+from pykstreams.state.interfaces.operator_stores import TableRows
+
+K = TypeVar("K")
+V1 = TypeVar("V1")
+V2 = TypeVar("V2")
+VR = TypeVar("VR")
 
 
 @dataclass(frozen=True, slots=True)
-class TableTableJoin:
+class TableTableJoin(Generic[K, V1, V2, VR]):
     """Joins the changes of one side with the row of the other by ``joiner(this side's value, other side's value)``.
 
     ``None`` stands for a missing row of an optional side. A change is dropped without key, and goes unnoticed where
@@ -30,20 +37,20 @@ class TableTableJoin:
     So does a change of a ``versioned`` table that is older than the newest one of its row.
     """
 
-    other: TableView
-    joiner: ValueJoiner[Any, Any, Any]
+    other: TableView[K, V2]
+    joiner: ValueJoiner[V1 | None, V2 | None, VR | None]
     this_is_optional: bool
     other_is_optional: bool
     send_old_values: bool = False
     versioned: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         read_other, joiner = self.other.build(context), self.joiner
         this_is_optional, other_is_optional = self.this_is_optional, self.other_is_optional
         send_old_values, versioned = self.send_old_values, self.versioned
         forward, fail, drop = context.current.following(context.forward), context.fail, context.drop
 
-        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: K, change: Change[V1], timestamp: int, headers: Headers) -> None:
             if key is None:
                 drop(NULL_KEY_OF_ROW_TO_JOIN)
                 return
@@ -87,13 +94,13 @@ class TableTableJoinMerger:
     def forwards_input(self) -> bool:
         return self.store is None and self.send_old_values
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         if self.store is None:
             return context.forward
-        store = table_rows(context, self.store)
+        store: TableRows[object, object] = table_rows(context, self.store)
         put_row, emit, fail = store.put_row, forwarder(store, context, self.send_old_values), context.fail
 
-        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Change[object], timestamp: int, headers: Headers) -> None:
             new, old, _ = change
             try:
                 newest = put_row(key, new, timestamp)
@@ -107,14 +114,14 @@ class TableTableJoinMerger:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinedView:
+class JoinedView(Generic[K, V1, V2, VR]):
     """A joined table without a store: each read joins the rows of both sides
     (``KTableKTableAbstractJoinValueGetterSupplier``, 4.3.1).
     """
 
-    left: TableView
-    right: TableView
-    joiner: ValueJoiner[Any, Any, Any]
+    left: TableView[K, V1]
+    right: TableView[K, V2]
+    joiner: ValueJoiner[V1 | None, V2 | None, VR | None]
     left_is_optional: bool
     right_is_optional: bool
 
@@ -122,15 +129,15 @@ class JoinedView:
     def stores(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.left.stores, *self.right.stores)))
 
-    def as_forwarded(self) -> JoinedView:
+    def as_forwarded(self) -> JoinedView[K, V1, V2, VR]:
         return replace(self, left=self.left.as_forwarded(), right=self.right.as_forwarded())
 
-    def build(self, context: OperatorContext) -> ReadRow:
+    def build(self, context: OperatorContext) -> ReadRow[K, VR]:
         read_left, read_right = self.left.build(context), self.right.build(context)
         joiner = self.joiner
         left_is_optional, right_is_optional = self.left_is_optional, self.right_is_optional
 
-        def read(key: object) -> tuple[Any, int] | None:
+        def read(key: K) -> tuple[VR, int] | None:
             left = read_left(key)
             if left is None and not left_is_optional:
                 return None

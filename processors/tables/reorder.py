@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Forward, Headers
+from pykstreams.core.types import Headers
 from pykstreams.processors.drop_reasons import NULL_TABLE_KEY
+from pykstreams.processors.process import Process
 from pykstreams.processors.stores import store_of_class
 from pykstreams.state.buffers.reorder_buffer import ReorderBuffer
 from pykstreams.state.layers.changelogging import record_being_processed
@@ -30,7 +31,7 @@ class Reorder:
 
     store: str
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         store = self.store
         buffer = store_of_class(ReorderBuffer, context, store)
         buffer.follow(context.metadata)

@@ -9,16 +9,20 @@ change had, and counts as the newest of its key (``KTableSuppressProcessorSuppli
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Change, Forward, Headers
+from pykstreams.core.types import Change, Headers
+from pykstreams.processors.process import Process
 from pykstreams.processors.stores import store_of_class
 from pykstreams.processors.tables.table_view import ReadRow, TableView
 from pykstreams.state.buffers.suppression_buffer import NOT_BUFFERED, SuppressionBuffer
 from pykstreams.state.encoding.record_context import RawContext
 from pykstreams.state.layers.changelogging import record_being_processed
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 _NO_TIMESTAMP = -1
 
@@ -39,7 +43,7 @@ class TableSuppress:
     max_bytes: int | None = None
     shut_down_when_full: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         buffer = store_of_class(SuppressionBuffer, context, self.store)
         current, forward, fail = context.current, context.forward, context.fail
         store, wait_ms, final = self.store, self.wait_ms, self.final
@@ -48,7 +52,7 @@ class TableSuppress:
         put, evict_until, evict_first = buffer.put, buffer.evict_until, buffer.evict_first
         stream_time = _NO_TIMESTAMP
 
-        def emit(key: Any, change: Change[Any], raw: RawContext) -> None:
+        def emit(key: object, change: Change[object], raw: RawContext) -> None:
             if final and change[0] is None:
                 return
             saved = current.raw
@@ -63,7 +67,7 @@ class TableSuppress:
                 max_bytes is not None and buffer.size_bytes > max_bytes
             )
 
-        def process(key: Any, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: Any, change: Change[object], timestamp: int, headers: Headers) -> None:
             nonlocal stream_time
             if timestamp > stream_time:
                 stream_time = timestamp
@@ -93,28 +97,28 @@ class TableSuppress:
 
 
 @dataclass(frozen=True, slots=True)
-class SuppressedView:
+class SuppressedView(Generic[K, V]):
     """A suppressed table as others read it: what it had before a change that still waits, else what its parent has.
 
     When a prior value was set is not known; its timestamp is -1 (``KTableSuppressProcessorSupplier.view``, 4.3.1).
     """
 
-    parent: TableView
+    parent: TableView[K, V]
     store: str
 
     @property
     def stores(self) -> tuple[str, ...]:
         return (self.store, *self.parent.stores)
 
-    def as_forwarded(self) -> SuppressedView:
+    def as_forwarded(self) -> SuppressedView[K, V]:
         return replace(self, parent=self.parent.as_forwarded())
 
-    def build(self, context: OperatorContext) -> ReadRow:
+    def build(self, context: OperatorContext) -> ReadRow[K, V]:
         read_parent = self.parent.build(context)
         buffer = store_of_class(SuppressionBuffer, context, self.store)
         prior_value = buffer.prior_value
 
-        def read(key: Any) -> tuple[Any, int] | None:
+        def read(key: K) -> tuple[V, int] | None:
             value = prior_value(key)
             if value is NOT_BUFFERED:
                 return read_parent(key)

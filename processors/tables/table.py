@@ -11,15 +11,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Forward, Headers, Predicate
+from pykstreams.core.types import Change, Headers, Predicate
 from pykstreams.processors.drop_reasons import NULL_TABLE_KEY
+from pykstreams.processors.process import Process
 from pykstreams.processors.stores import table_rows
 from pykstreams.processors.tables.table_forwarding import forwarder
 from pykstreams.processors.tables.table_view import Compute, ComputedView, TableView
+from pykstreams.state.interfaces.operator_stores import TableRows
 from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
+
+K = TypeVar("K")
+V = TypeVar("V")
+VR = TypeVar("VR")
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +43,7 @@ class TableSource:
     store: str | None = None
     send_old_values: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         if self.store is None:
             return _unstored_source(context)
         if self.send_old_values:
@@ -46,7 +52,7 @@ class TableSource:
 
 
 @dataclass(frozen=True, slots=True)
-class TableFilter:
+class TableFilter(Generic[K, V]):
     """Keeps the rows for which the predicate holds (``negate``: does not hold); other rows become deletions.
 
     Null values are not shown to the predicate. Where old values are known, a change from nothing to nothing
@@ -55,56 +61,56 @@ class TableFilter:
     (``KTableFilterProcessor.process``, 4.3.1).
     """
 
-    predicate: Predicate[Any, Any]
+    predicate: Predicate[K, V]
     negate: bool = False
     store: str | None = None
     send_old_values: bool = False
     versioned: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         compute, skip_nothing = self._compute(), not self.versioned
         return _derived_table(compute, self.store, self.send_old_values, context, skip_nothing=skip_nothing)
 
-    def view(self, parent: TableView) -> TableView:
+    def view(self, parent: TableView[K, V]) -> TableView[K, V]:
         """The filtered table as it is read where it has no store."""
         return ComputedView(parent, self._compute())
 
-    def _compute(self) -> Compute:
+    def _compute(self) -> Compute[K, V, V]:
         predicate, negate = self.predicate, self.negate
 
-        def compute(key: object, value: Any) -> Any:
+        def compute(key: K, value: V | None) -> V | None:
             return value if value is not None and bool(predicate(key, value)) is not negate else None
 
         return compute
 
 
 @dataclass(frozen=True, slots=True)
-class TableMapValues:
+class TableMapValues(Generic[K, V, VR]):
     """Maps the value of each row by ``mapper(value)``, or ``mapper(key, value)`` with ``with_key``.
 
     Null values are not shown to the mapper. Every change is forwarded, also one from nothing to nothing
     (``KTableMapValuesProcessor.process``, 4.3.1).
     """
 
-    mapper: Callable[..., Any]
+    mapper: Callable[..., VR | None]
     with_key: bool = False
     store: str | None = None
     send_old_values: bool = False
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         return _derived_table(self._compute(), self.store, self.send_old_values, context, skip_nothing=False)
 
-    def view(self, parent: TableView) -> TableView:
+    def view(self, parent: TableView[K, V]) -> TableView[K, VR]:
         """The mapped table as it is read where it has no store."""
         return ComputedView(parent, self._compute())
 
-    def _compute(self) -> Compute:
+    def _compute(self) -> Compute[K, V, VR]:
         mapper = self.mapper
 
-        def by_value(key: object, value: Any) -> Any:
+        def by_value(key: K, value: V | None) -> VR | None:
             return None if value is None else mapper(value)
 
-        def by_key_and_value(key: object, value: Any) -> Any:
+        def by_key_and_value(key: K, value: V | None) -> VR | None:
             return None if value is None else mapper(key, value)
 
         return by_key_and_value if self.with_key else by_value
@@ -116,16 +122,16 @@ class TableToStream:
 
     forwards_new_values: ClassVar[bool] = True
 
-    def build(self, context: OperatorContext) -> Forward:
+    def build(self, context: OperatorContext) -> Process:
         forward = context.forward
 
-        def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+        def process(key: object, change: Change[object], timestamp: int, headers: Headers) -> None:
             forward(key, change[0], timestamp, headers)
 
         return process
 
 
-def _unstored_source(context: OperatorContext) -> Forward:
+def _unstored_source(context: OperatorContext) -> Process:
     forward, drop = context.forward, context.drop
 
     def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
@@ -137,8 +143,8 @@ def _unstored_source(context: OperatorContext) -> Forward:
     return process
 
 
-def _source(name: str, context: OperatorContext) -> Forward:
-    store = table_rows(context, name)
+def _source(name: str, context: OperatorContext) -> Process:
+    store: TableRows[object, object] = table_rows(context, name)
     put_row, emit = store.put_row, forwarder(store, context, False)
     before_put = store.before_put()
     fail, drop = context.fail, context.drop
@@ -160,8 +166,8 @@ def _source(name: str, context: OperatorContext) -> Forward:
     return process
 
 
-def _source_with_old_values(name: str, context: OperatorContext) -> Forward:
-    store = table_rows(context, name)
+def _source_with_old_values(name: str, context: OperatorContext) -> Process:
+    store: TableRows[object, object] = table_rows(context, name)
     get_row, put_row, emit = store.get_row, store.put_row, forwarder(store, context, True)
     fail, drop = context.fail, context.drop
     versioned = isinstance(store, VersionedKeyValueStore)
@@ -201,19 +207,19 @@ def _warn_out_of_order(store: str, context: OperatorContext, timestamp: int, sto
 
 
 def _derived_table(
-    compute: Compute,
+    compute: Compute[K, V, VR],
     store_name: str | None,
     send_old_values: bool,
     context: OperatorContext,
     *,
     skip_nothing: bool,
-) -> Forward:
+) -> Process:
     """A table whose rows are computed one by one from the rows of its parent."""
     if store_name is not None:
         return _stored(compute, store_name, send_old_values, context, skip_nothing)
     forward, fail, current = context.forward, context.fail, context.current
 
-    def new_only(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+    def new_only(key: K, change: Change[V], timestamp: int, headers: Headers) -> None:
         try:
             new = compute(key, change[0])
         except Exception as error:
@@ -221,7 +227,7 @@ def _derived_table(
             return
         forward(key, (new, None, change[2]), timestamp, headers)
 
-    def new_and_old(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+    def new_and_old(key: K, change: Change[V], timestamp: int, headers: Headers) -> None:
         try:
             new_value, old_value, newest = change
             new = compute(key, new_value)
@@ -237,17 +243,17 @@ def _derived_table(
 
 
 def _stored(
-    compute: Compute,
+    compute: Compute[K, V, VR],
     name: str,
     send_old_values: bool,
     context: OperatorContext,
     skip_nothing: bool,
-) -> Forward:
-    store = table_rows(context, name)
+) -> Process:
+    store: TableRows[K, VR] = table_rows(context, name)
     get_row, put_row, emit = store.get_row, store.put_row, forwarder(store, context, send_old_values)
     fail, current = context.fail, context.current
 
-    def new_only(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+    def new_only(key: K, change: Change[V], timestamp: int, headers: Headers) -> None:
         try:
             new = compute(key, change[0])
             newest = put_row(key, new, timestamp)
@@ -257,7 +263,7 @@ def _stored(
         if emit is not None:
             emit(key, new, None, timestamp, headers, newest)
 
-    def new_and_old(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+    def new_and_old(key: K, change: Change[V], timestamp: int, headers: Headers) -> None:
         try:
             new = compute(key, change[0])
             row = get_row(key)

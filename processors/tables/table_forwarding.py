@@ -8,16 +8,22 @@ several changes (``TimestampedTupleForwarder`` and ``TimestampedCacheFlushListen
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias, TypeVar
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.serialized_sink import SendSerialized
-from pykstreams.core.types import Forward, Headers
+from pykstreams.core.types import Change, Forward, Headers
+from pykstreams.processors.process import Process
 from pykstreams.processors.stores import table_rows
-from pykstreams.state.interfaces.operator_stores import FlushesToListener, LastPut
+from pykstreams.processors.tables.table_view import Compute
+from pykstreams.state.interfaces.operator_stores import FlushesToListener, LastPut, TableRows
 from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
 
-Emit: TypeAlias = Callable[[Any, Any, Any, int, Headers, bool | None], None]
+K = TypeVar("K")
+V = TypeVar("V")
+VR = TypeVar("VR")
+
+Emit: TypeAlias = Callable[[object, object, object, int, Headers, bool | None], None]
 """(key, new value, old value, timestamp, headers, what ``put_row`` gave: is it the newest version of its key?)"""
 
 
@@ -66,15 +72,15 @@ def _emit_in_bytes(forward: Forward, send: SendSerialized, last_put: LastPut) ->
     return emit
 
 
-def kept_rows(make: Callable[[Any, Any], Any], name: str, send_old_values: bool, context: OperatorContext) -> Forward:
+def kept_rows(make: Compute[K, V, VR], name: str, send_old_values: bool, context: OperatorContext) -> Process:
     """Makes an operator that keeps ``make(key, new value)`` of each change in a store and forwards it; old values are
     those of the store.
     """
-    store = table_rows(context, name)
+    store: TableRows[K, VR] = table_rows(context, name)
     get_row, put_row, emit = store.get_row, store.put_row, forwarder(store, context, send_old_values)
     fail = context.fail
 
-    def process(key: object, change: Any, timestamp: int, headers: Headers) -> None:
+    def process(key: K, change: Change[V], timestamp: int, headers: Headers) -> None:
         old = None
         try:
             new = make(key, change[0])

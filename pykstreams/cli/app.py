@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
 import click
 
@@ -76,7 +75,7 @@ class _Commands(click.Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except (StreamsError, SerializationError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -58,7 +58,7 @@ def backfill(
     config_file: Path | None,
     pairs: tuple[str, ...],
     application_id: str | None,
-    **job: Any,
+    **job: object,
 ) -> None:
     """Run a topology over the history of its topics, from the first record to the last, as a batch job.
 
@@ -82,7 +82,7 @@ def backfill(
     )
     need_application_id(config)
     jobs = bulk_jobs()
-    histories: dict[str, Any] = {}
+    histories: dict[str, object] = {}
     for given in sources:
         topic, equals, path = given.partition("=")
         if not topic or (equals and not path) or topic in histories:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -129,7 +129,7 @@ def _show(manifest: Manifest) -> None:
         shown = ", ".join(f"{partition}: {offset}" for partition, offset in sorted(offsets.items()))
         click.echo(f"goes on at   {topic} {shown}")
     click.echo("")
-    rows: list[tuple[Any, ...]] = [("store", "kind", "layout", "task", "rows", "files", "bytes", "changelog offset")]
+    rows: list[tuple[object, ...]] = [("store", "kind", "layout", "task", "rows", "files", "bytes", "changelog offset")]
     for name, store in sorted(manifest.stores.items()):
         rows += _rows(name, store)
     widths = [max(len(str(row[column])) for row in rows) for column in range(len(rows[0]))]
@@ -137,7 +137,7 @@ def _show(manifest: Manifest) -> None:
         click.echo("  ".join(f"{value!s:{width}}" for value, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _rows(name: str, store: StoreManifest) -> list[tuple[Any, ...]]:
+def _rows(name: str, store: StoreManifest) -> list[tuple[object, ...]]:
     about = store.description
     return [
         (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import click
 
@@ -20,21 +20,45 @@ from pykstreams.cli.options import (
     topology_argument,
 )
 
-_OPTIONS: Final = (
-    "key",
-    "value",
-    "timestamp",
-    "row",
-    "window_start",
-    "window_end",
-    "content",
-    "latest",
-    "on_error",
-    "node",
-)
+
+class _Kind(NamedTuple):
+    """The values that a key in a file of stores takes: what they are called, and what tells them."""
+
+    name: str
+    takes: Callable[[object], bool]
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+_TEXT: Final = _Kind("a text", _is_text)
+_TEXTS: Final = _Kind("a list of texts", _are_texts)
+
+_OPTIONS: Final[Mapping[str, _Kind]] = {
+    "key": _TEXT,
+    "value": _Kind("a text or a list of texts", lambda value: _is_text(value) or _are_texts(value)),
+    "timestamp": _Kind("a text or a number of ms", lambda value: _is_text(value) or type(value) is int),
+    "row": _TEXT,
+    "window_start": _TEXT,
+    "window_end": _TEXT,
+    "content": _TEXT,
+    "latest": _Kind("true or false", lambda value: isinstance(value, bool)),
+    "on_error": _TEXT,
+    "node": _TEXT,
+}
 """Keys of a table in a file of stores, which are parameters of ``StoreBootstrap``."""
 
-_OF_FILES: Final = ("format", "types", "nulls", "delimiter")
+_OF_FILES: Final[Mapping[str, _Kind]] = {
+    "format": _TEXT,
+    "types": _Kind("a table of texts", lambda value: isinstance(value, dict) and all(map(_is_text, value.values()))),
+    "nulls": _TEXTS,
+    "delimiter": _TEXT,
+}
 """Further ones, which are parameters of ``Files``."""
 
 
@@ -93,7 +117,7 @@ def build(
     config_file: Path | None,
     pairs: tuple[str, ...],
     application_id: str | None,
-    **more: Any,
+    **more: object,
 ) -> None:
     """Make the state of stores from a snapshot: files, a topic, or with Spark whatever Spark reads.
 
@@ -107,7 +131,7 @@ def build(
     """
     from pykstreams.dsl.script import load_script
 
-    said: dict[str, Any] = {name: more.pop(name) for name in _OPTIONS if name in more}
+    said: dict[str, object] = {name: more.pop(name) for name in _OPTIONS if name in more}
     script = load_script(topology)
     options = {"application.id": application_id, "bootstrap.servers": bootstrap_servers}
     config = combined_config(script, config_file=config_file, pairs=pairs, options=options)
@@ -129,7 +153,7 @@ def build(
     click.echo(f"bootstrap {report.manifest.id} is in {out}")
 
 
-def _tables(path: Path) -> dict[str, Mapping[str, Any]]:
+def _tables(path: Path) -> dict[str, Mapping[str, object]]:
     """The stores of a file."""
     text = path.read_text(encoding="utf-8")
     try:
@@ -139,10 +163,19 @@ def _tables(path: Path) -> dict[str, Mapping[str, Any]]:
     tables = found.get("stores")
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
         raise click.UsageError(f"{path} names no stores; write a table [stores.NAME] for each, with from and key in it")
+    for name, table in tables.items():
+        _check_kinds(path, name, table)
     return tables
 
 
-def _spec(jobs: ModuleType, name: str, table: Mapping[str, Any]) -> Any:
+def _check_kinds(path: Path, name: str, table: Mapping[str, object]) -> None:
+    for key, kind in {**_OPTIONS, **_OF_FILES}.items():
+        value = table.get(key)
+        if value is not None and not kind.takes(value):
+            raise click.UsageError(f"{path}: store {name} has {key} = {value!r}; expected {kind.name}")
+
+
+def _spec(jobs: ModuleType, name: str, table: Mapping[str, object]) -> object:
     source = table.get("from")
     if not isinstance(source, str):
         raise click.UsageError(f"store {name} has no rows; name them by --from PATH (or from = in the file)")
@@ -162,5 +195,5 @@ def _spec(jobs: ModuleType, name: str, table: Mapping[str, Any]) -> Any:
         raise click.UsageError(str(error)) from error
 
 
-def _value(columns: tuple[str, ...]) -> Any:
+def _value(columns: tuple[str, ...]) -> object:
     return None if not columns else columns[0] if len(columns) == 1 else columns

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 
 def job_options(command: F) -> F:
@@ -76,7 +76,7 @@ def bulk_jobs() -> ModuleType:
     return found
 
 
-def _partitions(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> Any:
+def _partitions(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> int | dict[str, int] | None:
     if not given:
         return None
     counts: dict[str, int] = {}
@@ -90,7 +90,9 @@ def _partitions(context: click.Context, option: click.Parameter, given: tuple[st
     return counts
 
 
-def _offsets(context: click.Context, option: click.Parameter, given: str) -> Any:
+def _offsets(
+    context: click.Context, option: click.Parameter, given: str
+) -> str | Mapping[str, Mapping[int, int]] | None:
     if given == "now":
         return given
     if given == "none":

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 SETTINGS_HELP = """Settings are those of Kafka Streams. From strong to weak: the options of the command,
 --set key=value, variables like PYKSTREAMS_COMMIT_INTERVAL_MS, --config FILE, and the script's own `config` (a

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import click
 
@@ -26,17 +26,18 @@ if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
     from pykstreams.state.bulk.offline import OfflineStore
     from pykstreams.state.bulk.places import StoreFolder
+    from pykstreams.state.interfaces.store import TaskStore
     from pykstreams.state.spec import StoreBuilder
     from pykstreams.topology.plan import TopologyPlan
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class Entry(NamedTuple):
     """The row of a key; ``None`` for the fields that the store does not keep."""
 
     partition: int
-    value: Any
+    value: object
     timestamp: int | None = None
     start: int | None = None
     end: int | None = None
@@ -237,7 +238,9 @@ def export(
     click.echo(f"{store}: {report.rows} rows of {report.tasks} tasks are in {report.path}")
 
 
-def entries(opened: OfflineStore, key: Any, as_of: int | None, partition: int, window_size_ms: int) -> Iterator[Entry]:
+def entries(
+    opened: OfflineStore, key: object, as_of: int | None, partition: int, window_size_ms: int
+) -> Iterator[Entry]:
     """Reads what a store has for a key."""
     from pykstreams.state.encoding.composed_keys import LAST_TIME
     from pykstreams.state.interfaces.session_store import SessionStore
@@ -288,7 +291,7 @@ def moment(text: str) -> int:
         ) from error
 
 
-def key_of_text(builder: StoreBuilder[Any], config: StreamsConfig, text: str) -> Any:
+def key_of_text(builder: StoreBuilder[TaskStore], config: StreamsConfig, text: str) -> object:
     """Makes the key that a user means by a text, by the key serde of the store."""
     from uuid import UUID
 
@@ -339,14 +342,14 @@ def _planned(
     return script.build(config).plan(config), config
 
 
-def _builders(plan: TopologyPlan) -> dict[str, StoreBuilder[Any]]:
+def _builders(plan: TopologyPlan) -> dict[str, StoreBuilder[TaskStore]]:
     """The builders of all stores, by name, those of tasks first."""
     found = {name: builder for part in plan.subtopologies for name, builder in part.stores.items()}
     found.update({one.store.name: one.store for one in plan.global_stores})
     return found
 
 
-def _kind(builder: StoreBuilder[Any]) -> str:
+def _kind(builder: StoreBuilder[TaskStore]) -> str:
     """The users' word for the kind of a store."""
     from pykstreams.state.interfaces.session_store import SessionStore
     from pykstreams.state.interfaces.store import KeyValueStore
@@ -372,7 +375,7 @@ def _places(plan: TopologyPlan, config: StreamsConfig, name: str) -> list[StoreF
     return places_of(application_folder(config.state_dir, config.application_id), name, parts)
 
 
-def _as_json(entry: Entry) -> dict[str, Any]:
+def _as_json(entry: Entry) -> dict[str, object]:
     return {name: value for name, value in entry._asdict().items() if value is not None or name == "value"}
 
 

@@ -70,7 +70,7 @@ class BranchedKStream(Generic[K, V]):
         """Drops all other records, and returns the branches by name."""
         return self._branches
 
-    def _operator(self) -> Branch:
+    def _operator(self) -> Branch[K, V]:
         return Branch(tuple(self._predicates), tuple(self._names))
 
     def _add(self, predicate: Predicate[K, V] | None, branched: Branched[K, V] | str | None, number: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from pykstreams.processors import TableView
+from pykstreams.processors import AnyTableView
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -17,7 +17,7 @@ class GlobalKTable(Generic[K, V]):
     without regard to the times of records. Source: ``GlobalKTable``, 4.3.1.
     """
 
-    def __init__(self, view: TableView, queryable_store_name: str | None) -> None:
+    def __init__(self, view: AnyTableView, queryable_store_name: str | None) -> None:
         self._view = view
         self._queryable_store_name = queryable_store_name
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
@@ -19,6 +19,9 @@ from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.windowed import TimeWindowedKStream
 from pykstreams.processors import StreamAggregate, StreamCount, StreamReduce
 from pykstreams.serdes.primitives import LongSerde
+
+if TYPE_CHECKING:
+    from pykstreams.dsl.kstream import KStream
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -36,7 +39,7 @@ class KGroupedStream(Generic[K, V]):
     ``KGroupedStream``, 4.3.1.
     """
 
-    def __init__(self, place: Place, options: Grouped[K, V], make_stream: Callable[[Place], object]) -> None:
+    def __init__(self, place: Place, options: Grouped[K, V], make_stream: Callable[[Place], KStream[K, V]]) -> None:
         self._place = place
         self._options = options
         self._records = GroupedRecords(place, options, make_stream)

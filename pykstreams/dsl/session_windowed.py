@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 V = TypeVar("V")
 VR = TypeVar("VR")
+VA = TypeVar("VA")
 
 _AGGREGATE = "KSTREAM-AGGREGATE-"
 _REDUCE = "KSTREAM-REDUCE-"
@@ -43,7 +44,7 @@ class SessionWindowedKStream(Generic[K, V]):
     is ``SessionWindowedKStream``, 4.3.1.
     """
 
-    def __init__(self, records: GroupedRecords, windows: SessionWindows) -> None:
+    def __init__(self, records: GroupedRecords[K, V, KStream[K, V]], windows: SessionWindows) -> None:
         self._records = records
         self._windows = windows
         self._emit_strategy = EmitStrategy.ON_WINDOW_UPDATE
@@ -107,7 +108,7 @@ class SessionWindowedKStream(Generic[K, V]):
         name: str | None,
         options: Materialized[K, VR],
         value_serde: SerdeOrDefault,
-        aggregation: SessionAggregation,
+        aggregation: SessionAggregation[K, V, VA],
         late_records_to: LateRecordsTo[KStream[K, V]] | None,
     ) -> KTable[Windowed[K], VR]:
         records, windows, strategy = self._records, self._windows, self._emit_strategy

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 V = TypeVar("V")
 VR = TypeVar("VR")
+VA = TypeVar("VA")
 
 _AGGREGATE = "KSTREAM-AGGREGATE-"
 _REDUCE = "KSTREAM-REDUCE-"
@@ -50,7 +51,7 @@ class TimeWindowedKStream(Generic[K, V]):
     Streams corresponds to it; the rest is ``TimeWindowedKStream``, 4.3.1.
     """
 
-    def __init__(self, records: GroupedRecords, windows: Windows[Window] | SlidingWindows) -> None:
+    def __init__(self, records: GroupedRecords[K, V, KStream[K, V]], windows: Windows[Window] | SlidingWindows) -> None:
         self._records = records
         self._windows = checked_windows(windows)
         self._emit_strategy = EmitStrategy.ON_WINDOW_UPDATE
@@ -114,7 +115,7 @@ class TimeWindowedKStream(Generic[K, V]):
         name: str | None,
         options: Materialized[K, VR],
         value_serde: SerdeOrDefault,
-        aggregation: Aggregation,
+        aggregation: Aggregation[K, V, VA],
         late_records_to: LateRecordsTo[KStream[K, V]] | None,
     ) -> KTable[Windowed[K], VR]:
         records, windows, strategy = self._records, self._windows, self._emit_strategy

@@ -34,11 +34,13 @@ from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
 from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
 from pykstreams.runtime.membership.classic.leadership import Leadership
-from pykstreams.runtime.membership.classic.membership import ClassicMembership, Introduction
+from pykstreams.runtime.membership.classic.membership import ClassicMembership, Introduction, State
 from pykstreams.runtime.membership.classic.session import ClassicSession
-from pykstreams.runtime.membership.member_state import MemberState
+from pykstreams.runtime.membership.classic.shutdown import ask_all_to_shut_down
+from pykstreams.runtime.membership.member_state import MemberState, NoState
 from pykstreams.runtime.membership.offset_sums import OffsetSums
 from pykstreams.runtime.membership.process_id import ProcessId
+from pykstreams.runtime.membership.protocol.assignor_error import AssignorError
 from pykstreams.runtime.restore.progress import restore_progress
 from pykstreams.runtime.restore.restore import Listeners, OffsetReader, Restorer, StateRestoreListener
 from pykstreams.runtime.standby.changelog_rounds import ChangelogRounds
@@ -77,6 +79,9 @@ _BROKER_SESSION_TIMEOUT_MS = 45_000
 
 _HEARTBEAT_INTERVAL_MS = 3_000
 """The interval that clients take where nothing is set."""
+
+_UNTIL_ALL_ARE_TOLD_S = 60.0
+"""How long a member that asks all to shut down waits for the leader, who waits for the slowest member."""
 
 _WHILE_COMMITTING_S = 3.0
 """How long a commit waits for the ends of changelogs, without which state just keeps its old offsets."""
@@ -269,8 +274,16 @@ def build_worker(
     )
 
 
-def _membership(app: ApplicationParts, name: str, number: int, state: MemberState) -> ClassicMembership:
-    """Makes the member of the group that a worker is."""
+def ask_application_to_shut_down(app: ApplicationParts, layout: TopicLayout) -> StreamsError | None:
+    """Asks all members of the group to shut down; returns why that could not be seen, if so."""
+    membership = _membership(app, f"{app.client_id}-shutdown", None, NoState(), error=AssignorError.SHUTDOWN_REQUESTED)
+    return ask_all_to_shut_down(membership, layout, app.clock, _UNTIL_ALL_ARE_TOLD_S)
+
+
+def _membership(
+    app: ApplicationParts, name: str, number: int | None, state: State, *, error: AssignorError = AssignorError.NONE
+) -> ClassicMembership:
+    """Makes the member of the group that a worker is; one without a number has no ``group.instance.id``."""
     config, plan = app.config, app.plan
     client_id = f"{name}-membership"
     for_session, requests = (
@@ -278,7 +291,7 @@ def _membership(app: ApplicationParts, name: str, number: int, state: MemberStat
     )
     process_id = ProcessId(uuid.UUID(app.instance))
     stateful = frozenset(part.id for part in plan.subtopologies if part.changelogs)
-    settings = config.get_main_consumer_configs(config.application_id, client_id, number)
+    settings = config.get_main_consumer_configs(config.application_id, client_id, number or 1)
     group = requests.group
     leadership = Leadership(
         plan,
@@ -302,7 +315,7 @@ def _membership(app: ApplicationParts, name: str, number: int, state: MemberStat
         session,
         requests,
         Introduction(
-            process_id, config.application_server or None, config.client_tags, _text(settings.get("client.rack"))
+            process_id, config.application_server or None, config.client_tags, _text(settings.get("client.rack")), error
         ),
         stateful=stateful,
         prepare=app.topics.prepare,

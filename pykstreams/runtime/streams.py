@@ -29,6 +29,7 @@ from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.types import Duration, StreamPartitioner, duration_ms
 from pykstreams.runtime.assembly import (
     ApplicationParts,
+    ask_application_to_shut_down,
     build_global_thread,
     build_standbys,
     build_sums,
@@ -39,6 +40,7 @@ from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
 from pykstreams.runtime.life_cycle import LifeCycle, State, StateListener
+from pykstreams.runtime.membership.classic.membership import ShutdownRequestedError
 from pykstreams.runtime.membership.offset_sums import OffsetSums
 from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.metadata import KeyQueryMetadata, StreamsMetadata
@@ -523,18 +525,28 @@ class KafkaStreams:
         """Asks what to do about a failure, and does it; true when another worker is to take over."""
         log.error("%s failed: %s", worker.name, failure, exc_info=failure if log.isEnabledFor(logging.DEBUG) else None)
         response = StreamThreadExceptionResponse.SHUTDOWN_CLIENT
-        if self.uncaught_exception_handler is not None:
+        if self.uncaught_exception_handler is not None and not isinstance(failure, ShutdownRequestedError):
             response = self.uncaught_exception_handler(failure)
         if response is StreamThreadExceptionResponse.REPLACE_THREAD and self.state.is_running_or_rebalancing:
             log.warning("%s is replaced by a new worker", worker.name)
             return True
         if response is StreamThreadExceptionResponse.SHUTDOWN_APPLICATION:
-            log.error("other workers of the application cannot be told to stop; stop them by hand")
+            self._shut_down_application()
         if self.error is None:
             self.error = failure
         self._life.move(State.PENDING_ERROR)
         self._workers.stop(leave=True)
         return False
+
+    def _shut_down_application(self) -> None:
+        if self._started is None:
+            return
+        log.error("all instances of the application are asked to shut down (SHUTDOWN_APPLICATION)")
+        unseen = ask_application_to_shut_down(self._started.app, self._started.layout)
+        if unseen is not None:
+            log.error(
+                "whether all instances were told to shut down is not known; look at them, and stop them: %s", unseen
+            )
 
     def _running_changed(self, everything: bool) -> None:
         target = State.RUNNING if everything else State.REBALANCING

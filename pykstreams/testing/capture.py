@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from pykstreams.core.types import Headers
 from pykstreams.runtime.tasks.collector import ANY_PARTITION
 from pykstreams.testing.records import ProducedRecord
 
@@ -23,7 +22,7 @@ class CapturingProducer:
         callback: object = None,
         on_delivery: object = None,
         timestamp: int | None = None,
-        headers: Any = None,
+        headers: Headers | None = None,
     ) -> None:
         """Keeps a record; without a timestamp its time is left to the producer."""
         chosen = None if partition == ANY_PARTITION else partition

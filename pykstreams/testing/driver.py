@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
@@ -58,6 +58,8 @@ from pykstreams.topology.plan import SubtopologyPlan
 
 if TYPE_CHECKING:
     from pykstreams.topology.topology import Topology
+
+S = TypeVar("S")
 
 _DEFAULTS: Mapping[str, object] = {
     "application.id": "topology-test-driver",
@@ -206,58 +208,55 @@ class TopologyTestDriver:
 
     def get_key_value_store(self, name: str) -> KeyValueStore[Any, Any] | None:
         """A key-value store, without the timestamps it may keep; ``ValueError`` for a store of another kind."""
-        found = self._store(name, KeyValueStore)
+        found: KeyValueStore[Any, Any] | None = self._store(name, KeyValueStore)
         if isinstance(found, TimestampedKeyValueStore | TimestampedKeyValueStoreWithHeaders):
             return PlainValues(found)
-        return cast("KeyValueStore[Any, Any] | None", found)
+        return found
 
     def get_timestamped_key_value_store(self, name: str) -> TimestampedKeyValueStore[Any, Any] | None:
         """A key-value store whose values carry timestamps; ``ValueError`` for a store of another kind."""
-        found = self._store(name, TimestampedKeyValueStore)
-        return cast("TimestampedKeyValueStore[Any, Any] | None", found)
+        return self._store(name, TimestampedKeyValueStore)
 
     def get_timestamped_key_value_store_with_headers(
         self, name: str
     ) -> TimestampedKeyValueStoreWithHeaders[Any, Any] | None:
         """A key-value store whose values carry timestamps and headers; ``ValueError`` for another kind."""
-        found = self._store(name, TimestampedKeyValueStoreWithHeaders)
-        return cast("TimestampedKeyValueStoreWithHeaders[Any, Any] | None", found)
+        return self._store(name, TimestampedKeyValueStoreWithHeaders)
 
     def get_window_store(self, name: str) -> WindowStore[Any, Any] | None:
         """A window store, without the timestamps it may keep; ``ValueError`` for a store of another kind."""
-        found = self._store(name, WindowStore)
+        found: WindowStore[Any, Any] | None = self._store(name, WindowStore)
         if isinstance(found, TimestampedWindowStore | TimestampedWindowStoreWithHeaders):
             return PlainWindows(found)
-        return cast("WindowStore[Any, Any] | None", found)
+        return found
 
     def get_timestamped_window_store(self, name: str) -> WindowStore[Any, Any] | None:
         """A window store whose values carry timestamps; ``ValueError`` for a store of another kind."""
         found = self.get_state_store(name)
         if isinstance(found, TimestampedWindowStoreWithHeaders):
             return TimestampedWindows(found)
-        return cast("WindowStore[Any, Any] | None", self._store(name, TimestampedWindowStore))
+        return self._store(name, TimestampedWindowStore)
 
     def get_timestamped_window_store_with_headers(
         self, name: str
     ) -> TimestampedWindowStoreWithHeaders[Any, Any] | None:
         """A window store whose values carry timestamps and headers; ``ValueError`` for another kind."""
-        found = self._store(name, TimestampedWindowStoreWithHeaders)
-        return cast("TimestampedWindowStoreWithHeaders[Any, Any] | None", found)
+        return self._store(name, TimestampedWindowStoreWithHeaders)
 
     def get_session_store(self, name: str) -> SessionStore[Any, Any] | None:
         """A session store, without the headers it may keep; ``ValueError`` for a store of another kind."""
-        found = self._store(name, SessionStore)
+        found: SessionStore[Any, Any] | None = self._store(name, SessionStore)
         if isinstance(found, SessionStoreWithHeaders):
             return PlainSessions(found)
-        return cast("SessionStore[Any, Any] | None", found)
+        return found
 
     def get_session_store_with_headers(self, name: str) -> SessionStoreWithHeaders[Any, Any] | None:
         """A session store whose aggregates carry headers; ``ValueError`` for another kind."""
-        return cast("SessionStoreWithHeaders[Any, Any] | None", self._store(name, SessionStoreWithHeaders))
+        return self._store(name, SessionStoreWithHeaders)
 
     def get_versioned_key_value_store(self, name: str) -> VersionedKeyValueStore[Any, Any] | None:
         """A versioned key-value store; ``ValueError`` for a store of another kind."""
-        return cast("VersionedKeyValueStore[Any, Any] | None", self._store(name, VersionedKeyValueStore))
+        return self._store(name, VersionedKeyValueStore)
 
     def raw_store(self, name: str) -> Iterator[Any]:
         """The serialized rows of a store, in its order; with several partitions one after another.
@@ -458,8 +457,9 @@ class TopologyTestDriver:
     def _has(self, task: Task, partition: int) -> bool:
         return self._topics.partitions == 1 or task.id.partition == partition
 
-    def _store(self, name: str, kind: type[object]) -> object:
-        found = self.get_state_store(name)
+    def _store(self, name: str, kind: type[object]) -> S | None:
+        """The store, of the class that the caller declares: ``type[S]`` would take no abstract class."""
+        found: object = self.get_state_store(name)
         if found is not None and not isinstance(found, kind):
             raise ValueError(f"store {name!r} is a {type(found).__name__}, no {kind.__name__}")
-        return found
+        return cast("S | None", found)

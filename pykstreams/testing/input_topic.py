@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from pykstreams.core.types import Duration, Encoder, Headers, Timestamp, duration_ms, timestamp_ms
 from pykstreams.testing.records import TestRecord
@@ -46,7 +46,9 @@ class TestInputTopic(Generic[K, V]):
         """Moves the time of the topic forward."""
         self._time += duration_ms(advance, "advance")
 
-    def pipe_input(self, key: K, value: V, timestamp: Timestamp | None = None, headers: Headers = ()) -> None:
+    def pipe_input(
+        self, key: K | None, value: V | None, timestamp: Timestamp | None = None, headers: Headers = ()
+    ) -> None:
         """Pipes in one record; everything that follows from it has happened when this returns."""
         if timestamp is None:
             time = self._time
@@ -57,15 +59,13 @@ class TestInputTopic(Generic[K, V]):
                 raise ValueError(f"timestamp of a record is {timestamp!r}; it must not be negative")
         self._pipe(self._topic, self._encode_key(key, headers), self._encode_value(value, headers), time, headers)
 
-    def pipe_value(self, value: V, timestamp: Timestamp | None = None) -> None:
+    def pipe_value(self, value: V | None, timestamp: Timestamp | None = None) -> None:
         """Pipes in a record without a key."""
-        self.pipe_input(_none(), value, timestamp)
+        self.pipe_input(None, value, timestamp)
 
     def pipe_record(self, record: TestRecord[K, V]) -> None:
         """Pipes in a record."""
-        key: Any = record.key
-        value: Any = record.value
-        self.pipe_input(key, value, record.timestamp, record.headers)
+        self.pipe_input(record.key, record.value, record.timestamp, record.headers)
 
     def pipe_records(self, records: Iterable[TestRecord[K, V]]) -> None:
         """Pipes in records, one after the other."""
@@ -74,7 +74,7 @@ class TestInputTopic(Generic[K, V]):
 
     def pipe_key_values(
         self,
-        items: Iterable[tuple[K, V]],
+        items: Iterable[tuple[K | None, V | None]],
         *,
         start_timestamp: Timestamp | None = None,
         advance: Duration | None = None,
@@ -89,15 +89,10 @@ class TestInputTopic(Generic[K, V]):
 
     def pipe_values(
         self,
-        values: Iterable[V],
+        values: Iterable[V | None],
         *,
         start_timestamp: Timestamp | None = None,
         advance: Duration | None = None,
     ) -> None:
         """Pipes in values without keys, like ``pipe_key_values``."""
-        self.pipe_key_values(((_none(), value) for value in values), start_timestamp=start_timestamp, advance=advance)
-
-
-def _none() -> Any:
-    """A key that is not there, whatever the type of the keys."""
-    return None
+        self.pipe_key_values(((None, value) for value in values), start_timestamp=start_timestamp, advance=advance)

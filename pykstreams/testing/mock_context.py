@@ -31,6 +31,7 @@ from pykstreams.core.types import (
     duration_ms,
     timestamp_ms,
 )
+from pykstreams.serdes.base import AnySerde
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.interfaces.store import ChangelogWriter, TaskStore
 from pykstreams.state.user_stores import StateStore
@@ -127,12 +128,14 @@ class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[
         return self._metadata
 
     @property
-    def key_serde(self) -> Any:
-        return self._config.default_key_serde
+    def key_serde(self) -> AnySerde:
+        serde: AnySerde = self._config.default_key_serde
+        return serde
 
     @property
-    def value_serde(self) -> Any:
-        return self._config.default_value_serde
+    def value_serde(self) -> AnySerde:
+        serde: AnySerde = self._config.default_value_serde
+        return serde
 
     @property
     def state_dir(self) -> Path:
@@ -255,11 +258,11 @@ class _MockStoreContext:
         return self._processor.record_metadata
 
     @property
-    def key_serde(self) -> Any:
+    def key_serde(self) -> AnySerde:
         return self._processor.key_serde
 
     @property
-    def value_serde(self) -> Any:
+    def value_serde(self) -> AnySerde:
         return self._processor.value_serde
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar, cast
 
 from pykstreams.core.record import KeyValue
 from pykstreams.core.types import Decoder
@@ -60,8 +60,10 @@ class TestOutputTopic(Generic[K, V]):
 
     def read_key_value(self) -> KeyValue[K, V]:
         """Reads key and value of the next record."""
-        record: Any = self.read_record()
-        return KeyValue(record.key, record.value)
+        record = self.read_record()
+        return KeyValue(
+            cast("K", record.key), cast("V", record.value)
+        )  # ``None`` where there is none, whatever the type
 
     def read_value(self) -> V:
         """Reads the value of the next record; ``None`` for a tombstone."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 from pykstreams.core.record import KeyValue
 from pykstreams.core.types import Timestamp
@@ -16,7 +16,7 @@ K = TypeVar("K")
 AGG = TypeVar("AGG")
 
 
-class PlainSessions(StoreView, SessionStore[K, AGG]):
+class PlainSessions(StoreView[SessionStore[K, AggregationWithHeaders[AGG]]], SessionStore[K, AGG]):
     """The store below without headers (``SessionStoreFacade``, 4.3.1)."""
 
     def __init__(self, store: SessionStoreWithHeaders[K, AGG]) -> None:
@@ -24,7 +24,7 @@ class PlainSessions(StoreView, SessionStore[K, AGG]):
         self.sessions, self.get_row, self.put_row = store.sessions, store.get_row, store.put_row
 
     def sessions_ended(self, earliest_end: int, latest_end: int) -> Iterator[tuple[Windowed[object], object, int]]:
-        return cast("Iterator[tuple[Windowed[Any], Any, int]]", self._store.sessions_ended(earliest_end, latest_end))
+        return self._store.sessions_ended(earliest_end, latest_end)
 
     def put(self, session_key: Windowed[K], aggregate: AGG | None) -> None:
         self._store.put(session_key, None if aggregate is None else AggregationWithHeaders(aggregate))
@@ -59,7 +59,7 @@ class PlainSessions(StoreView, SessionStore[K, AGG]):
 
     def fetch_session(self, key: K, session_start: Timestamp, session_end: Timestamp) -> AGG | None:
         found = self._store.fetch_session(key, session_start, session_end)
-        return None if found is None else cast("AGG", found.aggregation)
+        return None if found is None else found.aggregation
 
     def fetch(self, key: K, *, reverse: bool = False) -> KeyValueIterator[Windowed[K], AGG]:
         return self._plain(self._store.fetch(key, reverse=reverse))
@@ -69,8 +69,10 @@ class PlainSessions(StoreView, SessionStore[K, AGG]):
     ) -> KeyValueIterator[Windowed[K], AGG]:
         return self._plain(self._store.fetch_range(key_from, key_to, reverse=reverse))
 
-    def _plain(self, rows: KeyValueIterator[Windowed[K], object]) -> KeyValueIterator[Windowed[K], AGG]:
-        def row(key: Any, value: Any) -> KeyValue[Windowed[K], AGG]:
+    def _plain(
+        self, rows: KeyValueIterator[Windowed[K], AggregationWithHeaders[AGG]]
+    ) -> KeyValueIterator[Windowed[K], AGG]:
+        def row(key: Windowed[K], value: AggregationWithHeaders[AGG]) -> KeyValue[Windowed[K], AGG]:
             return KeyValue(key, value.aggregation)
 
-        return KeyValueIterator(cast("Any", rows), row, self.name)
+        return KeyValueIterator(rows, row, self.name)

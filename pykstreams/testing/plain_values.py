@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar, cast
+from typing import TypeAlias, TypeVar, cast, overload
 
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.state.interfaces.store import (
@@ -17,23 +17,30 @@ from pykstreams.testing.store_view import StoreView
 
 K = TypeVar("K")
 V = TypeVar("V")
+D = TypeVar("D")
+
+Stamped: TypeAlias = ValueAndTimestamp[V] | ValueTimestampHeaders[V]
 
 NO_TIMESTAMP = -1
 """The timestamp of a value that a test puts without one."""
 
 
-class PlainValues(StoreView, KeyValueStore[K, V]):
+class PlainValues(StoreView[KeyValueStore[K, Stamped[V]]], KeyValueStore[K, V]):
     """The store below without timestamps and headers (``KeyValueStoreFacade``, 4.3.1)."""
 
     def __init__(self, store: TimestampedKeyValueStore[K, V] | TimestampedKeyValueStoreWithHeaders[K, V]) -> None:
-        super().__init__(store)
+        super().__init__(cast("KeyValueStore[K, Stamped[V]]", store))  # it gets only values of the kind that it has
         self._headers = isinstance(store, TimestampedKeyValueStoreWithHeaders)
         self.get_row = store.get_row
         self.put_row = store.put_row
         self.take_row = store.take_row
         self.keep_row = store.keep_row
 
-    def get(self, key: K, default: object = None) -> Any:
+    @overload
+    def get(self, key: K) -> V | None: ...
+    @overload
+    def get(self, key: K, default: D) -> V | D: ...
+    def get(self, key: K, default: object = None) -> object:
         found = self._store.get(key)
         return default if found is None else found.value
 
@@ -41,13 +48,13 @@ class PlainValues(StoreView, KeyValueStore[K, V]):
         self._store.put(key, self._stamped(value))
 
     def put_if_absent(self, key: K, value: V | None) -> V | None:
-        return cast("V | None", _value(self._store.put_if_absent(key, self._stamped(value))))
+        return _value(self._store.put_if_absent(key, self._stamped(value)))
 
     def put_all(self, entries: Iterable[tuple[K, V | None]]) -> None:
         self._store.put_all((key, self._stamped(value)) for key, value in entries)
 
     def delete(self, key: K) -> V | None:
-        return cast("V | None", _value(self._store.delete(key)))
+        return _value(self._store.delete(key))
 
     def range(self, lower: K | None = None, upper: K | None = None, *, reverse: bool = False) -> KeyValueIterator[K, V]:
         return self._plain(self._store.range(lower, upper, reverse=reverse))
@@ -59,19 +66,19 @@ class PlainValues(StoreView, KeyValueStore[K, V]):
         return self._plain(self._store.prefix_scan(prefix, prefix_serializer))
 
     def approximate_num_entries(self) -> int:
-        return int(self._store.approximate_num_entries())
+        return self._store.approximate_num_entries()
 
-    def _stamped(self, value: V | None) -> object:
+    def _stamped(self, value: V | None) -> Stamped[V] | None:
         if value is None:
             return None
         return ValueTimestampHeaders(value, NO_TIMESTAMP) if self._headers else ValueAndTimestamp(value, NO_TIMESTAMP)
 
-    def _plain(self, rows: KeyValueIterator[K, object]) -> KeyValueIterator[K, V]:
-        def row(key: Any, value: Any) -> KeyValue[K, V]:
+    def _plain(self, rows: KeyValueIterator[K, Stamped[V]]) -> KeyValueIterator[K, V]:
+        def row(key: K, value: Stamped[V]) -> KeyValue[K, V]:
             return KeyValue(key, value.value)
 
-        return KeyValueIterator(cast("Any", rows), row, self.name)
+        return KeyValueIterator(rows, row, self.name)
 
 
-def _value(found: Any) -> Any:
+def _value(found: Stamped[V] | None) -> V | None:
     return None if found is None else found.value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.core.types import Timestamp
@@ -15,17 +15,19 @@ from pykstreams.state.interfaces.window_store import (
     WindowStore,
     WindowStoreIterator,
 )
-from pykstreams.testing.plain_values import NO_TIMESTAMP
+from pykstreams.testing.plain_values import NO_TIMESTAMP, Stamped
 from pykstreams.testing.store_view import StoreView
 
 K = TypeVar("K")
 V = TypeVar("V")
+W = TypeVar("W")
+KW = TypeVar("KW")
 
 
-class _WindowView(StoreView, WindowStore[K, V]):
-    """The base of both views."""
+class _WindowView(StoreView[WindowStore[K, W]], WindowStore[K, V], Generic[K, V, W]):
+    """The base of both views; ``W`` is the type of values below."""
 
-    def __init__(self, store: WindowStore[K, Any]) -> None:
+    def __init__(self, store: WindowStore[K, W]) -> None:
         super().__init__(store)
         self.get_row, self.put_row = store.get_row, store.put_row
         self.take_row, self.keep_row = store.take_row, store.keep_row
@@ -36,13 +38,13 @@ class _WindowView(StoreView, WindowStore[K, V]):
 
     def fetch_one(self, key: K, window_start: Timestamp) -> V | None:
         found = self._store.fetch_one(key, window_start)
-        return None if found is None else cast("V", self._part(found))
+        return None if found is None else self._part(found)
 
     def fetch(
         self, key: K, time_from: Timestamp, time_to: Timestamp, *, reverse: bool = False
     ) -> WindowStoreIterator[V]:
         rows = self._store.fetch(key, time_from, time_to, reverse=reverse)
-        return WindowStoreIterator(cast("Any", rows), self._row, self.name)
+        return WindowStoreIterator(rows, self._row, self.name)
 
     def fetch_range(
         self,
@@ -64,40 +66,40 @@ class _WindowView(StoreView, WindowStore[K, V]):
     def all(self, *, reverse: bool = False) -> KeyValueIterator[Windowed[K], V]:
         return KeyValueIterator(self._store.all(reverse=reverse), self._row, self.name)
 
-    def _row(self, key: object, value: Any) -> KeyValue[Any, V]:
-        return KeyValue(key, cast("V", self._part(value)))
+    def _row(self, key: KW, value: W) -> KeyValue[KW, V]:
+        return KeyValue(key, self._part(value))
 
     @abstractmethod
-    def _whole(self, value: object) -> object:
+    def _whole(self, value: V) -> W:
         """The value as the store below takes it."""
 
     @abstractmethod
-    def _part(self, value: object) -> object:
+    def _part(self, value: W) -> V:
         """The value as the view shows it."""
 
 
-class PlainWindows(_WindowView[K, V]):
+class PlainWindows(_WindowView[K, V, Stamped[V]]):
     """The store below without timestamps and headers (``WindowStoreFacade``, 4.3.1)."""
 
     def __init__(self, store: TimestampedWindowStore[K, V] | TimestampedWindowStoreWithHeaders[K, V]) -> None:
-        super().__init__(store)
+        super().__init__(cast("WindowStore[K, Stamped[V]]", store))  # it gets only values of the kind that it has
         self._headers = isinstance(store, TimestampedWindowStoreWithHeaders)
 
-    def _whole(self, value: object) -> object:
+    def _whole(self, value: V) -> Stamped[V]:
         return ValueTimestampHeaders(value, NO_TIMESTAMP) if self._headers else ValueAndTimestamp(value, NO_TIMESTAMP)
 
-    def _part(self, value: Any) -> object:
+    def _part(self, value: Stamped[V]) -> V:
         return value.value
 
 
-class TimestampedWindows(_WindowView[K, ValueAndTimestamp[V]]):
+class TimestampedWindows(_WindowView[K, ValueAndTimestamp[V], ValueTimestampHeaders[V]]):
     """The store below without headers (``TimestampedWindowStoreFacadeForHeaders``, 4.3.1)."""
 
     def __init__(self, store: TimestampedWindowStoreWithHeaders[K, V]) -> None:
         super().__init__(store)
 
-    def _whole(self, value: Any) -> object:
+    def _whole(self, value: ValueAndTimestamp[V]) -> ValueTimestampHeaders[V]:
         return ValueTimestampHeaders(*value)
 
-    def _part(self, value: Any) -> object:
+    def _part(self, value: ValueTimestampHeaders[V]) -> ValueAndTimestamp[V]:
         return ValueAndTimestamp(value.value, value.timestamp)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pykstreams.core.errors import SerializationError
 from pykstreams.serdes.base import bind_deserializer, bind_serializer
@@ -40,8 +40,9 @@ def assert_prefix_serde(
     """
     encode, decode = bind_serializer(serde.serializer, topic), bind_deserializer(serde.deserializer, topic)
     encode_partial = bind_serializer(serde.partial_key_serializer(), topic)
-    whole: list[tuple[CombinedKey[P, S], bytes]] = []
-    partial: list[tuple[P, bytes]] = []
+    whole: list[tuple[tuple[object, object], bytes]] = []
+    partial: list[tuple[object, bytes]] = []
+    key: tuple[object, object]
     for key in _samples(serde, topic) if keys is None else keys:
         written = encode(key, ())
         assert written is not None, f"{key!r} is written as nothing"
@@ -67,7 +68,7 @@ def assert_prefix_serde(
                 )
 
 
-def _samples(serde: ComposedKeySerde[P, S], topic: str) -> Iterator[CombinedKey[Any, Any]]:
+def _samples(serde: ComposedKeySerde[P, S], topic: str) -> Iterator[CombinedKey[object, object]]:
     """Keys of all kinds that come back as they were; a serde may well take more kinds, and make its own of them."""
     encode, decode = bind_serializer(serde.serializer, topic), bind_deserializer(serde.deserializer, topic)
 

@@ -6,14 +6,17 @@ Every pytest run beside an installed pykstreams loads this module: fixtures impo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, ExitStack
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import pytest
 
 if TYPE_CHECKING:
     from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
     from pykstreams.testing.driver import TopologyTestDriver
+
+P = ParamSpec("P")
+C = TypeVar("C", bound="AbstractContextManager[object]")
 
 
 @pytest.fixture
@@ -31,8 +34,15 @@ def topology_test_driver() -> Iterator[Callable[..., TopologyTestDriver]]:
     from pykstreams.testing.driver import TopologyTestDriver
 
     with ExitStack() as stack:
+        yield _closed_by(stack, TopologyTestDriver)
 
-        def make(*args: Any, **options: Any) -> TopologyTestDriver:
-            return stack.enter_context(TopologyTestDriver(*args, **options))
 
-        yield make
+def _closed_by(stack: ExitStack, make: Callable[P, C]) -> Callable[P, C]:
+    """Makes a maker of the same whose results are closed with the stack."""
+
+    def made(*args: P.args, **options: P.kwargs) -> C:
+        found = make(*args, **options)
+        stack.push(found)
+        return found
+
+    return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import pytest
@@ -95,9 +95,9 @@ def test_a_count_moves_from_two_java_instances_to_python_and_back_one_at_a_time(
     [
         ("emit_on_window_close", "kept"),
         ("emit_on_window_close", "exactly once"),
-        ("outer_stream_join", "kept"),
+        pytest.param("outer_stream_join", "kept", marks=pytest.mark.nightly),
         pytest.param("outer_stream_join", "exactly once", marks=pytest.mark.nightly),
-        ("left_foreign_key_join", "kept"),
+        pytest.param("left_foreign_key_join", "kept", marks=pytest.mark.nightly),
         pytest.param("left_foreign_key_join", "exactly once", marks=pytest.mark.nightly),
         pytest.param("suppressed_windows", "kept", marks=pytest.mark.nightly),
         pytest.param("versioned_table", "kept", marks=pytest.mark.nightly),
@@ -105,26 +105,27 @@ def test_a_count_moves_from_two_java_instances_to_python_and_back_one_at_a_time(
     ],
 )
 def test_a_fleet_that_changes_its_language_under_load_leaves_behind_what_java_alone_does(
-    make_fleet: MakeFleet, make_turns: MakeTurns, program: str, mode: str
+    make_fleet: MakeFleet, program: str, mode: str
 ) -> None:
-    judge = make_turns(program, MODES[mode])
-    judge.play("JJJJ")
-    fleet = make_fleet(program, mode)
-    fleet.start(JAVA, "j1")
-    fleet.start(JAVA, "j2")
+    judge, fleet = make_fleet(program, mode), make_fleet(program, mode)
+    play(judge, (JAVA, JAVA, JAVA, JAVA))
+    play(fleet, (PYTHON, PYTHON, JAVA, JAVA))
 
-    changes = [("j1", PYTHON, "p1"), ("j2", PYTHON, "p2"), ("p1", JAVA, "j3"), ("p2", JAVA, "j4")]
-    for rows, (old, language, new) in zip(rows_of(program), changes, strict=True):
-        # with several inputs the order of what is there and what is still to come would be drawn
-        steps = [[row] for row in rows] if fleet.turns.spec.steps or len(fleet.turns.spec.inputs) > 1 else [rows]
-        for number, step in enumerate(steps):
+    before, after = (outcome_of(one.turns, []) for one in (judge, fleet))
+    assert differences(before, after, last_only=False, loose=PROGRAMS[program].loose) == []
+
+
+def play(fleet: Fleet, languages: Sequence[str]) -> None:
+    """Goes through all phases with two workers, of which one is replaced in each while records flow."""
+    fleet.start(JAVA, "0")
+    fleet.start(JAVA, "1")
+    # with several inputs the order of what is there and what is still to come would be drawn
+    in_steps = fleet.turns.spec.steps or len(fleet.turns.spec.inputs) > 1
+    for number, (rows, language) in enumerate(zip(rows_of(fleet.turns.program), languages, strict=True)):
+        steps = [[row] for row in rows] if in_steps else [rows]
+        for step in steps:
             fleet.turns.send(step)
-            if number == 0:
-                fleet.replace(old, language, new)
+            if step is steps[0]:
+                fleet.replace(str(number), language, str(number + 2))
             fleet.turns.settle()
             fleet.check()
-
-    assert (
-        differences(outcome_of(judge, []), outcome_of(fleet.turns, []), last_only=False, loose=PROGRAMS[program].loose)
-        == []
-    )

@@ -136,7 +136,7 @@ def test_a_row_that_comes_back_as_it_was_is_asked_for_even_if_it_has_no_result_y
     check(INNER, 1, first_seed=168)
 
 
-class _Deaf(AskAgain):
+class _Deaf(AskAgain[object, object]):
     """Each end of the left side has its own, so neither hears of the other, and takes any answer for one to come."""
 
     def __init__(self) -> None:

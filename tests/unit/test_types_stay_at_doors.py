@@ -32,17 +32,16 @@ libraries of users' classes.
 """
 
 CEILINGS = {
-    "processors": 240,
+    "processors": 9,
     "pykstreams/bulk": 49,
-    "pykstreams/cli": 21,
     "pykstreams/core": 25,
-    "pykstreams/dsl": 9,
+    "pykstreams/dsl": 5,
     "pykstreams/runtime": 94,
     "pykstreams/runtime/queries": 17,
     "pykstreams/state": 314,
-    "pykstreams/testing": 50,
+    "pykstreams/testing": 19,
     "pykstreams/topology": 4,
-    "serdes": 24,
+    "serdes": 9,
 }
 """The lines with ``Any`` that a room may have; lower the number when there are fewer, never raise it."""
 

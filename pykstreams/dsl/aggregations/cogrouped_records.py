@@ -21,7 +21,7 @@ from pykstreams.dsl.stores.session_materialization import SessionTableStore
 from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.stores.window_materialization import WindowTableStore
 from pykstreams.dsl.table import Table
-from pykstreams.processors import PassThrough, TableView
+from pykstreams.processors import AnyTableView, PassThrough
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import Graph, GraphNode, OperatorNode
 
@@ -30,8 +30,11 @@ _MERGE = "COGROUPKSTREAM-MERGE-"
 
 _Store: TypeAlias = TableStore | WindowTableStore | SessionTableStore
 
+OneStream: TypeAlias = GroupedRecords[K, Any, Any]
+"""One of the streams, each of which has values, and late records, of a type of its own."""
+
 OneAggregator: TypeAlias = Aggregator[K, Any, VR]
-"""The aggregator of one of the streams, each of which has values of a type of its own."""
+"""The aggregator of one of them."""
 
 
 class CogroupedRecords(Generic[K, VR]):
@@ -39,10 +42,10 @@ class CogroupedRecords(Generic[K, VR]):
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._aggregators: dict[GroupedRecords, OneAggregator[K, VR]] = {}
-        self._repartitions: dict[GroupedRecords, GraphNode] = {}
+        self._aggregators: dict[OneStream[K], OneAggregator[K, VR]] = {}
+        self._repartitions: dict[OneStream[K], GraphNode] = {}
 
-    def add(self, records: GroupedRecords, aggregator: OneAggregator[K, VR]) -> None:
+    def add(self, records: OneStream[K], aggregator: OneAggregator[K, VR]) -> None:
         """Adds a grouped stream; one that is there already gets another aggregator."""
         self._aggregators[records] = aggregator
 
@@ -51,7 +54,7 @@ class CogroupedRecords(Generic[K, VR]):
         name: str | None,
         store: _Store,
         operator: Callable[[OneAggregator[K, VR], bool], OperatorSupplier],
-        view: Callable[[str], TableView],
+        view: Callable[[str], AnyTableView],
         key_serde: SerdeOrDefault,
         grace_ms: int | None = None,
     ) -> Table:
@@ -80,7 +83,7 @@ class CogroupedRecords(Generic[K, VR]):
         graph.add(merge, *aggregations)
         return Table(Place(graph, merge, merge.name, key_serde, store.value_serde, sources), logic, store)
 
-    def _parent(self, records: GroupedRecords, store: _Store) -> tuple[GraphNode, frozenset[str]]:
+    def _parent(self, records: OneStream[K], store: _Store) -> tuple[GraphNode, frozenset[str]]:
         """Where a stream is aggregated, and the sources above.
 
         That may be behind a repartition topic, which then serves all aggregations of the cogrouped stream. Names are

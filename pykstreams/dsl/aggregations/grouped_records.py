@@ -7,7 +7,7 @@ serves that store's aggregation only (``GroupedStreamAggregateBuilder``, 4.3.1).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Generic, TypeVar
 
 from pykstreams.dsl.aggregations.late_records import LateRecordsTo, add_late_child, late_child_of
 from pykstreams.dsl.options import Grouped
@@ -19,11 +19,15 @@ from pykstreams.dsl.table import Table
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import GraphNode, OperatorNode, RepartitionNode
 
+K = TypeVar("K")
+V = TypeVar("V")
+S = TypeVar("S")
 
-class GroupedRecords:
+
+class GroupedRecords(Generic[K, V, S]):
     """The records of a grouped stream, before any aggregation; ``make_stream`` makes the streams of late records."""
 
-    def __init__(self, place: Place, options: Grouped[Any, Any], make_stream: Callable[[Place], object]) -> None:
+    def __init__(self, place: Place, options: Grouped[K, V], make_stream: Callable[[Place], S]) -> None:
         self.place = place
         self.options = options
         self._make_stream = make_stream
@@ -37,7 +41,7 @@ class GroupedRecords:
         key_serde: SerdeOrDefault,
         *,
         grace_ms: int | None = None,
-        late_records_to: LateRecordsTo[Any] | None = None,
+        late_records_to: LateRecordsTo[S] | None = None,
     ) -> Table:
         """Adds an aggregation of that name over that store, behind a repartition topic where one is needed.
 

@@ -20,7 +20,7 @@ from pykstreams.dsl.options import Options
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.table_logic import TableLogic
 from pykstreams.dsl.table import Table
-from pykstreams.processors import SuppressedView, TableSuppress, TableView
+from pykstreams.processors import AnyTableView, SuppressedView, TableSuppress
 from pykstreams.state.buffers.suppression_buffer import suppression_buffer
 from pykstreams.topology.graph import GraphNode, OperatorNode, is_versioned
 from pykstreams.topology.stores import GivenStore, StoreFactory
@@ -118,7 +118,7 @@ class SuppressedTable(TableLogic):
     def stores(self) -> tuple[StoreFactory, ...]:
         return (self._store,)
 
-    def materialize_view(self) -> TableView:
+    def materialize_view(self) -> AnyTableView:
         return SuppressedView(self._parent.materialize_view(), self._suppress.store)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.windows import EmitStrategy, SlidingWindows, Window, Windows
 from pykstreams.dsl.stores.window_materialization import WindowTableStore
@@ -9,11 +11,15 @@ from pykstreams.processors import Aggregation, SlidingAggregate, WindowAggregate
 from pykstreams.serdes.defaults import SerdeOrDefault, over_default
 from pykstreams.serdes.windowed import TimeWindowedSerde
 
+K = TypeVar("K")
+V = TypeVar("V")
+VA = TypeVar("VA")
+
 
 def window_operator(
     windows: Windows[Window] | SlidingWindows,
     store: str,
-    aggregation: Aggregation,
+    aggregation: Aggregation[K, V, VA],
     send_old_values: bool,
     strategy: EmitStrategy = EmitStrategy.ON_WINDOW_UPDATE,
     late_child: str | None = None,

@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, StreamPartitioner, V, ValueJoiner
+from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.repartitioned_join import combined_serde
 from pykstreams.dsl.options import Materialized, TableJoined
 from pykstreams.dsl.place import Place
@@ -294,7 +295,7 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
     def add_result(self, answered: PlainRepartitionNode, materialized: Materialized[KR, VR] | str | None) -> Table:
         """Adds what makes results of answers, and the table of them."""
         graph, left, serdes = self.graph, self.left.place, self.serdes
-        joiner, right_is_optional = self.joiner, self.right_is_optional
+        joiner, right_is_optional = over_missing_rows(self.joiner), self.right_is_optional
         left_view = self.left.logic.materialize_view()
         resolve_name = self.name("-subscription-response-resolver", f"{_RESPONSE}RESOLVER-PROCESSOR-")
         result_name = self.name("-result", _OUTPUT)

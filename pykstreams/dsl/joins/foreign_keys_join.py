@@ -7,6 +7,7 @@ from operator import methodcaller
 from typing import TypeVar
 
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, V, ValueJoiner
+from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.repartitioned_join import (
     RepartitionedJoin,
     add_repartitioned_join,
@@ -34,11 +35,12 @@ def join_by_foreign_keys(
     right_is_optional: bool,
 ) -> Table:
     """Adds the join and returns the joined table."""
+    join_rows = over_missing_rows(joiner)
     serde = combined_serde(right.place.key_serde, left.place.key_serde)
-    join = RepartitionedJoin(
+    join: RepartitionedJoin[V1, V2] = RepartitionedJoin(
         _PREFIX,
         RepartitionRows(_foreign_keys_of(extractor)),
-        lambda right_value, left_value: joiner(left_value, right_value),
+        lambda right_value, left_value: join_rows(left_value, right_value),
         RepartitionedKeys(over_default(serde, methodcaller("partial_key_serializer"))),
         kept_serde=serde,
         result_serde=serde,

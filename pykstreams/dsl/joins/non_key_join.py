@@ -12,6 +12,7 @@ from operator import itemgetter, methodcaller
 from typing import Generic, TypeVar
 
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, V, ValueJoiner
+from pykstreams.dsl.joins.optional_sides import over_missing_keys, over_missing_rows
 from pykstreams.dsl.joins.outer_foreign_key_join import optional
 from pykstreams.dsl.joins.repartitioned_join import (
     RepartitionedJoin,
@@ -23,7 +24,7 @@ from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, join_store, named_table_store, options_of
 from pykstreams.dsl.stores.table_logic import JoinedTable
 from pykstreams.dsl.table import Table
-from pykstreams.processors import TableView
+from pykstreams.processors import AnyTableView
 from pykstreams.processors.foreign_keys.mapped_rows import KeepMapped, MappedKeySerde, RepartitionMapped
 from pykstreams.processors.foreign_keys.repartitioned_rows import RepartitionedKeys
 from pykstreams.processors.foreign_keys.selected_keys import (
@@ -88,7 +89,7 @@ class SelectedTable(JoinedTable):
         self.sends_old_values = True
         return True
 
-    def _view_without_store(self) -> TableView:
+    def _view_without_store(self) -> AnyTableView:
         return self._view
 
 
@@ -106,8 +107,10 @@ def join_on_mapped_key(
     """Adds the join and returns the joined table."""
     graph, key_serde, mapped_serde = this.place.graph, this.place.key_serde, other.place.key_serde
 
-    def join_both(other_value: V2, value: V1) -> Matched | None:
-        result = joiner(value, other_value)
+    join_rows = over_missing_rows(joiner)
+
+    def join_both(other_value: V2 | None, value: V1 | None) -> Matched | None:
+        result = join_rows(value, other_value)
         return None if result is None else Matched(value is not None and other_value is not None, result)
 
     both_keys = combined_serde(optional(mapped_serde), optional(key_serde))
@@ -138,7 +141,7 @@ def _by_selected_key(
     options: Materialized[KR, VR],
     name: str | None,
 ) -> Table:
-    namer, selector = graph.namer, functions.selector
+    namer, selector = graph.namer, over_missing_keys(functions.selector)
     keys = combined_serde(options.key_serde, both_keys)
     prefix_serializer = over_default(keys, methodcaller("partial_key_serializer"))
     select = OperatorNode(namer.suffixed(name, "-select", f"{_PREFIX}SELECT-"), lambda: SelectKeys(selector))

@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.types import KR, V1, V2, VR, K, ValueJoiner
+from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.repartitioned_join import (
     RepartitionedJoin,
     add_repartitioned_join,
@@ -86,9 +87,10 @@ def join_one_to_many(
         if serde is None and result.output_key_combiner is None:
             serde = many.place.key_serde
         partial_of = _faking(result.join_prefix_faker)
+        make = _made_by(result.output_key_combiner, result.left_key_extractor)
         keys = RepartitionedKeys(
             over_default(serde, partial_of),
-            make=_made_by(result.output_key_combiner, result.left_key_extractor),
+            make=make,
             foreign_key=result.left_key_extractor,
             checked=True,
         )
@@ -107,7 +109,7 @@ def join_one_to_many(
     join = RepartitionedJoin(
         _PREFIX,
         RepartitionRows(foreign_keys, keys.make),
-        joiner,
+        over_missing_rows(joiner),
         keys,
         kept_serde=serde,
         topic_serde=written,

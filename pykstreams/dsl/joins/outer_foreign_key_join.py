@@ -11,6 +11,7 @@ from operator import methodcaller
 from typing import TypeVar
 
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, V, ValueJoiner
+from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.repartitioned_join import (
     RepartitionedJoin,
     add_repartitioned_join,
@@ -47,12 +48,13 @@ def join_on_foreign_key_outer(
     def foreign_keys(key: K, value: V) -> tuple[KO]:
         return (extractor(key, value),)
 
+    join_rows = over_missing_rows(joiner)
     foreign_key = optional(right.place.key_serde) if keeps_left else right.place.key_serde
     serde = combined_serde(foreign_key, optional(left.place.key_serde))
-    join = RepartitionedJoin(
+    join: RepartitionedJoin[V1, V2] = RepartitionedJoin(
         _PREFIX,
         RepartitionRows(foreign_keys, keeps_null=keeps_left),
-        lambda right_value, left_value: joiner(left_value, right_value),
+        lambda right_value, left_value: join_rows(left_value, right_value),
         RepartitionedKeys(over_default(serde, methodcaller("partial_key_serializer"))),
         kept_serde=serde,
         result_serde=serde,

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic
 
 from pykstreams.core.names import NodeNamer
 from pykstreams.core.processor import OperatorSupplier
-from pykstreams.core.types import KR, VR, AnyPartitioner, ValueJoiner
+from pykstreams.core.types import KR, V1, V2, VR, AnyPartitioner, ValueJoiner
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, join_store, options_of, table_store
 from pykstreams.dsl.stores.table_logic import JoinedTable
 from pykstreams.dsl.table import Table
-from pykstreams.processors import TableView
+from pykstreams.processors import AnyTableView
 from pykstreams.processors.foreign_keys.reference_join import (
     JoinReferred,
     JoinRepartitioned,
@@ -38,7 +38,7 @@ from pykstreams.topology.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
-class RepartitionedJoin:
+class RepartitionedJoin(Generic[V1, V2]):
     """One kind of join by repartitioned rows.
 
     :param prefix: what generated names start with, such as ``KTABLE-ONETOMANY-``.
@@ -53,7 +53,7 @@ class RepartitionedJoin:
 
     prefix: str
     send: OperatorSupplier
-    joiner: ValueJoiner[Any, Any, object]
+    joiner: ValueJoiner[V2 | None, V1 | None, object]
     keys: RepartitionedKeys
     kept_serde: SerdeOrDefault
     result_serde: SerdeOrDefault
@@ -64,10 +64,10 @@ class RepartitionedJoin:
     keeps_unreferred: bool = False
 
 
-class RepartitionedJoinTable(JoinedTable):
+class RepartitionedJoinTable(JoinedTable, Generic[V1, V2]):
     """The result: kept in a store of its own, or read from the repartitioned rows and the right table."""
 
-    def __init__(self, join: ReferenceJoin, store: TableStore | None, check: ReferredRowCheck) -> None:
+    def __init__(self, join: ReferenceJoin[V1, V2], store: TableStore | None, check: ReferredRowCheck) -> None:
         super().__init__(store)
         self.join = join
         self._check = check
@@ -84,7 +84,7 @@ class RepartitionedJoinTable(JoinedTable):
         """Joins changes of the right table."""
         return JoinReferred(self.join, self.sends_old_values, self._check)
 
-    def _view_without_store(self) -> TableView:
+    def _view_without_store(self) -> AnyTableView:
         return ReferenceJoinView(self.join)
 
 
@@ -118,17 +118,17 @@ class _Names:
         )
 
 
-class RepartitionedJoinNode(GraphNode):
+class RepartitionedJoinNode(GraphNode, Generic[V1, V2]):
     """Sends left rows on, keeps them, joins from both sides, and merges; the node has the name of the merger."""
 
     def __init__(
         self,
         names: _Names,
         parents: tuple[str, str],
-        join: RepartitionedJoin,
+        join: RepartitionedJoin[V1, V2],
         topic: RepartitionSettings,
         kept: TableStore,
-        logic: RepartitionedJoinTable,
+        logic: RepartitionedJoinTable[V1, V2],
     ) -> None:
         super().__init__(names.merge, versioned=logic.history_ms is not None)
         self._names = names
@@ -158,7 +158,7 @@ class RepartitionedJoinNode(GraphNode):
 def add_repartitioned_join(
     left: Table,
     right: Table,
-    join: RepartitionedJoin,
+    join: RepartitionedJoin[V1, V2],
     materialized: Materialized[KR, VR] | str | None,
     name: str | None,
 ) -> Table:
@@ -193,7 +193,7 @@ def add_repartitioned_join(
     graph.copartitioned.append(set(sources))
     left.logic.send_old_values(force=True)
     right.logic.send_old_values(force=True)
-    reference_join = ReferenceJoin(
+    reference_join: ReferenceJoin[V1, V2] = ReferenceJoin(
         kept.name,
         right.logic.materialize_view(),
         join.joiner,

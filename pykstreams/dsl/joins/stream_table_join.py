@@ -11,11 +11,12 @@ from pykstreams.dsl.options import Joined
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartitioned_for_join
 from pykstreams.dsl.table import Table
-from pykstreams.processors import StreamTableJoin, TableView
+from pykstreams.processors import AnyTableView, StreamTableJoin
 from pykstreams.state.buffers.join_buffer import join_buffer
 from pykstreams.topology.graph import OperatorNode
 from pykstreams.topology.stores import GivenStore, StoreFactory
 
+KO = TypeVar("KO")
 VO = TypeVar("VO")
 
 OnExpiredHistory: TypeAlias = Literal["null", "drop"]
@@ -56,7 +57,7 @@ def join_stream_with_table(
         if options.name is None:
             graph.implicit_names.add_store(buffer.name, logging=buffer.logging)
     view = table.logic.materialize_view()
-    operator = StreamTableJoin(
+    operator: StreamTableJoin[object, object, object, object] = StreamTableJoin(
         view,
         joiner,
         left,
@@ -102,7 +103,7 @@ def _drops_expired(on_expired_history: OnExpiredHistory, name: str, table: Table
 
 def join_stream_with_global_table(
     stream: Place,
-    view: TableView,
+    view: AnyTableView,
     key_selector: KeyValueMapper[K, V, KR],
     joiner: Callable[..., object],
     name: str | None,
@@ -122,7 +123,7 @@ def join_stream_with_global_table(
 def _added(
     stream: Place,
     name: str,
-    operator: StreamTableJoin,
+    operator: StreamTableJoin[K, V, KO, VO],
     read: tuple[str, ...],
     brought: tuple[StoreFactory, ...] = (),
 ) -> OperatorNode:

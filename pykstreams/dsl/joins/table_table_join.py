@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Generic, Protocol
 
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KR, V1, V2, VR, ValueJoiner
+from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.stores.table_logic import JoinedTable, TableLogic
 from pykstreams.dsl.table import Table
 from pykstreams.processors import (
+    AnyTableView,
     CompleteJoin,
     CompleteJoinMerger,
     JoinedView,
     StoredView,
     TableTableJoin,
-    TableView,
 )
 from pykstreams.topology.graph import GraphNode, is_versioned
 from pykstreams.topology.stores import StoreFactory
@@ -63,7 +64,7 @@ class JoinLogic(Protocol):
         ...
 
 
-class KeyJoinedTable(JoinedTable):
+class KeyJoinedTable(JoinedTable, Generic[V1, V2, VR]):
     """The join of two tables, both of which are read through their views and so have stores somewhere above."""
 
     def __init__(
@@ -71,7 +72,7 @@ class KeyJoinedTable(JoinedTable):
         left: TableLogic,
         right: TableLogic,
         store: TableStore | None,
-        joiner: ValueJoiner[Any, Any, Any],
+        joiner: ValueJoiner[V1 | None, V2 | None, VR | None],
         nodes: tuple[GraphNode, GraphNode],
         *,
         left_is_optional: bool,
@@ -120,11 +121,11 @@ class KeyJoinedTable(JoinedTable):
     def read_by_right(self) -> tuple[str, ...]:
         return self._left_view.stores
 
-    def _view_without_store(self) -> TableView:
+    def _view_without_store(self) -> AnyTableView:
         return JoinedView(self._left_view, self._right_view, self._joiner, *self._optional)
 
 
-class CompletelyJoinedTable(TableLogic):
+class CompletelyJoinedTable(TableLogic, Generic[V1, V2, VR]):
     """The join of two versioned tables whose results are corrected when a row comes late; always kept, and versioned.
 
     Both sides read both tables, and the joined one.
@@ -135,7 +136,7 @@ class CompletelyJoinedTable(TableLogic):
         left: TableLogic,
         right: TableLogic,
         store: TableStore,
-        joiner: ValueJoiner[Any, Any, object],
+        joiner: ValueJoiner[V1 | None, V2 | None, VR | None],
         *,
         left_is_optional: bool,
         right_is_optional: bool,
@@ -177,7 +178,7 @@ class CompletelyJoinedTable(TableLogic):
     def stores(self) -> tuple[StoreFactory, ...]:
         return (self._store,)
 
-    def materialize_view(self) -> TableView:
+    def materialize_view(self) -> AnyTableView:
         return StoredView(self._store.name)
 
     @property
@@ -231,13 +232,13 @@ def join_tables(
     merge_name = graph.namer.named(name, _MERGE)
     sources = left_place.sources | right_place.sources
     graph.copartitioned.append(set(sources))
-    logic: KeyJoinedTable | CompletelyJoinedTable
+    logic: KeyJoinedTable[V1, V2, VR] | CompletelyJoinedTable[V1, V2, VR]
     if complete_history:
         logic = CompletelyJoinedTable(
             left.logic,
             right.logic,
             _versioned_result(store, left, right),
-            joiner,
+            over_missing_rows(joiner),
             left_is_optional=left_is_optional,
             right_is_optional=right_is_optional,
         )
@@ -250,7 +251,7 @@ def join_tables(
             left.logic,
             right.logic,
             store,
-            joiner,
+            over_missing_rows(joiner),
             (left_place.node, right_place.node),
             left_is_optional=left_is_optional,
             right_is_optional=right_is_optional,

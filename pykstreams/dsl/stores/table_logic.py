@@ -13,7 +13,7 @@ from typing import Protocol
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.dsl.stores.materialization import TableStore
-from pykstreams.processors import StoredView, TableSource, TableTableJoinMerger, TableView
+from pykstreams.processors import AnyTableView, StoredView, TableSource, TableTableJoinMerger
 from pykstreams.topology.stores import StoreFactory
 
 
@@ -38,7 +38,7 @@ class TableLogic(ABC):
         """The stores that the operator brings."""
 
     @abstractmethod
-    def materialize_view(self) -> TableView:
+    def materialize_view(self) -> AnyTableView:
         """Stores from now on what others need to read the table, and returns how they read it.
 
         Source: ``KTableImpl.valueGetterSupplier``, 4.3.1.
@@ -68,7 +68,7 @@ class SourceTable(TableLogic):
     def stores(self) -> tuple[StoreFactory, ...]:
         return (self._store,) if self._stored else ()
 
-    def materialize_view(self) -> TableView:
+    def materialize_view(self) -> AnyTableView:
         self._stored = True
         return StoredView(self._store.name)
 
@@ -89,7 +89,7 @@ class JoinedTable(TableLogic):
     def stores(self) -> tuple[StoreFactory, ...]:
         return () if self._store is None else (self._store,)
 
-    def materialize_view(self) -> TableView:
+    def materialize_view(self) -> AnyTableView:
         return self._view_without_store() if self._store is None else StoredView(self._store.name)
 
     @property
@@ -97,7 +97,7 @@ class JoinedTable(TableLogic):
         return None if self._store is None else self._store.history_ms
 
     @abstractmethod
-    def _view_without_store(self) -> TableView:
+    def _view_without_store(self) -> AnyTableView:
         """How a table is read that has no store of its own."""
 
 
@@ -120,7 +120,7 @@ class AggregatedTable(TableLogic):
         self,
         store: TableStoreFactory,
         make: Callable[[str, bool], OperatorSupplier],
-        view: Callable[[str], TableView] = StoredView,
+        view: Callable[[str], AnyTableView] = StoredView,
     ) -> None:
         self._store = store
         self._make = make
@@ -136,7 +136,7 @@ class AggregatedTable(TableLogic):
     def stores(self) -> tuple[StoreFactory, ...]:
         return (self._store,)
 
-    def materialize_view(self) -> TableView:
+    def materialize_view(self) -> AnyTableView:
         return self._view(self._store.name)
 
     @property
@@ -147,7 +147,7 @@ class AggregatedTable(TableLogic):
 class DerivedOperator(OperatorSupplier, Protocol):
     """An operator that computes its table row by row, and so can be read through its parent's view."""
 
-    def view(self, parent: TableView) -> TableView:
+    def view(self, parent: AnyTableView) -> AnyTableView:
         """The table as it is read where it has no store."""
         ...
 
@@ -183,7 +183,7 @@ class DerivedTable(TableLogic):
     def stores(self) -> tuple[StoreFactory, ...]:
         return () if self._store is None else (self._store,)
 
-    def materialize_view(self) -> TableView:
+    def materialize_view(self) -> AnyTableView:
         if self._store is not None:
             return StoredView(self._store.name)
         return self._make(None, False).view(self._parent.materialize_view())

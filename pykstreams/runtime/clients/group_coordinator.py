@@ -111,13 +111,14 @@ class GroupCoordinator:
 
     @classmethod
     def open(
-        cls, config: StreamsConfig, client_id: str, *, thread: int = 1, embedded: bool = False
+        cls, config: StreamsConfig, client_id: str, *, thread: int | None = 1, embedded: bool = False
     ) -> GroupCoordinator:
         """Prepares for requests; connects with the first of them.
 
+        :param thread: makes ``group.instance.id`` unique; ``None``: the member is no static one, whatever is set.
         :param embedded: whether the cluster is librdkafka's own, which cannot be asked which versions it takes.
         """
-        settings = config.get_main_consumer_configs(config.application_id, client_id, thread)
+        settings = config.get_main_consumer_configs(config.application_id, client_id, thread or 1)
         timeout_s = min(config.request_timeout_ms / 1000, _REQUEST_S)
         return cls(wire_settings(settings, embedded=embedded), group_settings(config, thread), timeout_s)
 
@@ -371,10 +372,10 @@ _MOVED: Final = frozenset(
 )
 
 
-def group_settings(config: StreamsConfig, thread: int) -> GroupSettings:
+def group_settings(config: StreamsConfig, thread: int | None) -> GroupSettings:
     """Returns what the coordinator is told, from the settings of the consumer with the client's defaults."""
-    settings = config.get_main_consumer_configs(config.application_id, "", thread)
-    instance = settings.get("group.instance.id")
+    settings = config.get_main_consumer_configs(config.application_id, "", thread or 1)
+    instance = None if thread is None else settings.get("group.instance.id")
     return GroupSettings(
         config.application_id,
         None if instance is None else str(instance),

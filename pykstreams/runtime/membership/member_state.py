@@ -57,3 +57,20 @@ class MemberState:
         """Takes no part any more: the member does not come back."""
         self.assigned({}, ())
         self._sums.remove(self._member)
+
+
+class NoState:
+    """The state of a member that takes no tasks."""
+
+    def begin(self) -> None:
+        """There is none to begin with."""
+
+    def offset_sums(self) -> Mapping[TaskId, int]:
+        """Nothing is reported."""
+        return {}
+
+    def assigned(self, standby: Mapping[TaskId, frozenset[TopicPartition]], active: Collection[TaskId]) -> None:
+        """Nothing is kept."""
+
+    def end(self) -> None:
+        """Nothing was there."""

@@ -115,6 +115,30 @@ def test_a_file_of_stores_that_says_nothing_is_refused(text: str, said: str, sho
 
 
 @pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('latest = "false"', "latest = 'false'; expected true or false"),
+        ("key = 5", "key = 5; expected a text"),
+        ("value = 5", "value = 5; expected a text or a list of texts"),
+        ("value = [1]", "value = [1]; expected a text or a list of texts"),
+        ("timestamp = true", "timestamp = True; expected a text or a number of ms"),
+        ('nulls = "-"', "nulls = '-'; expected a list of texts"),
+        ("types = {id = 5}", "types = {'id': 5}; expected a table of texts"),
+    ],
+)
+def test_a_file_of_stores_with_a_value_of_another_type_is_refused(
+    line: str, said: str, shop: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "stores.toml"
+    key = "" if line.startswith("key") else 'key = "id"\n'
+    file.write_text(f'[stores.customers]\nfrom = "{tmp_path / "rows.jsonl"}"\n{key}{line}\n')
+    result = run(shop, "--stores", str(file), "--source-offsets", "none", "--out", str(tmp_path / "out"))
+
+    assert 2 == result.exit_code
+    assert f"store customers has {said}" in result.output
+
+
+@pytest.mark.parametrize(
     "command",
     [["bootstrap", "SHOP", "--store", "customers", "--from", "rows.jsonl"], ["backfill", "SHOP", "--from", "in"]],
 )

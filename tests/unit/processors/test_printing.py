@@ -31,7 +31,7 @@ def test_print_uses_standard_output_of_the_moment(monkeypatch: pytest.MonkeyPatc
 
 
 def test_print_with_formatter_writes_its_text_after_the_label(capsys: pytest.CaptureFixture[str]) -> None:
-    operator = Print("orders", formatter=lambda key, value: f"{key}={value}")
+    operator: Print[str, int] = Print("orders", formatter=lambda key, value: f"{key}={value}")
 
     FakeOperatorContext().start(operator)("a", 1, 5, ())
 

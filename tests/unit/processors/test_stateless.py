@@ -181,7 +181,7 @@ def test_pass_through_is_its_child() -> None:
 
 
 def test_branch_hands_each_record_to_the_first_predicate_that_holds() -> None:
-    branch = Branch((lambda key, value: value > 5, lambda key, value: value > 1), ("large", "medium"))
+    branch: Branch[str, int] = Branch((lambda key, value: value > 5, lambda key, value: value > 1), ("large", "medium"))
     context = run(branch, ("a", 9), ("b", 2), ("c", 0), children=("medium", "large"))
 
     assert context.received == {"large": [("a", 9, 5, HEADERS)], "medium": [("b", 2, 6, HEADERS)]}
@@ -189,14 +189,14 @@ def test_branch_hands_each_record_to_the_first_predicate_that_holds() -> None:
 
 
 def test_branch_without_a_holding_predicate_goes_to_the_default() -> None:
-    branch = Branch((lambda key, value: value > 5, None), ("large", "rest"))
+    branch: Branch[str, int] = Branch((lambda key, value: value > 5, None), ("large", "rest"))
     context = run(branch, ("a", 9), ("b", 2), children=("large", "rest"))
 
     assert context.received == {"large": [("a", 9, 5, HEADERS)], "rest": [("b", 2, 6, HEADERS)]}
 
 
 def test_branch_whose_child_is_missing_ends_the_record() -> None:
-    branch = Branch((lambda key, value: value > 5, None), (None, "rest"))
+    branch: Branch[str, int] = Branch((lambda key, value: value > 5, None), (None, "rest"))
     context = run(branch, ("a", 9), ("b", 2), children=("rest",))
 
     assert context.received == {"rest": [("b", 2, 6, HEADERS)]}

@@ -20,6 +20,7 @@ from pykstreams.processors.stores import (
     window_rows,
 )
 from pykstreams.state.buffers.join_buffer import JoinBuffer
+from pykstreams.state.interfaces.operator_stores import TableRows
 from pykstreams.state.shared import ReadOnlyStore
 from tests.unit.processors.fakes import FakeOperatorContext, FakeStore
 from tests.unit.processors.store_fakes import (
@@ -80,7 +81,7 @@ def test_store_of_another_kind_is_refused_with_the_names_of_both(accessor: Acces
 def test_global_store_is_of_the_kind_of_the_store_behind_it() -> None:
     store = FakeStore()
     store.rows["a"] = ("x", 5)
-    rows = table_rows(FakeOperatorContext(s=ReadOnlyStore(store, nullcontext(), "topic")), "s")
+    rows: TableRows[str, str] = table_rows(FakeOperatorContext(s=ReadOnlyStore(store, nullcontext(), "topic")), "s")
 
     assert rows.get_row("a") == ("x", 5)
 

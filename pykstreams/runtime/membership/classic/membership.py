@@ -25,6 +25,7 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.host_info import HostInfo
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.group_coordinator import GroupSettings, MemberOf
 from pykstreams.runtime.clients.positions import Offsets
@@ -50,6 +51,14 @@ from pykstreams.runtime.membership.protocol.versions import LATEST_VERSION
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 
 log = logging.getLogger(__name__)
+
+_LONG_JOIN_S: Final = 5.0
+_LONG_JOIN: Final = (
+    "joining the group has taken %d s: it waits for members that do not answer. One that was killed is a member until "
+    "its session.timeout.ms has passed, and one of Java (45 s by default) also after KafkaStreams.close(), unless it was "
+    "closed with CloseOptions.timeout(...).withGroupMembershipOperation(LEAVE_GROUP); one that is busy with records has "
+    "until its max.poll.interval.ms"
+)
 
 _EXPELLED: Final = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID"})
 _NOT_NOW: Final = frozenset(
@@ -115,12 +124,18 @@ class Introduction:
     """What a member says of itself besides its tasks.
 
     :param endpoint: ``application.server``.
+    :param error: ``SHUTDOWN_REQUESTED`` asks the leader to tell all members to shut down.
     """
 
     process_id: ProcessId
     endpoint: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     rack: str | None = None
+    error: AssignorError = AssignorError.NONE
+
+
+class ShutdownRequestedError(StreamsError):
+    """A member of the group has asked all of them to shut down."""
 
 
 class ClassicMembership:
@@ -157,13 +172,14 @@ class ClassicMembership:
         self._sent: SubscriptionInfo | None = None
         self._version = LATEST_VERSION
         self._unique = 0
+        self._warnings = RepeatedWarnings(log, clock)
+        self._joins_since = 0.0
         self._joins = False
         """Whether a join is under way, of which ``Synced`` was not taken yet: so no generation is certain."""
         self._rejoin_at_ms = NEVER
         self._incarnation = 0
         self._changed = False
         self._lost = False
-        self._said_error = AssignorError.NONE
         self.hosts: Mapping[HostInfo, frozenset[TopicPartition]] = {}
         """The active partitions of all instances that have an ``application.server``."""
         self.standby_hosts: Mapping[HostInfo, frozenset[TopicPartition]] = {}
@@ -186,7 +202,9 @@ class ClassicMembership:
             return Lost(self._incarnation)
         match self._session.poll(timeout):
             case None:
-                if self._clock.now_ms() >= self._rejoin_at_ms:
+                if self._joins:
+                    self._report_long_join()
+                elif self._clock.now_ms() >= self._rejoin_at_ms:
                     self._rejoin("the leader wants to see whether tasks can move")
             case RejoinWanted():
                 self._rejoin("the group shares out tasks anew")
@@ -266,11 +284,6 @@ class ClassicMembership:
             )
         )
 
-    def ask_for_shutdown(self) -> None:
-        """Asks all members, by way of the leader, to shut down."""
-        self._said_error = AssignorError.SHUTDOWN_REQUESTED
-        self._rejoin("this application asks all of its members to shut down")
-
     def close(self, leave: bool) -> None:
         member_id = self._session.member_id
         self._session.stop()
@@ -288,14 +301,14 @@ class ClassicMembership:
 
     def _join(self) -> None:
         self._rejoin_at_ms = NEVER
-        self._joins = True
+        self._joins, self._joins_since = True, self._clock.monotonic()
         self._unique = (self._unique + 1) % _UNIQUE_NUMBERS
         self._sent = SubscriptionInfo(
             self._introduction.process_id,
             self._state.offset_sums(),
             self._introduction.endpoint,
             self._unique,
-            self._said_error,
+            self._introduction.error,
             self._introduction.tags,
             version=self._version,
         )
@@ -305,6 +318,11 @@ class ClassicMembership:
             topics, self._sent.encode(), owned, self._generation, self._introduction.rack
         )
         self._session.join(subscription.encode())
+
+    def _report_long_join(self) -> None:
+        waited_s = self._clock.monotonic() - self._joins_since
+        if waited_s > _LONG_JOIN_S:
+            self._warnings.warn("join", _LONG_JOIN, waited_s)
 
     def _rejoin(self, why: str) -> None:
         if self._member is None or self._joins:
@@ -374,9 +392,9 @@ class ClassicMembership:
                     "different versions of the topology, stop those of one of them"
                 )
             case AssignorError.SHUTDOWN_REQUESTED:
-                raise StreamsError(
-                    "an instance of this application has asked all of them to shut down "
-                    "(StreamUncaughtExceptionHandler: SHUTDOWN_APPLICATION); its log says why"
+                raise ShutdownRequestedError(
+                    "an instance of this application has asked all of them to shut down (its "
+                    "uncaught_exception_handler answered SHUTDOWN_APPLICATION); its log says why"
                 )
 
     def _follow_up(self, info: AssignmentInfo, *, gave_up: bool) -> None:

@@ -8,13 +8,14 @@ import pytest
 
 from pykstreams.core.errors import ProcessingError
 from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_WINDOWS
+from pykstreams.core.types import VR, K, V
 from pykstreams.core.windows import EmitStrategy, SessionWindows, Window, Windowed
 from pykstreams.processors import COUNT_OF_SESSION, SessionAggregate, SessionAggregation, reducing_sessions
 from tests.unit.processors.fakes import FakeOperatorContext
 from tests.unit.processors.store_fakes import FakeSessionStore
 
 HEADERS = (("trace", b"1"),)
-TEXT = SessionAggregation(
+TEXT: SessionAggregation[str, str, str] = SessionAggregation(
     lambda: ">",
     lambda key, value, aggregate: None if value == "clear" else f"{aggregate}{value}",
     lambda key, aggregate, other: f"{aggregate}({other})",
@@ -24,7 +25,7 @@ TEN = SessionWindows(10)
 
 
 def run(
-    operator: SessionAggregate, *records: tuple[Any, Any, int], context: FakeOperatorContext | None = None
+    operator: SessionAggregate[K, V, VR], *records: tuple[Any, Any, int], context: FakeOperatorContext | None = None
 ) -> FakeOperatorContext:
     context = context or FakeOperatorContext(s=FakeSessionStore())
     context.processing.app_configs = {EMIT_INTERVAL_OF_WINDOWS: 0}

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_WINDOWS
+from pykstreams.core.types import VR, K, V
 from pykstreams.core.windows import EmitStrategy, SlidingWindows
 from pykstreams.processors import COUNT, Aggregation, SlidingAggregate, reducing
 from tests.unit.processors.fakes import FakeOperatorContext
@@ -20,7 +21,7 @@ JOIN = reducing(lambda a, b: a + b)
 
 
 def run(
-    operator: SlidingAggregate, *records: tuple[Any, Any, int], context: FakeOperatorContext | None = None
+    operator: SlidingAggregate[K, V, VR], *records: tuple[Any, Any, int], context: FakeOperatorContext | None = None
 ) -> FakeOperatorContext:
     context = context or FakeOperatorContext(s=FakeWindowStore(operator.windows.time_difference_ms))
     context.processing.app_configs[EMIT_INTERVAL_OF_WINDOWS] = 0
@@ -160,7 +161,7 @@ def test_records_before_the_time_difference_close_no_windows() -> None:
 def test_windows_hold_what_lies_between_their_bounds_in_whatever_order_it_comes(
     difference: int, times: Sequence[int]
 ) -> None:
-    tally = Aggregation(Counter, lambda key, value, seen: seen + Counter([value]))
+    tally: Aggregation[str, int, Counter[int]] = Aggregation(Counter, lambda key, value, seen: seen + Counter([value]))
     got = run(
         SlidingAggregate("s", SlidingWindows(difference, grace=1000), tally),
         *(("k", time, time) for time in times),

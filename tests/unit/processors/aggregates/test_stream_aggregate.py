@@ -19,11 +19,11 @@ def concat(key: str, value: str, aggregate: str) -> str | None:
     return None if value == "clear" else f"{aggregate}{value}"
 
 
-def aggregate(send_old_values: bool = False) -> StreamAggregate:
+def aggregate(send_old_values: bool = False) -> StreamAggregate[str, str, str]:
     return StreamAggregate("s", lambda: ">", concat, send_old_values)
 
 
-def reduce(send_old_values: bool = False) -> StreamReduce:
+def reduce(send_old_values: bool = False) -> StreamReduce[str]:
     return StreamReduce("s", lambda a, b: None if b == "clear" else a + b, send_old_values)
 
 
@@ -158,7 +158,9 @@ def test_error_of_a_node_below_a_flush_within_a_write_passes_unchanged(make: Any
 def test_function_that_raises_leaves_the_store_alone() -> None:
     store = FakeStore()
     store.rows["a"] = (">x", 9)
-    operator = StreamAggregate("s", lambda: ">", lambda key, value, so_far: so_far.missing)
+    operator: StreamAggregate[str, str, Any] = StreamAggregate(
+        "s", lambda: ">", lambda key, value, so_far: so_far.missing
+    )
     context = run(operator, ("a", "y", 5), store=store)
 
     ((error, *record),) = context.failed
@@ -182,7 +184,9 @@ RECORDS = st.lists(
 def test_count_equals_an_aggregate_from_zero_by_one(
     records: list[tuple[Any, Any, int]], send_old_values: bool, cached: bool
 ) -> None:
-    by_one = StreamAggregate("s", lambda: 0, lambda key, value, so_far: so_far + 1, send_old_values)
+    by_one: StreamAggregate[str, object, int] = StreamAggregate(
+        "s", lambda: 0, lambda key, value, so_far: so_far + 1, send_old_values
+    )
     stores = FakeStore(cached=cached), FakeStore(cached=cached)
     expected = run(by_one, *records, store=stores[0])
     counted = run(StreamCount("s", send_old_values), *records, store=stores[1])

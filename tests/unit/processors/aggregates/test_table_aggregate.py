@@ -31,7 +31,7 @@ def by_pair(key: Any, value: Any) -> Any:
     return value
 
 
-def adding(send_old_values: bool = False) -> TableAggregate:
+def adding(send_old_values: bool = False) -> TableAggregate[str, str, str]:
     return TableAggregate(
         "s",
         lambda: ">",
@@ -41,7 +41,7 @@ def adding(send_old_values: bool = False) -> TableAggregate:
     )
 
 
-def reducing(send_old_values: bool = False) -> TableReduce:
+def reducing(send_old_values: bool = False) -> TableReduce[str]:
     return TableReduce(
         "s",
         lambda so_far, value: f"{so_far}+{value}",
@@ -77,7 +77,9 @@ def test_groups_of_equal_keys_of_different_types_are_different() -> None:
 @pytest.mark.parametrize("nothing", [None, (None, 1), ("g", None), (None, None)])
 def test_row_without_group_or_value_is_left_out(nothing: Any) -> None:
     """The selector gives nothing for the one side; the other side goes on alone."""
-    selector = TableRepartitionMap(lambda key, value: nothing if value == "out" else ("g", value))
+    selector: TableRepartitionMap[str, str] = TableRepartitionMap(
+        lambda key, value: nothing if value == "out" else ("g", value)
+    )
     context = run(
         selector,
         ("k", ("in", "out", True), 5),
@@ -137,7 +139,7 @@ def test_selector_that_gives_no_pair_is_reported() -> None:
 
 
 def test_selector_that_raises_for_the_old_value_sends_nothing() -> None:
-    operator = TableRepartitionMap(lambda key, value: (key, 1 // value))
+    operator: TableRepartitionMap[str, int] = TableRepartitionMap(lambda key, value: (key, 1 // value))
     context = run(operator, ("k", (1, 0, True), 5))
 
     assert [type(error) for error, *_ in context.failed] == [ZeroDivisionError]

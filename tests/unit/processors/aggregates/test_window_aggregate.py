@@ -11,13 +11,17 @@ from hypothesis import strategies as st
 
 from pykstreams.core.errors import ProcessingError
 from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_WINDOWS
+from pykstreams.core.types import VR, K, V
 from pykstreams.core.windows import EmitStrategy, TimeWindows, UnlimitedWindows, Window, Windowed, Windows
 from pykstreams.processors import COUNT, Aggregation, WindowAggregate, WindowedView, reducing
+from pykstreams.processors.tables.table_view import ReadRow
 from tests.unit.processors.fakes import FakeOperatorContext
 from tests.unit.processors.store_fakes import FakeWindowStore
 
 HEADERS = (("trace", b"1"),)
-CONCAT = Aggregation(lambda: ">", lambda key, value, aggregate: None if value == "clear" else f"{aggregate}{value}")
+CONCAT: Aggregation[str, str, str] = Aggregation(
+    lambda: ">", lambda key, value, aggregate: None if value == "clear" else f"{aggregate}{value}"
+)
 CLOSE = EmitStrategy.ON_WINDOW_CLOSE
 
 
@@ -36,7 +40,7 @@ class Halves(Windows[Window]):
 
 
 def run(
-    operator: WindowAggregate,
+    operator: WindowAggregate[K, V, VR],
     *records: tuple[Any, Any, int],
     context: FakeOperatorContext | None = None,
     **options: Any,
@@ -213,7 +217,7 @@ def close_context(size: int, **numbers: int) -> FakeOperatorContext:
     return context
 
 
-def on_close(windows: Windows[Any]) -> WindowAggregate:
+def on_close(windows: Windows[Any]) -> WindowAggregate[object, object, int]:
     return WindowAggregate("s", windows, COUNT, emit_strategy=CLOSE)
 
 
@@ -305,7 +309,7 @@ def test_a_windowed_table_is_read_by_windowed_keys() -> None:
     view = WindowedView("s")
     context = FakeOperatorContext(s=FakeWindowStore(10))
     context.store("s").put_row("a", 10, 5, 12)
-    read = view.build(context)
+    read: ReadRow[Windowed[str], int] = view.build(context)
 
     assert ("s",) == view.stores
     assert (5, 12) == read(Windowed("a", Window(10, 20)))

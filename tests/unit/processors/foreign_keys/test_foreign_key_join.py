@@ -224,7 +224,9 @@ def test_a_versioned_right_row_without_key_or_older_than_the_newest_is_dropped()
 def resolved(answer: SubscriptionResponseWrapper[str], row: str | None, *, left: bool = False) -> FakeOperatorContext:
     rows = {} if row is None else {"1": (row, 3)}
     context = FakeOperatorContext(rows=HandedOn(rows))
-    operator = ForeignKeyResolver(StoredView("rows"), SERDES, lambda a, b: f"{a}+{b}", left)
+    operator: ForeignKeyResolver[str, str, str] = ForeignKeyResolver(
+        StoredView("rows"), SERDES, lambda a, b: f"{a}+{b}", left
+    )
     context.start(operator)("1", answer, 9, HEADERS)
     return context
 
@@ -278,7 +280,9 @@ def both_ends(row: str | None) -> tuple[FakeOperatorContext, FakeOperatorContext
     resolving = FakeOperatorContext(rows=HandedOn({} if row is None else {"1": (row, 3)}))
     resolving.in_common = sending.in_common
     sending.start(SubscriptionSend(foreign_key, SERDES, False))
-    operator = ForeignKeyResolver(StoredView("rows"), SERDES, lambda a, b: f"{a}+{b}", False)
+    operator: ForeignKeyResolver[str, str, str] = ForeignKeyResolver(
+        StoredView("rows"), SERDES, lambda a, b: f"{a}+{b}", False
+    )
     return sending, resolving, resolving.start(operator)
 
 

@@ -22,7 +22,9 @@ def joined(key: Any, value: Any, **options: Any) -> FakeOperatorContext:
     store = FakeStore()
     store.rows["a"] = ("x", 9)
     context = FakeOperatorContext(s=store)
-    operator = StreamTableJoin(StoredView("s"), **{"joiner": join, "left": False, **options})
+    operator: StreamTableJoin[str, str, str, str] = StreamTableJoin(
+        StoredView("s"), **{"joiner": join, "left": False, **options}
+    )
     context.start(operator)(key, value, 5, HEADERS)
     return context
 

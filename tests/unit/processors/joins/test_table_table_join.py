@@ -38,7 +38,9 @@ def changed(
     """What one change of key ``a`` at time 5 gives where the other table has, or has not, a row of that key."""
     rows = {} if other is None else {"a": other}
     context = FakeOperatorContext(s=store_with(**rows))
-    operator = TableTableJoin(StoredView("s"), join, this_is_optional, other_is_optional, send_old_values)
+    operator: TableTableJoin[str, str, str, str] = TableTableJoin(
+        StoredView("s"), join, this_is_optional, other_is_optional, send_old_values
+    )
     context.start(operator)("a", (new, old, True), 5, HEADERS)
     return context.forwarded
 
@@ -161,7 +163,7 @@ def test_merger_hands_over_errors_of_its_store() -> None:
 def test_view_of_a_join_joins_the_rows_of_both_sides(optional: tuple[bool, bool], rows: list[Any]) -> None:
     left = store_with(both=("x", 5), left=("x", 5))
     right = store_with(both=("y", 9), right=("y", 9))
-    view = JoinedView(StoredView("l"), StoredView("r"), join, *optional)
+    view: JoinedView[str, str, str, str] = JoinedView(StoredView("l"), StoredView("r"), join, *optional)
     read = view.build(FakeOperatorContext(l=left, r=right))
 
     assert view.stores == ("l", "r")
@@ -169,7 +171,9 @@ def test_view_of_a_join_joins_the_rows_of_both_sides(optional: tuple[bool, bool]
 
 
 def test_view_has_no_row_where_the_joiner_gives_none() -> None:
-    view = JoinedView(StoredView("s"), StoredView("s"), lambda left, right: None, False, False)
+    view: JoinedView[str, str, str, str] = JoinedView(
+        StoredView("s"), StoredView("s"), lambda left, right: None, False, False
+    )
 
     assert view.stores == ("s",)
     assert view.build(FakeOperatorContext(s=store_with(a=("x", 5))))("a") is None

@@ -206,7 +206,7 @@ def test_others_see_what_was_there_before_the_changes_that_wait(tmp_path: Path) 
     parent = FakeStore()
     parent.rows = {"a": ("2", 6), "b": ("1", 5), "c": ("7", 1)}
     table.context._stores["parent"] = parent
-    view = SuppressedView(StoredView("parent"), "sup")
+    view: SuppressedView[str, str] = SuppressedView(StoredView("parent"), "sup")
     read = view.build(table.context)
     table.change("a", "1", 5, "0")
     table.change("a", "2", 6, "1")

@@ -172,7 +172,9 @@ def test_map_values_with_old_values_maps_both_and_forwards_changes_from_nothing_
 
 
 def test_map_values_with_key_sees_the_key() -> None:
-    operator = TableMapValues(lambda key, value: f"{key}{value}", with_key=True, send_old_values=True)
+    operator: TableMapValues[str, str, str] = TableMapValues(
+        lambda key, value: f"{key}{value}", with_key=True, send_old_values=True
+    )
 
     assert changes(run(operator, ("a", ("x", None, True), 5))) == [("ax", None, True)]
 
@@ -180,7 +182,7 @@ def test_map_values_with_key_sees_the_key() -> None:
 @pytest.mark.parametrize("send_old_values", [False, True])
 def test_map_values_with_store_keeps_what_it_computed(send_old_values: bool) -> None:
     store = FakeStore()
-    operator = TableMapValues(str.upper, store="s", send_old_values=send_old_values)
+    operator: TableMapValues[str, str, str] = TableMapValues(str.upper, store="s", send_old_values=send_old_values)
     context = run(operator, ("a", ("x", "ignored", True), 5), ("a", ("y", "x", True), 4), store=store)
 
     assert changes(context) == [("X", None, True), ("Y", "X" if send_old_values else None, True)]
@@ -217,7 +219,9 @@ def test_with_a_cache_only_the_flush_forwards(kind: str, send_old_values: bool) 
 @pytest.mark.parametrize("store", [None, "s"])
 def test_function_that_raises_is_reported_with_the_change(store: str | None, send_old_values: bool) -> None:
     kept = FakeStore()
-    operator = TableMapValues(lambda value: value.missing, store=store, send_old_values=send_old_values)
+    operator: TableMapValues[str, str, str] = TableMapValues(
+        lambda value: value.missing, store=store, send_old_values=send_old_values
+    )
     context = run(operator, ("a", ("x", None, True), 5), store=kept)
 
     ((error, *record),) = context.failed
