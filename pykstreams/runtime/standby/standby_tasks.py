@@ -122,7 +122,7 @@ class StandbyTasks:
         return found
 
     def taken(self, task_id: TaskId) -> tuple[OpenStores, FileLock] | None:
-        """Returns the stores that a standby has left open for who has asked for its folder, once; with its lock."""
+        """Returns the stores that were left open in a folder, with its lock; once, to who is to have it now."""
         with self._lock:
             return self._left_open.pop(task_id, None)
 
@@ -153,7 +153,7 @@ class StandbyTasks:
         return self._plan.member_of(task_id)
 
     def offset_sums(self) -> dict[TaskId, int]:
-        """The sum of the changelog offsets of each standby task."""
+        """The sum of the changelog offsets of each standby task, also while its stores wait to be taken up."""
         with self._lock:
             waiting = {task_id: stores.offsets for task_id, (stores, _) in self._left_open.items()}
         sums = {task_id: sum(offsets.committed().values()) for task_id, offsets in waiting.items()}

@@ -325,19 +325,17 @@ class StateUpdater:
         if self._shadow is not None and self._shadow.task_id == task.id and self._shadow is not swapped:
             self._discard_shadow()
         try:
-            if swapped is None and not wipe and self._folders.wants_standby(task.id):
-                kept = task.release()
-                if kept is not None:
-                    self._tasks.forget(task)
-                    self._folders.hand_on(task.id, kept)
-                    log.info("task %s is a standby task from now on, with its stores open", task.id)
-                    return
+            if swapped is None and not wipe and self._folders.hand_on(task.id, task.release):
+                self._tasks.forget(task)
+                log.info("task %s is a standby task from now on, with its stores open", task.id)
+                return
             with self._tasks.closing(task):
                 task.close()
             if swapped is not None:
                 swapped.adopt()
                 self._shadow, self._shadow_works = None, False
         except StreamsError:
+            self._tasks.forget(task)
             log.exception("task %s: closing went wrong; its state is read again from the last commit", task.id)
             if swapped is not None:
                 self._discard_shadow()

@@ -6,6 +6,7 @@ Invariant: a folder is locked from ``claim`` to ``release``; a standby task of t
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -110,16 +111,20 @@ class TaskFolders:
         """The stores that were open in a folder when it was claimed, for the task to take up."""
         return self._left_open.pop(task_id, None)
 
-    def wants_standby(self, task_id: TaskId) -> bool:
-        """Whether a task is to be a standby when it ends here."""
-        return self._standbys is not None and self._standbys.wants(task_id)
+    def hand_on(self, task_id: TaskId, release: Callable[[], OpenStores | None]) -> bool:
+        """Leaves the folder of a task to its standby, locked all the time; false where none belongs here.
 
-    def hand_on(self, task_id: TaskId, stores: OpenStores) -> None:
-        """Leaves the folder of a task to its standby, with the stores open, and locked all the time."""
-        if self._standbys is None:
-            raise LockError(f"there is no standby for task {task_id}", task_id=task_id)
-        self._standbys.take(task_id, stores, self._directory.give(task_id))
-        self._standbys.allow(task_id)
+        :param release: lets go of the stores of the task, if they can stay open; else it is false, too.
+        """
+        standbys = self._standbys
+        if standbys is None or not standbys.wants(task_id):
+            return False
+        stores = release()
+        if stores is None:
+            return False
+        standbys.take(task_id, stores, self._directory.give(task_id))
+        standbys.allow(task_id)
+        return True
 
     def release(self, task_id: TaskId, *, wipe: bool) -> None:
         """Unlocks the folder of a task, and deletes its state before if asked to."""

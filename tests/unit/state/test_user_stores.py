@@ -120,6 +120,15 @@ def test_processor_gets_the_users_own_object_and_its_changelog_is_written() -> N
     assert not store.is_open
 
 
+def test_it_is_not_given_to_another_task_open() -> None:
+    """It knows its first context, and nothing tells it of another."""
+    store: Any = StoreBuilder(VotesSupplier()).build()
+
+    assert not store.can_be_released
+    with pytest.raises(NotImplementedError, match="cannot be given to another task"):
+        store.release()
+
+
 def test_store_without_logging_has_no_changelog_and_is_committed_without_offsets() -> None:
     with TopologyTestDriver(counting(StoreBuilder(VotesSupplier(), logging=False)), settings()) as driver:
         driver.create_input_topic("in", TEXT, TEXT).pipe_value("yes")

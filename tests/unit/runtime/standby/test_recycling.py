@@ -325,6 +325,28 @@ def test_work_that_was_not_committed_is_not_handed_over(process: OneProcess) -> 
     assert process.begun.offsets == {"disk": 3, "memory": 0}
 
 
+def test_a_task_whose_processors_cannot_be_closed_is_opened_anew_as_a_standby(
+    process: OneProcess, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    task = process.working()
+
+    def fails() -> None:
+        raise ValueError("broken")
+
+    task._state.close_callbacks["KSTREAM-SOURCE-0000000000"] = [fails]
+    process.assign_standby(TASK)
+    process.begun.offsets.clear()
+    process.updater.close(task)
+    process.turn()
+    reported = process.updater.offset_sums()
+    process.standby_logs.ends = dict.fromkeys(CHANGELOGS, 3)
+    process.turn_standbys()
+
+    assert "closing went wrong; its state is read again" in caplog.text
+    assert reported == {}
+    assert process.begun.offsets == {"disk": 3, "memory": 0}
+
+
 def test_a_task_that_is_no_standby_here_is_closed(process: OneProcess) -> None:
     task = process.working()
     process.updater.close(task)

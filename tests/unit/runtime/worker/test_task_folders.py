@@ -155,16 +155,28 @@ def test_stores_that_a_standby_has_left_open_come_with_the_lock_of_their_folder(
 
 def test_a_task_that_is_to_be_a_standby_leaves_its_folder_locked(bench: TaskFoldersBench) -> None:
     standbys, stores = Standbys(), OpenStores({}, StateOffsets({}))
-    folders = bench.folders(standbys)
-    before = folders.wants_standby(TASK)
     standbys.wanted.add(TASK)
+    folders = bench.folders(standbys)
     claim(folders)
-    folders.hand_on(TASK, stores)
+    done = folders.hand_on(TASK, lambda: stores)
     kept, lock = standbys.left[TASK]
     with pytest.raises(LockError):
         bench.other.lock(TASK)
     lock.release()
 
-    assert (before, folders.wants_standby(TASK)) == (False, True)
-    assert (kept, standbys.asked_for) == (stores, set())
+    assert (done, kept, standbys.asked_for) == (True, stores, set())
+    bench.other.lock(TASK)
+
+
+def test_a_task_is_not_handed_on_where_no_standby_belongs_or_its_stores_cannot_stay(bench: TaskFoldersBench) -> None:
+    standbys, stores = Standbys(), OpenStores({}, StateOffsets({}))
+    folders = bench.folders(standbys)
+    claim(folders)
+    unwanted = folders.hand_on(TASK, lambda: stores)
+    standbys.wanted.add(TASK)
+    kept = folders.hand_on(TASK, lambda: None)
+    folders.release(TASK, wipe=False)
+
+    assert (unwanted, kept, standbys.left) == (False, False, {})
+    assert not bench.folders().hand_on(TASK, lambda: stores)
     bench.other.lock(TASK)
