@@ -124,7 +124,7 @@ class GroupCoordinator:
 
     @property
     def group(self) -> GroupSettings:
-        """What the coordinator is told of the group and this member."""
+        """The settings that the coordinator is told of the group and this member."""
         return self._group
 
     def join(self, member_id: str, subscription: bytes) -> Joined:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pykstreams.core.host_info import HostInfo
 from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.membership.host_info import HostInfo
 
 _NONE: frozenset[TopicPartition] = frozenset()
 

@@ -9,8 +9,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from pykstreams.core.host_info import HostInfo as HostInfo
 from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.membership.host_info import HostInfo as HostInfo
 
 NO_PARTITION: Final = -1
 

@@ -75,7 +75,7 @@ class ClientTasks:
 
 @dataclass(frozen=True, slots=True)
 class GroupTasks:
-    """What an assignor decided.
+    """The decision of an assignor.
 
     :param probing: whether to look again after ``probing.rebalance.interval.ms``, since tasks are to move to clients
         that have not caught up yet.

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from pykstreams.core.errors import ConfigError
-from pykstreams.core.host_info import HostInfo
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.membership.assignment.check import MemberAssignment, check_group
 from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
@@ -23,6 +22,7 @@ from pykstreams.runtime.membership.assignment.high_availability import assign_hi
 from pykstreams.runtime.membership.assignment.previous import lags, previous_tasks
 from pykstreams.runtime.membership.assignment.sticky import assign_previous
 from pykstreams.runtime.membership.assignment.threads import ConsumerTasks, consumer_tasks
+from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.process_id import ProcessId
 from pykstreams.runtime.membership.protocol.assignment_info import AT_ONCE, NEVER, AssignmentInfo
 from pykstreams.runtime.membership.protocol.assignor_error import AssignorError
@@ -177,7 +177,7 @@ def _host(info: SubscriptionInfo | None) -> HostInfo | None:
 
 
 class _Sending:
-    """What each member of a group gets."""
+    """The assignments of all members of a group."""
 
     def __init__(
         self,

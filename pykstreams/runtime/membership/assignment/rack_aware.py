@@ -95,7 +95,7 @@ class RackAware:
                 return
 
     def cost(self, task: TaskId, client: ProcessId, kind: Kind, *, moves: bool, costs: Costs) -> int:
-        """What it costs to have a task on a client."""
+        """The cost of a task on a client."""
         rack = self._rack_of[client]
         places = self._tasks[task].inputs if kind == "active" else self._tasks[task].changelogs
         far = sum(rack not in self._racks[place] for place in places)

@@ -23,7 +23,7 @@ class StandbyPlacement(Protocol):
     """A way to place standby tasks, and its word on moving them afterwards."""
 
     def place(self, shares: Shares, stateful: Iterable[TaskId], replicas: int) -> None:
-        """Gives each task up to so many standby tasks, on clients that do not have it."""
+        """Places up to so many standby tasks of each task, on clients that do not have it."""
         ...
 
     def may_move(self, source: Share, target: Share) -> bool:

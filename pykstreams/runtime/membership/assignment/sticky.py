@@ -79,7 +79,7 @@ class _Sticky:
                 self._copies[task].append(client)
 
     def place_active(self, *, keep_all: bool) -> None:
-        """Gives each task to its owner or a client with a copy that has not its part yet, then the rest to anybody."""
+        """Assigns each task to its owner or a client with a copy that has not its part yet, then the rest to anybody."""
         for_each_thread = len(self.tasks) // sum(share.client.capacity for share in self.shares.values())
         left = dict.fromkeys(in_copied_order(self.tasks))
         for task in in_map_order(self._owners):
@@ -97,7 +97,7 @@ class _Sticky:
             self._place(task, self._best(task, self._clients))
 
     def place_standby(self) -> None:
-        """Gives each task its standby tasks, on clients that had it, or have least to do."""
+        """Places the standby tasks of each task, on clients that had it, or have least to do."""
         for task in in_hash_order(self.stateful) if self._replicas else ():
             for placed in range(self._replicas):
                 free = [client for client in self._clients if not self.shares[client].has(task)]

@@ -61,7 +61,7 @@ class _Rounds:
     def _deal_to_owners(
         self, given: Mapping[str, list[TaskId]], left: JavaQueue[TaskId], least: int
     ) -> dict[TaskId, str]:
-        """Gives consumers the tasks that they have, until they have their part; returns those that are too many."""
+        """Assigns consumers the tasks that they have, until they have their part; returns those that are too many."""
         skipped: dict[TaskId, str] = {}
         lags = self.client.lags
         for consumer, dealt in given.items():
@@ -78,7 +78,7 @@ class _Rounds:
         return skipped
 
     def _fill_up(self, given: Mapping[str, list[TaskId]], left: JavaQueue[TaskId], least: int) -> None:
-        """Gives tasks in turn to the consumers that do not have their part."""
+        """Assigns tasks in turn to the consumers that do not have their part."""
         lacking = deque(consumer for consumer, dealt in given.items() if self._load(consumer) + len(dealt) < least)
         while lacking:
             if not len(left):
@@ -91,7 +91,7 @@ class _Rounds:
     def _deal_the_rest(
         self, given: Mapping[str, list[TaskId]], left: JavaQueue[TaskId], least: int, skipped: Mapping[TaskId, str]
     ) -> None:
-        """Gives each consumer that has no more than its part one of the tasks that are left, its own first."""
+        """Assigns each consumer that has no more than its part one of the tasks that are left, its own first."""
         free = deque(consumer for consumer, dealt in given.items() if self._load(consumer) + len(dealt) == least)
         for task, consumer in sorted(skipped.items()):
             if consumer in free and task in left:

@@ -38,7 +38,7 @@ class ClusterView(Protocol):
 
 
 class Leadership:
-    """What a member does when it is chosen to lead; for the thread of its session.
+    """The work of a member that is chosen to lead; for the thread of its session.
 
     :param prepare: checks the topics, and creates those that may be missing.
     :param committed: reads what the group has committed, or raises ``GroupError``.

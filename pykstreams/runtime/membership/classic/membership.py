@@ -121,7 +121,7 @@ class State(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """What a member says of itself besides its tasks.
+    """The word of a member about itself, besides its tasks.
 
     :param endpoint: ``application.server``.
     :param error: ``SHUTDOWN_REQUESTED`` asks the leader to tell all members to shut down.

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pykstreams.core.errors import TaskAssignmentError
-from pykstreams.core.host_info import HostInfo
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.protocol.user_data import UserDataReader, UserDataWriter
 from pykstreams.runtime.membership.protocol.versions import EARLIEST_VERSION, LATEST_VERSION
 from pykstreams.topology.java_order import bucket_order, hash_code, hash_set_order

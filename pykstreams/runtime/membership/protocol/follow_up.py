@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pykstreams.core.host_info import HostInfo
+from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.protocol.assignment_info import AT_ONCE, AssignmentInfo
 from pykstreams.runtime.membership.protocol.subscription_info import SubscriptionInfo
 from pykstreams.runtime.membership.protocol.versions import adopted_version

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from pykstreams.core.host_info import HostInfo
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
 from pykstreams.runtime.membership.assignment.group import Client, Group, GroupTasks, Task
@@ -21,6 +20,7 @@ from pykstreams.runtime.membership.assignment.leader import Member, Topics, lead
 from pykstreams.runtime.membership.assignment.previous import lags, previous_tasks
 from pykstreams.runtime.membership.assignment.sticky import assign_previous, assign_sticky
 from pykstreams.runtime.membership.assignment.threads import consumer_tasks
+from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.process_id import ProcessId
 from pykstreams.runtime.membership.protocol.assignment_info import NEVER, AssignmentInfo
 from pykstreams.runtime.membership.protocol.subscription_info import SubscriptionInfo

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykstreams.core.host_info import HostInfo
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.membership.assignment.check import MemberAssignment, SubtopologyInputs, paired_tasks
 from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
 from pykstreams.runtime.membership.assignment.group import Task
 from pykstreams.runtime.membership.assignment.leader import Member, Topics, lead
+from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.process_id import ProcessId
 from pykstreams.runtime.membership.protocol.assignment_info import AT_ONCE, NEVER
 from pykstreams.runtime.membership.protocol.assignor_error import AssignorError

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pykstreams.core.errors import TaskAssignmentError
-from pykstreams.core.host_info import HostInfo
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.protocol.assignment_info import AssignmentInfo, decode_assignment
 from pykstreams.runtime.membership.protocol.user_data import MalformedUserDataError
 from tests.unit.runtime.membership.java_vectors import Said, assignment_of, recorded_user_data

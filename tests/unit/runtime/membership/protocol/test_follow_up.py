@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from pykstreams.core.errors import TaskAssignmentError
-from pykstreams.core.host_info import HostInfo
+from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.process_id import ProcessId
 from pykstreams.runtime.membership.protocol.assignment_info import AT_ONCE, NEVER, AssignmentInfo
 from pykstreams.runtime.membership.protocol.follow_up import FollowUp, follow_up
