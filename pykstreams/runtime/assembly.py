@@ -34,9 +34,10 @@ from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
 from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
 from pykstreams.runtime.membership.classic.leadership import Leadership
-from pykstreams.runtime.membership.classic.membership import ClassicMembership, Introduction, State
+from pykstreams.runtime.membership.classic.membership import ClassicMembership, State
 from pykstreams.runtime.membership.classic.session import ClassicSession
 from pykstreams.runtime.membership.classic.shutdown import ask_all_to_shut_down
+from pykstreams.runtime.membership.classic.subscriptions import Introduction
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.member_state import MemberState, NoState
 from pykstreams.runtime.membership.offset_sums import OffsetSums

@@ -79,7 +79,7 @@ class _Sticky:
                 self._copies[task].append(client)
 
     def place_active(self, *, keep_all: bool) -> None:
-        """Assigns each task to its owner or a client with a copy that has not its part yet, then the rest to anybody."""
+        """Assigns tasks to their owners or to clients with a copy that have not their part yet, the rest to anybody."""
         for_each_thread = len(self.tasks) // sum(share.client.capacity for share in self.shares.values())
         left = dict.fromkeys(in_copied_order(self.tasks))
         for task in in_map_order(self._owners):

@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from pykstreams.core.clock import Clock
@@ -35,19 +34,15 @@ from pykstreams.runtime.membership.assignment.check import (
     paired_tasks,
 )
 from pykstreams.runtime.membership.classic.session import Event, Expelled, Refused, RejoinWanted, Synced
+from pykstreams.runtime.membership.classic.subscriptions import Introduction, Subscriptions
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.membership import Assignment, Lost
-from pykstreams.runtime.membership.process_id import ProcessId
 from pykstreams.runtime.membership.protocol.assignment_info import AT_ONCE, NEVER, AssignmentInfo, decode_assignment
 from pykstreams.runtime.membership.protocol.assignor_error import AssignorError
 from pykstreams.runtime.membership.protocol.consumer_protocol import (
     NO_GENERATION,
-    ConsumerSubscription,
     decode_consumer_assignment,
 )
-from pykstreams.runtime.membership.protocol.follow_up import follow_up
-from pykstreams.runtime.membership.protocol.subscription_info import SubscriptionInfo
-from pykstreams.runtime.membership.protocol.versions import LATEST_VERSION
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 
 log = logging.getLogger(__name__)
@@ -69,8 +64,6 @@ _NOT_NOW: Final = frozenset(
     }
 )
 _NATIVE: Final = sys.byteorder
-_UNIQUE_NUMBERS: Final = 128
-"""How many numbers a subscription takes in turn, so that the broker sees that it has changed."""
 
 
 class Session(Protocol):
@@ -119,21 +112,6 @@ class State(Protocol):
     def end(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Introduction:
-    """The word of a member about itself, besides its tasks.
-
-    :param endpoint: ``application.server``.
-    :param error: ``SHUTDOWN_REQUESTED`` asks the leader to tell all members to shut down.
-    """
-
-    process_id: ProcessId
-    endpoint: str | None = None
-    tags: Mapping[str, str] = field(default_factory=dict)
-    rack: str | None = None
-    error: AssignorError = AssignorError.NONE
-
-
 class ShutdownRequestedError(StreamsError):
     """A member of the group has asked all of them to shut down."""
 
@@ -161,7 +139,7 @@ class ClassicMembership:
     ) -> None:
         self._session = session
         self._requests = requests
-        self._introduction = introduction
+        self._subscriptions = Subscriptions(introduction)
         self._stateful = stateful
         self._prepare = prepare
         self._state = state
@@ -172,9 +150,6 @@ class ClassicMembership:
         self._member: MemberOf | None = None
         self._generation = NO_GENERATION
         self._owned: frozenset[TaskId] = frozenset()
-        self._sent: SubscriptionInfo | None = None
-        self._version = LATEST_VERSION
-        self._unique = 0
         self._warnings = RepeatedWarnings(log, clock)
         self._joins_since = 0.0
         self._joins = False
@@ -302,22 +277,9 @@ class ClassicMembership:
     def _join(self) -> None:
         self._rejoin_at_ms = NEVER
         self._joins, self._joins_since = True, self._clock.monotonic()
-        self._unique = (self._unique + 1) % _UNIQUE_NUMBERS
-        self._sent = SubscriptionInfo(
-            self._introduction.process_id,
-            self._state.offset_sums(),
-            self._introduction.endpoint,
-            self._unique,
-            self._introduction.error,
-            self._introduction.tags,
-            version=self._version,
+        self._session.join(
+            self._subscriptions.next(self._layout, self._owned, self._generation, self._state.offset_sums())
         )
-        owned = frozenset(place for task in self._owned for place in self._layout.inputs[task])
-        topics = frozenset(place.topic for places in self._layout.inputs.values() for place in places)
-        subscription = ConsumerSubscription(
-            topics, self._sent.encode(), owned, self._generation, self._introduction.rack
-        )
-        self._session.join(subscription.encode())
 
     def _report_long_join(self) -> None:
         waited_s = self._clock.monotonic() - self._joins_since
@@ -398,17 +360,16 @@ class ClassicMembership:
                 )
 
     def _follow_up(self, info: AssignmentInfo, *, gave_up: bool) -> None:
-        if self._member is None or self._sent is None:  # giving up tasks has shown that the group goes on without us
+        if self._member is None:  # giving up tasks has shown that the group goes on without us
             return
-        next_time = follow_up(self._sent, info)
-        self._version = next_time.version
+        at_ms = self._subscriptions.answered(info)
         self._rejoin_at_ms = NEVER
         if gave_up:
             self._rejoin("tasks were given up for others")
-        elif next_time.at_ms == AT_ONCE:
+        elif at_ms == AT_ONCE:
             self._rejoin("tasks are to follow that others give up")
         else:
-            self._rejoin_at_ms = next_time.at_ms
+            self._rejoin_at_ms = at_ms
 
     def _check_standing(self, error: GroupError) -> None:
         if error.name in _EXPELLED:
