@@ -7,6 +7,7 @@ from typing import Protocol
 
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.membership.offset_sums import OffsetSums
+from pykstreams.runtime.membership.protocol.subscription_info import RUNNING
 
 
 class Standbys(Protocol):
@@ -39,17 +40,27 @@ class MemberState:
         self._standbys = standbys
         self._running = running
         self._opened = opened
+        self._active: frozenset[TaskId] = frozenset()
+        self._reported: Mapping[TaskId, int] = {}
 
     def begin(self) -> None:
         """Takes part, before the member joins for the first time."""
         self._sums.add(self._member)
 
     def offset_sums(self) -> Mapping[TaskId, int]:
-        """How far the state of each task is that the member reports."""
-        return self._sums.of(self._member, running=self._running(), opened=self._opened())
+        """How far the state of each task is that the member reports.
+
+        An active task whose state nobody has open is on its way from a standby task to the worker, and is as far as it
+        was. Without it the leader would take the state for lost, and move the task, and so on for ever.
+        """
+        sums = self._sums.of(self._member, running=self._running(), opened=self._opened())
+        on_their_way = {task: found for task in self._active if (found := self._reported.get(task, RUNNING)) != RUNNING}
+        self._reported = {**on_their_way, **sums}
+        return self._reported
 
     def assigned(self, standby: Mapping[TaskId, frozenset[TopicPartition]], active: Collection[TaskId]) -> None:
         """Takes an assignment: standby tasks, with the partitions that they read, and active ones."""
+        self._active = frozenset(active)
         if self._standbys is not None:
             self._standbys.assigned(self._member, standby, active)
 

@@ -155,6 +155,8 @@ class ClassicMembership:
         self._joins = False
         """Whether a join is under way, of which ``Synced`` was not taken yet: so no generation is certain."""
         self._rejoin_at_ms = NEVER
+        self._rejoin_soon: str | None = None
+        """Why to join again at the next poll: when the worker has what it was given, and can tell of it."""
         self._incarnation = 0
         self._changed = False
         self._lost = False
@@ -179,6 +181,8 @@ class ClassicMembership:
             case None:
                 if self._joins:
                     self._report_long_join()
+                elif self._rejoin_soon is not None:
+                    self._rejoin(self._rejoin_soon)
                 elif self._clock.now_ms() >= self._rejoin_at_ms:
                     self._rejoin("the leader wants to see whether tasks can move")
             case RejoinWanted():
@@ -275,7 +279,7 @@ class ClassicMembership:
         self._state.end()
 
     def _join(self) -> None:
-        self._rejoin_at_ms = NEVER
+        self._rejoin_at_ms, self._rejoin_soon = NEVER, None
         self._joins, self._joins_since = True, self._clock.monotonic()
         self._session.join(
             self._subscriptions.next(self._layout, self._owned, self._generation, self._state.offset_sums())
@@ -365,9 +369,9 @@ class ClassicMembership:
         at_ms = self._subscriptions.answered(info)
         self._rejoin_at_ms = NEVER
         if gave_up:
-            self._rejoin("tasks were given up for others")
+            self._rejoin_soon = "tasks were given up for others"
         elif at_ms == AT_ONCE:
-            self._rejoin("tasks are to follow that others give up")
+            self._rejoin_soon = "tasks are to follow that others give up"
         else:
             self._rejoin_at_ms = at_ms
 
