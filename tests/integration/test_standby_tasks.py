@@ -68,7 +68,7 @@ def application(brokers: str, name: str, topic: str, state_dir: str, kept: str, 
         "commit.interval.ms": "200",
         "num.standby.replicas": "1",
         "processing.guarantee": "exactly_once_v2",
-        "application.server": "here:1",
+        "application.server": f"{Path(state_dir).name}:1",
         "consumer.auto.offset.reset": "earliest",
     }
     return KafkaStreams(builder.build(), config, **more)
@@ -137,9 +137,14 @@ def test_an_instance_takes_over_from_one_that_was_killed_and_restores_only_what_
     send(KEYS)
     wait_until(lambda: shares(one) == (PARTITIONS // 2, PARTITIONS // 2))
     wait_for(one, sent)  # half of it by its tasks, the other half by its copies
-    (metadata,) = one.metadata_for_all_streams_clients()
-    assert metadata.standby_state_store_names == {"counts"}
-    copied = {place.partition for place in metadata.standby_topic_partitions}
+    here, there = one.metadata_for_all_streams_clients()
+    assert (here.host, there.host) == ("one", "two")
+    assert (here.topic_partitions, there.topic_partitions) == (
+        there.standby_topic_partitions,
+        here.standby_topic_partitions,
+    )
+    assert here.standby_state_store_names == {"counts"}
+    copied = {place.partition for place in here.standby_topic_partitions}
     restored.begun.clear()
     restored.records = 0
 
@@ -155,7 +160,7 @@ def test_an_instance_takes_over_from_one_that_was_killed_and_restores_only_what_
 
 def shares(streams: KafkaStreams) -> tuple[int, int]:
     """How many partitions are those of its tasks, and how many those of its copies."""
-    (found,) = streams.metadata_for_all_streams_clients()
+    found = next(iter(streams.metadata_for_all_streams_clients()))
     return len(found.topic_partitions), len(found.standby_topic_partitions)
 
 

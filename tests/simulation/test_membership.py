@@ -11,6 +11,7 @@ import pytest
 
 from pykstreams.core.errors import TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.group_coordinator import GroupSettings
 from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
 from pykstreams.runtime.membership.assignment.group import Racks
 from pykstreams.runtime.membership.classic.leadership import Leadership
@@ -24,7 +25,7 @@ from pykstreams.runtime.membership.protocol.subscription_info import RUNNING
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.testing.clock import MockClock
 from pykstreams.topology.plan import InternalTopic
-from tests.simulation.fake_group import FakeGroup, FakeRequests, MustWaitError, Phase
+from tests.unit.runtime.membership.classic.fake_coordinator import FakeCoordinator, FakeRequests, GroupState
 from tests.unit.runtime.plans import part, plan, source
 
 PARTITIONS = 5
@@ -43,6 +44,7 @@ LAYOUT = TopicLayout(
 QUIET_STEPS = 400
 HEARTBEAT_S = 3.0
 POLL_LIMIT_S = 300.0
+SETTINGS = GroupSettings("app", None, session_timeout_ms=10_000, rebalance_timeout_ms=60_000)
 
 
 class Cluster:
@@ -65,14 +67,14 @@ class SteppedSession(ClassicSession):
 class SimulatedMember:
     """A worker with its session, of which now the one and now the other goes on; it is also its own state."""
 
-    def __init__(self, group: FakeGroup, everybody: list[SimulatedMember], number: int) -> None:
-        self.group, self.everybody = group, everybody
+    def __init__(self, group: FakeCoordinator, clock: MockClock, everybody: list[SimulatedMember], number: int) -> None:
+        self.group, self.clock, self.everybody = group, clock, everybody
         self.works: frozenset[TaskId] = frozenset()
         self.standby: dict[TaskId, int] = {}
         self.silent_until_s = 0.0
         self.revoked: Counter[TaskId] = Counter()
         process_id = ProcessId(uuid.UUID(int=number))
-        requests = FakeRequests(group)
+        requests = FakeRequests(group, SETTINGS)
         leadership = Leadership(
             PLAN,
             prepare=lambda: LAYOUT,
@@ -80,13 +82,13 @@ class SimulatedMember:
             committed=requests.committed,
             configs=AssignmentConfigs(num_standby_replicas=1, probing_rebalance_interval_ms=60_000),
             process_id=process_id,
-            clock=group.clock,
+            clock=clock,
         )
         self.session = SteppedSession(
             f"member {number}",
             requests,
             leadership.assign,
-            clock=group.clock,
+            clock=clock,
             heartbeat_s=HEARTBEAT_S,
             max_poll_s=POLL_LIMIT_S,
             is_static=False,
@@ -99,7 +101,7 @@ class SimulatedMember:
             prepare=lambda: LAYOUT,
             state=self,
             hosts=GroupHosts(),
-            clock=group.clock,
+            clock=clock,
         )
         self.membership.start(LAYOUT, self._give_up)
 
@@ -122,17 +124,14 @@ class SimulatedMember:
         return self.session.member_id in self.group.members
 
     def is_silent(self) -> bool:
-        return self.group.clock.monotonic() < self.silent_until_s
+        return self.clock.monotonic() < self.silent_until_s
 
     def go_on(self, random: Random) -> None:
         """One step of its session, or of its worker."""
         if self.is_silent():
             return
         if random.random() < 0.5:
-            try:
-                self.session.step()
-            except MustWaitError:
-                return
+            self.session.step()
         else:
             self._turn(random)
 
@@ -167,7 +166,8 @@ class Simulation:
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.group = FakeGroup(MockClock(0))
+        self.clock = MockClock(0)
+        self.group = FakeCoordinator(self.clock)
         self.members: list[SimulatedMember] = []
         self.made = 0
 
@@ -179,7 +179,7 @@ class Simulation:
 
     def start(self) -> None:
         self.made += 1
-        self.members.append(SimulatedMember(self.group, self.members, self.made))
+        self.members.append(SimulatedMember(self.group, self.clock, self.members, self.made))
 
     def happen(self) -> None:
         drawn = self.random.random()
@@ -190,15 +190,15 @@ class Simulation:
             member.membership.close(leave=self.random.random() < 0.5)
             self.members.remove(member)
         elif drawn < 0.02:
-            member.silent_until_s = self.group.clock.monotonic() + self.random.choice((5, 15, 40))
+            member.silent_until_s = self.clock.monotonic() + self.random.choice((5, 15, 40))
         elif drawn < 0.15:
             self.pass_time(self.random.choice((100, 500, 1_000)))
         else:
             member.go_on(self.random)
 
     def pass_time(self, ms: int) -> None:
-        self.group.clock.advance(ms)
-        self.group.expire()
+        self.clock.advance(ms)
+        self.group.pass_time()
 
     def check(self) -> None:
         """No task is worked on by two members that the group has."""
@@ -224,7 +224,7 @@ def test_no_task_has_two_workers_and_in_the_end_each_has_one(seed: int) -> None:
     simulation.run(steps=1_500)
     simulation.come_to_rest()
 
-    assert simulation.group.phase is Phase.STABLE
+    assert simulation.group.state is GroupState.STABLE
     assert sorted(task for one in simulation.members for task in one.works) == sorted(LAYOUT.inputs)
 
 
@@ -234,11 +234,11 @@ def test_a_group_in_which_nothing_happens_shares_out_nothing(seed: int) -> None:
     for _ in range(3):
         simulation.start()
     simulation.come_to_rest()
-    rebalances, revoked = simulation.group.rebalances, [one.revoked.total() for one in simulation.members]
+    generation, revoked = simulation.group.generation, [one.revoked.total() for one in simulation.members]
 
     simulation.come_to_rest()
 
-    assert simulation.group.rebalances == rebalances
+    assert simulation.group.generation == generation
     assert [one.revoked.total() for one in simulation.members] == revoked
 
 

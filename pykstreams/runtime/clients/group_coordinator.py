@@ -137,7 +137,7 @@ class GroupCoordinator:
             answer.error_code == KafkaError.MEMBER_ID_REQUIRED
         ):  # the broker wants to know us before it makes others wait
             answer = self._join(answer.member_id, subscription)
-        _raise_for(answer.error_code)
+        self._raise_for(answer.error_code)
         leads = answer.leader == answer.member_id and not answer.skip_assignment
         return Joined(
             MemberOf(answer.generation_id, answer.member_id),
@@ -177,7 +177,7 @@ class GroupCoordinator:
             ),
             max(self._timeout_s, self._group.rebalance_timeout_ms / 1000 + _JOIN_GRACE_S),
         )
-        _raise_for(answer.error_code)
+        self._raise_for(answer.error_code)
         return bytes(answer.assignment or b"")
 
     def heartbeat(self, member: MemberOf) -> None:
@@ -191,7 +191,7 @@ class GroupCoordinator:
                 group_instance_id=self._group.instance_id,
             )
         )
-        _raise_for(answer.error_code)
+        self._raise_for(answer.error_code)
 
     def leave(self, member_id: str, reason: str) -> None:
         """Leaves the group, a static member too, so that others get its tasks at once."""
@@ -207,9 +207,9 @@ class GroupCoordinator:
                 ],
             )
         )
-        _raise_for(answer.error_code)
+        self._raise_for(answer.error_code)
         for one in answer.members or ():
-            _raise_for(one.error_code)
+            self._raise_for(one.error_code)
 
     def commit(self, member: MemberOf, offsets: Offsets) -> None:
         """Commits offsets with their metadata."""
@@ -237,7 +237,7 @@ class GroupCoordinator:
         )
         for one in answer.topics:
             for found in one.partitions:
-                _raise_for(found.error_code)
+                self._raise_for(found.error_code)
 
     def committed(self, partitions: Collection[TopicPartition]) -> Offsets:
         """Reads what the group has committed, without the partitions of which it has committed nothing.
@@ -271,11 +271,11 @@ class GroupCoordinator:
             )
         )
         group = answer.groups[0] if answer.groups else answer
-        _raise_for(group.error_code)
+        self._raise_for(group.error_code)
         found: dict[TopicPartition, tuple[int, str]] = {}
         for one in group.topics:
             for committed in one.partitions:
-                _raise_for(committed.error_code)
+                self._raise_for(committed.error_code)
                 if committed.committed_offset >= 0:
                     place = TopicPartition(one.name, committed.partition_index)
                     found[place] = (committed.committed_offset, committed.metadata or "")
@@ -308,11 +308,15 @@ class GroupCoordinator:
             self._asked(connections, has_failed=True)
             raise GroupError(_client_error(error)) from error
         self._asked(connections, has_failed=False)
-        if getattr(answer, "error_code", 0) in _MOVED or any(
-            one.error_code in _MOVED for one in getattr(answer, "groups", None) or ()
-        ):
-            connections.forget_coordinator()
         return answer
+
+    def _raise_for(self, code: int) -> None:
+        if code in _MOVED:
+            with self._lock:
+                if self._connections is not None:
+                    self._connections.forget_coordinator()
+        if code:
+            raise GroupError(KafkaError(code))
 
     def _asked(self, connections: _Connections, *, has_failed: bool) -> None:
         with self._lock:
@@ -382,11 +386,6 @@ def group_settings(config: StreamsConfig, thread: int | None) -> GroupSettings:
         int(str(settings.get("session.timeout.ms", 45_000))),
         int(str(settings.get("max.poll.interval.ms", 300_000))),
     )
-
-
-def _raise_for(code: int) -> None:
-    if code:
-        raise GroupError(KafkaError(code))
 
 
 def _client_error(error: Exception) -> KafkaError:

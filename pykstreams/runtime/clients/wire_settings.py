@@ -60,14 +60,9 @@ def wire_settings(settings: Mapping[str, object], *, embedded: bool) -> dict[str
 
 
 def _ssl_context(settings: Mapping[str, object]) -> ssl.SSLContext:
-    context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH)
-    location, text = settings.get("ssl.ca.location"), settings.get("ssl.ca.pem")
     try:
-        if text:
-            context.load_verify_locations(cadata=str(text))
-        elif location and str(location) != "probe":
-            path = Path(str(location))
-            context.load_verify_locations(**({"capath": str(path)} if path.is_dir() else {"cafile": str(path)}))
+        # those of the system are trusted only where no others are named
+        context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, **_authorities(settings))
         if revoked := settings.get("ssl.crl.location"):
             context.load_verify_locations(str(revoked))
             context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
@@ -94,6 +89,16 @@ def _ssl_context(settings: Mapping[str, object]) -> ssl.SSLContext:
     if ciphers := settings.get("ssl.cipher.suites"):
         context.set_ciphers(str(ciphers))
     return context
+
+
+def _authorities(settings: Mapping[str, object]) -> dict[str, Any]:
+    location, text = settings.get("ssl.ca.location"), settings.get("ssl.ca.pem")
+    if text:
+        return {"cadata": str(text)}
+    if location and str(location) != "probe":
+        path = Path(str(location))
+        return {"capath": str(path)} if path.is_dir() else {"cafile": str(path)}
+    return {}
 
 
 def _sasl(settings: Mapping[str, object]) -> dict[str, Any]:

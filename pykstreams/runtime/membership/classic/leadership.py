@@ -10,10 +10,11 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from pykstreams.core.clock import Clock
-from pykstreams.core.errors import ClusterError, MissingSourceTopicError
+from pykstreams.core.errors import ClusterError, MissingSourceTopicError, TaskAssignmentError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.membership.assignment.check import MemberAssignment
 from pykstreams.runtime.membership.assignment.configs import STRATEGY_NONE, AssignmentConfigs
 from pykstreams.runtime.membership.assignment.group import Racks, Task
 from pykstreams.runtime.membership.assignment.leader import Member, Topics, lead, refuse_all
@@ -66,7 +67,7 @@ class Leadership:
     def assign(self, subscriptions: Mapping[str, bytes]) -> dict[str, bytes]:
         """Returns the assignment of each member; ``ClusterUnavailableError``: the topics cannot be seen now.
 
-        Where a source topic is missing, all members are told so, and end.
+        Where a source topic is missing, or the tasks cannot be shared out, all members are told so, and end.
         """
         members = {name: _member(name, subscription) for name, subscription in subscriptions.items()}
         try:
@@ -75,9 +76,7 @@ class Leadership:
             log.error("this worker leads the group, and gives nobody a task: %s", error)
             given = refuse_all(members, AssignorError.INCOMPLETE_SOURCE_TOPIC_METADATA)
         else:
-            given = lead(
-                members, self._topics(layout), self._configs, process_id=self._process_id, now_ms=self._clock.now_ms()
-            )
+            given = self._given(members, layout)
         for name, one in sorted(given.items()):
             log.info(
                 "as the leader, gives %s tasks %s; standby %s", name, _names(one.info.active), _names(one.info.standby)
@@ -86,6 +85,14 @@ class Leadership:
             name: ConsumerAssignment(frozenset(one.partitions), one.info.encode()).encode()
             for name, one in given.items()
         }
+
+    def _given(self, members: Mapping[str, Member], layout: TopicLayout) -> dict[str, MemberAssignment]:
+        topics, now_ms = self._topics(layout), self._clock.now_ms()
+        try:
+            return lead(members, topics, self._configs, process_id=self._process_id, now_ms=now_ms)
+        except TaskAssignmentError as error:
+            log.error("this worker leads the group, and could not share out the tasks: %s", error)
+            return refuse_all(members, AssignorError.ASSIGNMENT_ERROR)
 
     def _topics(self, layout: TopicLayout) -> Topics:
         changelogs = {part.id: frozenset(part.changelogs.values()) for part in self._plan.subtopologies}

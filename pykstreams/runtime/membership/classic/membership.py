@@ -172,7 +172,8 @@ class ClassicMembership:
         has_changed = layout.inputs != self._layout.inputs
         self._layout = layout
         if has_changed:
-            self._rejoin("the topics have changed")
+            self._rejoin_soon = "the topics have changed"  # where a join is under way, it does not say so
+            self._rejoin(self._rejoin_soon)
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
         if self._lost:
@@ -398,7 +399,7 @@ class ClassicMembership:
         self._lost = True
 
     def _refuse_when_lost(self) -> None:
-        if self._lost:
+        if self._lost or (self._member is None and self._owned):
             raise TaskMigratedError("this worker lost its tasks; nothing may be committed for them any more")
 
 

@@ -150,7 +150,13 @@ class ClassicSession:
         return self._events.popleft() if self._events else None
 
     def expel(self, error: GroupError) -> None:
-        """Takes note of what a request of the worker's own has shown: the group goes on without this member."""
+        """Takes note of what a request of the worker's own has shown: the group goes on without this member.
+
+        A member whose ``group.instance.id`` another one has taken is refused: if it joined, it would fence that one.
+        """
+        if error.name == "FENCED_INSTANCE_ID":
+            self._refuse(_refusal(error))
+            return
         with self._changed:
             self._expel(error)
 
@@ -209,9 +215,9 @@ class ClassicSession:
             self._failures = 0
             self._member = joined.member
             self._heartbeat_at = self._clock.monotonic() + self._heartbeat_s
-            self._events.append(Synced(joined.member, assignment))
             self._wish = None
-            self._changed.notify_all()
+            self._knows_of_rejoin = False
+            self._report(Synced(joined.member, assignment))
         return 0.0
 
     def _not_joined(self, error: GroupError) -> float:
@@ -257,9 +263,9 @@ class ClassicSession:
                 return
             match error.name:
                 case "REBALANCE_IN_PROGRESS":
-                    if not self._knows_of_rejoin:
+                    if self._wish is None and not self._knows_of_rejoin:
                         self._knows_of_rejoin = True
-                        self._events.append(RejoinWanted())
+                        self._report(RejoinWanted())
                 case "UNKNOWN_MEMBER_ID" | "ILLEGAL_GENERATION":
                     self._expel(error)
                 case _ if error.may_pass:
@@ -297,12 +303,17 @@ class ClassicSession:
         if not keeps_id:
             self._member_id = _NO_ID
         self._events.clear()
-        self._events.append(Expelled(reason))
+        self._report(Expelled(reason))
 
     def _refuse(self, error: StreamsError) -> None:
-        self._member = None
-        self._wish = None
-        self._events.append(Refused(error))
+        with self._changed:
+            self._member = None
+            self._wish = None
+            self._report(Refused(error))
+
+    def _report(self, event: Event) -> None:
+        self._events.append(event)
+        self._changed.notify_all()
 
 
 def _refusal(error: GroupError) -> StreamsError:

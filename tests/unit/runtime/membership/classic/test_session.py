@@ -1,315 +1,287 @@
-"""A session joins when its worker says so, and says of each answer what it means for the worker."""
+"""The life of one member in a classic group."""
 
 from __future__ import annotations
 
-import logging
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from threading import Event as Flag
+from threading import Thread
 
 import pytest
 from confluent_kafka import KafkaError
 
-from pykstreams.core.errors import ClusterError, ClusterUnavailableError, ConfigError, StreamsError
-from pykstreams.runtime.clients.errors import GroupError
+from pykstreams.core.errors import ClusterError, ClusterUnavailableError, ConfigError
 from pykstreams.runtime.clients.group_coordinator import Joined, MemberOf
-from pykstreams.runtime.membership.classic.session import (
-    ClassicSession,
-    Event,
-    Expelled,
-    Refused,
-    RejoinWanted,
-    Synced,
-)
+from pykstreams.runtime.membership.classic.session import ClassicSession, Expelled, Refused, RejoinWanted, Synced
 from pykstreams.testing.clock import MockClock
+from tests.unit.runtime.membership.classic.fake_coordinator import group_error
 
-ME = MemberOf(1, "me")
-HEARTBEAT_S, MAX_POLL_S = 3.0, 300.0
+ME = MemberOf(5, "me")
 
 
-class ScriptedRequests:
-    """A coordinator whose next answers a test says; without one all goes well."""
+class Script:
+    """Requests whose answers the test gives: an error code, or nothing for success."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.failures: dict[str, deque[int]] = {}
-        self.leads: Mapping[str, bytes] | None = None
-        self.generation = 0
+        self.errors: dict[str, list[int]] = {}
+        self.asked: list[tuple[str, str]] = []
+        self.leads = False
+        self.during: dict[str, Callable[[], None]] = {}
 
     def join(self, member_id: str, subscription: bytes) -> Joined:
-        self._ask("join", f"{member_id or 'nobody'} {subscription.decode()}")
-        self.generation += 1
-        return Joined(MemberOf(self.generation, "me"), "me" if self.leads else "other", self.leads)
+        self._ask("join", member_id)
+        return Joined(ME, "me", {"me": subscription} if self.leads else None)
 
     def sync(self, member: MemberOf, assignments: Mapping[str, bytes]) -> bytes:
-        self._ask("sync", f"{member.generation} {sorted(assignments)}")
-        return b"tasks"
+        self._ask("sync", member.member_id)
+        return assignments.get("me", b"given")
 
     def heartbeat(self, member: MemberOf) -> None:
-        self._ask("heartbeat", str(member.generation))
+        self._ask("heartbeat", member.member_id)
 
     def leave(self, member_id: str, reason: str) -> None:
         self._ask("leave", member_id)
 
     def close(self) -> None:
-        self.asked.append("close")
+        self.asked.append(("close", ""))
 
-    def fails(self, request: str, *codes: int) -> None:
-        self.failures[request] = deque(codes)
+    def _ask(self, request: str, member_id: str) -> None:
+        self.asked.append((request, member_id))
+        if meanwhile := self.during.pop(request, None):
+            meanwhile()
+        if codes := self.errors.get(request):
+            raise group_error(codes.pop(0))
 
-    def _ask(self, request: str, details: str) -> None:
-        self.asked.append(f"{request} {details}")
-        if self.failures.get(request):
-            raise GroupError(KafkaError(self.failures[request].popleft()))
+    def count(self, request: str) -> int:
+        return sum(name == request for name, _ in self.asked)
 
 
-class Bench:
-    """A session whose steps a test goes through."""
-
+class Member:
     def __init__(self, *, is_static: bool = False) -> None:
-        self.clock = MockClock(0)
-        self.requests = ScriptedRequests()
-        self.led: StreamsError | None = None
+        self.clock = MockClock()
+        self.requests = Script()
+        self.lead: Callable[[Mapping[str, bytes]], Mapping[str, bytes]] = dict
         self.session = ClassicSession(
-            "session",
+            "member",
             self.requests,
-            self.lead,
+            lambda subscriptions: self.lead(subscriptions),
             clock=self.clock,
-            heartbeat_s=HEARTBEAT_S,
-            max_poll_s=MAX_POLL_S,
+            heartbeat_s=3,
+            max_poll_s=30,
             is_static=is_static,
         )
 
-    def lead(self, subscriptions: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        if self.led is not None:
-            raise self.led
-        return dict.fromkeys(subscriptions, b"tasks")
+    def joined(self) -> Member:
+        self.session.join(b"said")
+        self.session.step()
+        assert self.session.poll(0) == Synced(ME, b"given")
+        return self
 
-    def poll(self) -> Event | None:
-        return self.session.poll(0)
-
-    def join(self) -> None:
-        self.session.join(b"word")
+    def beat(self, *codes: int) -> None:
+        self.requests.errors["heartbeat"] = list(codes)
+        self.clock.advance(3_000)
         self.session.step()
 
-    def joined(self) -> None:
-        self.join()
-        assert isinstance(self.poll(), Synced)
-        self.requests.asked.clear()
 
-    def beat(self) -> float:
-        self.clock.advance(3_000)
-        return self.session.step()
+def test_nothing_is_asked_before_the_worker_joins() -> None:
+    member = Member()
+    assert member.session.step() > 0
+    assert member.requests.asked == []
 
 
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
+def test_a_leader_brings_what_it_decided() -> None:
+    member = Member()
+    member.requests.leads = True
+    member.session.join(b"said")
+    member.session.step()
+    assert member.session.poll(0) == Synced(ME, b"said")
 
 
-def test_a_session_asks_for_nothing_before_its_worker_wants_to_join(bench: Bench) -> None:
-    bench.session.step()
-    bench.beat()
-
-    assert bench.requests.asked == []
-    assert bench.poll() is None
-
-
-def test_a_member_that_has_joined_beats_at_its_interval(bench: Bench) -> None:
-    bench.join()
-
-    assert bench.poll() == Synced(ME, b"tasks")
-    assert bench.session.member_id == "me"
-    assert bench.session.step() == HEARTBEAT_S
-    bench.beat()
-    assert bench.requests.asked == ["join nobody word", "sync 1 []", "heartbeat 1"]
+def test_the_group_is_told_at_each_interval_that_the_member_lives() -> None:
+    member = Member().joined()
+    assert member.session.step() == 3
+    assert member.requests.count("heartbeat") == 0
+    member.beat()
+    assert member.requests.count("heartbeat") == 1
+    assert member.session.poll(0) is None
 
 
-def test_a_leader_brings_the_assignments_of_all(bench: Bench) -> None:
-    bench.requests.leads = {"me": b"word", "other": b"word"}
-    bench.join()
-
-    assert bench.requests.asked[-1] == "sync 1 ['me', 'other']"
-
-
-def test_a_leader_that_cannot_see_the_topics_joins_again_and_sends_nothing(bench: Bench) -> None:
-    bench.requests.leads = {"me": b"word"}
-    bench.led = ClusterUnavailableError("no broker answers")
-    bench.join()
-
-    assert bench.poll() is None
-    assert bench.requests.asked == ["join nobody word"]
-    bench.led = None
-    bench.session.step()
-    assert bench.requests.asked[1:] == ["join me word", "sync 2 ['me']"]
+def test_the_wish_of_the_group_is_reported_once() -> None:
+    member = Member().joined()
+    for _ in range(3):
+        member.beat(KafkaError.REBALANCE_IN_PROGRESS)
+    assert member.session.poll(0) == RejoinWanted()
+    assert member.session.poll(0) is None
 
 
-def test_a_leader_that_finds_no_assignment_ends_and_leaves_the_group_to_others(bench: Bench) -> None:
-    bench.requests.leads = {"me": b"word"}
-    bench.led = StreamsError("a partition is there twice")
-    bench.join()
-
-    assert bench.poll() == Refused(bench.led)
-
-
-def test_a_rebalance_is_reported_once_and_the_member_goes_on_beating_until_it_joins(bench: Bench) -> None:
-    bench.joined()
-    bench.requests.fails("heartbeat", KafkaError.REBALANCE_IN_PROGRESS, KafkaError.REBALANCE_IN_PROGRESS)
-    bench.beat()
-    bench.beat()
-
-    assert (bench.poll(), bench.poll()) == (RejoinWanted(), None)
-    bench.join()
-    assert bench.poll() == Synced(MemberOf(2, "me"), b"tasks")
+def test_a_wish_that_crossed_a_join_does_not_hide_the_next_one() -> None:
+    member = Member().joined()
+    member.requests.during["heartbeat"] = lambda: member.session.join(b"again")
+    member.beat(KafkaError.REBALANCE_IN_PROGRESS)
+    member.session.step()
+    assert isinstance(member.session.poll(0), Synced)
+    member.beat(KafkaError.REBALANCE_IN_PROGRESS)
+    assert member.session.poll(0) == RejoinWanted()
 
 
 @pytest.mark.parametrize(
-    ("code", "comes_back_as"), [(KafkaError.UNKNOWN_MEMBER_ID, "nobody"), (KafkaError.ILLEGAL_GENERATION, "me")]
+    ("code", "id_of_next_join"), [(KafkaError.UNKNOWN_MEMBER_ID, ""), (KafkaError.ILLEGAL_GENERATION, "me")]
 )
 @pytest.mark.parametrize("request_", ["heartbeat", "join", "sync"])
-def test_a_member_that_was_put_out_does_not_join_before_its_worker_asks_for_it(
-    bench: Bench, request_: str, code: int, comes_back_as: str
-) -> None:
-    bench.joined()
-    bench.requests.fails(request_, code)
+def test_an_expelled_member_joins_when_the_worker_asks_for_it(code: int, id_of_next_join: str, request_: str) -> None:
+    member = Member().joined()
     if request_ == "heartbeat":
-        bench.beat()
+        member.beat(code)
     else:
-        bench.join()
-    assert isinstance(bench.poll(), Expelled)
-    bench.requests.asked.clear()
-
+        member.session.join(b"again")
+        member.requests.errors[request_] = [code]
+        member.session.step()
+    assert isinstance(member.session.poll(0), Expelled)
+    joins = member.requests.count("join")
     for _ in range(3):
-        bench.beat()
-    assert bench.requests.asked == []
-    bench.join()
-    assert bench.requests.asked[0] == f"join {comes_back_as} word"
+        member.beat()
+    assert member.requests.count("join") == joins
+    member.session.join(b"anew")
+    member.session.step()
+    assert ("join", id_of_next_join) in member.requests.asked[-2:]
+    assert isinstance(member.session.poll(0), Synced)
 
 
-def test_a_new_member_whose_id_is_forgotten_asks_for_another_one(bench: Bench) -> None:
-    bench.requests.fails("sync", KafkaError.UNKNOWN_MEMBER_ID)
-    bench.join()
-    assert bench.poll() is None
-
-    bench.session.step()
-
-    assert bench.requests.asked[2] == "join nobody word"
-    assert isinstance(bench.poll(), Synced)
-
-
-def test_a_sync_that_comes_into_the_next_rebalance_joins_again_at_once(bench: Bench) -> None:
-    bench.requests.fails("sync", KafkaError.REBALANCE_IN_PROGRESS)
-    bench.session.join(b"word")
-
-    assert bench.session.step() == 0.0
-    bench.session.step()
-    assert bench.poll() == Synced(MemberOf(2, "me"), b"tasks")
+def test_a_member_that_was_never_in_asks_for_another_id_by_itself() -> None:
+    member = Member()
+    member.requests.errors["sync"] = [KafkaError.UNKNOWN_MEMBER_ID]
+    member.session.join(b"said")
+    member.session.step()
+    member.session.step()
+    assert [one for one in member.requests.asked if one[0] == "join"] == [("join", ""), ("join", "")]
+    assert isinstance(member.session.poll(0), Synced)
 
 
-@pytest.mark.parametrize(
-    "code", [KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError._TRANSPORT]
-)
-def test_a_coordinator_that_is_away_is_asked_again_with_a_back_off_and_nothing_is_given_up(
-    bench: Bench, code: int, caplog: pytest.LogCaptureFixture
-) -> None:
-    bench.joined()
-    bench.requests.fails("join", code, code, code)
-    bench.session.join(b"word")
-
-    with caplog.at_level(logging.WARNING):
-        waits = [bench.session.step() for _ in range(3)]
-    bench.session.step()
-
-    assert waits == sorted(waits) and waits[0] > 0
-    assert isinstance(bench.poll(), Synced)
-    assert caplog.text.count("joining the group failed, and is tried again") == 1
+def test_a_rebalance_during_sync_is_joined_at_once() -> None:
+    member = Member()
+    member.requests.errors["sync"] = [KafkaError.REBALANCE_IN_PROGRESS]
+    member.session.join(b"said")
+    assert member.session.step() == 0
+    member.session.step()
+    assert ("join", "me") in member.requests.asked
+    assert isinstance(member.session.poll(0), Synced)
 
 
-def test_heartbeats_that_get_no_answer_are_tried_again_soon_and_nothing_is_given_up(bench: Bench) -> None:
-    bench.joined()
-    bench.requests.fails("heartbeat", KafkaError._TIMED_OUT, KafkaError._TRANSPORT)
+@pytest.mark.parametrize("code", [KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError.NOT_COORDINATOR])
+def test_what_passes_is_tried_again_ever_more_slowly(code: int) -> None:
+    member = Member()
+    member.requests.errors["join"] = [code] * 5
+    member.session.join(b"said")
+    assert [member.session.step() for _ in range(5)] == [0.1, 0.2, 0.5, 1.0, 1.0]
+    assert member.session.poll(0) is None
+    member.session.step()
+    assert isinstance(member.session.poll(0), Synced)
 
-    assert 0 < bench.beat() <= 1
-    bench.clock.advance(1_000)
-    bench.session.step()
-    bench.clock.advance(1_000)
-    assert bench.session.step() == HEARTBEAT_S
-    assert bench.poll() is None
 
-
-def test_members_of_another_protocol_are_waited_for_with_a_message_once_per_interval(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
-    bench.requests.fails("join", *[KafkaError.INCONSISTENT_GROUP_PROTOCOL] * 5)
-    bench.session.join(b"word")
-
-    with caplog.at_level(logging.WARNING):
-        for _ in range(5):
-            bench.session.step()
-    bench.session.step()
-
-    assert caplog.text.count("this worker waits until the last of them has left") == 1
-    assert isinstance(bench.poll(), Synced)
+def test_a_heartbeat_without_answer_is_sent_again_soon() -> None:
+    member = Member().joined()
+    member.beat(KafkaError._TIMED_OUT)
+    assert member.session.step() == 1
+    assert member.session.poll(0) is None
 
 
 @pytest.mark.parametrize(
-    ("code", "kind", "text"),
+    ("code", "kind", "words"),
     [
-        (KafkaError.FENCED_INSTANCE_ID, ConfigError, "group.instance.id of this one"),
-        (KafkaError.INVALID_SESSION_TIMEOUT, ConfigError, "group.min.session.timeout.ms"),
+        (KafkaError.FENCED_INSTANCE_ID, ConfigError, "group.instance.id"),
+        (KafkaError.INVALID_SESSION_TIMEOUT, ConfigError, "session.timeout.ms"),
         (KafkaError.GROUP_MAX_SIZE_REACHED, ClusterError, "group.max.size"),
         (KafkaError.GROUP_AUTHORIZATION_FAILED, ClusterError, "joining the group failed"),
     ],
 )
-def test_what_will_not_change_by_asking_again_ends_the_worker(
-    bench: Bench, code: int, kind: type[Exception], text: str
-) -> None:
-    bench.requests.fails("join", code)
-    bench.join()
-
-    refused = bench.poll()
-    assert isinstance(refused, Refused)
-    assert type(refused.error) is kind
-    assert text in str(refused.error)
-
-
-def test_a_fenced_static_member_hears_of_it_by_its_heartbeat(bench: Bench) -> None:
-    bench.joined()
-    bench.requests.fails("heartbeat", KafkaError.FENCED_INSTANCE_ID)
-    bench.beat()
-
-    refused = bench.poll()
-    assert isinstance(refused, Refused)
-    assert isinstance(refused.error, ConfigError)
+def test_a_member_that_is_refused_says_why_and_asks_no_more(code: int, kind: type[Exception], words: str) -> None:
+    member = Member()
+    member.requests.errors["join"] = [code]
+    member.session.join(b"said")
+    member.session.step()
+    event = member.session.poll(0)
+    assert isinstance(event, Refused)
+    with pytest.raises(kind, match=words):
+        raise event.error
+    member.session.step()
+    assert member.requests.count("join") == 1
 
 
-@pytest.mark.parametrize(("is_static", "asked"), [(False, ["leave me"]), (True, [])])
-def test_a_worker_that_does_not_poll_for_too_long_leaves_so_that_others_do_its_work(
-    is_static: bool, asked: list[str]
-) -> None:
-    bench = Bench(is_static=is_static)
-    bench.joined()
-    bench.clock.advance(301_000)
-    bench.session.step()
-
-    assert bench.requests.asked == asked
-    assert bench.poll() == Expelled("max.poll.interval.ms has passed")
-    bench.join()
-    assert bench.requests.asked[len(asked)] == f"join {'me' if is_static else 'nobody'} word"
+def test_a_static_member_that_a_commit_shows_to_be_fenced_does_not_fence_the_other_in_turn() -> None:
+    member = Member(is_static=True).joined()
+    member.session.expel(group_error(KafkaError.FENCED_INSTANCE_ID))
+    event = member.session.poll(0)
+    assert isinstance(event, Refused)
+    assert "group.instance.id" in str(event.error)
 
 
-def test_what_a_request_of_the_worker_has_shown_counts_once(bench: Bench) -> None:
-    bench.joined()
+def test_members_of_another_kind_are_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    member = Member()
+    member.requests.errors["join"] = [KafkaError.INCONSISTENT_GROUP_PROTOCOL] * 3
+    member.session.join(b"said")
+    for _ in range(3):
+        member.session.step()
+    assert len([one for one in caplog.records if "do not share out tasks" in one.getMessage()]) == 1
+    member.session.step()
+    assert isinstance(member.session.poll(0), Synced)
 
-    bench.session.expel(GroupError(KafkaError(KafkaError.UNKNOWN_MEMBER_ID)))
-    bench.session.expel(GroupError(KafkaError(KafkaError.UNKNOWN_MEMBER_ID)))
 
-    assert isinstance(bench.poll(), Expelled)
-    assert bench.poll() is None
+def test_a_leader_that_cannot_see_the_cluster_tries_again() -> None:
+    member = Member()
+    member.requests.leads = True
+
+    def unseen(_: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        raise ClusterUnavailableError("not now")
+
+    member.lead = unseen
+    member.session.join(b"said")
+    assert member.session.step() == 0.1
+    assert member.requests.count("sync") == 0
+    member.lead = dict
+    member.session.step()
+    assert isinstance(member.session.poll(0), Synced)
 
 
-def test_a_session_that_is_stopped_ends_its_thread_and_what_it_asks(bench: Bench) -> None:
-    bench.session.start()
+@pytest.mark.parametrize(("is_static", "left", "next_id"), [(False, 1, ""), (True, 0, "me")])
+def test_a_worker_that_is_busy_for_too_long_loses_its_tasks(is_static: bool, left: int, next_id: str) -> None:
+    member = Member(is_static=is_static).joined()
+    member.clock.advance(30_001)
+    member.session.step()
+    assert member.requests.count("leave") == left
+    assert member.session.poll(0) == Expelled("max.poll.interval.ms has passed")
+    member.session.join(b"again")
+    member.session.step()
+    assert ("join", next_id) in member.requests.asked[-2:]
 
-    bench.session.stop()
 
-    assert bench.requests.asked == ["close"]
+@pytest.mark.parametrize(
+    "code", [KafkaError.REBALANCE_IN_PROGRESS, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.GROUP_AUTHORIZATION_FAILED]
+)
+def test_a_worker_that_waits_hears_at_once(code: int) -> None:
+    member = Member().joined()
+    events: list[object] = []
+    waits = Thread(target=lambda: events.append(member.session.poll(60)), daemon=True)
+    waits.start()
+    while not member.session._changed._waiters:  # type: ignore[attr-defined]
+        pass
+    member.beat(code)
+    waits.join(5)
+    assert len(events) == 1
+
+
+def test_stopping_ends_a_join_that_is_under_way() -> None:
+    member = Member()
+    asked, closed = Flag(), Flag()
+    member.requests.close = closed.set  # type: ignore[method-assign]
+    member.requests.errors["join"] = [KafkaError._DESTROY]
+
+    def wait() -> None:
+        asked.set()
+        assert closed.wait(5)
+
+    member.requests.during["join"] = wait
+    member.session.start()
+    member.session.join(b"said")
+    assert asked.wait(5)
+    member.session.stop()
+    assert not member.session._thread.is_alive()
+    assert member.session.poll(0) is None
