@@ -342,7 +342,7 @@ class _Connections:
 
     async def _ask(self, group: str, request: Any, timeout_s: float) -> Any:
         if not self._manager.bootstrapped:
-            await self._manager.bootstrap_async(timeout_ms=_BOOTSTRAP_S * 1000)
+            await self._manager.bootstrap_async(timeout_ms=min(timeout_s, _BOOTSTRAP_S) * 1000)
         if self._coordinator is None:
             self._coordinator = await self._find(group, timeout_s)
         return await self._manager.send(request, node_id=self._coordinator, request_timeout_ms=timeout_s * 1000)

@@ -30,6 +30,8 @@ _REFUSED: Final = {
     "ssl.keystore.location": "give the certificate and its key as PEM: ssl.certificate.location, ssl.key.location",
     "ssl.engine.location": "give the certificate and its key as PEM: ssl.certificate.location, ssl.key.location",
     "ssl.providers": "take an image whose OpenSSL has the provider configured",
+    "ssl.curves.list": "set the curves in OpenSSL's configuration (openssl.cnf)",
+    "ssl.sigalgs.list": "set the algorithms in OpenSSL's configuration (openssl.cnf)",
 }
 
 
@@ -87,7 +89,10 @@ def _ssl_context(settings: Mapping[str, object]) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if ciphers := settings.get("ssl.cipher.suites"):
-        context.set_ciphers(str(ciphers))
+        try:
+            context.set_ciphers(str(ciphers))
+        except ssl.SSLError as error:
+            raise ConfigError(f"setting 'ssl.cipher.suites' is {ciphers!r}, of which OpenSSL knows none") from error
     return context
 
 

@@ -47,6 +47,7 @@ from pykstreams.runtime.topics.topic_admin import TopicLayout
 
 log = logging.getLogger(__name__)
 
+_LOOK_AGAIN_MS: Final = 1_000
 _LONG_JOIN_S: Final = 5.0
 _LONG_JOIN: Final = (
     "joining the group has taken %d s: it waits for members that do not answer. One that was killed is a member until "
@@ -302,7 +303,7 @@ class ClassicMembership:
         self._joins = False
         found = decode_consumer_assignment(data)
         info = decode_assignment(found.user_data) if found.user_data else AssignmentInfo()
-        self._obey_error(AssignorError(info.error))
+        self._obey_error(info.error)
         active = self._checked(MemberAssignment(tuple(sorted(found.partitions)), info))
         if active is None:
             return
@@ -333,7 +334,7 @@ class ClassicMembership:
             self._layout = self._prepare()
         except ClusterUnavailableError as error:
             log.warning("the assignment waits until the topics can be looked at: %s", error)
-            self._rejoin("the topics could not be looked at")
+            self._rejoin_at_ms = self._clock.now_ms() + _LOOK_AGAIN_MS
             return None
         return frozenset(self._paired(assignment))
 
@@ -346,8 +347,10 @@ class ClassicMembership:
         }
         return paired_tasks(assignment, subtopologies, self._layout.partitions)
 
-    def _obey_error(self, error: AssignorError) -> None:
+    def _obey_error(self, error: int) -> None:
         match error:
+            case AssignorError.NONE:
+                return
             case AssignorError.INCOMPLETE_SOURCE_TOPIC_METADATA:
                 raise MissingSourceTopicError(
                     "the leader of the group misses source topics of this application; its log names them. Create "
@@ -362,6 +365,11 @@ class ClassicMembership:
                 raise ShutdownRequestedError(
                     "an instance of this application has asked all of them to shut down (its "
                     "uncaught_exception_handler answered SHUTDOWN_APPLICATION); its log says why"
+                )
+            case _:
+                raise TaskAssignmentError(
+                    f"the leader of the group answered with error {error}, which this release does not know; look at "
+                    "the log of the leader"
                 )
 
     def _follow_up(self, info: AssignmentInfo, *, gave_up: bool) -> None:

@@ -217,6 +217,9 @@ def test_topics_are_looked_at_again_before_an_assignment_is_refused(group: Group
 def test_an_assignment_waits_for_topics_that_cannot_be_looked_at(group: Group) -> None:
     group.is_visible = False
     assert group.synced(1, 2) is None
+    assert group.log == ["join", "prepare"]
+    group.clock.advance(1_000)
+    group.membership.poll()
     assert group.log == ["join", "prepare", "join"]
 
 
