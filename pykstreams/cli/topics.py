@@ -28,8 +28,6 @@ class PlannedTopic:
 
     :param partitions: how many, ``None`` when they follow from other topics.
     :param follows: those topics; the largest of them decides.
-    :param first: has no partition for those of them before this number,
-    :param every: and one for each ``every`` from there on.
     """
 
     name: str
@@ -38,16 +36,13 @@ class PlannedTopic:
     partitions: int | None
     follows: tuple[str, ...]
     config: Mapping[str, str] = field(default_factory=dict)
-    first: int = 0
-    every: int = 1
 
     @property
     def partitions_text(self) -> str:
         if self.partitions is not None:
             return str(self.partitions)
         several = len(self.follows) > 1
-        whose = f"most of {', '.join(self.follows)}" if several else f"as {self.follows[0]}"
-        return whose if self.every == 1 else f"{whose}, each {self.every}th from number {self.first} on"
+        return f"most of {', '.join(self.follows)}" if several else f"as {self.follows[0]}"
 
 
 @click.command(epilog=SETTINGS_HELP)
@@ -66,9 +61,8 @@ def topics(
 ) -> None:
     """Show the topics that the application creates. Needs no Kafka.
 
-    Repartition topics carry records between sub-topologies, changelogs keep stores, and task topics share the
-    work among workers: they hold no records. A worker creates what is missing when it starts; where it may not,
-    create the topics beforehand.
+    Repartition topics carry records between sub-topologies, and changelogs keep stores. A worker creates what is
+    missing when it starts; where it may not, create the topics beforehand.
 
     \b
         pykstreams topics word_count.py
@@ -89,13 +83,10 @@ def topics(
 
 
 def planned_topics(plan: TopologyPlan, defaults: Mapping[str, str]) -> Iterator[PlannedTopic]:
-    """Yields repartition topics, changelogs and task topics.
+    """Yields repartition topics and changelogs.
 
     :param defaults: the user's ``topic.`` settings, which win over Kafka Streams' own but not over a store's.
     """
-    from pykstreams.runtime.membership.task_topics import SHARES, TaskTopics
-
-    task_topics = TaskTopics(plan.application_id)
     found: dict[str, PlannedTopic] = {}
     for part in plan.subtopologies:
         sources = _sources(part)
@@ -109,14 +100,8 @@ def planned_topics(plan: TopologyPlan, defaults: Mapping[str, str]) -> Iterator[
             if name in part.changelog_topics and name not in part.source_topics:
                 settings = {**part.changelog_topics[name].config, **defaults, **part.stores[store].topic_config}
                 found[name] = PlannedTopic(name, "changelog", part.id, None, sources, settings)
-        for first, name in enumerate(task_topics.shares(part.id)):
-            settings = {"cleanup.policy": "delete"}
-            found[name] = PlannedTopic(name, "task", part.id, None, sources, settings, first=first, every=SHARES)
-    kinds = ("repartition", "changelog", "task")
-    # task topics come in the order of their numbers already
-    yield from sorted(
-        found.values(), key=lambda topic: (kinds.index(topic.kind), "" if topic.kind == "task" else topic.name)
-    )
+    kinds = ("repartition", "changelog")
+    yield from sorted(found.values(), key=lambda topic: (kinds.index(topic.kind), topic.name))
 
 
 def _sources(part: SubtopologyPlan) -> tuple[str, ...]:

@@ -2,15 +2,17 @@
 
 Client ids are those of Kafka Streams (``ClientUtils``, 4.3.1): ``<client.id>-StreamThread-<n>`` with ``-consumer``,
 ``-restore-consumer`` and ``-producer`` behind it, and ``<client.id>-admin``. The member of the group is a client of its
-own and adds ``-membership``, and the id of its instance where that is not in front of it.
+own and adds ``-membership``: it speaks with the coordinator of the group over two connections, one of which may wait
+for other members while the other commits.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import uuid
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.data_consumer import DataConsumer
 from pykstreams.runtime.clients.group_consumer import GroupConsumer
+from pykstreams.runtime.clients.group_coordinator import GroupCoordinator
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import WorkerProducer
@@ -29,12 +32,21 @@ from pykstreams.runtime.clients.restore_consumer import RestoreConsumer
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
-from pykstreams.runtime.membership.client_ids import member_client_id
-from pykstreams.runtime.membership.group_view import TaskTopicGroup
-from pykstreams.runtime.membership.task_topics import TaskTopicMembership, TaskTopics
+from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
+from pykstreams.runtime.membership.classic.leadership import Leadership
+from pykstreams.runtime.membership.classic.membership import ClassicMembership, State
+from pykstreams.runtime.membership.classic.session import ClassicSession
+from pykstreams.runtime.membership.classic.shutdown import ask_all_to_shut_down
+from pykstreams.runtime.membership.classic.subscriptions import Introduction
+from pykstreams.runtime.membership.group_hosts import GroupHosts
+from pykstreams.runtime.membership.member_state import MemberState, NoState
+from pykstreams.runtime.membership.offset_sums import OffsetSums
+from pykstreams.runtime.membership.process_id import ProcessId
+from pykstreams.runtime.membership.protocol.assignor_error import AssignorError
 from pykstreams.runtime.restore.progress import restore_progress
 from pykstreams.runtime.restore.restore import Listeners, OffsetReader, Restorer, StateRestoreListener
 from pykstreams.runtime.standby.changelog_rounds import ChangelogRounds
+from pykstreams.runtime.standby.group_offsets import GroupOffsets
 from pykstreams.runtime.standby.standby_plan import StandbyPlan
 from pykstreams.runtime.standby.standby_tasks import StandbyTasks
 from pykstreams.runtime.swap.bootstrap import Bootstrap, GroupStart, TaskBase
@@ -43,6 +55,7 @@ from pykstreams.runtime.swap.shadow import Shadow, ShadowParts
 from pykstreams.runtime.swap.swap_output import SwapOutput
 from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
 from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.gate import Gates
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
@@ -55,6 +68,7 @@ from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.swaps import Swaps
 from pykstreams.runtime.worker.task_manager import MakeTask, TaskManager
+from pykstreams.runtime.worker.work_notes import note_place
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.interfaces.record_cache import RecordCache
@@ -64,6 +78,12 @@ log = logging.getLogger(__name__)
 
 _BROKER_SESSION_TIMEOUT_MS = 45_000
 """The session time-out that librdkafka, and brokers for the newer protocols, take where nothing is set."""
+
+_HEARTBEAT_INTERVAL_MS = 3_000
+"""The interval that clients take where nothing is set."""
+
+_UNTIL_ALL_ARE_TOLD_S = 60.0
+"""How long a member that asks all to shut down waits for the leader, who waits for the slowest member."""
 
 _WHILE_COMMITTING_S = 3.0
 """How long a commit waits for the ends of changelogs, without which state just keeps its old offsets."""
@@ -87,6 +107,7 @@ class ApplicationParts:
     embedded: bool
     base: TaskBase
     recommit_interval_ms: int = RECOMMIT_INTERVAL_MS
+    gates: Gates = field(default_factory=Gates)
 
 
 def start_group(app: ApplicationParts, layout: TopicLayout, bootstrap: Bootstrap, *, reset: bool) -> None:
@@ -139,14 +160,14 @@ def build_global_thread(
 
 
 def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: StateDirectory) -> StandbyTasks | None:
-    """Makes the standby tasks of an instance, if they are wanted and there is any state to keep."""
+    """Makes what keeps the standby tasks that members are assigned, if there is any state to keep."""
     config, clock = app.config, app.clock
     parts = {part.id: part for part in app.plan.subtopologies}
-    stateful = {task_id: places for task_id, places in layout.inputs.items() if parts[task_id.subtopology].changelogs}
-    if not config.num_standby_replicas or not stateful:
+    if not any(part.changelogs for part in app.plan.subtopologies):
         return None
     if app.embedded:
-        log.warning("an embedded cluster does not tell who is in a group, so num.standby.replicas has no effect there")
+        if config.num_standby_replicas:
+            log.warning("on an embedded cluster no standby tasks are kept, so num.standby.replicas has no effect there")
         return None
 
     def make_task(task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets) -> Task:
@@ -161,6 +182,8 @@ def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: Sta
             directory=directory.task_dir(task_id),
             metrics=StreamsMetrics(),
             make_ready=lambda: app.base.make_ready(task_id, committed, directory),
+            is_ready=lambda: app.base.is_ready(task_id, committed, directory),
+            gate=app.gates.of(task_id),
         )
 
     def restorer(offsets: OffsetReader) -> tuple[Restorer, Callable[[], None]]:
@@ -169,17 +192,8 @@ def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: Sta
             consumer, offsets, StateRestoreListener(), log_level=logging.DEBUG, clock=app.clock
         ), consumer.close
 
-    plan = StandbyPlan(
-        TaskTopicGroup(
-            config.application_id,
-            TaskTopics(config.application_id, spread=not app.embedded),
-            app.admin,
-            lambda: GroupConsumer.open(app.supplier, config, f"{app.client_id}-standby-offsets"),
-        ),
-        instance=app.instance,
-        replicas=config.num_standby_replicas,
-        stateful=stateful,
-    )
+    group = GroupOffsets(lambda: GroupConsumer.open(app.supplier, config, f"{app.client_id}-standby-offsets"))
+    plan = StandbyPlan(group)
     return StandbyTasks(
         f"{app.client_id}-StandbyTasks",
         plan=plan,
@@ -187,7 +201,14 @@ def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: Sta
         make_task=make_task,
         directory=directory,
         clock=clock,
+        on_close=group.close,
     )
+
+
+def build_sums(app: ApplicationParts, directory: StateDirectory, standbys: StandbyTasks | None) -> OffsetSums:
+    """Makes what knows how far the state of each task is in this process."""
+    changelogs = {part.id: part.changelogs.keys() for part in app.plan.subtopologies if part.changelogs}
+    return OffsetSums(changelogs, directory, standbys)
 
 
 def build_worker(
@@ -200,18 +221,18 @@ def build_worker(
     on_running: Callable[[bool], None],
     global_stores: Mapping[str, Any],
     standbys: StandbyTasks | None,
+    sums: OffsetSums,
+    hosts: GroupHosts,
 ) -> Worker:
     """Makes the clients and the parts of one worker thread; nothing runs yet."""
     config, clock = app.config, app.clock
     name = f"{app.client_id}-StreamThread-{number}"
-    membership = TaskTopicMembership(
-        GroupConsumer.open(app.supplier, config, member_client_id(name, app.instance), thread=number),
-        TaskTopics(config.application_id, spread=not app.embedded),
-    )
+    updater = _updater(app, name, number, directory, listener, standbys)
+    state = MemberState(name, sums, standbys, running=lambda: tasks.running.copy(), opened=updater.offset_sums)
+    membership = _membership(app, name, number, state, hosts)
     reader = DataConsumer.open(app.supplier, config, f"{name}-consumer")
     purge = _purge(app)
     output = _output(app, name, number, membership, purge)
-    updater = _updater(app, name, number, directory, listener, standbys)
     start_offsets = StartOffsets(app.plan, _reset_policy(config), app.admin.offsets_at, clock)
     woken = threading.Event()
     tasks = TaskManager(
@@ -223,7 +244,7 @@ def build_worker(
         make_task=_task_maker(app, output, reader.lag, woken.set, directory, global_stores),
         before_start=lambda: output.commits.before_processing(),
         clock=clock,
-        note_of=None if config.exactly_once else membership.note_of,
+        note_of=_note_of(app),
     )
     swaps, topic_watch = None, None
     if not app.embedded:
@@ -244,12 +265,77 @@ def build_worker(
             swaps,
             topic_watch,
         ),
-        shared=layout.inputs.keys(),
+        layout=layout,
         config=config,
         session_timeout_ms=_session_timeout_ms(config),
         clock=clock,
         on_running=on_running,
     )
+
+
+def ask_application_to_shut_down(app: ApplicationParts, layout: TopicLayout) -> StreamsError | None:
+    """Asks all members of the group to shut down; returns why that could not be seen, if so."""
+    membership = _membership(
+        app, f"{app.client_id}-shutdown", None, NoState(), GroupHosts(), error=AssignorError.SHUTDOWN_REQUESTED
+    )
+    return ask_all_to_shut_down(membership, layout, app.clock, _UNTIL_ALL_ARE_TOLD_S)
+
+
+def _membership(
+    app: ApplicationParts,
+    name: str,
+    number: int | None,
+    state: State,
+    hosts: GroupHosts,
+    *,
+    error: AssignorError = AssignorError.NONE,
+) -> ClassicMembership:
+    """Makes the member of the group that a worker is; one without a number has no ``group.instance.id``."""
+    config, plan = app.config, app.plan
+    client_id = f"{name}-membership"
+    for_session, requests = (
+        GroupCoordinator.open(config, client_id, thread=number, embedded=app.embedded) for _ in range(2)
+    )
+    process_id = ProcessId(uuid.UUID(app.instance))
+    stateful = frozenset(part.id for part in plan.subtopologies if part.changelogs)
+    settings = config.get_main_consumer_configs(config.application_id, client_id, number or 1)
+    group = requests.group
+    leadership = Leadership(
+        plan,
+        prepare=app.topics.prepare,
+        cluster=app.admin,
+        committed=for_session.committed,
+        configs=AssignmentConfigs.of(config),
+        process_id=process_id,
+        clock=app.clock,
+    )
+    session = ClassicSession(
+        client_id,
+        for_session,
+        leadership.assign,
+        clock=app.clock,
+        heartbeat_s=int(str(settings.get("heartbeat.interval.ms", _HEARTBEAT_INTERVAL_MS))) / 1000,
+        max_poll_s=group.rebalance_timeout_ms / 1000,
+        is_static=group.instance_id is not None,
+    )
+    return ClassicMembership(
+        session,
+        requests,
+        Introduction(
+            process_id, config.application_server or None, config.client_tags, _text(settings.get("client.rack")), error
+        ),
+        stateful=stateful,
+        prepare=app.topics.prepare,
+        state=state,
+        hosts=hosts,
+        clock=app.clock,
+    )
+
+
+def _note_of(app: ApplicationParts) -> Callable[[TaskId], TopicPartition | None]:
+    """Where work is noted: a worker that dies under exactly-once leaves nothing behind, whose note would be missed."""
+    parts = {part.id: part for part in app.plan.subtopologies}
+    return lambda task: None if app.config.exactly_once else note_place(task, parts[task.subtopology])
 
 
 def _updater(
@@ -272,7 +358,7 @@ def _updater(
 
 
 def _output(
-    app: ApplicationParts, name: str, number: int, membership: TaskTopicMembership, purge: RepartitionPurge | None
+    app: ApplicationParts, name: str, number: int, membership: ClassicMembership, purge: RepartitionPurge | None
 ) -> WorkerOutput:
     """Makes the way out of a worker."""
     config = app.config
@@ -320,6 +406,8 @@ def _task_maker(
             wake=wake,
             end_offsets=app.admin.end_offsets if interrupted else None,
             make_ready=lambda: app.base.make_ready(task_id, committed, directory),
+            is_ready=lambda: app.base.is_ready(task_id, committed, directory),
+            gate=app.gates.of(task_id),
         )
 
     return make_task
@@ -331,7 +419,7 @@ def _swaps(
     number: int,
     tasks: TaskManager,
     updater: StateUpdater,
-    membership: TaskTopicMembership,
+    membership: ClassicMembership,
     directory: StateDirectory,
     global_stores: Mapping[str, Any],
 ) -> Swaps:
@@ -432,7 +520,7 @@ def _steps(
     app: ApplicationParts,
     name: str,
     deliveries: Deliveries,
-    membership: TaskTopicMembership,
+    membership: ClassicMembership,
     purge: RepartitionPurge | None,
 ) -> CommitSteps:
     def ignore(offsets: Offsets) -> None:
@@ -474,6 +562,10 @@ def _with_progress(clock: Clock, listener: StateRestoreListener | None) -> State
 def _session_timeout_ms(config: StreamsConfig) -> int:
     settings = config.get_main_consumer_configs(config.application_id, "", 1)
     return int(str(settings.get("session.timeout.ms", _BROKER_SESSION_TIMEOUT_MS)))
+
+
+def _text(setting: object) -> str | None:
+    return None if setting is None else str(setting)
 
 
 def _reset_policy(config: StreamsConfig) -> str:

@@ -27,11 +27,22 @@ from pykstreams.core.handlers import StreamsUncaughtExceptionHandler, StreamThre
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.types import Duration, StreamPartitioner, duration_ms
-from pykstreams.runtime.assembly import ApplicationParts, build_global_thread, build_standbys, build_worker, start_group
+from pykstreams.runtime.assembly import (
+    ApplicationParts,
+    ask_application_to_shut_down,
+    build_global_thread,
+    build_standbys,
+    build_sums,
+    build_worker,
+    start_group,
+)
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
 from pykstreams.runtime.life_cycle import LifeCycle, State, StateListener
+from pykstreams.runtime.membership.classic.membership import ShutdownRequestedError
+from pykstreams.runtime.membership.group_hosts import GroupHosts
+from pykstreams.runtime.membership.offset_sums import OffsetSums
 from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.metadata import KeyQueryMetadata, StreamsMetadata
 from pykstreams.runtime.queries.store_types import QueryableStoreType
@@ -170,6 +181,8 @@ class KafkaStreams:
         self._directory: StateDirectory | None = None
         self._global: GlobalThread | None = None
         self._standbys: StandbyTasks | None = None
+        self._sums: OffsetSums | None = None
+        self._hosts = GroupHosts()
         self._workers = WorkerThreads(
             self._build, replaces=self._replaces, on_running=self._running_changed, on_end=self._finish
         )
@@ -183,6 +196,7 @@ class KafkaStreams:
             layout=lambda: None if (started := self._started) is None else started.layout,
             check=self._check_queryable,
             standbys=lambda: [] if (standbys := self._standbys) is None else standbys.tasks(),
+            hosts=self._hosts.known,
         )
 
     @property
@@ -218,6 +232,7 @@ class KafkaStreams:
                 self._life.move(State.RUNNING)
                 return
             self._standbys = build_standbys(started.app, started.layout, directory=self._open_directory())
+            self._sums = build_sums(started.app, self._open_directory(), self._standbys)
             if self._standbys is not None:
                 self._standbys.start()
             for number in range(1, self._config.num_stream_threads + 1):
@@ -364,12 +379,15 @@ class KafkaStreams:
         return self._loading.progress
 
     def metadata_for_all_streams_clients(self) -> list[StreamsMetadata]:
-        """The tasks and stores of each instance of the application, as far as known here: of this one."""
+        """The tasks and stores of each instance of the application that has an ``application.server``.
+
+        Before the first assignment, and where no instance has an address, it is this instance alone.
+        """
         self._check_queryable()
         return self._queries.streams_metadata()
 
     def streams_metadata_for_store(self, store_name: str) -> list[StreamsMetadata]:
-        """The same for those instances that have a part of a store; none if this one has not."""
+        """The same for those instances that have a part of a store, active or on standby."""
         self._check_queryable()
         return self._queries.streams_metadata(store_name)
 
@@ -381,7 +399,7 @@ class KafkaStreams:
         key_serializer: Any = None,
         partitioner: StreamPartitioner[Any, Any] | None = None,
     ) -> KeyQueryMetadata:
-        """In which partition of a store a key is, and whether that partition is in this instance.
+        """In which partition of a store a key is, and which instances have that partition.
 
         Exactly one of the keywords says how the records of the store were partitioned: by the bytes that the serializer
         gives, or by a partitioner.
@@ -490,7 +508,7 @@ class KafkaStreams:
             threading.Thread(target=self._finish, name="finish", daemon=True).start()
 
     def _build(self, number: int, on_running: Callable[[bool], None]) -> Worker:
-        if self._started is None:
+        if self._started is None or self._sums is None:
             raise StreamsError("the application has not started")
         return build_worker(
             self._started.app,
@@ -501,6 +519,8 @@ class KafkaStreams:
             on_running=on_running,
             global_stores={} if self._global is None else self._global.views,
             standbys=self._standbys,
+            sums=self._sums,
+            hosts=self._hosts,
         )
 
     def _before_start(self, worker: Worker) -> None:
@@ -512,23 +532,30 @@ class KafkaStreams:
         """Asks what to do about a failure, and does it; true when another worker is to take over."""
         log.error("%s failed: %s", worker.name, failure, exc_info=failure if log.isEnabledFor(logging.DEBUG) else None)
         response = StreamThreadExceptionResponse.SHUTDOWN_CLIENT
-        if self.uncaught_exception_handler is not None:
+        if self.uncaught_exception_handler is not None and not isinstance(failure, ShutdownRequestedError):
             response = self.uncaught_exception_handler(failure)
         if response is StreamThreadExceptionResponse.REPLACE_THREAD and self.state.is_running_or_rebalancing:
             log.warning("%s is replaced by a new worker", worker.name)
             return True
         if response is StreamThreadExceptionResponse.SHUTDOWN_APPLICATION:
-            log.error("other workers of the application cannot be told to stop; stop them by hand")
+            self._shut_down_application()
         if self.error is None:
             self.error = failure
         self._life.move(State.PENDING_ERROR)
         self._workers.stop(leave=True)
         return False
 
-    def _running_changed(self, running: bool, everything: bool) -> None:
-        standbys = self._standbys
-        if running and standbys is not None:
-            standbys.look()
+    def _shut_down_application(self) -> None:
+        if self._started is None:
+            return
+        log.error("all instances of the application are asked to shut down (SHUTDOWN_APPLICATION)")
+        unseen = ask_application_to_shut_down(self._started.app, self._started.layout)
+        if unseen is not None:
+            log.error(
+                "whether all instances were told to shut down is not known; look at them, and stop them: %s", unseen
+            )
+
+    def _running_changed(self, everything: bool) -> None:
         target = State.RUNNING if everything else State.REBALANCING
         if self.state is not target and self.state.is_running_or_rebalancing:
             self._life.move(target)

@@ -19,7 +19,7 @@ class WorkerThreads:
 
     :param build: makes a worker.
     :param replaces: asked with a worker that failed; true when another one is to take its place.
-    :param on_running: called when a worker changes, with whether it runs, and whether all of them do.
+    :param on_running: called when a worker changes, with whether all of them run.
     :param on_end: called on the thread of the last worker, when it has ended.
     """
 
@@ -28,7 +28,7 @@ class WorkerThreads:
         build: Build,
         *,
         replaces: Callable[[Worker, BaseException], bool],
-        on_running: Callable[[bool, bool], None],
+        on_running: Callable[[bool], None],
         on_end: Callable[[], None],
     ) -> None:
         self._build = build
@@ -97,4 +97,4 @@ class WorkerThreads:
         with self._lock:
             self._running[number] = running
             everything = all(self._running.values())
-        self._on_running(running, everything)
+        self._on_running(everything)

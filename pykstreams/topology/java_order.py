@@ -7,7 +7,10 @@ go to buckets by their hash code, and keep their order of insertion within a buc
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
+from typing import TypeVar
+
+T = TypeVar("T", bound=Hashable)
 
 _MIN_BUCKETS = 16
 
@@ -26,14 +29,22 @@ def hash_set_order(names: Iterable[str], *, copied: bool = False) -> tuple[str, 
 
     ``copied`` is for sets made from another collection, which start with room for all of it; others grow as they fill.
     """
-    unique = tuple(dict.fromkeys(names))
+    return bucket_order(names, hash_code, copied=copied)
+
+
+def bucket_order(items: Iterable[T], code_of: Callable[[T], int], *, copied: bool = False) -> tuple[T, ...]:
+    """Returns distinct items in the iteration order of a hash set or of the keys of a hash map.
+
+    :param code_of: the hash code of an item, as 32 unsigned bits.
+    """
+    unique = tuple(dict.fromkeys(items))
     buckets = _MIN_BUCKETS
     wanted = int(len(unique) / 0.75) + 1 if copied else 0
     while buckets < wanted or len(unique) > buckets * 0.75:
         buckets *= 2
 
-    def bucket(name: str) -> int:
-        code = hash_code(name)
+    def bucket(item: T) -> int:
+        code = code_of(item)
         return (code ^ code >> 16) & (buckets - 1)
 
     return tuple(sorted(unique, key=bucket))

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from pykstreams import Consumed, Grouped, Materialized, QueryableStoreTypes, Serdes, StreamsBuilder
+from pykstreams import Consumed, Grouped, Materialized, QueryableStoreTypes, Serdes, Stores, StreamsBuilder
 from pykstreams.core.errors import InvalidStateStoreError
 from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
@@ -51,12 +51,16 @@ class Restored(StateRestoreListener):
         self.records += num_restored
 
 
-def application(brokers: str, name: str, topic: str, state_dir: str, **more: Any) -> KafkaStreams:
-    """Counts how often each key comes."""
+def application(brokers: str, name: str, topic: str, state_dir: str, kept: str, **more: Any) -> KafkaStreams:
+    """Counts how often each key comes.
+
+    :param kept: where the counts are kept, "on disk" or "in memory".
+    """
+    supplier: Any = "counts" if kept == "on disk" else Stores.in_memory_key_value_store("counts")
     builder = StreamsBuilder()
     builder.stream(topic, Consumed(key_serde=TEXT, value_serde=TEXT)).group_by_key(
         Grouped(key_serde=TEXT, value_serde=TEXT)
-    ).count(materialized=Materialized("counts"))
+    ).count(materialized=Materialized(supplier))
     config = {
         "application.id": name,
         "bootstrap.servers": brokers,
@@ -64,7 +68,7 @@ def application(brokers: str, name: str, topic: str, state_dir: str, **more: Any
         "commit.interval.ms": "200",
         "num.standby.replicas": "1",
         "processing.guarantee": "exactly_once_v2",
-        "application.server": "here:1",
+        "application.server": f"{Path(state_dir).name}:1",
         "consumer.auto.offset.reset": "earliest",
     }
     return KafkaStreams(builder.build(), config, **more)
@@ -92,12 +96,14 @@ def stack() -> Iterator[ExitStack]:
         yield stack
 
 
+@pytest.mark.parametrize("kept", ["on disk", "in memory"])
 def test_an_instance_takes_over_from_one_that_was_killed_and_restores_only_what_its_copies_lack(
     bootstrap_servers: str,
     make_name: Callable[[str], str],
     make_topic: Callable[..., str],
     tmp_path: Path,
     stack: ExitStack,
+    kept: str,
 ) -> None:
     topic, name = make_topic("orders", partitions=PARTITIONS), make_name("shop")
     producer = Producer({"bootstrap.servers": bootstrap_servers, "partitioner": "murmur2_random"})
@@ -110,7 +116,7 @@ def test_an_instance_takes_over_from_one_that_was_killed_and_restores_only_what_
         assert producer.flush(60) == 0
 
     restored = Restored()
-    one = application(bootstrap_servers, name, topic, str(tmp_path / "one"), state_restore_listener=restored)
+    one = application(bootstrap_servers, name, topic, str(tmp_path / "one"), kept, state_restore_listener=restored)
     stack.callback(one.close, 30_000, group_membership=GroupMembershipOperation.LEAVE_GROUP)
     one.start()
     two = Process(
@@ -122,6 +128,7 @@ def test_an_instance_takes_over_from_one_that_was_killed_and_restores_only_what_
             name,
             topic,
             str(tmp_path / "two"),
+            kept,
         ],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
@@ -130,9 +137,14 @@ def test_an_instance_takes_over_from_one_that_was_killed_and_restores_only_what_
     send(KEYS)
     wait_until(lambda: shares(one) == (PARTITIONS // 2, PARTITIONS // 2))
     wait_for(one, sent)  # half of it by its tasks, the other half by its copies
-    (metadata,) = one.metadata_for_all_streams_clients()
-    assert metadata.standby_state_store_names == {"counts"}
-    copied = {place.partition for place in metadata.standby_topic_partitions}
+    here, there = one.metadata_for_all_streams_clients()
+    assert (here.host, there.host) == ("one", "two")
+    assert (here.topic_partitions, there.topic_partitions) == (
+        there.standby_topic_partitions,
+        here.standby_topic_partitions,
+    )
+    assert here.standby_state_store_names == {"counts"}
+    copied = {place.partition for place in here.standby_topic_partitions}
     restored.begun.clear()
     restored.records = 0
 
@@ -148,7 +160,7 @@ def test_an_instance_takes_over_from_one_that_was_killed_and_restores_only_what_
 
 def shares(streams: KafkaStreams) -> tuple[int, int]:
     """How many partitions are those of its tasks, and how many those of its copies."""
-    (found,) = streams.metadata_for_all_streams_clients()
+    found = next(iter(streams.metadata_for_all_streams_clients()))
     return len(found.topic_partitions), len(found.standby_topic_partitions)
 
 

@@ -16,7 +16,6 @@ from confluent_kafka.admin import AdminClient
 from pykstreams import Consumed, KafkaStreams, Serdes, StreamsBuilder, StreamsConfig
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.life_cycle import State
-from pykstreams.runtime.membership.task_topics import TaskTopics
 from pykstreams.state.directory.state_directory import OWN_FOLDER
 from tests.brokers.brokers import create_topic
 from tests.integration.workers import Workers
@@ -70,14 +69,12 @@ def make_application(bootstrap_servers: str, make_name: Callable[[str], str], tm
 
 
 def instances(application: Workers) -> dict[str, set[str]]:
-    """The members of the group by the ids of their instances, with the tasks they have."""
-    topics = TaskTopics(application.name)
+    """The members of the group by the ids of their instances, with the partitions they have."""
     admin = AdminClient({"bootstrap.servers": application.brokers})
     group = admin.describe_consumer_groups([application.name])[application.name].result(30)
     return {
         member.group_instance_id: {
-            str(topics.task(TopicPartition(place.topic, place.partition)))
-            for place in member.assignment.topic_partitions
+            str(TopicPartition(place.topic, place.partition)) for place in member.assignment.topic_partitions
         }
         for member in group.members
     }

@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from pykstreams import Consumed, Grouped, Materialized, Produced, Serdes, StreamsBuilder
 from pykstreams.core.errors import MissingSourceTopicError
+from pykstreams.core.handlers import StreamThreadExceptionResponse
 from pykstreams.core.processor import Processor
 from pykstreams.core.record import Record
 from pykstreams.runtime.life_cycle import State
@@ -518,9 +519,7 @@ def test_topics_are_created_with_one_partition_per_task(
 
     topics = AdminClient({"bootstrap.servers": bootstrap_servers}).list_topics(timeout=60).topics
     assert len(topics[f"{source}-counts-changelog"].partitions) == 3
-    assert {name: len(topics[name].partitions) for name in topics if name.startswith(f"{source}-tasks-")} == {
-        f"{source}-tasks-{letter}-0": 1 for letter in "ajf"
-    }
+    assert [name for name in topics if name.startswith(f"{source}-tasks-")] == []
 
 
 def test_error_of_user_code_ends_the_application_and_is_kept(
@@ -536,6 +535,26 @@ def test_error_of_user_code_ends_the_application_and_is_kept(
     assert streams.wait(60_000) is State.ERROR
     assert f"record {source}-0 offset 0" in str(streams.error)
     assert committed(bootstrap_servers, source, source) == [-1001]
+
+
+def test_one_worker_has_all_instances_of_the_application_shut_down(
+    run_streams: Callable[..., KafkaStreams], make_topic: Callable[..., str], bootstrap_servers: str, tmp_path: Path
+) -> None:
+    source = make_topic("in", partitions=2, **KEPT)
+    builder = StreamsBuilder()
+    builder.stream(source, Consumed(key_serde=TEXT, value_serde=TEXT)).map_values(int).foreach(lambda k, v: None)
+    instances = [run_streams(builder, source, settings={"state.dir": str(tmp_path / name)}) for name in ("one", "two")]
+    for one in instances:
+        one.uncaught_exception_handler = lambda _: StreamThreadExceptionResponse.SHUTDOWN_APPLICATION
+    eventually(
+        lambda: [len(one.health().tasks) for one in instances] == [1, 1] or None,
+        lambda: "the tasks are not shared out",
+    )
+
+    produce(bootstrap_servers, source, ("k", "no number", 1000))
+
+    assert [one.wait(60_000) for one in instances] == [State.ERROR, State.ERROR]
+    assert sorted(type(one.error).__name__ for one in instances) == ["ProcessingError", "ShutdownRequestedError"]
 
 
 def test_offsets_of_an_idle_input_outlive_the_retention_of_the_broker(

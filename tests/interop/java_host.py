@@ -27,16 +27,21 @@ class JavaError(AssertionError):
 
 
 def class_path() -> str:
-    """The jars, which Maven fetches once, and our program, which is compiled when it has changed."""
+    """The class path of the hosted applications."""
+    return compiled(HERE / "java" / "Interop.java")
+
+
+def compiled(source: Path) -> str:
+    """The jars, which Maven fetches once, and a program of ours, which is compiled when it has changed."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pykstreams-kafka"
     cache.mkdir(parents=True, exist_ok=True)
-    pom, source = HERE / "pom.xml", HERE / "java" / "Interop.java"
+    pom = HERE / "pom.xml"
     jars = cache / f"streams-{KAFKA_VERSION}-{_digest(pom)}"
     if not jars.exists():
         with _made_at(jars) as made:
             command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime"]
             _run(*command, f"-Dkafka.version={KAFKA_VERSION}", f"-DoutputDirectory={made}")
-    classes = cache / f"interop-{_digest(source)}-{jars.name}"
+    classes = cache / f"{source.stem.lower()}-{_digest(source)}-{jars.name}"
     if not classes.exists():
         with _made_at(classes) as made:
             _run("javac", "-nowarn", "-proc:none", "-cp", f"{jars}/*", "-d", str(made), str(source))

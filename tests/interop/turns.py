@@ -215,12 +215,12 @@ class Turns:
         assert self._producer.flush(30) == 0
 
     def topics(self) -> dict[str, int]:
-        """The application's topics, and how many partitions they have; without those of Python's membership."""
+        """The application's topics, and how many partitions they have."""
         found = self._admin.list_topics(timeout=20).topics
         return {
             name: len(topic.partitions)
             for name, topic in found.items()
-            if name.startswith((self.prefix, f"{self.name}-")) and not name.startswith(f"{self.name}-tasks-")
+            if name.startswith((self.prefix, f"{self.name}-"))
         }
 
     def ends(self) -> Places:

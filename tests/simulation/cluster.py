@@ -66,9 +66,6 @@ class Topics:
     def create_topics(self, topics: Iterable[TopicSpec]) -> None:
         self.counts.update({topic.name: topic.partitions for topic in topics})
 
-    def grow_topic(self, topic: str, partitions: int) -> None:
-        self.counts[topic] = partitions
-
     def topic_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
         return {}
 

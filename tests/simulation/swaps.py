@@ -34,6 +34,7 @@ from pykstreams.runtime.swap.only_stores import Nowhere
 from pykstreams.runtime.swap.shadow import Shadow, ShadowParts
 from pykstreams.runtime.swap.swap_output import SwapOutput
 from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.gate import Gates
 from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
@@ -42,6 +43,7 @@ from pykstreams.runtime.worker.outage import Outage
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.swaps import Swaps
+from pykstreams.runtime.worker.task_folders import Standbys
 from pykstreams.runtime.worker.task_manager import TaskManager
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.state_directory import StateDirectory
@@ -271,11 +273,14 @@ class Member:
         self.changes: list[Assignment | Lost] = []
         self.revoke: Callable[[frozenset[TaskId]], None] = lambda _: None
 
-    def start(self, tasks: Collection[TaskId], on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
+    def start(self, layout: TopicLayout, on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
         self.revoke = on_revoked
 
-    def follow(self, tasks: Collection[TaskId]) -> None:
+    def follow(self, layout: TopicLayout) -> None:
         """They stay the same."""
+
+    def may_commit(self) -> bool:
+        return True
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
         return self.changes.pop(0) if self.changes else None
@@ -300,7 +305,7 @@ class Member:
     def note_of(self, task: TaskId) -> TopicPartition:
         return TopicPartition(f"tasks-{task.subtopology}", task.partition)
 
-    def transaction_metadata(self) -> Any:
+    def transaction_metadata(self) -> bytes:
         return b"metadata"
 
     def close(self, leave: bool) -> None:
@@ -338,7 +343,10 @@ class BegunRestores(StateRestoreListener):
 
 
 class SimulatedWorker:
-    """A worker with files in a folder, which is its machine."""
+    """A worker with files in a folder, which is its machine.
+
+    :param standbys: the standby tasks of the same machine, if it keeps any; they have the same gates.
+    """
 
     def __init__(
         self,
@@ -348,6 +356,8 @@ class SimulatedWorker:
         brokers: Brokers,
         folder: Path,
         random: Random,
+        standbys: Standbys | None = None,
+        gates: Gates | None = None,
     ) -> None:
         self.folder = folder
         self.loaded = False
@@ -376,7 +386,9 @@ class SimulatedWorker:
             clock=clock,
             task_timeout_ms=300_000,
             cleanup_delay_ms=600_000,
+            standbys=standbys,
         )
+        gates = gates or Gates()
         base = TaskBase(plan, config, brokers, None)
         parts = {part.id: part for part in plan.subtopologies}
         reader = InputReader(brokers, random)
@@ -397,6 +409,8 @@ class SimulatedWorker:
                 lag=reader.lag,
                 end_offsets=brokers.end_offsets if interrupted else None,
                 make_ready=lambda: base.make_ready(task_id, committed, self.directory),
+                is_ready=lambda: base.is_ready(task_id, committed, self.directory),
+                gate=gates.of(task_id),
             )
 
         start = StartOffsets(plan, "earliest", lambda places, time: {}, clock)
@@ -409,7 +423,7 @@ class SimulatedWorker:
             make_task=make_task,
             before_start=commits.before_processing,
             clock=clock,
-            note_of=None if exactly_once else self.member.note_of,
+            note_of=(lambda _: None) if exactly_once else self.member.note_of,
         )
         swap_output = SwapOutput(self._make_swap_output)
         shadow_parts = ShadowParts(
@@ -443,13 +457,13 @@ class SimulatedWorker:
                 threading.Event(),
                 self.swaps,
             ),
-            shared=list(layout.inputs),
+            layout=layout,
             config=config,
             session_timeout_ms=6000,
             clock=clock,
         )
         self.updater.start()
-        self.member.start(list(layout.inputs), self.worker.revoked)
+        self.member.start(layout, self.worker.revoked)
 
     def owns(self, offsets: Offsets) -> bool:
         """Whether the tasks that read these partitions are its own."""
@@ -467,7 +481,7 @@ class SimulatedWorker:
             self.member.revoke(going)
         self._brokers.owners = {task: one for task, one in self._brokers.owners.items() if one is not self}
         self._brokers.owners.update(dict.fromkeys(tasks, self))
-        self.member.changes = [Assignment(1, tasks)]
+        self.member.changes = [Assignment(1, tasks, self._layout)]
 
     def load(self, generation: Generation) -> None:
         self.loaded = True

@@ -40,7 +40,7 @@ _STORES = ("counts", "windows")
 
 
 class StandbyRun:
-    """One run; what it tells of the group is that the worker has all tasks."""
+    """One run, in which the worker has all tasks, and the other machine copies of all of them."""
 
     def __init__(self, folder: Path, seed: int, guarantee: str) -> None:
         self.folder, self.seed, self.random = folder, seed, Random(seed)
@@ -65,14 +65,8 @@ class StandbyRun:
         self.worker = self._start()
         self.standbys = self._keep_copies()
 
-    def members(self) -> dict[str, frozenset[TaskId]]:
-        return {"worker": TASKS, "standbys": frozenset()}
-
     def committed(self, partitions: Collection[TopicPartition]) -> Offsets:
         return {place: self.brokers.offsets[place] for place in partitions if place in self.brokers.offsets}
-
-    def close(self) -> None:
-        """It has no client."""
 
     def send(self) -> None:
         self.sent += 1
@@ -153,8 +147,8 @@ class StandbyRun:
             reader = WholeReader(self.brokers, self.random)
             return Restorer(reader, offsets, StateRestoreListener(), log_level=logging.DEBUG), reader.close
 
-        plan = StandbyPlan(self, instance="standbys", replicas=1, stateful=LAYOUT.inputs)
-        return StandbyTasks(
+        plan = StandbyPlan(self)
+        standbys = StandbyTasks(
             "standbys",
             plan=plan,
             rounds=ChangelogRounds(restorer, self.brokers, plan.limits, self.clock),
@@ -162,6 +156,8 @@ class StandbyRun:
             directory=directory,
             clock=self.clock,
         )
+        standbys.assigned("standbys", LAYOUT.inputs)
+        return standbys
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])

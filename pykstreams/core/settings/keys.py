@@ -121,8 +121,7 @@ _KEYS = (
         0,
         _HIGH,
         "How many other instances keep a copy of each stateful task's state up to date, so that little has to be "
-        "restored when one of them takes the task over. Who takes it over the brokers choose, without knowing of "
-        "copies: with more than one other instance it may be one that has none.",
+        "restored when one of them takes the task over. The leader of the group goes by its own value.",
         minimum=0,
     ),
     ConfigKey(
@@ -324,7 +323,7 @@ _KEYS = (
         _MEDIUM,
         "Your own way to share tasks among workers. Unset: the built-in one.",
         component=_ASSIGNOR,
-        not_offered="tasks are shared through task topics, which need no assignor",
+        not_offered="an assignor of your own cannot be used yet",
     ),
     ConfigKey(
         "task.timeout.ms",
@@ -632,16 +631,6 @@ _KEYS = (
         _LOW,
         "State that nobody touched for this long is deleted when a worker starts; -1 keeps it.",
         minimum=-1,
-    ),
-    ConfigKey(
-        "task.coordination",
-        _STRING,
-        "task-topic",
-        _LOW,
-        "How tasks are shared under the classic protocol: task-topic lets the group share the partitions of "
-        "a small topic per sub-topology; member is a group member of our own. Not a key of Kafka Streams.",
-        choices=("task-topic", "member"),
-        not_offered="only 'task-topic' is built so far",
     ),
     ConfigKey(
         "upgrade.from",

@@ -12,11 +12,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from confluent_kafka import OFFSET_INVALID, ConsumerGroupState, KafkaError, KafkaException
+from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
 from confluent_kafka.admin import (
     AdminClient,
     ConfigResource,
-    NewPartitions,
     NewTopic,
     OffsetSpec,
     ResourceType,
@@ -43,7 +42,6 @@ _TOPICS_S = 10.0
 """How long what a worker's own thread asks for is waited for; it serves nobody meanwhile."""
 _ONE_REQUEST_S = 5.0
 """How long one request waits for an answer, before the client looks who leads what now."""
-_MEMBERS_S = 5.0
 _spec: Any = OffsetSpec  # without types
 
 
@@ -149,15 +147,7 @@ class ClusterAdmin:
 
     def partition_counts(self) -> dict[str, int]:
         """Every topic of the cluster with its number of partitions; waits no longer than a worker may be deaf."""
-        try:
-            found = self._admin.list_topics(timeout=min(self._timeout_s, _TOPICS_S))
-        except KafkaException as exception:
-            raise cluster_error(f"listing the topics of {self.bootstrap}", exception) from exception
-        return {
-            name: len(topic.partitions)
-            for name, topic in found.topics.items()
-            if topic.error is None and topic.partitions
-        }
+        return {name: len(topic.partitions) for name, topic in self._topics().items()}
 
     def touch(self, topics: Iterable[str]) -> None:
         """Makes topics of an embedded cluster appear, which is by asking for them."""
@@ -194,17 +184,6 @@ class ClusterAdmin:
             if self._clock.monotonic() > deadline:
                 raise ClusterError(f"topics {missing} were created, but do not appear within {self._timeout_s:g} s")
             self._admin.poll(_PAUSE_S)
-
-    def grow_topic(self, topic: str, partitions: int) -> None:
-        """Adds partitions to a topic."""
-        self._answers(
-            [topic],
-            lambda _, timeout_s: self._admin.create_partitions(
-                [NewPartitions(topic, partitions)], request_timeout=timeout_s, operation_timeout=timeout_s
-            ),
-            lambda _: f"growing topic {topic!r} to {partitions} partitions",
-            is_done={KafkaError.INVALID_PARTITIONS},
-        )
 
     def topic_settings(self, topics: Collection[str]) -> dict[str, dict[str, str]]:
         """The settings of topics."""
@@ -320,19 +299,28 @@ class ClusterAdmin:
         except KafkaException as exception:
             log.debug("who leads the partitions was not found out yet: %s", kafka_error(exception).str())
 
-    def group_members(self, group: str) -> list[tuple[str, list[TopicPartition]]] | None:
-        """The client id of each member of a group, and its partitions; ``None`` while they are being shared out."""
-        doing = f"asking for the members of group {group!r}"
-        (future,) = self._admin.describe_consumer_groups(
-            [group], request_timeout=min(self._timeout_s, _MEMBERS_S)
-        ).values()
-        found = self._wait(future, doing)
-        if found.state is not ConsumerGroupState.STABLE:
-            return None
-        return [
-            (member.client_id, [TopicPartition(one.topic, one.partition) for one in member.assignment.topic_partitions])
-            for member in found.members
-        ]
+    def racks(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, frozenset[str]]:
+        """The racks of the replicas of partitions; one whose racks are not all known is left out."""
+        cluster = self._wait(self._admin.describe_cluster(request_timeout=self._timeout_s), "asking for racks")
+        rack_of = {node.id: node.rack for node in cluster.nodes}
+        topics = self._topics()
+        found = {}
+        for place in partitions:
+            topic = topics.get(place.topic)
+            replicas = (
+                topic.partitions[place.partition].replicas if topic and place.partition in topic.partitions else []
+            )
+            racks = [rack_of.get(broker) for broker in replicas]
+            if racks and all(racks):
+                found[place] = frozenset(rack for rack in racks if rack)
+        return found
+
+    def _topics(self) -> dict[str, Any]:
+        try:
+            found = self._admin.list_topics(timeout=min(self._timeout_s, _TOPICS_S))
+        except KafkaException as exception:
+            raise cluster_error(f"listing the topics of {self.bootstrap}", exception) from exception
+        return {name: topic for name, topic in found.topics.items() if topic.error is None and topic.partitions}
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> Deletion:
         """Starts to delete the records before an offset of each partition."""

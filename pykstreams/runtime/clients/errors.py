@@ -154,6 +154,28 @@ def meaning_of(error: ClientError) -> Meaning:
     return Meaning.PASSING if error.retriable() else Meaning.RECORD
 
 
+class GroupError(Exception):
+    """A request to the coordinator of a group failed.
+
+    :param name: the error's name, as ``KafkaError.name()`` gives it.
+    """
+
+    def __init__(self, error: KafkaError) -> None:
+        super().__init__(f"{error.str()} ({error.name()})")
+        self.name = error.name()
+        self.meaning = meaning_of(error)
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same request, over a new connection, may succeed."""
+        return self.meaning in (Meaning.PASSING, Meaning.BROKEN)
+
+    def as_cluster_error(self, doing: str) -> ClusterError:
+        """The error for those who asked; ``ClusterUnavailableError`` where the same may succeed later."""
+        kind = ClusterUnavailableError if self.may_pass else ClusterError
+        return kind(f"{doing} failed: {self}")
+
+
 def kafka_error(exception: KafkaException) -> KafkaError:
     """The error inside an exception of the client."""
     error: KafkaError = exception.args[0]

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.topics.topic_admin import TopicLayout
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """All tasks that this worker owns from now on."""
+    """All tasks that this worker owns from now on, of the topics as they were seen when they were given."""
 
     incarnation: int
     active: frozenset[TaskId]
+    layout: TopicLayout
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +35,15 @@ class Lost:
 class Membership(Protocol):
     """A worker's place in the group; used by the worker's thread only."""
 
-    def start(self, tasks: Collection[TaskId], on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
-        """Joins those that share these tasks.
+    def start(self, layout: TopicLayout, on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
+        """Joins those that share the tasks of these topics.
 
         ``on_revoked`` runs inside ``poll`` and must be quick: commit and suspend, close nothing.
         """
         ...
 
-    def follow(self, tasks: Collection[TaskId]) -> None:
-        """Sets the tasks there are from now on."""
+    def follow(self, layout: TopicLayout) -> None:
+        """Takes the topics, and so the tasks, as they are from now on."""
         ...
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
@@ -52,11 +54,12 @@ class Membership(Protocol):
         """Confirms that the worker acts on what ``poll`` returned; until then no commit counts."""
         ...
 
-    def confirm(self) -> bool:
-        """Asks the group whether this member still counts; false: not known yet. ``TaskMigratedError``: it does not.
+    def may_commit(self) -> bool:
+        """Whether a commit may be made now: not while tasks are shared out anew. Records may be processed meanwhile."""
+        ...
 
-        A member that has noted no task (``note_of``) is not asked for: it has no state that others may have taken up.
-        """
+    def confirm(self) -> bool:
+        """Asks the group whether this member still counts; false: not known yet. ``TaskMigratedError``: it does not."""
         ...
 
     def commit(self, offsets: Offsets) -> bool:
@@ -67,7 +70,7 @@ class Membership(Protocol):
         """Reads committed offsets; ``None``: try again later."""
         ...
 
-    def transaction_metadata(self) -> Any:
+    def transaction_metadata(self) -> bytes:
         """The group metadata by which brokers fence this member's transactions; ``TaskMigratedError`` once lost."""
         ...
 

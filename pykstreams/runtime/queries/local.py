@@ -19,8 +19,9 @@ from pykstreams.core.errors import (
     UnknownStateStoreError,
 )
 from pykstreams.core.hashing import partition_for_key
-from pykstreams.core.ids import TaskId
+from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.types import AnyPartitioner
+from pykstreams.runtime.membership.group_hosts import HostPartitions
 from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.runtime.queries.metadata import (
     NO_PARTITION,
@@ -91,6 +92,7 @@ class LocalQueries:
     """The stores of one application in this process.
 
     :param check: raises the error for an application that cannot be asked in its state.
+    :param hosts: the instances of the application that have an address, with their partitions.
     """
 
     def __init__(
@@ -104,10 +106,12 @@ class LocalQueries:
         layout: Callable[[], TopicLayout | None],
         check: Callable[[], None],
         standbys: Callable[[], Sequence[Task]] = lambda: (),
+        hosts: Callable[[], Mapping[HostInfo, HostPartitions]] = dict,
     ) -> None:
         self._config = config
         self._clock = clock
         self._workers = workers
+        self._hosts = hosts
         self._globals = globals_
         self._layout = layout
         self._check = check
@@ -171,7 +175,29 @@ class LocalQueries:
         return StateQueryResult(dict(sorted(results.items())))
 
     def streams_metadata(self, store: str | None = None) -> list[StreamsMetadata]:
-        """The metadata of this instance; nothing if a store is named that it does not have."""
+        """The metadata of all instances, or of those that have a store."""
+        known = self._hosts()
+        found = [self._metadata_of(host, places) for host, places in known.items()] if known else [self._own_metadata()]
+        return [one for one in found if store is None or store in one.state_store_names | one.standby_state_store_names]
+
+    def _metadata_of(self, host: HostInfo, places: HostPartitions) -> StreamsMetadata:
+        active, standby = self._parts_that_read(places.active), self._parts_that_read(places.standby)
+        return StreamsMetadata(
+            host,
+            frozenset(name for name, part in self._parts.items() if part in active) | self._global_names,
+            places.active,
+            places.standby,
+            frozenset(name for name in self._logged if self._parts[name] in standby),
+        )
+
+    def _parts_that_read(self, places: Collection[TopicPartition]) -> set[int]:
+        """The sub-topologies that read any of some partitions."""
+        layout = self._layout()
+        if layout is None:
+            return set()
+        return {task.subtopology for task, inputs in layout.inputs.items() if not inputs.isdisjoint(places)}
+
+    def _own_metadata(self) -> StreamsMetadata:
         tasks = [task for worker in self._workers() for task in worker.tasks()]
         parts = {task.id.subtopology for task in tasks}
         names = {name for name, part in self._parts.items() if part in parts} | self._global_names
@@ -179,10 +205,8 @@ class LocalQueries:
         standbys = self._standbys()
         standby_parts = {task.id.subtopology for task in standbys}
         standby_names = frozenset(name for name in self._logged if self._parts[name] in standby_parts)
-        if store is not None and store not in names | standby_names:
-            return []
         standby_places = frozenset(place for task in standbys for place in task.input_partitions)
-        return [StreamsMetadata(self._host, frozenset(names), places, standby_places, standby_names)]
+        return StreamsMetadata(self._host, frozenset(names), places, standby_places, standby_names)
 
     def key_metadata(
         self, name: str, key: object, key_serializer: object, partitioner: AnyPartitioner | None
@@ -215,6 +239,11 @@ class LocalQueries:
                 raise TypeError(f"the key {key!r} for store {name!r} was serialized to None, which is in no partition")
             partition = partition_for_key(raw, count)
         wanted = TaskId(part, partition)
+        if known := self._hosts():
+            inputs = layout.inputs.get(wanted, frozenset())
+            active = [host for host, places in known.items() if not inputs.isdisjoint(places.active)]
+            standby = frozenset(host for host, places in known.items() if not inputs.isdisjoint(places.standby))
+            return KeyQueryMetadata(active[0] if active else HostInfo.UNAVAILABLE, standby, partition)
         here = any(wanted == task.id for worker in self._workers() for task in worker.tasks())
         on_standby = not here and any(wanted == task.id for task in self._standbys())
         return KeyQueryMetadata(

@@ -1,50 +1,18 @@
-"""Which instance of an application has which stores, as far as one instance knows: about itself.
+"""Which instance of an application has which stores, by the addresses that the leader of the group sends around.
 
-Instances do not report to each other what they have: in Kafka Streams they do so through the group's assignment,
-which the task topics leave to the broker. A key that is not here is therefore at an unknown host, and an instance
-knows of its own standby tasks only.
+Every assignment tells of all instances that have an ``application.server`` (``StreamsMetadataState``, 4.3.1).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from pykstreams.core.errors import ConfigError
 from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.membership.host_info import HostInfo as HostInfo
 
 NO_PARTITION: Final = -1
-_ENDPOINT: Final = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
-
-
-@dataclass(frozen=True, slots=True)
-class HostInfo:
-    """The address of an instance, as its ``application.server`` says."""
-
-    host: str
-    port: int
-
-    UNAVAILABLE: ClassVar[HostInfo]
-    """Stands for an address that is not known."""
-
-    @classmethod
-    def from_endpoint(cls, endpoint: str | None) -> HostInfo | None:
-        """Reads ``host:port``; ``None`` for an empty text, ``ConfigError`` for any other.
-
-        >>> HostInfo.from_endpoint("shop-3:7070")
-        HostInfo(host='shop-3', port=7070)
-        """
-        if not endpoint or not endpoint.strip():
-            return None
-        found = _ENDPOINT.fullmatch(endpoint.strip())
-        if found is None or not found[1]:
-            raise ConfigError(f"the endpoint {endpoint!r} is no host:port; write application.server as 'shop-3:7070'")
-        return cls(found[1], int(found[2]))
-
-
-HostInfo.UNAVAILABLE = HostInfo("unavailable", -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +44,8 @@ class StreamsMetadata:
 class KeyQueryMetadata:
     """Where a key is.
 
-    :param active_host: ``HostInfo.UNAVAILABLE`` when it is not this instance.
-    :param standby_hosts: this instance, if it has a standby of the task.
+    :param active_host: ``HostInfo.UNAVAILABLE`` when no instance with an address has it.
+    :param standby_hosts: the instances that have a standby of the task.
     :param partition: that of the store in which the key is; -1 for a global store.
     """
 

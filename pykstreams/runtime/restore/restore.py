@@ -217,6 +217,10 @@ class Restorer:
             left[one.task_id] = left.get(one.task_id, 0) + max(0, one.end - one.position)
         return left
 
+    def positions(self) -> dict[TopicPartition, int]:
+        """How far the changelogs that are being read are in their stores; may be called from any thread."""
+        return {one.place: one.position for one in list(self._stores.values())}
+
     def step(self, timeout: float) -> list[Setback]:
         """Restores one batch, for which it waits up to ``timeout`` seconds; returns what cannot be restored."""
         with _garbage_collection_paused():

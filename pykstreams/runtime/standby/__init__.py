@@ -1,1 +1,1 @@
-"""Standby tasks: where they are placed, and how they are kept up to date."""
+"""Standby tasks: which of them a process keeps, and how they are kept up to date."""

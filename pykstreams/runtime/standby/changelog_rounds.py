@@ -109,6 +109,11 @@ class ChangelogRounds:
         restorer = self._restorer
         return restorer is not None and any(restorer.is_restoring(task_id) for task_id in self._followed)
 
+    def positions(self) -> dict[TopicPartition, int]:
+        """How far the changelogs are that are being read; may be called from any thread."""
+        restorer = self._restorer
+        return {} if restorer is None else restorer.positions()
+
     def add(self, task_id: TaskId, stores: Mapping[TopicPartition, TaskStore]) -> None:
         """Follows the stores of a task from now on, with a round that begins at once."""
         self._followed[task_id] = _Followed({place: FollowedStore(store) for place, store in stores.items()})

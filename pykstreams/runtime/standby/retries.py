@@ -15,7 +15,7 @@ RETRY_S: Final = 30.0
 
 
 class Retries:
-    """The troubles of the standby tasks of one process, and of finding out which they are (``None``)."""
+    """The troubles of the standby tasks of one process, and of what is committed for them (``None``)."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,21 +1,23 @@
 """Standby tasks: the state of tasks that run in other instances, kept warm for when they come here.
 
-One thread a process. Every few seconds it asks who is in the group and what they work on, sees by ``StandbyPlan`` which
-standby tasks are its own, opens them in the folders of their tasks, and lets them follow their changelogs
-(``ChangelogRounds``). A worker that is given a task asks for its folder by ``give_up``; the standby is closed then,
-with its offsets, and the task restores what is left.
+One thread a process. Its members say by ``assigned`` which standby tasks it keeps (``StandbyPlan``); it opens them in
+the folders of their tasks, and lets them follow their changelogs (``ChangelogRounds``). A worker that is given a task
+asks for its folder by ``give_up``; the standby ends then, and leaves its stores open for the task (``OpenStores``),
+which restores only what is left, also in memory. A task that ends in a worker, and is to be a standby from then on,
+leaves its stores open here.
 
 Nothing that goes wrong here ends the application: it is logged, and tried again (``Retries``).
 
-Invariant: the folder of a standby is locked while it is open, by a ``StateDirectory`` of this thread's own; what a
-worker has asked for is not opened here until it has let go of it.
+Invariant: the folder of a standby is locked while it is open, by a ``StateDirectory`` of this thread's own, and stays
+locked while its stores wait for somebody to take them up; what a worker has asked for is not opened here until it has
+let go of it.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -23,18 +25,21 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.errors import LockError, StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.restore.open_tasks import OpenTasks
 from pykstreams.runtime.restore.restore import Damaged, Remade, Setback, Truncated
 from pykstreams.runtime.standby.changelog_rounds import ROUND_S, ChangelogRounds
 from pykstreams.runtime.standby.retries import RETRY_S, Retries
-from pykstreams.runtime.standby.standby_plan import StandbyPlan
+from pykstreams.runtime.standby.standby_plan import StandbyPlan, TasksWithInputs
 from pykstreams.runtime.swap.bootstrap import Pin, generation_of, pinned
+from pykstreams.runtime.tasks.open_stores import OpenStores
 from pykstreams.runtime.tasks.task import Task
+from pykstreams.state.directory.file_lock import FileLock
 from pykstreams.state.directory.state_directory import StateDirectory
 
 log = logging.getLogger(__name__)
 
 LOOK_S: Final = 5.0
-"""How often the group is asked for its members."""
+"""How often committed offsets are asked for, and folders are tried again that others had."""
 
 MakeStandby: TypeAlias = Callable[[TaskId, frozenset[TopicPartition], Offsets], Task]
 """(task, the partitions that it reads, what was committed for it): makes a task that sends nothing, never started."""
@@ -43,15 +48,17 @@ MakeStandby: TypeAlias = Callable[[TaskId, frozenset[TopicPartition], Offsets], 
 @dataclass(slots=True)
 class _Standby:
     task: Task
+    inputs: frozenset[TopicPartition]
     base: tuple[int | None, Pin | None]
     """The generation that its state began with, by the committed offsets."""
     is_open: bool = False
 
 
 class StandbyTasks:
-    """The standby tasks of one process; ``look``, ``give_up``, ``allow`` and ``tasks`` are for any thread.
+    """The standby tasks of one process; any thread may call what stands before ``turn``.
 
     :param directory: one of this thread's own, so that its locks keep out the workers of this process, too.
+    :param on_close: called when everything is closed.
     """
 
     def __init__(
@@ -63,6 +70,7 @@ class StandbyTasks:
         make_task: MakeStandby,
         directory: StateDirectory,
         clock: Clock,
+        on_close: Callable[[], None] = lambda: None,
     ) -> None:
         self._name = name
         self._plan = plan
@@ -70,10 +78,13 @@ class StandbyTasks:
         self._make_task = make_task
         self._directory = directory
         self._clock = clock
+        self._on_close = on_close
+        self._open_tasks = OpenTasks(directory.task_dir, clock)
         self._retries = Retries(clock)
         self._lock = threading.Lock()
         self._asked_for: set[TaskId] = set()
         self._standbys: dict[TaskId, _Standby] = {}
+        self._left_open: dict[TaskId, tuple[OpenStores, FileLock]] = {}
         self._look_at = clock.monotonic()
         self._woken = threading.Event()
         self._stopping = False
@@ -90,13 +101,19 @@ class StandbyTasks:
         if self._thread.is_alive():
             self._thread.join()
 
-    def look(self) -> None:
-        """Has the group looked at soon: tasks have moved."""
-        self._look_at = self._clock.monotonic()
-        self._woken.set()
+    def assigned(self, member: str, tasks: TasksWithInputs, active: Collection[TaskId] = ()) -> None:
+        """Takes the standby tasks that a member was assigned, and the partitions that each of them reads.
+
+        They take the place of those that it had, and stay until it is assigned others: a member that leaves for good is
+        to be assigned none. Call it before tasks are revoked, so that one which is to be a standby stays open.
+
+        :param active: the active tasks of the member: standbys of these leave their stores open for them.
+        """
+        self._plan.assigned(member, tasks, active)
+        self._look_soon()
 
     def give_up(self, task_id: TaskId) -> bool:
-        """Asks for the folder of a task; true while there is a standby in it, which is about to be closed."""
+        """Asks for the folder of a task; true while there is a standby in it, which is about to leave."""
         with self._lock:
             self._asked_for.add(task_id)
             found = task_id in self._standbys
@@ -104,26 +121,55 @@ class StandbyTasks:
             self._woken.set()
         return found
 
+    def taken(self, task_id: TaskId) -> tuple[OpenStores, FileLock] | None:
+        """Returns the stores that were left open in a folder, with its lock; once, to who is to have it now."""
+        with self._lock:
+            return self._left_open.pop(task_id, None)
+
+    def wants(self, task_id: TaskId) -> bool:
+        """Whether a standby of this task belongs here."""
+        return not self._stopping and task_id in self._plan.wanted()
+
+    def take(self, task_id: TaskId, stores: OpenStores, lock: FileLock) -> None:
+        """Takes the stores of a task that has ended in a worker, open as they are, with the lock of its folder."""
+        with self._lock:
+            self._left_open[task_id] = stores, lock
+
     def allow(self, task_id: TaskId) -> None:
         """Lets go of the folder of a task: a standby may be kept in it again."""
         with self._lock:
             self._asked_for.discard(task_id)
+            left_open = task_id in self._left_open
+        if left_open or self._plan.member_of(task_id) is not None:
+            self._look_soon()
 
     def tasks(self) -> list[Task]:
         """The standby tasks whose stores are open."""
         with self._lock:
             return [one.task for one in self._standbys.values() if one.is_open]
 
+    def member_of(self, task_id: TaskId) -> str | None:
+        """The member that a standby task was assigned to."""
+        return self._plan.member_of(task_id)
+
+    def offset_sums(self) -> dict[TaskId, int]:
+        """The sum of the changelog offsets of each standby task, also while its stores wait to be taken up."""
+        with self._lock:
+            waiting = {task_id: stores.offsets for task_id, (stores, _) in self._left_open.items()}
+        sums = {task_id: sum(offsets.committed().values()) for task_id, offsets in waiting.items()}
+        return {**sums, **self._open_tasks.sums(self._rounds.positions())}
+
     def turn(self) -> None:
         """Does what is due; what goes wrong is logged, and tried again."""
         try:
-            self._close_asked_for()
+            self._leave_asked_for()
             now = self._clock.monotonic()
             if now >= self._look_at:
                 self._look_at = now + LOOK_S
                 self._look()
             for setback in self._rounds.turn(now):
                 self._set_back(setback)
+            self._open_tasks.keep()
         except Exception as error:  # what a worker would end with must not end it from here
             log.warning(
                 "the copies of other tasks are closed, and opened again in %g s: %s",
@@ -146,35 +192,72 @@ class StandbyTasks:
     def close(self) -> None:
         """Closes all standby tasks and everything else; on the thread, or without one."""
         self._close(list(self._standbys.values()))
-        for close in (self._rounds.close, self._plan.close, self._directory.close):
+        self._close_left_open(list(self._left_open))
+        for close in (self._rounds.close, self._on_close, self._directory.close):
             try:
                 close()
             except Exception:
                 log.exception("%s: something went wrong while it closed", self._name)
 
-    def _patience(self) -> float:
-        round_at = self._rounds.due_at
-        due = self._look_at if round_at is None else min(self._look_at, round_at)
-        return max(0.0, due - self._clock.monotonic())
+    def _patience(self) -> float | None:
+        """How long there is nothing to do; ``None``: until somebody wants something."""
+        due = [] if (round_at := self._rounds.due_at) is None else [round_at]
+        if self._plan.wanted():
+            due.append(self._look_at)
+        return max(0.0, min(due) - self._clock.monotonic()) if due else None
 
-    def _close_asked_for(self) -> None:
+    def _look_soon(self) -> None:
+        self._look_at = self._clock.monotonic()
+        self._woken.set()
+
+    def _leave_asked_for(self) -> None:
         with self._lock:
             going = [one for task_id, one in self._standbys.items() if task_id in self._asked_for]
-        self._close(going)
+        self._close(one for one in going if not self._leave(one))
+
+    def _leave(self, standby: _Standby) -> bool:
+        """Leaves the stores of a standby open for the task that comes here; false where it has to be closed."""
+        task = standby.task
+        try:
+            self._rounds.remove(task.id)
+            stores = task.release() if standby.is_open else None
+        except Exception:
+            log.exception("standby task %s: its stores are closed, and opened again", task.id)
+            return False
+        if stores is None:
+            return False
+        self._open_tasks.forget(task)
+        with self._lock:
+            self._left_open[task.id] = stores, self._directory.give(task.id)
+            del self._standbys[task.id]
+        log.info("standby task %s leaves its stores open for the task", task.id)
+        return True
+
+    def _close_left_open(self, tasks: Iterable[TaskId]) -> None:
+        for task_id in tasks:
+            left = self.taken(task_id)
+            if left is None:
+                continue
+            stores, lock = left
+            try:
+                stores.close()
+            except Exception:
+                log.exception("standby task %s: closing went wrong", task_id)
+            finally:
+                lock.release()
 
     def _look(self) -> None:
         """Closes the standby tasks that do not belong here, and opens those that do."""
+        with self._lock:
+            wanted = {task_id: one for task_id, one in self._plan.wanted().items() if task_id not in self._asked_for}
+            nobodys = self._left_open.keys() - self._asked_for - wanted.keys()
+        self._close_left_open(task_id for task_id in nobodys if not self._plan.is_active(task_id))
+        gone = [one for task_id, one in self._standbys.items() if one.inputs != wanted.get(task_id)]
+        self._close(one for one in gone if not (self._plan.is_active(one.task.id) and self._leave(one)))
         try:
-            wanted = self._plan.wanted(self._standbys)
-            if wanted is None:  # the standby tasks stay as they are
-                self._look_at = self._clock.monotonic() + ROUND_S
-                return
-            with self._lock:
-                wanted -= self._asked_for
-            self._close([one for task_id, one in self._standbys.items() if task_id not in wanted])
             is_known = self._plan.ask_committed(wanted)
         except StreamsError as error:
-            self._retries.warn(None, f"where copies of tasks belong was not found out, and is asked again: {error}")
+            self._retries.warn(None, f"what is committed for copies of tasks is not known, and asked again: {error}")
             return
         self._retries.is_over(None)
         if not is_known:
@@ -182,27 +265,32 @@ class StandbyTasks:
             return
         moved = [one for task_id, one in self._standbys.items() if one.base != _base(self._plan.committed(task_id))]
         self._close(moved)
-        for task_id in sorted(wanted.difference(self._standbys)):
+        for task_id in sorted(wanted.keys() - self._standbys.keys()):
             if self._retries.is_due(task_id):
-                self._open(task_id)
+                self._open(task_id, wanted[task_id])
 
-    def _open(self, task_id: TaskId) -> None:
+    def _open(self, task_id: TaskId, inputs: frozenset[TopicPartition]) -> None:
         committed = self._plan.committed(task_id)
-        task = self._make_task(task_id, self._plan.inputs(task_id), committed)
-        standby = _Standby(task, _base(committed))
+        task = self._make_task(task_id, inputs, committed)
+        standby = _Standby(task, inputs, _base(committed))
         with self._lock:
             if task_id in self._asked_for:
                 return
             self._standbys[task_id] = standby
+        left = self.taken(task_id)
         try:
-            self._directory.lock(task_id)
-            stores = task.open_stores()
+            if left is None:
+                self._directory.lock(task_id)
+            else:
+                self._directory.take(task_id, left[1])
+            stores = task.open_stores(None if left is None else left[0])
         except LockError as error:
             log.debug("standby task %s waits for its folder: %s", task_id, error)
             self._close([standby])
         except StreamsError as error:
             self._try_later(standby, str(error))
         else:
+            self._open_tasks.add(task)
             self._rounds.add(task_id, stores)
             standby.is_open = True
             self._retries.is_over(task_id)
@@ -246,7 +334,8 @@ class StandbyTasks:
             except Exception:
                 log.exception("standby task %s: its offsets were not kept; more is read again", task_id)
             try:
-                one.task.close()
+                with self._open_tasks.closing(one.task):
+                    one.task.close()
                 if wipe:
                     self._directory.wipe(task_id)
             except Exception:

@@ -361,6 +361,14 @@ class TaskBase:
             directory.wipe(task_id)
             put_mark(path, pin.mark)
 
+    def is_ready(self, task_id: TaskId, committed: Offsets, directory: StateDirectory) -> bool:
+        """Whether ``make_ready`` would leave the stores as they are, and may so be called while they are open."""
+        generation, pin = generation_of(committed), pinned(committed.values())
+        found = mark_of(directory.task_dir(task_id))
+        if generation is None:
+            return pin is None or found == pin.mark
+        return found in (generation_mark(generation), None if pin is None else pin.mark)
+
     def _to_make(self, given: Bootstrap, part: SubtopologyPlan, task_id: TaskId) -> list[StoreToMake]:
         wanted = {
             name: files

@@ -12,9 +12,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pykstreams.core.errors import InvalidStateStoreError
+
+if TYPE_CHECKING:
+    from pykstreams.core.ids import TaskId
 
 T = TypeVar("T")
 
@@ -110,3 +113,19 @@ class Gate:
 
     def _reader_may(self) -> bool:
         return self._inside is None and (self._first > 0 or not self._workers)
+
+
+class Gates:
+    """The gates of one process, by task: whoever has its stores, a worker or the standby tasks, uses the same one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._gates: dict[TaskId, Gate] = {}
+
+    def of(self, task_id: TaskId) -> Gate:
+        """The gate of a task; may be called from any thread."""
+        with self._lock:
+            found = self._gates.get(task_id)
+            if found is None:
+                found = self._gates[task_id] = Gate(f"task {task_id}")
+            return found

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pykstreams.runtime.tasks.gate import Gate
+from pykstreams.runtime.tasks.state_offsets import StateOffsets
 from pykstreams.state.interfaces.store import ChangelogRow
 
 
@@ -17,14 +18,16 @@ class RestoredStore:
     """The part of a store that the restorer works on; its methods are those of ``TaskStore``.
 
     :param unreadable: the names of the stores of the task that nobody may read.
+    :param offsets: where it is noted with which offsets they were committed.
     """
 
-    __slots__ = ("_gate", "_store", "_unreadable", "name")
+    __slots__ = ("_gate", "_offsets", "_store", "_unreadable", "name")
 
-    def __init__(self, store: Any, gate: Gate, unreadable: set[str]) -> None:
+    def __init__(self, store: Any, gate: Gate, unreadable: set[str], offsets: StateOffsets) -> None:
         self._store = store
         self._gate = gate
         self._unreadable = unreadable
+        self._offsets = offsets
         self.name: str = store.name
 
     @property
@@ -32,9 +35,7 @@ class RestoredStore:
         return bool(self._store.persistent)
 
     def committed_offset(self) -> int | None:
-        with self._gate:
-            offset: int | None = self._store.committed_offset()
-        return offset
+        return self._offsets.of(self.name)
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
         with self._gate:
@@ -43,6 +44,7 @@ class RestoredStore:
     def commit(self, changelog_offset: int | None) -> None:
         with self._gate:
             self._store.commit(changelog_offset)
+            self._offsets.note(self._store, changelog_offset)
 
     def end_restore(self) -> None:
         with self._gate:

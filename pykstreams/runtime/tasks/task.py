@@ -33,10 +33,12 @@ from pykstreams.runtime.tasks.gate import Gate
 from pykstreams.runtime.tasks.in_flight import InFlight
 from pykstreams.runtime.tasks.input_offsets import InputOffsets
 from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata, decode, encode
+from pykstreams.runtime.tasks.open_stores import OpenStores
 from pykstreams.runtime.tasks.partition_group import LagProvider, PartitionGroup, RecordQueue
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue
 from pykstreams.runtime.tasks.replay import Replay
 from pykstreams.runtime.tasks.restored_store import RestoredStore
+from pykstreams.runtime.tasks.state_offsets import StateOffsets
 from pykstreams.state.interfaces.position import Position
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.topology.plan import SubtopologyPlan
@@ -58,6 +60,8 @@ class Task:
     :param end_offsets: gives the ends of partitions, and is asked before anything is restored, if the last worker has
         died and so state may be ahead of what is committed; ``None`` where it is not.
     :param make_ready: called before the stores are opened: brings the folder to the state that they are to begin with.
+    :param is_ready: tells whether the folder is so already, so that stores that are open may stay.
+    :param gate: the one of all tasks of this id in this process, which may hand their stores to each other.
     :param wake: called from any thread when something that was in flight has finished, so that ``process`` is due.
     """
 
@@ -78,6 +82,8 @@ class Task:
         global_stores: Mapping[str, Any] | None = None,
         end_offsets: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]] | None = None,
         make_ready: Callable[[], None] = lambda: None,
+        is_ready: Callable[[], bool] = lambda: True,
+        gate: Gate | None = None,
     ) -> None:
         self.id = task_id
         self.input_partitions = tuple(input_partitions)
@@ -86,6 +92,7 @@ class Task:
         self._cache = cache
         self._lag = lag
         self._make_ready = make_ready
+        self._is_ready = is_ready
         current = CurrentRecord(describe_record)
         tags = {"task_id": str(task_id)}
         dropped = DroppedRecords(
@@ -119,9 +126,10 @@ class Task:
         self._offsets = InputOffsets()
         self._replay = Replay(end_offsets)
         self._commit_needed = False
-        self.gate = Gate(f"task {task_id}")
+        self.gate = Gate(f"task {task_id}") if gate is None else gate
         """Between whoever works on the stores and those who read them."""
         self._unreadable: set[str] = set()
+        self.state_offsets = StateOffsets({name: self._changelog_partition(name) for name in plan.changelogs})
 
     @property
     def stores(self) -> Mapping[str, Any]:
@@ -177,19 +185,34 @@ class Task:
         """The number of records of one partition that wait."""
         return len(self._waiting) if self._only is not None else len(self._queues[partition])
 
-    def open_stores(self) -> dict[TopicPartition, Any]:
-        """Builds and opens the stores; gives those that are to be restored, by changelog partition."""
+    def open_stores(self, kept: OpenStores | None = None) -> dict[TopicPartition, Any]:
+        """Builds and opens the stores; gives those that are to be restored, by changelog partition.
+
+        :param kept: those of another task of this id, which are taken up if they are what this one is to begin with,
+            and closed otherwise.
+        """
+        self.state_offsets.clear()
+        if kept is not None:
+            self._state.stores.update(kept.stores)  # to be closed here from now on, whatever goes wrong
+            if self._is_ready():
+                self.state_offsets = kept.offsets
+            else:
+                kept.close()
+                self._state.stores.clear()
+                kept = None
         self._make_ready()
         self._replay.begin(self.input_partitions, {self._changelog_partition(one) for one in self._plan.changelogs})
         context = TaskStoreContext(self._state, self._plan, self._cache)
         with self.gate:
             for name, builder in self._plan.stores.items():
-                store = builder.build()
+                store = builder.build() if kept is None else kept.stores[name]
                 self._state.stores[name] = store
                 store.set_position_source(self.position)
                 store.init(context)
+                if kept is None and name in self._plan.changelogs:
+                    self.state_offsets.opened(store, store.committed_offset())
         return {
-            self._changelog_partition(name): RestoredStore(store, self.gate, self._unreadable)
+            self._changelog_partition(name): RestoredStore(store, self.gate, self._unreadable, self.state_offsets)
             for name, store in self._state.stores.items()
             if name in self._plan.changelogs
         }
@@ -333,6 +356,7 @@ class Task:
                 if partition in self._offsets.processed:
                     offset = self._offsets.processed[partition] + 1
             store.commit(offset)
+            self.state_offsets.note(store, offset)
         self._offsets.note_commit()
         if self._replay.lasts:
             self._advance_replay()
@@ -345,6 +369,25 @@ class Task:
         """Closes processors and stores; all of them, whatever one of them raises. Does not commit."""
         with self.gate:
             self._close()
+
+    def release(self) -> OpenStores | None:
+        """Closes processors, and lets go of the stores, for another task to take up; ``None``: call ``close``.
+
+        Stores stay only when nothing has happened since the last commit: what was aborted would be in them.
+        """
+        with self.gate:
+            stores = dict(self._state.stores)
+            if self.commit_needed or not stores or not all(one.can_be_released for one in stores.values()):
+                return None
+            self._state.stores.clear()
+            try:
+                self._close()
+            except Exception:
+                OpenStores(stores, self.state_offsets).close()
+                raise
+            for store in stores.values():
+                store.release()
+            return OpenStores(stores, self.state_offsets)
 
     def position(self, *, below_cache: bool = False) -> Position:
         """Up to which records its stores have come, with or without what their caches hold.

@@ -24,7 +24,6 @@ from pykstreams.core.errors import (
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.admin import TopicSpec
 from pykstreams.runtime.clients.mock_cluster import PARTITIONS as EMBEDDED_PARTITIONS
-from pykstreams.runtime.membership.task_topics import TaskTopics
 from pykstreams.runtime.topics.copartitioning import check_copartitioning, enforce_copartitioning
 from pykstreams.runtime.topics.user_topics import BROKER_TOPICS, UserTopics
 from pykstreams.topology.plan import InternalTopic, SubtopologyPlan, TopologyPlan
@@ -43,8 +42,6 @@ class TopicClient(Protocol):
     def touch(self, topics: Iterable[str]) -> None: ...
 
     def create_topics(self, topics: Collection[TopicSpec]) -> None: ...
-
-    def grow_topic(self, topic: str, partitions: int) -> None: ...
 
     def topic_settings(self, topics: Collection[str]) -> dict[str, dict[str, str]]: ...
 
@@ -75,13 +72,10 @@ class TopicAdmin:
         self._replication = replication
         self._embedded = embedded
         self._user_topics = UserTopics(client, plan)
-        self._task_topics = TaskTopics(plan.application_id, spread=not embedded)
         self._reused = {topic.name: topic for part in plan.subtopologies for topic in part.reused_changelogs.values()}
         """Source topics from which stores are restored; they are the user's, and must be there."""
         self._internal = [topic for topic in plan.internal_topics if topic.name not in self._reused]
-        self._own = {topic.name for topic in self._internal} | {
-            topic for part in plan.subtopologies for topic in self._task_topics.shares(part.id)
-        }
+        self._own = {topic.name for topic in self._internal}
         self._prepared: frozenset[str] = frozenset()
         """The internal topics that were there, or were made, when topics were prepared the last time."""
 
@@ -109,14 +103,13 @@ class TopicAdmin:
         self._check_existing(counts, existing)
         self._check_settings(existing)
         inputs = _inputs(sources, counts, tasks)
-        self._create(counts, self._task_topics.topics(inputs), existing)
+        self._create(counts, existing)
         self._prepared = frozenset(topic.name for topic in self._internal if counts[topic.name])
         counts.update({store.topic: existing[store.topic] for store in self._plan.global_stores})
         return TopicLayout(counts, inputs)
 
     def _appear(self) -> None:
         wanted = {topic.name for topic in self._internal}
-        wanted |= self._task_topics.topics(TaskId(part.id, 0) for part in self._plan.subtopologies).keys()
         for topic in self._internal:
             if topic.partitions not in (None, EMBEDDED_PARTITIONS):
                 raise TopologyError(
@@ -242,7 +235,7 @@ class TopicAdmin:
                     topic.name,
                 )
 
-    def _create(self, counts: Mapping[str, int], task_topics: Mapping[str, int], existing: Mapping[str, int]) -> None:
+    def _create(self, counts: Mapping[str, int], existing: Mapping[str, int]) -> None:
         if self._embedded:
             return
         wanted = [
@@ -250,12 +243,6 @@ class TopicAdmin:
             for topic in self._internal
             if topic.name not in existing and counts[topic.name]
         ]
-        for name, number in task_topics.items():
-            if name not in existing:
-                wanted.append(TopicSpec(name, number, self._replication, {"cleanup.policy": "delete"}))
-            elif existing[name] < number:
-                log.info("there are more tasks than before: topic %s gets %s partitions", name, number)
-                self._client.grow_topic(name, number)
         for topic in wanted:
             log.info("creating topic %s with %s partitions", topic.name, topic.partitions)
         self._client.create_topics(wanted)

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from pykstreams.core.errors import MissingSinkTopicError, MissingSourceTopicError
-from pykstreams.runtime.membership.task_topics import TaskTopics
 from pykstreams.topology.plan import SinkNode, TopologyPlan
 
 BROKER_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
@@ -49,10 +48,9 @@ class UserTopics:
         self._plan = plan
         self._dead_letters = dead_letters
         self._looks = max(1, round(patience_s / _LOOK_S))
-        task_topics = TaskTopics(plan.application_id)
         self._own: set[str] = set()
         for part in plan.subtopologies:
-            self._own.update(task_topics.shares(part.id), part.repartition_topics, part.changelog_topics)
+            self._own.update(part.repartition_topics, part.changelog_topics)
 
     def check(self) -> None:
         """Raises ``MissingSourceTopicError`` or ``MissingSinkTopicError`` when topics are missing."""

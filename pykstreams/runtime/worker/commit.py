@@ -21,7 +21,7 @@ from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.membership import Membership
 from pykstreams.runtime.worker.outage import Outage
-from pykstreams.runtime.worker.work_notes import at_rest
+from pykstreams.runtime.worker.work_notes import at_rest, at_work
 
 log = logging.getLogger(__name__)
 
@@ -153,7 +153,8 @@ class CommitSteps:
         """The offsets to commit once more, which is nothing most of the time."""
         if self._clock.monotonic() < self._recommit_at:
             return {}
-        return {partition: found for one in tasks for partition, found in one.committed.items()}
+        notes = at_work([one.note for one in tasks if one.note is not None])
+        return {**notes, **{partition: found for one in tasks for partition, found in one.committed.items()}}
 
     def committed(self, tasks: Collection[Committable], offsets: Offsets) -> None:
         """Makes state durable once the offsets are."""

@@ -24,8 +24,10 @@ from pykstreams.core.errors import (
     StreamsError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.restore.open_tasks import OpenTasks, TaskWithStores
 from pykstreams.runtime.restore.restore import Damaged, Remade, Restorer, Setback, Truncated
 from pykstreams.runtime.swap.shadow import Shadow
+from pykstreams.runtime.tasks.open_stores import OpenStores
 from pykstreams.runtime.worker.outage import Outage
 from pykstreams.runtime.worker.task_folders import LOCK_RETRY_S, Standbys, TaskFolders
 from pykstreams.runtime.worker.task_reports import TaskReports
@@ -40,13 +42,12 @@ _SHADOW_S = 0.02
 """How long a shadow that is where its task was waits for its next commit."""
 
 
-class OpenableTask(Protocol):
+class OpenableTask(TaskWithStores, Protocol):
     """The methods of a task that this thread calls."""
 
-    @property
-    def id(self) -> TaskId: ...
+    def open_stores(self, kept: OpenStores | None = None) -> dict[TopicPartition, TaskStore]: ...
 
-    def open_stores(self) -> dict[TopicPartition, TaskStore]: ...
+    def release(self) -> OpenStores | None: ...
 
     def close(self) -> None: ...
 
@@ -108,6 +109,7 @@ class StateUpdater:
         self._folders = TaskFolders(
             directory, clock, task_timeout_ms=task_timeout_ms, cleanup_delay_ms=cleanup_delay_ms, standbys=standbys
         )
+        self._tasks = OpenTasks(directory.task_dir, clock)
         self._clock = clock
         self._outage = Outage(f"requests of {name}", clock, task_timeout_ms / 1000)
         self._orders: SimpleQueue[_Open | _Close | Shadow | None] = SimpleQueue()
@@ -153,6 +155,14 @@ class StateUpdater:
         """How many changelog offsets each restoring task has still before it."""
         return {} if self._restorer is None else self._restorer.remaining()
 
+    def offset_sums(self) -> dict[TaskId, int]:
+        """The sum of the changelog offsets of each task whose stores are open; may be called from any thread.
+
+        These are all tasks of the worker: those that it works on, those that are restored, and those that are about to
+        be closed.
+        """
+        return self._tasks.sums({} if self._restorer is None else self._restorer.positions())
+
     def stop(self) -> None:
         """Carries out the orders there are, closes every task that is not handed over, and ends the thread."""
         self._orders.put(None)
@@ -189,7 +199,11 @@ class StateUpdater:
             return 0
         if self._shadow is not None:
             return _SHADOW_S
-        return LOCK_RETRY_S if self._waiting else max(LOCK_RETRY_S, self._folders.cleanup_in_s())
+        if self._waiting:
+            return LOCK_RETRY_S
+        due_in_s = self._tasks.due_in_s
+        patience = self._folders.cleanup_in_s() if due_in_s is None else min(due_in_s, self._folders.cleanup_in_s())
+        return max(LOCK_RETRY_S, patience)
 
     def _obey(self, wait: float) -> bool:
         while True:
@@ -218,6 +232,7 @@ class StateUpdater:
         if self._waiting and self._clock.monotonic() >= self._retry_at:
             for order in list(self._waiting.values()):
                 self._open(order)
+        self._tasks.keep()
         self._folders.clean_up()
 
     def _open(self, order: _Open) -> None:
@@ -237,7 +252,8 @@ class StateUpdater:
         assert restorer is not None  # set before the first order is carried out
         self._restoring[task.id] = (task, frozenset())
         try:
-            stores = task.open_stores()
+            stores = task.open_stores(self._folders.left_open(task.id))
+            self._tasks.add(task)
             setback = restorer.add(task.id, stores, order.limits)
         except ClusterUnavailableError as error:
             self._outage.failed(error)
@@ -309,11 +325,17 @@ class StateUpdater:
         if self._shadow is not None and self._shadow.task_id == task.id and self._shadow is not swapped:
             self._discard_shadow()
         try:
-            task.close()
+            if swapped is None and not wipe and self._folders.hand_on(task.id, task.release):
+                self._tasks.forget(task)
+                log.info("task %s is a standby task from now on, with its stores open", task.id)
+                return
+            with self._tasks.closing(task):
+                task.close()
             if swapped is not None:
                 swapped.adopt()
                 self._shadow, self._shadow_works = None, False
         except StreamsError:
+            self._tasks.forget(task)
             log.exception("task %s: closing went wrong; its state is read again from the last commit", task.id)
             if swapped is not None:
                 self._discard_shadow()

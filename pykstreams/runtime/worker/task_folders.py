@@ -6,12 +6,15 @@ Invariant: a folder is locked from ``claim`` to ``release``; a standby task of t
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import LockError
 from pykstreams.core.ids import TaskId
+from pykstreams.runtime.tasks.open_stores import OpenStores
+from pykstreams.state.directory.file_lock import FileLock
 from pykstreams.state.directory.state_directory import StateDirectory
 
 log = logging.getLogger(__name__)
@@ -24,11 +27,23 @@ class Standbys(Protocol):
     """The standby tasks of this process, of which one may be in the folder of a task that comes here."""
 
     def give_up(self, task_id: TaskId) -> bool:
-        """Asks for the folder of a task; true while there is a standby in it, which is about to be closed."""
+        """Asks for the folder of a task; true while there is a standby in it, which is about to leave."""
+        ...
+
+    def taken(self, task_id: TaskId) -> tuple[OpenStores, FileLock] | None:
+        """Returns the stores that a standby has left open in the folder that was asked for, once."""
         ...
 
     def allow(self, task_id: TaskId) -> None:
         """Lets go of the folder of a task."""
+        ...
+
+    def wants(self, task_id: TaskId) -> bool:
+        """Whether a task that ends here is to be kept as a standby."""
+        ...
+
+    def take(self, task_id: TaskId, stores: OpenStores, lock: FileLock) -> None:
+        """Takes the stores of such a task, open as they are, with the lock of its folder."""
         ...
 
 
@@ -50,6 +65,7 @@ class TaskFolders:
         self._cleanup_delay_ms = cleanup_delay_ms
         self._cleanup_at = clock.monotonic() + cleanup_delay_ms / 1000
         self._standbys = standbys
+        self._left_open: dict[TaskId, OpenStores] = {}
 
     def give_up_at(self) -> float:
         """Until when a task waits for its folder that comes now."""
@@ -67,6 +83,11 @@ class TaskFolders:
         :param is_waiting: whether it was claimed in vain before, which is logged once.
         """
         has_standby = self._standbys is not None and self._standbys.give_up(task_id)
+        left = None if self._standbys is None else self._standbys.taken(task_id)
+        if left is not None:
+            self._left_open[task_id], lock = left
+            self._directory.take(task_id, lock)
+            return True
         try:
             self._directory.lock(task_id)
         except LockError as error:
@@ -76,10 +97,33 @@ class TaskFolders:
                     task_id=task_id,
                 ) from error
             if not is_waiting:
-                # a standby is closed in a moment, here or in another process with the same state directory
-                level = logging.WARNING if self._standbys is None else logging.INFO
-                log.log(level, "task %s waits up to %g s for its state: %s", task_id, self._task_timeout_s, error)
+                log.log(
+                    logging.INFO if has_standby else logging.WARNING,  # a standby is closed in a moment
+                    "task %s waits up to %g s for its state: %s",
+                    task_id,
+                    self._task_timeout_s,
+                    error,
+                )
             return False
+        return True
+
+    def left_open(self, task_id: TaskId) -> OpenStores | None:
+        """The stores that were open in a folder when it was claimed, for the task to take up."""
+        return self._left_open.pop(task_id, None)
+
+    def hand_on(self, task_id: TaskId, release: Callable[[], OpenStores | None]) -> bool:
+        """Leaves the folder of a task to its standby, locked all the time; false where none belongs here.
+
+        :param release: lets go of the stores of the task, if they can stay open; else it is false, too.
+        """
+        standbys = self._standbys
+        if standbys is None or not standbys.wants(task_id):
+            return False
+        stores = release()
+        if stores is None:
+            return False
+        standbys.take(task_id, stores, self._directory.give(task_id))
+        standbys.allow(task_id)
         return True
 
     def release(self, task_id: TaskId, *, wipe: bool) -> None:

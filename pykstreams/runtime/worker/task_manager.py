@@ -79,8 +79,7 @@ class TaskManager:
     """All tasks of one worker; for its thread only.
 
     :param before_start: runs before a task is started, which is when its operators may send records.
-    :param note_of: where it is noted that a task with changelogs is worked on; ``None`` where a worker that dies leaves
-        nothing behind.
+    :param note_of: where it is noted that a task is worked on; ``None`` where a worker that dies leaves nothing behind.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class TaskManager:
         make_task: MakeTask,
         before_start: Callable[[], None],
         clock: Clock,
-        note_of: Callable[[TaskId], TopicPartition] | None = None,
+        note_of: Callable[[TaskId], TopicPartition | None] = lambda _: None,
     ) -> None:
         self._inputs = inputs
         self._membership = membership
@@ -226,7 +225,7 @@ class TaskManager:
             return
         partitions = {place for task_id in tasks for place in self._inputs[task_id]}
         # the offsets come first: under exactly-once they wait for transactions of a dead owner to be settled
-        notes = {} if self._note_of is None else {task_id: self._note_of(task_id) for task_id in tasks}
+        notes = {task_id: note for task_id in tasks if (note := self._note_of(task_id)) is not None}
         committed = self._membership.committed(partitions.union(notes.values()))
         if committed is None:
             return

@@ -12,11 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from pykstreams.core.ids import TopicPartition
+from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.topology.plan import SubtopologyPlan
 
 _AT_WORK: Final = "at work"
 _OFFSET: Final = 0
+
+
+def note_place(task: TaskId, part: SubtopologyPlan) -> TopicPartition | None:
+    """Where the note of a task is; ``None`` where it has no changelog of its own, and so none that could be ahead."""
+    return min((TopicPartition(topic, task.partition) for topic in part.changelog_topics), default=None)
 
 
 def at_work(notes: Iterable[TopicPartition]) -> Offsets:

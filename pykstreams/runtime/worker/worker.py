@@ -108,7 +108,7 @@ class WorkerParts:
 class Worker:
     """One worker; ``run`` is its thread, ``stop`` may be called from any.
 
-    :param shared: the tasks that it shares with the other workers.
+    :param layout: the topics, and the tasks that it shares with the other workers.
     :param session_timeout_ms: how long the group keeps a member that is silent.
     """
 
@@ -117,7 +117,7 @@ class Worker:
         name: str,
         parts: WorkerParts,
         *,
-        shared: Collection[TaskId],
+        layout: TopicLayout,
         config: StreamsConfig,
         session_timeout_ms: int,
         clock: Clock,
@@ -126,7 +126,7 @@ class Worker:
         self.name = name
         self._parts = parts
         self._tasks = parts.tasks
-        self._shared = shared
+        self._layout = layout
         self._clock = clock
         self._on_running = on_running
         self._exactly_once = config.exactly_once
@@ -189,7 +189,7 @@ class Worker:
         self._parts.updater.start()
         if self._parts.topic_watch is not None:
             self._parts.topic_watch.start()
-        self._parts.membership.start(self._shared, self.revoked)
+        self._parts.membership.start(self._layout, self.revoked)
         try:
             while not self._stopping.is_set():
                 self.step()
@@ -243,6 +243,8 @@ class Worker:
             parts.membership.ack(change)
         elif change is not None:
             self._assigned = True
+            if change.layout is not self._layout:
+                self._adapt(change.layout)
             tasks.want(change.active)
             parts.membership.ack(change)
         if not self._standing.is_member() or not self._output_is_ready():
@@ -263,7 +265,7 @@ class Worker:
         requested |= parts.swaps is not None and parts.swaps.commit_requested
         parts.output.poll()
         self._feed.resume()
-        if (requested or self._schedule.left_s <= 0) and self._all_settled():
+        if (requested or self._schedule.left_s <= 0) and parts.membership.may_commit() and self._all_settled():
             self._commit()
         if parts.purge is not None:
             parts.purge.poll()
@@ -317,8 +319,9 @@ class Worker:
 
     def _adapt(self, layout: TopicLayout) -> None:
         """Has tasks whose inputs have changed begin again with the new ones."""
+        self._layout = layout
         changed = self._tasks.update_inputs(layout.inputs)
-        self._parts.membership.follow(layout.inputs.keys())
+        self._parts.membership.follow(layout)
         if changed:
             log.info("tasks %s read other partitions from now on", ", ".join(map(str, sorted(changed))))
             if not self._parts.output.commits.commit(self._settled(self._tasks.running.values())):
@@ -383,13 +386,18 @@ class Worker:
         """Commits before the tasks close; keeps the group going while it has other things to do."""
         deadline = self._clock.monotonic() + _LAST_COMMIT_S
         try:
-            while not self._parts.output.commits.commit_last(self._settled(self._tasks.running.values())):
+            while not self._commits_last():
                 if self._clock.monotonic() > deadline:
                     raise ClusterUnavailableError("the brokers do not answer")
                 self._parts.membership.poll(SOON_S)
         except (TaskMigratedError, TaskCorruptedError, ClusterUnavailableError, StoreEngineError) as error:
             log.warning("the last commit did not succeed, so some records will be processed again: %s", error)
             self._parts.output.commits.abort()
+
+    def _commits_last(self) -> bool:
+        return self._parts.membership.may_commit() and self._parts.output.commits.commit_last(
+            self._settled(self._tasks.running.values())
+        )
 
     def _close(self) -> None:
         parts = self._parts

@@ -71,9 +71,9 @@ class RecordBuffer(EngineStore):
         self._begun = False
         super().restore(rows)
 
-    def close(self) -> None:
+    def _leave_task(self) -> None:
         self._begun = False
-        super().close()
+        super()._leave_task()
 
     def _begin(self) -> None:
         """Takes up, before the first use, what waits from before."""

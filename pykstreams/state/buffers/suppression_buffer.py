@@ -38,6 +38,8 @@ Emit: TypeAlias = Callable[[Any, Change[Any], RawContext], None]
 class SuppressionBuffer(TaskStore):
     """A store that only a suppression writes; made by ``suppression_buffer``."""
 
+    can_be_released = True
+
     def __init__(self, name: str, key_serde: Any, value_serde: Any) -> None:
         self._name = name
         self._serdes = key_serde, value_serde
@@ -176,6 +178,9 @@ class SuppressionBuffer(TaskStore):
 
     def committed_offset(self) -> int | None:
         return None
+
+    def release(self) -> None:
+        self._open = False
 
     def close(self) -> None:
         self._open = False

@@ -175,6 +175,9 @@ class KeptRows:
     def committed_offset(self) -> int | None:
         return None
 
+    def flushed_offset(self) -> int | None:
+        return None
+
     def approximate_num_entries(self) -> int:
         return len(self._rows)
 

@@ -8,6 +8,7 @@
         <task id>/
             .lock                          locked while a process has the task; holds the number of that process
             rocksdb/<store>/               one database per store
+            rocksdb/@checkpoint            how far they are in their changelogs
 
 The default of ``state.dir`` is that of Kafka Streams, whose workers have ``<state.dir>/<application.id>`` with folders
 of the same names and another content; so ours have a folder of their own in it. Earlier releases had none.
@@ -32,6 +33,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError, LockError, ProcessorStateError, StoreEngineError, TaskIdFormatError
 from pykstreams.core.ids import TaskId
 from pykstreams.state.directory.file_lock import FileLock
+from pykstreams.state.directory.task_checkpoint import read_checkpoint
 
 OWN_FOLDER: Final = "pykstreams"
 """The folder in ``state.dir`` that nobody else uses."""
@@ -121,6 +123,15 @@ class StateDirectory:
             self._touch(self.path / str(task_id))
             lock.release()
 
+    def give(self, task_id: TaskId) -> FileLock:
+        """Lets go of the lock of a task, which stays locked: for another object of the same directory to ``take``."""
+        return self._locks.pop(task_id)
+
+    def take(self, task_id: TaskId, lock: FileLock) -> None:
+        """Takes the lock of a task as another has given it."""
+        self._locks[task_id] = lock
+        self._touch(self.path / str(task_id))
+
     def tasks(self) -> list[TaskId]:
         """The tasks whose state is here, in order."""
         found = []
@@ -132,6 +143,20 @@ class StateDirectory:
             if any(entry.name != _LOCK for entry in path.iterdir()):
                 found.append(task_id)
         return sorted(found)
+
+    def free_checkpoints(self) -> dict[TaskId, dict[str, int]]:
+        """The changelog offsets of the stores of each task that nobody has locked, as far as checkpoints tell."""
+        return {task_id: found for task_id in self.tasks() if (found := self._free_checkpoint(task_id))}
+
+    def _free_checkpoint(self, task_id: TaskId) -> dict[str, int]:
+        path = self.path / str(task_id)
+        lock = FileLock(path / _LOCK)
+        try:
+            return read_checkpoint(path) if lock.share() else {}
+        except OSError:  # without a lock file no checkpoint of ours is there
+            return {}
+        finally:
+            lock.release()
 
     def wipe(self, task_id: TaskId) -> None:
         """Deletes the state of a task whose lock this process holds."""

@@ -28,6 +28,7 @@ class AdaptedEngine:
         self.end_restore = engine.end_restore
         self.commit = engine.commit
         self.committed_offset = engine.committed_offset
+        self.flushed_offset = engine.flushed_offset
         self.approximate_num_entries = engine.approximate_num_entries
         self.close = engine.close
 

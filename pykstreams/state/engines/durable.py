@@ -63,6 +63,9 @@ class _ChosenWhenOpened:
     def committed_offset(self) -> int | None:
         return self._engine.committed_offset()
 
+    def flushed_offset(self) -> int | None:
+        return self._engine.flushed_offset()
+
     def approximate_num_entries(self) -> int:
         return self._engine.approximate_num_entries()
 

@@ -45,6 +45,9 @@ class _Memory:
     def committed_offset(self) -> int | None:
         return None
 
+    def flushed_offset(self) -> int | None:
+        return None
+
     def approximate_num_entries(self) -> int:
         return len(self._rows)
 

@@ -45,6 +45,7 @@ from rocksdict import (
 
 from pykstreams.core.errors import InvalidStateStoreError, StoreEngineError, StreamsError
 from pykstreams.state.engines.checkpoint import decode_offset, encode_offset
+from pykstreams.state.engines.flushed_offset import FlushedOffset
 from pykstreams.state.engines.transactional import Range
 from pykstreams.state.interfaces.engine import Row, Write, after, prefix_end
 from pykstreams.state.interfaces.store import StoreContext
@@ -65,6 +66,8 @@ _OFFSET_BUFFER_BYTES: Final = 1 << 20  # when it fills up, everything is flushed
 _ROWS: Final = "default"
 _OFFSETS: Final = "offsets"
 _OFFSET_KEY: Final = b"changelog"
+_WAITING: Final = ("rocksdb.num-entries-active-mem-table", "rocksdb.num-entries-imm-mem-tables")
+"""In this order: an entry that goes from the first to the second meanwhile counts twice, and never not at all."""
 _LOAD_FROM_ROWS: Final = 20_000  # from so many restored rows on, opening twice pays where keys come in no order
 _STEPS_BACK: Final = 1 / 8  # of the batches; keys that step back more often come in no order
 _ROWS_AT_ONCE: Final = 32  # a scan of fewer rows leaves no iterator open
@@ -104,9 +107,12 @@ class RocksDbEngine:
         self._scans: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def open(self, context: StoreContext) -> None:
+        if self._db is not None:
+            return
         path = context.state_dir / "rocksdb" / self._name
         self._context = context
         self._where = f"store {self._name!r} of task {context.task_id} in {str(path)!r}"
+        self._flushed = FlushedOffset()
         self._open(path, loading=False)
 
     def _open(self, path: Path, *, loading: bool) -> None:
@@ -259,6 +265,8 @@ class RocksDbEngine:
             db.write(batch, self._without_log)
         except Exception as error:  # rocksdict raises plain Exception
             raise self._failed("written", error) from error
+        if offset is not None:
+            self._flushed.write(offset)
         return count, key
 
     def ingest(self, files: Sequence[Path]) -> None:
@@ -281,6 +289,10 @@ class RocksDbEngine:
         except Exception as error:  # rocksdict raises plain Exception
             raise self._failed("read", error) from error
         return None if record is None else decode_offset(record, self._where)
+
+    def flushed_offset(self) -> int | None:
+        self._opened_db()
+        return self._flushed.known(sum(int(self._offset_rows.property_int_value(name) or 0) for name in _WAITING))
 
     def approximate_num_entries(self) -> int:
         return int(self._opened_db().property_int_value("rocksdb.estimate-num-keys") or 0)
@@ -313,6 +325,7 @@ class RocksDbEngine:
         except Exception as error:  # rocksdict raises plain Exception
             raise self._failed("written", error) from error
         self.close()
+        self._flushed.flush()
         self._open(self._path, loading=loading)
 
     def _opened_db(self) -> Rdict:

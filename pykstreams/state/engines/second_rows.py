@@ -39,6 +39,7 @@ class SecondRows(ABC):
         self.end_restore = engine.end_restore
         self.commit = engine.commit
         self.committed_offset = engine.committed_offset
+        self.flushed_offset = engine.flushed_offset
         self.close = engine.close
         self.get = engine.get
 

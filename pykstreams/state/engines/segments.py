@@ -73,8 +73,9 @@ class SegmentedEngine:
         self.end_restore = engine.end_restore
         self.commit = engine.commit
         self.committed_offset = engine.committed_offset
+        self.flushed_offset = engine.flushed_offset
         self.approximate_num_entries = engine.approximate_num_entries
-        self.close = engine.close
+        self.is_open = False
         self._compare_bytes()
 
     def _compare_bytes(self) -> None:
@@ -117,10 +118,17 @@ class SegmentedEngine:
         self._engine.open(context)
         self._get, self._put = self._engine.get, self._engine.put
         self._refused = self._refused_by(context)
+        if self.is_open:  # the times are those of another task before, whose rows are still here
+            return
+        self.is_open = True
         self._times.reset()
         if self.persistent:
             self._find_kept()
         self._compare_bytes()
+
+    def close(self) -> None:
+        self.is_open = False
+        self._engine.close()
 
     def _find_kept(self) -> None:
         """Looks between which times the rows lie that were kept before."""

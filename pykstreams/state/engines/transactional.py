@@ -57,6 +57,10 @@ class DurableEngine(Protocol):
         """The offset last written."""
         ...
 
+    def flushed_offset(self) -> int | None:
+        """The offset that is left when the process is killed now, or a lower one."""
+        ...
+
     def approximate_num_entries(self) -> int:
         """About how many rows there are."""
         ...
@@ -130,6 +134,9 @@ class WriteBuffer:
 
     def committed_offset(self) -> int | None:
         return self._engine.committed_offset()
+
+    def flushed_offset(self) -> int | None:
+        return self._engine.flushed_offset()
 
     def approximate_num_entries(self) -> int:
         waiting = sum(packed is not None for packed in self._pending.values())

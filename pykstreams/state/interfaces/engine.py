@@ -49,7 +49,7 @@ class Engine(BytesStore, Protocol):
         ...
 
     def open(self, context: StoreContext) -> None:
-        """Opens it for one task."""
+        """Opens it for one task; one that is open is taken up as it is."""
         ...
 
     def write(self, rows: Iterable[Write], /) -> None:
@@ -76,6 +76,10 @@ class Engine(BytesStore, Protocol):
 
     def committed_offset(self) -> int | None:
         """The changelog offset that the durable rows stand for; ``None`` when there is none."""
+        ...
+
+    def flushed_offset(self) -> int | None:
+        """The committed offset that is left when the process is killed now, or a lower one; ``None`` without one."""
         ...
 
     def approximate_num_entries(self) -> int:

@@ -105,7 +105,12 @@ class TaskStore(ABC):
 
     The order of its life: ``init``, ``restore`` any number of times, ``end_restore``, use, and for each commit
     ``flush_cache`` before and ``commit`` after Kafka has taken the offsets; ``close``. Closing does not commit.
+    After a commit it may be given to another task: ``release`` takes the place of ``close``, and its life begins anew
+    with ``init``, over the rows that it has.
     """
+
+    can_be_released = False
+    """Whether it may be given to another task."""
 
     @property
     @abstractmethod
@@ -150,9 +155,17 @@ class TaskStore(ABC):
     def committed_offset(self) -> int | None:
         """The changelog offset that its durable rows stand for, as it was given to ``commit``."""
 
+    def flushed_offset(self) -> int | None:
+        """The committed offset that is left when the process is killed now, or a lower one; ``None``: not known."""
+        return None
+
+    def release(self) -> None:
+        """Lets go of its task, and keeps its rows open; only after a commit, and only if it can be released."""
+        raise NotImplementedError(f"store {self.name!r} cannot be given to another task")
+
     @abstractmethod
     def close(self) -> None:
-        """Closes it; what was not committed is gone."""
+        """Closes it, also when it was released; what was not committed is gone."""
 
     def query(self, query: Query[R], position_bound: PositionBound, config: QueryConfig) -> QueryResult[R]:
         """Answers an interactive query; what iterators give is read from the store while they are used."""

@@ -15,6 +15,7 @@ from pykstreams.state.interfaces.store import ChangelogRow, TaskStore
 class EngineStore(TaskStore):
     """A store whose rows lie in one engine; ``init`` of a subclass opens the engine and says so by ``_open``."""
 
+    can_be_released = True
     layout: Layout = PLAIN
 
     logged_from: int | None = None
@@ -25,6 +26,7 @@ class EngineStore(TaskStore):
         self._name = name
         self._engine = engine
         self._open = False
+        self._has_rows_open = False
 
     @property
     def name(self) -> str:
@@ -74,10 +76,22 @@ class EngineStore(TaskStore):
     def committed_offset(self) -> int | None:
         return self._engine.committed_offset()
 
+    def flushed_offset(self) -> int | None:
+        return self._engine.flushed_offset()
+
+    def release(self) -> None:
+        self._leave_task()
+        self._has_rows_open = True
+
     def close(self) -> None:
-        if self._open:
-            self._open = False
+        if self._open or self._has_rows_open:
+            self._leave_task()
+            self._has_rows_open = False
             self._engine.close()
+
+    def _leave_task(self) -> None:
+        """Closes what lies above the engine."""
+        self._open = False
 
     def _check_open(self) -> None:
         if not self._open:

@@ -72,14 +72,13 @@ class MeteredStore(EngineStore):
         if self._cache is not None:
             self._cache.flush()
 
-    def close(self) -> None:
+    def _leave_task(self) -> None:
         if not self._open:
             return
-        self._open = False
+        super()._leave_task()
         self._close_closures()
         if self._cache is not None:
             self._cache.close()
-        self._engine.close()
 
     def on_flush(self, listener: FlushListener, send_old_values: bool, sink: SerializedSink | None = None) -> bool:
         """Returns whether the store has a cache; then the listener is called for what leaves it."""

@@ -79,6 +79,8 @@ class VersionHistory:
     :param retention_ms: how long a version can be read after it was replaced, and how late a record may come.
     """
 
+    can_be_released = True
+
     def __init__(self, engine: Engine, retention_ms: int, interval_ms: int, name: str) -> None:
         self._engine = engine
         self._newest_rows = NewestRows(engine)

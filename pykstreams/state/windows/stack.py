@@ -83,11 +83,12 @@ def _parts(builder: StoreBuilder[Any], layout: Layout) -> WindowParts:
         return CachingStore(*layers, keeps_reads=False, extra_bytes=extra, key_part=key_part, time_at=schema.time_at)
 
     def open_layers(context: StoreContext, codec: RowCodec) -> Layers:
+        was_open = engine.is_open
         engine.open(context)
         top: BytesStore = engine
         if duplicates is not None:
             top = duplicates
-            offset = engine.committed_offset()
+            offset = None if was_open else engine.committed_offset()
             if offset is not None:
                 duplicates.reopened(offset)
         log = context.changelog(name) if builder.logging else None

@@ -55,6 +55,7 @@ STEPS = st.lists(
         st.tuples(st.just("flush")),
         st.tuples(st.just("commit")),
         st.tuples(st.just("reopen")),
+        st.tuples(st.just("hand_over")),
     ),
     max_size=30,
 )
@@ -235,6 +236,13 @@ class Model:
         self.store.commit(self.offset)
 
         assert self.store.committed_offset() == (self.offset if self.store.persistent else None)
+
+    def do_hand_over(self) -> None:
+        """To another task, which has a cache of its own."""
+        self.do_commit()
+        self.store.release()
+        self.context = self.context.of_another_task()
+        self.store.init(self.context)
 
     def do_reopen(self) -> None:
         self.do_commit()

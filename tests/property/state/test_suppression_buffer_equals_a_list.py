@@ -22,6 +22,7 @@ STEPS = st.lists(
         st.tuples(st.just("first")),
         st.tuples(st.just("flush")),
         st.tuples(st.just("restore")),
+        st.tuples(st.just("hand over")),
     ),
     max_size=40,
 )
@@ -93,6 +94,12 @@ def test_a_buffer_equals_a_sorted_list(steps: list[tuple[Any, ...]]) -> None:
             buffer.evict_first(emit)
         elif name == "flush":
             buffer.flush_cache()
+        elif name == "hand over":
+            buffer.flush_cache()
+            buffer.commit(None)
+            buffer.release()
+            context = context.of_another_task()
+            buffer.init(context)
         elif name == "restore":
             # at once after each flush: a key that left and came back in between would keep its first place
             buffer.flush_cache()

@@ -44,6 +44,7 @@ STEPS = st.lists(
         st.tuples(st.just("history"), KEYS, TIMES, TIMES),
         st.tuples(st.just("commit")),
         st.tuples(st.just("reopen")),
+        st.tuples(st.just("hand_over")),
     ),
     max_size=40,
 )
@@ -205,6 +206,11 @@ def test_a_versioned_store_equals_lists_of_intervals(engine: str, steps: list[tu
                         assert model.history(key, first, last) == list(versions)
                 case ("commit",):
                     store.commit(len(context.logged))
+                case ("hand_over",):
+                    store.commit(len(context.logged))
+                    store.release()
+                    context = context.of_another_task()
+                    store.init(context)
                 case ("reopen",):
                     store.commit(len(context.logged))
                     store.close()

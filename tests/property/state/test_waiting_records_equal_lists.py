@@ -19,11 +19,14 @@ RECORDS = st.tuples(st.sampled_from("ab"), st.integers(0, 3), st.booleans())
 
 @pytest.mark.parametrize("engine", ENGINES)
 @settings(max_examples=25, deadline=None)
-@given(steps=st.lists(st.tuples(st.sampled_from(["add", "add", "discard", "commit"]), RECORDS), max_size=30))
+@given(
+    steps=st.lists(st.tuples(st.sampled_from(["add", "add", "discard", "commit", "hand over"]), RECORDS), max_size=30)
+)
 def test_the_store_equals_lists_by_time_side_and_key(engine: Any, steps: list[tuple[str, Any]]) -> None:
     model: dict[tuple[int, bool, str], list[Any]] = defaultdict(list)
     with TemporaryDirectory() as folder:
-        store = made(Context(Path(folder)), engine)
+        context = Context(Path(folder))
+        store = made(context, engine)
         for number, (step, (key, time, left)) in enumerate(steps):
             if step == "add":
                 value = str(number) if left else number
@@ -34,6 +37,10 @@ def test_the_store_equals_lists_by_time_side_and_key(engine: Any, steps: list[tu
                 model.pop((time, left, key), None)
             else:
                 store.commit(number)
+                if step == "hand over":
+                    store.release()
+                    context = context.of_another_task()
+                    store.init(context)
 
         assert waiting(store) == [(*place, value) for place in sorted(model) for value in model[place]]
         store.close()

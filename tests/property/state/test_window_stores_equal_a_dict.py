@@ -55,6 +55,7 @@ STEPS = st.lists(
         st.tuples(st.just("flush")),
         st.tuples(st.just("commit")),
         st.tuples(st.just("reopen")),
+        st.tuples(st.just("hand_over")),
     ),
     max_size=30,
 )
@@ -300,6 +301,14 @@ class Model:
         self.committed = dict(self.engine.rows)
 
         assert self.context.logged == (list(map(self.logged, self.log)) if self.kind.logging else [])
+
+    def do_hand_over(self) -> None:
+        """To another task, which has a cache of its own."""
+        self.do_commit()
+        self.store.release()
+        self.context = self.context.of_another_task()
+        self.store.init(self.context)
+        self.cached = {}
 
     def do_reopen(self) -> None:
         self.store.close()

@@ -290,13 +290,7 @@ def test_topics_lists_what_the_application_owns(invoke: Invoke, tmp_path: Path) 
             1,
             ["shop-KSTREAM-AGGREGATE-STATE-STORE-0000000002-repartition"],
         ),
-        *((f"shop-tasks-{letter}-0", "task", 0, ["in"]) for letter in "ajfmdkgp"),
-        *(
-            (f"shop-tasks-{letter}-1", "task", 1, ["shop-KSTREAM-AGGREGATE-STATE-STORE-0000000002-repartition"])
-            for letter in "bienclho"
-        ),
     ]
-    assert [(topic["first"], topic["every"]) for topic in planned[2:]] == [*((number, 8) for number in range(8))] * 2
     assert planned[0]["config"]["cleanup.policy"] == "delete"
     assert planned[1]["config"]["cleanup.policy"] == "compact"
 
@@ -305,16 +299,16 @@ def test_topic_settings_of_the_user_are_part_of_the_plan(invoke: Invoke, tmp_pat
     result = invoke("topics", write(tmp_path), "--format", "json", "--set", "topic.min.insync.replicas=2")
     planned = json.loads(result.output)
 
-    assert [topic["config"].get("min.insync.replicas") for topic in planned] == ["2", "2", *[None] * 16]
+    assert [topic["config"].get("min.insync.replicas") for topic in planned] == ["2", "2"]
 
 
 def test_topics_prints_names_unbroken_however_narrow_the_terminal(invoke: Invoke, tmp_path: Path) -> None:
     lines = invoke("topics", write(tmp_path), "--application-id", "x", env={"COLUMNS": "20"}).output.splitlines()
 
     assert lines[0].split() == ["topic", "kind", "sub-topology", "partitions"]
-    assert re.fullmatch(r"x-tasks-p-0 +task +0 +as in, each 8th from number 7 on", lines[-18])
-    assert lines[-17] == "  cleanup.policy=delete"
-    assert re.fullmatch(r"x-tasks-b-1 +task +1 +as x-\S+-repartition, each 8th from number 0 on", lines[-16])
+    assert re.fullmatch(r"x-\S+-repartition +repartition +1 +as in", lines[1])
+    assert lines[2] == "  cleanup.policy=delete"
+    assert [line for line in lines if re.fullmatch(r"x-\S+-changelog +changelog +1 +as x-\S+-repartition", line)]
 
 
 def test_a_topic_that_follows_several_names_them(invoke: Invoke, tmp_path: Path) -> None:
@@ -325,12 +319,7 @@ def test_a_topic_that_follows_several_names_them(invoke: Invoke, tmp_path: Path)
     assert "most of in, too" in invoke("topics", script, env={"COLUMNS": "200"}).output
 
 
-TASK_TOPICS = [f"x-tasks-{letter}-0" for letter in "ajfmdkgp"]
-
-
-@pytest.mark.parametrize(
-    ("optimization", "owned"), [("none", ["x-store-changelog", *TASK_TOPICS]), ("all", TASK_TOPICS)]
-)
+@pytest.mark.parametrize(("optimization", "owned"), [("none", ["x-store-changelog"]), ("all", [])])
 def test_a_source_topic_that_serves_as_changelog_is_not_the_applications_own(
     invoke: Invoke, tmp_path: Path, optimization: str, owned: list[str]
 ) -> None:

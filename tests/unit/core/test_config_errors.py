@@ -143,10 +143,6 @@ OWN = "(settings of your own go under 'app.')"
         ),
         # what is not offered
         (
-            {"task.coordination": "member"},
-            "setting 'task.coordination' is 'member', which is not offered: only 'task-topic' is built so far",
-        ),
-        (
             {"group.protocol": "streams"},
             "setting 'group.protocol' is 'streams', which is not offered: only 'classic' is built so far",
         ),

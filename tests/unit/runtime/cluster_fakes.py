@@ -14,7 +14,10 @@ from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.restore.restore import RestorableStore
+from pykstreams.runtime.tasks.open_stores import OpenStores
+from pykstreams.runtime.tasks.state_offsets import StateOffsets
 from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.topics.topic_admin import TopicLayout
 
 
 class FakeClock:
@@ -92,11 +95,13 @@ class FakeTask(Task):
         self.waiting: dict[TopicPartition, list[Any]] = {place: [] for place in inputs}
         self.done: dict[TopicPartition, int] = {}
         self.by_changelog = dict(stores)
+        self.state_offsets = StateOffsets({store.name: place for place, store in stores.items()})
         self.history: list[Any] = []
         self.fail: Exception | None = None
         self.start_failure = start_failure
         self.open_failure: Exception | None = None
         self.hold = False
+        self.can_release = False
         self.when_asked: Callable[[], None] = lambda: None
         self.when_settling: Callable[[], None] = lambda: None
         self.when_processing: Callable[[], None] = lambda: None
@@ -106,10 +111,24 @@ class FakeTask(Task):
     def commit_needed(self) -> bool:
         return self._dirty
 
-    def open_stores(self) -> dict[TopicPartition, Any]:
+    def release(self) -> OpenStores | None:
+        if not self.by_changelog or not self.can_release:
+            return None
+        self.history.append("release")
+        return OpenStores({store.name: store for store in self.by_changelog.values()}, self.state_offsets)
+
+    def open_stores(self, kept: OpenStores | None = None) -> dict[TopicPartition, Any]:
         if self.open_failure is not None:
             raise self.open_failure
+        if kept is not None:
+            self.history.append("take up")
+            self.state_offsets = kept.offsets
+            return self.by_changelog
         self.history.append("open")
+        self.state_offsets.clear()
+        for store in self.by_changelog.values():
+            store.noted = self.state_offsets
+            self.state_offsets.opened(store, store.committed_offset())
         return self.by_changelog
 
     def start(self, committed: Offsets) -> None:
@@ -182,14 +201,16 @@ class FakeMembership:
         self.put_out: Exception | None = None
         self.on_revoked: Callable[[frozenset[TaskId]], None] = lambda _: None
         self.commits = 0
-        self.shared: Collection[TaskId] = ()
+        self.layout: TopicLayout | None = None
+        self.rebalances = False
+        """Whether tasks are being shared out anew, so that nothing may be committed."""
 
-    def start(self, tasks: Collection[TaskId], on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
-        self.shared = tasks
+    def start(self, layout: TopicLayout, on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
+        self.layout = layout
         self.on_revoked = on_revoked
 
-    def follow(self, tasks: Collection[TaskId]) -> None:
-        self.shared = tasks
+    def follow(self, layout: TopicLayout) -> None:
+        self.layout = layout
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
         while self.changes:
@@ -201,6 +222,9 @@ class FakeMembership:
 
     def ack(self, change: Any) -> None:
         self.acknowledged.append(change)
+
+    def may_commit(self) -> bool:
+        return not self.rebalances
 
     def confirm(self) -> bool:
         self.confirmed += 1
@@ -229,7 +253,7 @@ class FakeMembership:
             return None
         return {place: self.offsets[place] for place in partitions if place in self.offsets}
 
-    def transaction_metadata(self) -> Any:
+    def transaction_metadata(self) -> bytes:
         return b"metadata"
 
     def close(self, leave: bool) -> None:
@@ -296,13 +320,22 @@ class FakeReader:
 
 @dataclass
 class FakeRestoredStore:
-    """A store that keeps what it was restored from and committed with."""
+    """A store that keeps what it was restored from and committed with.
+
+    :param noted: where a task that has opened it notes the offsets.
+    """
 
     name: str = "counts"
     offset: int | None = None
     rows: list[Any] = field(default_factory=list)
     commits: list[int | None] = field(default_factory=list)
     ready: bool = False
+    persistent: bool = True
+    flushed: int | None = None
+    noted: StateOffsets | None = None
+
+    def flushed_offset(self) -> int | None:
+        return self.flushed
 
     def committed_offset(self) -> int | None:
         return self.offset
@@ -315,6 +348,8 @@ class FakeRestoredStore:
 
     def commit(self, offset: int | None) -> None:
         self.commits.append(offset)
+        if self.noted is not None:
+            self.noted.note(self, offset)
 
 
 _restorable: RestorableStore = FakeRestoredStore()

@@ -13,9 +13,10 @@ from confluent_kafka import Consumer, Producer
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
-from pykstreams.runtime.assembly import ApplicationParts, build_standbys, build_worker
+from pykstreams.runtime.assembly import ApplicationParts, build_standbys, build_sums, build_worker
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
+from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.swap.bootstrap import TaskBase
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.runtime.worker.state_updater import StateUpdater
@@ -93,7 +94,7 @@ def make(clients: Clients) -> Make:
             StreamsMetrics(),
             "shop-client",
             "process",
-            "instance",
+            "0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1",
             embedded,
             TaskBase(topology, config, admin, None),
         )
@@ -111,13 +112,15 @@ def worker_of(app: ApplicationParts, directory: StateDirectory) -> Worker:
         on_running=lambda running: None,
         global_stores={},
         standbys=None,
+        sums=build_sums(app, directory, None),
+        hosts=GroupHosts(),
     )
 
 
 @pytest.mark.parametrize(
-    ("topology", "replicas", "kept"), [(STATEFUL, 1, True), (STATEFUL, 0, False), (STATELESS, 1, False)]
+    ("topology", "replicas", "kept"), [(STATEFUL, 1, True), (STATEFUL, 0, True), (STATELESS, 1, False)]
 )
-def test_standby_tasks_are_there_where_they_are_wanted_and_tasks_have_state(
+def test_standby_tasks_can_be_kept_where_tasks_have_state_since_warm_ups_come_without_replicas_too(
     make: Make, directory: StateDirectory, topology: TopologyPlan, replicas: int, kept: bool
 ) -> None:
     app = make(topology, {"num.standby.replicas": replicas})
@@ -135,16 +138,13 @@ def test_standby_tasks_on_an_embedded_cluster_are_left_out_with_a_warning(
     assert "num.standby.replicas has no effect there" in caplog.text
 
 
-def test_clients_of_a_worker_carry_the_name_of_its_thread_and_the_member_its_instance(
+def test_clients_of_a_worker_carry_the_name_of_its_thread(
     make: Make, directory: StateDirectory, clients: Clients
 ) -> None:
     worker = worker_of(make(), directory)
 
     assert worker.name == "shop-client-StreamThread-2"
-    assert [one["client.id"] for one in clients.settings] == [
-        "shop-client-StreamThread-2-membership-instance",
-        "shop-client-StreamThread-2-consumer",
-    ]
+    assert [one["client.id"] for one in clients.settings] == ["shop-client-StreamThread-2-consumer"]
 
 
 def test_nothing_is_swapped_watched_or_purged_on_an_embedded_cluster(make: Make, directory: StateDirectory) -> None:
@@ -205,9 +205,9 @@ def test_restoring_passes_over_what_was_not_committed_unless_input_topics_serve_
 def test_tasks_are_noted_as_worked_on_where_no_transaction_tells_of_a_dead_worker(
     make: Make, directory: StateDirectory
 ) -> None:
-    noting = [
-        worker_of(make(settings={"processing.guarantee": guarantee}), directory)._parts.tasks._note_of is not None
+    notes = [
+        worker_of(make(STATEFUL, {"processing.guarantee": guarantee}), directory)._parts.tasks._note_of(TaskId(0, 1))
         for guarantee in ("at_least_once", "exactly_once_v2")
     ]
 
-    assert noting == [True, False]
+    assert notes == [TopicPartition("log", 1), None]

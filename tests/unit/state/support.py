@@ -43,6 +43,12 @@ class Context:
         self.cache = RecordCache(self.cache_bytes)
         self.metrics = StreamsMetrics()
 
+    def of_another_task(self) -> Context:
+        """The context of the task that stores are handed over to: only the record and the changelog are the same."""
+        made = Context(self.state_dir, self.settings, self.cache_bytes, self.task_id, self.application_id, self.logged)
+        made.current.raw = self.current.raw
+        return made
+
     def changelog(self, store_name: str) -> Any:
         return lambda *row: self.logged.append(row)
 

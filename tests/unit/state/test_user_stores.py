@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -118,6 +119,15 @@ def test_processor_gets_the_users_own_object_and_its_changelog_is_written() -> N
         assert driver.get_all_state_stores() == {"votes": store}
         assert store.is_open
     assert not store.is_open
+
+
+def test_it_is_not_given_to_another_task_open() -> None:
+    """It knows its first context, and nothing tells it of another."""
+    store: Any = StoreBuilder(VotesSupplier()).build()
+
+    assert not store.can_be_released
+    with pytest.raises(NotImplementedError, match="cannot be given to another task"):
+        store.release()
 
 
 def test_store_without_logging_has_no_changelog_and_is_committed_without_offsets() -> None:

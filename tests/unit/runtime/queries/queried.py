@@ -10,6 +10,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.dsl.builder import StreamsBuilder
+from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.runtime.queries.store_types import QueryableStoreType
@@ -83,6 +84,7 @@ class Application:
         self.restored: dict[int, list[Any]] = {}
         self.started: dict[Task, bool] = {}
         self.standbys: list[Task] = []
+        self.hosts = GroupHosts()
         for number in self.by_partition:
             self.restored[number] = list(self.by_partition[number].open_stores().values())
             self.started[self.by_partition[number]] = False
@@ -99,6 +101,7 @@ class Application:
             layout=lambda: self.layout,
             check=self._check,
             standbys=lambda: self.standbys,
+            hosts=self.hosts.known,
         )
 
     def keep_copy(self, partition: int) -> Task:

@@ -210,3 +210,37 @@ def test_what_is_no_address_is_refused() -> None:
         ConfigError, match=r"^the endpoint 'shop-3' is no host:port; write application.server as 'shop-3:7070'$"
     ):
         HostInfo.from_endpoint("shop-3")
+
+
+ONE, TWO = HostInfo("shop-1", 7070), HostInfo("shop-2", 7070)
+
+
+def test_instances_with_an_address_know_what_each_of_them_has(make: Make) -> None:
+    """``StreamsMetadataState.rebuildMetadata``, 4.3.1."""
+    app = make(table(), partitions=3)
+    places = [TopicPartition(TOPIC, number) for number in range(3)]
+    app.hosts.update(
+        {TWO: frozenset(places[2:]), ONE: frozenset(places[:2])}, {TWO: frozenset(places[:1]), ONE: frozenset()}
+    )
+
+    stores = frozenset({"prices"})
+    assert app.queries.streams_metadata("prices") == [
+        StreamsMetadata(ONE, stores, frozenset(places[:2])),
+        StreamsMetadata(TWO, stores, frozenset(places[2:]), frozenset(places[:1]), stores),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("partition", "active", "standby"), [(0, ONE, {TWO}), (1, HostInfo.UNAVAILABLE, set()), (2, TWO, set())]
+)
+def test_a_key_is_at_the_instances_that_have_its_partition(
+    make: Make, partition: int, active: HostInfo, standby: set[HostInfo]
+) -> None:
+    app = make(table(), partitions=3)
+    places = [TopicPartition(TOPIC, number) for number in range(3)]
+    app.hosts.update({ONE: frozenset(places[:1]), TWO: frozenset(places[2:])}, {TWO: frozenset(places[:1])})
+    key = next(str(n) for n in range(100) if partition_for_key(str(n).encode(), 3) == partition)
+
+    assert app.queries.key_metadata("prices", key, TEXT.serializer, None) == KeyQueryMetadata(
+        active, frozenset(standby), partition
+    )

@@ -1,4 +1,4 @@
-"""Which standby tasks an instance wants, by what the group answers."""
+"""Which standby tasks a process wants, by what its members were assigned."""
 
 from __future__ import annotations
 
@@ -6,56 +6,80 @@ import pytest
 
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.standby.standby_plan import StandbyPlan
-from tests.unit.runtime.standby.fake_group import FakeGroupView
+from tests.unit.runtime.standby.fake_group_offsets import FakeGroupOffsets
 
 FIRST, SECOND = TaskId(0, 0), TaskId(0, 1)
-ORDERS, OTHER_ORDERS = TopicPartition("orders", 0), TopicPartition("orders", 1)
+ORDERS, OTHER_ORDERS = frozenset({TopicPartition("orders", 0)}), frozenset({TopicPartition("orders", 1)})
+(ORDER,) = ORDERS
 
 
 @pytest.fixture
-def group() -> FakeGroupView:
-    return FakeGroupView()
+def group() -> FakeGroupOffsets:
+    return FakeGroupOffsets()
 
 
 @pytest.fixture
-def plan(group: FakeGroupView) -> StandbyPlan:
-    stateful = {FIRST: frozenset({ORDERS}), SECOND: frozenset({OTHER_ORDERS})}
-    return StandbyPlan(group, instance="me", replicas=1, stateful=stateful)
+def plan(group: FakeGroupOffsets) -> StandbyPlan:
+    return StandbyPlan(group)
 
 
-def test_tasks_that_work_elsewhere_are_wanted_here(group: FakeGroupView, plan: StandbyPlan) -> None:
-    group.tasks = {"me": frozenset({SECOND}), "you": frozenset({FIRST})}
+def test_the_standby_tasks_of_all_members_are_wanted(plan: StandbyPlan) -> None:
+    plan.assigned("one", {FIRST: ORDERS})
+    plan.assigned("two", {SECOND: OTHER_ORDERS})
 
-    assert plan.wanted(()) == {FIRST}
-
-
-def test_tasks_without_state_are_not_wanted(group: FakeGroupView, plan: StandbyPlan) -> None:
-    group.tasks = {"me": frozenset(), "you": frozenset({TaskId(1, 0)})}
-
-    assert plan.wanted(()) == set()
+    assert plan.wanted() == {FIRST: ORDERS, SECOND: OTHER_ORDERS}
+    assert (plan.member_of(FIRST), plan.member_of(SECOND)) == ("one", "two")
 
 
-def test_standbys_whose_task_nobody_works_on_stay(group: FakeGroupView, plan: StandbyPlan) -> None:
-    group.tasks = {"me": frozenset({SECOND}), "you": frozenset()}
+def test_an_assignment_takes_the_place_of_the_one_before(plan: StandbyPlan) -> None:
+    plan.assigned("one", {FIRST: ORDERS})
+    plan.assigned("two", {})
+    plan.assigned("one", {SECOND: OTHER_ORDERS})
 
-    assert plan.wanted({FIRST, SECOND}) == {FIRST}
+    assert plan.wanted() == {SECOND: OTHER_ORDERS}
+    assert plan.member_of(FIRST) is None
 
 
-def test_nothing_is_known_while_tasks_are_shared_out(group: FakeGroupView, plan: StandbyPlan) -> None:
-    group.tasks = None
+def test_a_task_that_moves_between_members_is_kept_once_and_counts_for_one(plan: StandbyPlan) -> None:
+    plan.assigned("one", {FIRST: ORDERS})
+    plan.assigned("two", {FIRST: ORDERS})
+    before = plan.member_of(FIRST)
+    plan.assigned("one", {})
 
-    assert plan.wanted({FIRST}) is None
+    assert (before, plan.member_of(FIRST), plan.wanted()) == ("one", "two", {FIRST: ORDERS})
+
+
+def test_a_task_that_is_active_in_a_member_of_the_process_is_not_wanted_before_that_has_given_it_up(
+    plan: StandbyPlan,
+) -> None:
+    plan.assigned("one", {}, [FIRST])
+    plan.assigned("two", {FIRST: ORDERS, SECOND: OTHER_ORDERS})
+    before, was_active = plan.wanted(), plan.is_active(FIRST)
+    plan.assigned("one", {})
+
+    assert (before, was_active) == ({SECOND: OTHER_ORDERS}, True)
+    assert plan.wanted() == {FIRST: ORDERS, SECOND: OTHER_ORDERS}
+    assert not plan.is_active(FIRST)
 
 
 def test_inputs_are_limited_by_what_was_committed_when_it_was_asked_for_last(
-    group: FakeGroupView, plan: StandbyPlan
+    group: FakeGroupOffsets, plan: StandbyPlan
 ) -> None:
+    tasks = {FIRST: ORDERS, SECOND: OTHER_ORDERS}
+    group.are_known = False
+    unknown = plan.ask_committed(tasks)
     before = plan.limits(FIRST)
-    group.offsets = {ORDERS: (7, "")}
-    asked = plan.ask_committed({FIRST, SECOND})
-    group.offsets_are_known = False
-    again = plan.ask_committed({FIRST})
+    group.are_known, group.offsets = True, {ORDER: (7, "")}
+    known = plan.ask_committed(tasks)
+    group.are_known = False
+    again = plan.ask_committed(tasks)
 
-    assert (asked, again) == (True, False)
-    assert (before, plan.limits(FIRST), plan.limits(SECOND)) == ({ORDERS: 0}, {ORDERS: 7}, {OTHER_ORDERS: 0})
-    assert (plan.committed(FIRST), plan.committed(SECOND)) == ({ORDERS: (7, "")}, {})
+    assert (unknown, known, again) == (False, True, False)
+    assert (before, plan.limits(FIRST)) == ({ORDER: 0}, {ORDER: 7})
+    assert plan.limits(SECOND) == {TopicPartition("orders", 1): 0}
+    assert (plan.committed(FIRST), plan.committed(SECOND)) == ({ORDER: (7, "")}, {})
+
+
+def test_nobody_is_asked_about_no_tasks(group: FakeGroupOffsets, plan: StandbyPlan) -> None:
+    assert plan.ask_committed({})
+    assert group.asked == 0

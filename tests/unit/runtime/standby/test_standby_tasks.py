@@ -13,6 +13,7 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import BootstrapError, ClusterError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.restore.open_tasks import CHECKPOINT_S
 from pykstreams.runtime.restore.restore import OffsetReader, Restorer, StateRestoreListener
 from pykstreams.runtime.standby.changelog_rounds import ROUND_S, ChangelogRounds
 from pykstreams.runtime.standby.standby_plan import StandbyPlan
@@ -21,8 +22,9 @@ from pykstreams.runtime.swap.bootstrap import GENERATION
 from pykstreams.runtime.tasks.offset_metadata import encode
 from pykstreams.runtime.worker.state_updater import Restored, StateUpdater
 from pykstreams.state.directory.state_directory import StateDirectory
+from pykstreams.state.directory.task_checkpoint import read_checkpoint
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeRestoredStore, FakeTask
-from tests.unit.runtime.standby.fake_group import FakeGroupView
+from tests.unit.runtime.standby.fake_group_offsets import FakeGroupOffsets
 
 TASK, OTHER = TaskId(0, 0), TaskId(0, 1)
 TASKS = {task: frozenset({TopicPartition("orders", task.partition)}) for task in (TASK, OTHER)}
@@ -32,14 +34,11 @@ RETRY_S = 30.0
 
 
 class StandbyBench:
-    """An instance with one copy at a time, which a test lets go on by ``after``."""
+    """An instance whose only member is assigned one copy, which a test lets go on by ``after``."""
 
     def __init__(self, folder: Path) -> None:
-        self.group, self.clock, self.logs = (
-            FakeGroupView({"me": frozenset({OTHER}), "you": frozenset({TASK})}),
-            FakeClock(),
-            FakeChangelogs(),
-        )
+        self.group, self.clock, self.logs = FakeGroupOffsets(), FakeClock(), FakeChangelogs()
+        self.closed = 0
         self.stores: dict[TaskId, dict[TopicPartition, Any]] = {
             TASK: {LOG: FakeRestoredStore()},
             OTHER: {OTHER_LOG: FakeRestoredStore()},
@@ -49,7 +48,7 @@ class StandbyBench:
         self.directory = StateDirectory(folder, "shop", clock=self.clock)
         self.worker = StateDirectory(folder, "shop", clock=self.clock)
         self.restorers = 0
-        plan = StandbyPlan(self.group, instance="me", replicas=1, stateful=TASKS)
+        plan = StandbyPlan(self.group)
         self.standbys = StandbyTasks(
             "standbys",
             plan=plan,
@@ -57,7 +56,15 @@ class StandbyBench:
             make_task=self._make,
             directory=self.directory,
             clock=self.clock,
+            on_close=self._note_close,
         )
+        self.assign(TASK)
+
+    def assign(self, *tasks: TaskId, member: str = "me") -> None:
+        self.standbys.assigned(member, {task: TASKS[task] for task in tasks})
+
+    def _note_close(self) -> None:
+        self.closed += 1
 
     def after(self, seconds: float, *, turns: int = 4) -> None:
         self.clock.advance(seconds)
@@ -78,6 +85,13 @@ class StandbyBench:
         return Restorer(self.logs, offsets, StateRestoreListener(), log_level=logging.DEBUG), lambda: None
 
 
+def wait_for(condition: Callable[[], bool]) -> None:
+    clock = SystemClock()
+    deadline = clock.monotonic() + 60
+    while not condition():
+        assert clock.monotonic() < deadline
+
+
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[StandbyBench]:
     found = StandbyBench(tmp_path)
@@ -86,7 +100,7 @@ def bench(tmp_path: Path) -> Iterator[StandbyBench]:
     found.worker.close()
 
 
-def test_copy_of_a_task_that_runs_elsewhere_is_opened_and_follows_its_changelog_round_by_round(
+def test_copy_that_is_assigned_is_opened_and_follows_its_changelog_round_by_round(
     bench: StandbyBench,
 ) -> None:
     store = bench.stores[TASK][LOG]
@@ -103,23 +117,29 @@ def test_copy_of_a_task_that_runs_elsewhere_is_opened_and_follows_its_changelog_
     assert [row[2] for row in store.rows] == [1000, 1001, 1002, 1004]
 
 
-def test_nothing_is_kept_of_own_tasks_or_without_another_instance(bench: StandbyBench) -> None:
-    bench.group.tasks = {"me": frozenset({TASK, OTHER}), "you": frozenset()}
+def test_nothing_is_kept_and_nobody_is_asked_before_a_copy_is_assigned(bench: StandbyBench) -> None:
+    bench.assign()
     bench.after(0)
-    alone = bench.copies()
-    bench.group.tasks = {"me": frozenset({TASK, OTHER})}
-    bench.after(LOOK_S)
 
-    assert alone == bench.copies() == []
+    assert (bench.copies(), bench.group.asked) == ([], 0)
 
 
-def test_copy_that_does_not_belong_here_any_more_is_closed_and_its_folder_stays(
+def test_copies_of_all_members_are_kept_and_begin_at_once(bench: StandbyBench) -> None:
+    bench.after(0)
+    bench.assign(OTHER, member="another")
+    bench.after(0)
+
+    assert bench.copies() == [TASK, OTHER]
+    assert bench.made[0].history == ["open"]
+
+
+def test_copy_that_is_not_assigned_any_more_is_closed_at_once_and_its_folder_stays(
     bench: StandbyBench, tmp_path: Path
 ) -> None:
     bench.after(0)
     (bench.directory.task_dir(TASK) / "rocksdb").mkdir()
-    bench.group.tasks = {"me": frozenset({TASK}), "you": frozenset({OTHER})}
-    bench.after(LOOK_S)
+    bench.assign(OTHER)
+    bench.after(0)
 
     assert bench.copies() == [OTHER]
     assert bench.made[0].history == ["open", "close"]
@@ -127,16 +147,24 @@ def test_copy_that_does_not_belong_here_any_more_is_closed_and_its_folder_stays(
     bench.worker.lock(TASK)
 
 
-def test_copies_stay_while_tasks_are_shared_out_and_while_their_task_has_nobody(bench: StandbyBench) -> None:
+def test_copy_stays_open_when_it_goes_from_one_member_to_another(bench: StandbyBench) -> None:
     bench.after(0)
-    bench.group.tasks = None
-    bench.after(LOOK_S)
-    shared_out = bench.copies()
-    bench.group.tasks = {"me": frozenset({OTHER})}
-    bench.after(LOOK_S)
+    bench.assign(TASK, member="another")
+    bench.assign()
+    bench.after(0)
 
-    assert shared_out == bench.copies() == [TASK]
+    assert bench.copies() == [TASK]
     assert bench.made[0].history == ["open"]
+
+
+def test_copy_is_opened_anew_when_its_task_reads_more(bench: StandbyBench) -> None:
+    bench.after(0)
+    more = TASKS[TASK] | {TopicPartition("returns", 0)}
+    bench.standbys.assigned("me", {TASK: more})
+    bench.after(0)
+
+    assert bench.made[0].history == ["open", "close"]
+    assert bench.made[1].inputs == list(more)
 
 
 def test_worker_that_is_given_the_task_finds_the_copy_closed_with_its_offset(bench: StandbyBench) -> None:
@@ -159,7 +187,7 @@ def test_worker_that_is_given_the_task_finds_the_copy_closed_with_its_offset(ben
     bench.clock.advance(1)
     updater.turn(restorer, 0)
     while_it_is_there = updater.reports(), active.history[:]
-    bench.after(LOOK_S)  # the group may still say that the task is elsewhere
+    bench.after(LOOK_S)  # the copy may still be assigned
     updater.turn(restorer, 0)
 
     assert while_it_is_there == ([], [])
@@ -168,7 +196,7 @@ def test_worker_that_is_given_the_task_finds_the_copy_closed_with_its_offset(ben
 
     updater.close(active)
     updater.turn(restorer, 0)
-    bench.after(LOOK_S)
+    bench.after(0)
 
     assert bench.copies() == [TASK]
 
@@ -181,17 +209,6 @@ def test_folder_that_somebody_else_has_is_waited_for(bench: StandbyBench) -> Non
     bench.after(LOOK_S)
 
     assert (while_locked, bench.copies()) == ([], [TASK])
-
-
-def test_copy_makes_room_when_the_task_comes_to_another_process_with_the_same_state_directory(
-    bench: StandbyBench,
-) -> None:
-    bench.after(0)
-    bench.group.tasks = {"me": frozenset({TASK, OTHER}), "you": frozenset()}
-    bench.after(LOOK_S)
-
-    assert bench.copies() == []
-    bench.worker.lock(TASK)
 
 
 def test_source_topic_that_serves_as_changelog_is_followed_up_to_what_is_committed(bench: StandbyBench) -> None:
@@ -265,7 +282,7 @@ def test_copy_that_is_damaged_does_not_close_the_others(bench: StandbyBench, cap
     def fails(rows: object) -> None:
         raise StoreEngineError("store 'counts' cannot be written")
 
-    bench.group.tasks = {"me": frozenset(), "you": frozenset({TASK, OTHER})}
+    bench.assign(TASK, OTHER)
     bench.stores[TASK][LOG].restore = fails
     bench.logs.ends[LOG] = 2
     bench.logs.put(LOG, 0, 1)
@@ -298,7 +315,7 @@ def test_group_that_does_not_answer_is_told_and_asked_again(
     bench.group.fail = None
     bench.after(LOOK_S)
 
-    told = "where copies of tasks belong was not found out, and is asked again: no broker answers"
+    told = "what is committed for copies of tasks is not known, and asked again: no broker answers"
     assert caplog.text.count(told) == 1
     assert bench.copies() == [TASK]
 
@@ -332,13 +349,70 @@ def test_store_in_memory_is_not_read_again_in_each_round(bench: StandbyBench) ->
 
 def test_thread_closes_everything_when_it_is_stopped(bench: StandbyBench) -> None:
     bench.standbys.start()
-    bench.standbys.look()
-    clock = SystemClock()
-    deadline = clock.monotonic() + 60
-    while not bench.copies():
-        assert clock.monotonic() < deadline
+    wait_for(lambda: bench.copies() == [TASK])
     bench.standbys.stop()
 
     assert bench.made[0].history == ["open", "close"]
-    assert bench.group.closed
+    assert bench.closed == 1
     bench.worker.lock(TASK)
+
+
+def test_thread_without_a_copy_is_woken_by_an_assignment(bench: StandbyBench) -> None:
+    bench.assign()
+    bench.standbys.start()
+    bench.assign(TASK)
+    wait_for(lambda: bench.copies() == [TASK])
+    bench.assign()
+    wait_for(lambda: bench.copies() == [])
+    bench.standbys.stop()
+
+    assert bench.made[0].history == ["open", "close"]
+
+
+def test_copies_are_reported_with_what_they_have_read_and_whose_they_are(bench: StandbyBench) -> None:
+    bench.assign(OTHER, member="another")
+    bench.logs.ends = {LOG: 10, OTHER_LOG: 2}
+    bench.logs.put(LOG, 0, 1, 2)
+    bench.after(0)
+    bench.logs.put(OTHER_LOG, 0, 1)
+    bench.after(0)
+
+    assert bench.standbys.offset_sums() == {TASK: 3, OTHER: 2}
+    assert (bench.standbys.member_of(TASK), bench.standbys.member_of(OTHER)) == ("me", "another")
+
+
+def test_closed_copy_leaves_a_checkpoint_and_is_reported_no_more(bench: StandbyBench) -> None:
+    bench.logs.ends[LOG] = 10
+    bench.logs.put(LOG, 0, 1, 2)
+    (bench.directory.task_dir(TASK) / "rocksdb" / "counts").mkdir(parents=True)
+    bench.after(0)
+    while_open = bench.worker.free_checkpoints()
+    bench.assign()
+    bench.after(0)
+
+    assert (while_open, bench.worker.free_checkpoints()) == ({}, {TASK: {"counts": 3}})
+    assert bench.standbys.offset_sums() == {}
+
+
+def test_checkpoint_of_an_open_copy_is_written_now_and_then_with_what_is_on_disk(bench: StandbyBench) -> None:
+    (bench.directory.task_dir(TASK) / "rocksdb" / "counts").mkdir(parents=True)
+    bench.after(0)
+    for end in (2, 4):
+        bench.logs.ends[LOG] = end
+        bench.logs.put(LOG, end - 1)
+        bench.stores[TASK][LOG].flushed = end - 1
+        bench.after(CHECKPOINT_S)
+    left = read_checkpoint(bench.directory.task_dir(TASK))
+
+    assert (bench.stores[TASK][LOG].commits, left) == ([2, 4], {"counts": 3})
+
+
+def test_copy_that_is_deleted_leaves_no_checkpoint(bench: StandbyBench) -> None:
+    bench.stores[TASK][LOG].offset = 3
+    bench.logs.begins[LOG], bench.logs.ends[LOG] = 7, 9
+    (bench.directory.task_dir(TASK) / "rocksdb" / "counts").mkdir(parents=True)
+    bench.standbys.turn()
+    bench.assign()
+    bench.standbys.turn()
+
+    assert bench.worker.free_checkpoints() == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import BootstrapError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import BEGINNING, END, Offsets
-from pykstreams.runtime.swap.bootstrap import PIN, Bootstrap, GroupStart, Pin, TaskBase
+from pykstreams.runtime.swap.bootstrap import GENERATION, PIN, Bootstrap, GroupStart, Pin, TaskBase
 from pykstreams.runtime.tasks.offset_metadata import decode, encode
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.state.bulk.description import described
@@ -350,6 +351,23 @@ def test_state_without_bootstrap_is_left_alone(directory: StateDirectory) -> Non
     base(None).make_ready(TaskId(0, 0), {}, directory)
 
     assert old.exists()
+
+
+def test_stores_may_stay_open_exactly_where_state_is_left_alone(
+    make_bootstrap: Callable[..., Path], directory: StateDirectory
+) -> None:
+    task, bases = TaskId(0, 0), base(None)
+    with_pin = pinned(make_bootstrap())
+    generation = {ORDERS[0]: (5, encode(7, {GENERATION: 3}))}
+    found = []
+    for committed in ({}, with_pin, with_pin, generation, generation, {}):
+        old = leave_something(directory)
+        ready = bases.is_ready(task, committed, directory)
+        bases.make_ready(task, committed, directory)
+        found.append((ready, old.exists()))
+        shutil.rmtree(old.parent, ignore_errors=True)
+
+    assert found == [(True, True), (False, False), (True, True), (False, False), (True, True), (True, True)]
 
 
 def test_base_only_state_is_refused_without_its_files(

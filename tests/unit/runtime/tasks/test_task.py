@@ -352,6 +352,61 @@ def test_init_runs_from_the_sources_down_and_close_runs_everywhere_even_after_an
     assert calls == ["init a", "init b", "close a", "close b"]
 
 
+def with_store(close: Callable[[], None]) -> TaskBench:
+    """A bench with a store in memory, and a node that calls this when it is closed."""
+
+    def build(context: OperatorContext) -> Forward:
+        context.on_close(close)
+        return context.forward
+
+    return TaskBench(
+        source("SOURCE", "in", children=("NODE",)),
+        node("NODE", Operator(build)),
+        stores={"rows": Stores.key_value_store_builder(Stores.in_memory_key_value_store("rows"))},
+        changelogs={"rows": InternalTopic("log", "changelog", None, {})},
+    )
+
+
+def test_released_task_closes_its_nodes_and_leaves_its_stores_with_their_rows() -> None:
+    closed = []
+    bench = with_store(lambda: closed.append("node"))
+    bench.feed(message("in", 0, "v", 1))
+    store = bench.task.stores["rows"]
+    store.put("a", "1")
+    bench.commit()
+    left = bench.task.release()
+
+    assert (closed, dict(bench.task.stores)) == (["node"], {})
+    assert left is not None and left.stores == {"rows": store}
+    assert not store.is_open
+    assert len(list(store.engine_rows())) == 1
+    left.close()
+    assert list(store.engine_rows()) == []
+
+
+def test_task_with_work_that_is_not_committed_is_not_released() -> None:
+    closed = []
+    bench = with_store(lambda: closed.append("node"))
+    bench.feed(message("in", 0, "v", 1))
+
+    assert bench.task.release() is None
+    assert closed == []
+    assert bench.task.stores["rows"].is_open
+
+
+def test_task_whose_nodes_cannot_be_closed_closes_its_stores_too() -> None:
+    def fails() -> None:
+        raise ValueError("no")
+
+    bench = with_store(fails)
+    store = bench.task.stores["rows"]
+    with pytest.raises(StreamsError, match="close of NODE failed"):
+        bench.task.release()
+
+    assert not store.is_open
+    assert dict(bench.task.stores) == {}
+
+
 def test_init_that_raises_names_its_node() -> None:
     def build(context: OperatorContext) -> Forward:
         def init() -> None:

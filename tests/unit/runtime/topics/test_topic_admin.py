@@ -49,9 +49,6 @@ class FakeTopics:
             self.topics[topic.name] = topic.partitions
             self.settings[topic.name] = dict(topic.config)
 
-    def grow_topic(self, topic: str, partitions: int) -> None:
-        self.topics[topic] = partitions
-
     def topic_settings(self, topics: Collection[str]) -> dict[str, dict[str, str]]:
         if self.denies_settings:
             raise ClusterError("reading the settings of topic 'x' failed: not authorized")
@@ -135,7 +132,7 @@ def test_repartition_topic_takes_the_number_the_user_gave() -> None:
     assert prepare(rekeyed(7), FakeTopics({"orders": 3, "returns": 5})).partitions["shop-by-item-repartition"] == 7
 
 
-def test_changelog_has_one_partition_per_task_and_so_have_the_task_topics_together() -> None:
+def test_changelog_has_one_partition_per_task() -> None:
     cluster = FakeTopics({"orders": 3, "returns": 5})
 
     prepare(rekeyed(11), cluster)
@@ -143,9 +140,6 @@ def test_changelog_has_one_partition_per_task_and_so_have_the_task_topics_togeth
     assert {name: spec.partitions for name, spec in cluster.created.items()} == {
         "shop-by-item-repartition": 11,
         "shop-counts-changelog": 11,
-        **{f"shop-tasks-{letter}-0": 1 for letter in "ajfmd"},
-        **{f"shop-tasks-{letter}-1": 2 for letter in "bie"},
-        **{f"shop-tasks-{letter}-1": 1 for letter in "nclho"},
     }
 
 
@@ -323,7 +317,7 @@ def test_second_preparation_changes_nothing() -> None:
     assert cluster.created == {}
 
 
-def test_task_topics_grow_with_the_sources() -> None:
+def test_tasks_grow_with_the_sources() -> None:
     topology = plan(part(0, source("A", "orders")))
     cluster = FakeTopics({"orders": 2})
     prepare(topology, cluster)
@@ -331,8 +325,6 @@ def test_task_topics_grow_with_the_sources() -> None:
 
     layout = prepare(topology, cluster)
 
-    assert cluster.topics["shop-tasks-a-0"] == 2
-    assert cluster.topics["shop-tasks-p-0"] == 1
     assert set(layout.inputs) == {TaskId(0, number) for number in range(9)}
 
 
@@ -402,7 +394,7 @@ def test_topics_of_an_embedded_cluster_appear_and_nothing_is_created() -> None:
 
     assert cluster.created == {}
     assert set(layout.partitions.values()) == {4}
-    assert {"shop-tasks-a-0", "shop-tasks-b-1"} == {name for name in cluster.topics if name.startswith("shop-tasks-")}
+    assert cluster.topics.keys() == layout.partitions.keys()
 
 
 def test_embedded_cluster_refuses_another_number_of_partitions() -> None:

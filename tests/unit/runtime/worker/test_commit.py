@@ -319,7 +319,7 @@ def test_idle_offsets_are_committed_again_in_a_transaction(bench: CommitBench) -
 def test_task_that_ends_while_it_repeats_what_a_dead_worker_did_is_not_noted_as_at_rest(
     bench: CommitBench, repeats: bool, noted: bool
 ) -> None:
-    note = TopicPartition("shop-tasks-a-0", 0)
+    note = TopicPartition("shop-rows-changelog", 0)
     bench.one.note = note
     bench.task.replays = repeats
     bench.process(0)

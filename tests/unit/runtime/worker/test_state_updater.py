@@ -20,6 +20,7 @@ from pykstreams.core.errors import (
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.restore.restore import Damaged, Restorer, StateRestoreListener
 from pykstreams.runtime.swap.shadow import Shadow
+from pykstreams.runtime.tasks.open_stores import OpenStores
 from pykstreams.runtime.worker import state_updater
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Report, Restored, StateUpdater
 from pykstreams.state.directory.state_directory import StateDirectory
@@ -208,7 +209,7 @@ def test_store_that_is_damaged_is_told_and_left_alone_and_others_are_opened(
     error = StoreEngineError("store 'counts' cannot be opened")
 
     class Broken(FakeTask):
-        def open_stores(self) -> dict[TopicPartition, Any]:
+        def open_stores(self, kept: OpenStores | None = None) -> dict[TopicPartition, Any]:
             raise error
 
     row = directory.task_dir(TASK) / "rocksdb"
@@ -259,7 +260,7 @@ def test_task_that_is_closed_while_it_is_restored_keeps_its_progress(
 
 def test_store_that_cannot_be_opened_ends_the_worker(start: Callable[..., StateUpdater]) -> None:
     class Broken(FakeTask):
-        def open_stores(self) -> dict[TopicPartition, Any]:
+        def open_stores(self, kept: OpenStores | None = None) -> dict[TopicPartition, Any]:
             raise ProcessorStateError("store 'counts' cannot be opened")
 
     updater = start()
@@ -274,7 +275,7 @@ def test_store_that_cannot_be_opened_ends_the_worker(start: Callable[..., StateU
 
 def test_running_task_is_closed_also_after_the_thread_has_failed(start: Callable[..., StateUpdater]) -> None:
     class Broken(FakeTask):
-        def open_stores(self) -> dict[TopicPartition, Any]:
+        def open_stores(self, kept: OpenStores | None = None) -> dict[TopicPartition, Any]:
             raise ProcessorStateError("store 'counts' cannot be opened")
 
     updater, running = start(), FakeTask(TaskId(0, 2), [], {})

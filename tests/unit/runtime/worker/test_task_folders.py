@@ -10,7 +10,10 @@ import pytest
 
 from pykstreams.core.errors import LockError
 from pykstreams.core.ids import TaskId
+from pykstreams.runtime.tasks.open_stores import OpenStores
+from pykstreams.runtime.tasks.state_offsets import StateOffsets
 from pykstreams.runtime.worker.task_folders import TaskFolders
+from pykstreams.state.directory.file_lock import FileLock
 from pykstreams.state.directory.state_directory import StateDirectory
 from tests.unit.runtime.cluster_fakes import FakeClock
 
@@ -21,10 +24,21 @@ class Standbys:
     def __init__(self, *tasks: TaskId) -> None:
         self.tasks = set(tasks)
         self.asked_for: set[TaskId] = set()
+        self.left: dict[TaskId, tuple[OpenStores, FileLock]] = {}
+        self.wanted: set[TaskId] = set()
 
     def give_up(self, task_id: TaskId) -> bool:
         self.asked_for.add(task_id)
         return task_id in self.tasks
+
+    def taken(self, task_id: TaskId) -> tuple[OpenStores, FileLock] | None:
+        return self.left.pop(task_id, None)
+
+    def wants(self, task_id: TaskId) -> bool:
+        return task_id in self.wanted
+
+    def take(self, task_id: TaskId, stores: OpenStores, lock: FileLock) -> None:
+        self.left[task_id] = stores, lock
 
     def allow(self, task_id: TaskId) -> None:
         self.asked_for.discard(task_id)
@@ -122,3 +136,47 @@ def test_folders_that_nobody_uses_are_deleted_when_it_is_time(bench: TaskFolders
     assert early
     assert not (bench.mine.path / "0_0" / "rows").exists()
     assert folders.cleanup_in_s() > 0
+
+
+def test_stores_that_a_standby_has_left_open_come_with_the_lock_of_their_folder(bench: TaskFoldersBench) -> None:
+    standbys, stores = Standbys(), OpenStores({}, StateOffsets({}))
+    folders = bench.folders(standbys)
+    bench.other.lock(TASK)
+    standbys.left[TASK] = stores, bench.other.give(TASK)
+    claimed = claim(folders)
+    left = folders.left_open(TASK), folders.left_open(TASK)
+    with pytest.raises(LockError):
+        bench.other.lock(TASK)
+    folders.release(TASK, wipe=False)
+
+    assert (claimed, left) == (True, (stores, None))
+    bench.other.lock(TASK)
+
+
+def test_a_task_that_is_to_be_a_standby_leaves_its_folder_locked(bench: TaskFoldersBench) -> None:
+    standbys, stores = Standbys(), OpenStores({}, StateOffsets({}))
+    standbys.wanted.add(TASK)
+    folders = bench.folders(standbys)
+    claim(folders)
+    done = folders.hand_on(TASK, lambda: stores)
+    kept, lock = standbys.left[TASK]
+    with pytest.raises(LockError):
+        bench.other.lock(TASK)
+    lock.release()
+
+    assert (done, kept, standbys.asked_for) == (True, stores, set())
+    bench.other.lock(TASK)
+
+
+def test_a_task_is_not_handed_on_where_no_standby_belongs_or_its_stores_cannot_stay(bench: TaskFoldersBench) -> None:
+    standbys, stores = Standbys(), OpenStores({}, StateOffsets({}))
+    folders = bench.folders(standbys)
+    claim(folders)
+    unwanted = folders.hand_on(TASK, lambda: stores)
+    standbys.wanted.add(TASK)
+    kept = folders.hand_on(TASK, lambda: None)
+    folders.release(TASK, wipe=False)
+
+    assert (unwanted, kept, standbys.left) == (False, False, {})
+    assert not bench.folders().hand_on(TASK, lambda: stores)
+    bench.other.lock(TASK)

@@ -19,7 +19,7 @@ from pykstreams.core.errors import (
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import BEGINNING
-from pykstreams.runtime.membership.membership import Assignment, Lost
+from pykstreams.runtime.membership.membership import Lost
 from pykstreams.runtime.restore.restore import Damaged
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Restored
@@ -169,7 +169,7 @@ def test_commit_that_user_code_asks_for_comes_at_once(bench: WorkerBench) -> Non
 def test_revoked_task_is_committed_inside_the_rebalance_and_then_closed(bench: WorkerBench) -> None:
     bench.assign(ONE, TWO)
     bench.feed(P0, 0)
-    bench.membership.changes += [[ONE], Assignment(2, frozenset({TWO}))]
+    bench.membership.changes += [[ONE], bench.assignment(TWO)]
     bench.worker.step()
 
     assert bench.membership.offsets == {P0: (1, "m1")}
@@ -179,7 +179,7 @@ def test_revoked_task_is_committed_inside_the_rebalance_and_then_closed(bench: W
 
 def test_records_of_a_task_that_left_are_ignored(bench: WorkerBench) -> None:
     bench.assign(ONE)
-    bench.membership.changes += [[ONE], Assignment(2, frozenset())]
+    bench.membership.changes += [[ONE], bench.assignment()]
     bench.worker.step()
     bench.feed(P0, 0)
 
@@ -514,7 +514,7 @@ def test_tasks_are_opened_when_the_output_is_ready_and_not_before(bench: WorkerB
 def test_producer_that_is_made_anew_leaves_no_task_that_would_send_through_the_old_one(bench: WorkerBench) -> None:
     bench.assign(ONE)
     bench.updater.hold = True
-    bench.membership.changes.append(Assignment(2, frozenset({ONE, TWO})))
+    bench.membership.changes.append(bench.assignment(ONE, TWO))
     bench.worker.step()
     bench.deliveries.broken = True
     bench.made[0].fail = TaskMigratedError("the producer cannot go on")

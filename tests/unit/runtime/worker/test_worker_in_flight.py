@@ -7,7 +7,6 @@ import logging
 import pytest
 
 from pykstreams.core.ids import TaskId
-from pykstreams.runtime.membership.membership import Assignment
 from tests.unit.runtime.cluster_fakes import FakeTask, fetched
 from tests.unit.runtime.worker.worker_bench import ONE, P0, P1, TWO, WorkerBench, run
 
@@ -92,7 +91,7 @@ def test_task_that_leaves_is_committed_when_its_records_have_finished(bench: Wor
     bench.feed(P0, 0)
     bench.made[0].unfinished = 1
     clock_runs_while_waiting(bench, bench.made[0], seconds=1, done_after=3)
-    bench.membership.changes += [[ONE], Assignment(2, frozenset())]
+    bench.membership.changes += [[ONE], bench.assignment()]
     bench.worker.step()
 
     assert bench.membership.offsets == {P0: (1, "m1")}
@@ -107,7 +106,7 @@ def test_task_that_leaves_with_a_record_that_never_ends_is_not_committed_and_its
     bench.feed(P1, 0)
     bench.made[0].unfinished = 1
     clock_runs_while_waiting(bench, bench.made[0], seconds=4)
-    bench.membership.changes += [[ONE, TWO], Assignment(2, frozenset())]
+    bench.membership.changes += [[ONE, TWO], bench.assignment()]
     bench.worker.step()
 
     assert bench.membership.offsets == {P1: (1, "m1")}
@@ -122,7 +121,7 @@ def test_under_exactly_once_such_a_task_gives_up_the_whole_transaction() -> None
     bench.feed(P1, 0)
     bench.made[0].unfinished = 1
     clock_runs_while_waiting(bench, bench.made[0], seconds=4)
-    bench.membership.changes += [[ONE], Assignment(2, frozenset({TWO}))]
+    bench.membership.changes += [[ONE], bench.assignment(TWO)]
     bench.worker.step()
 
     assert bench.membership.offsets == {}

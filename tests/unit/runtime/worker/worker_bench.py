@@ -143,7 +143,7 @@ class WorkerBench:
             make_task=self._make_task,
             before_start=lambda: None,
             clock=self.clock,
-            note_of=note_of if self.notes else None,
+            note_of=note_of if self.notes else lambda _: None,
         )
         self.worker = Worker(
             "worker",
@@ -158,13 +158,13 @@ class WorkerBench:
                 lambda: self.layout,
                 topic_watch=self.watch,
             ),
-            shared=list(INPUTS),
+            layout=self.layout,
             config=StreamsConfig({"commit.interval.ms": 1000, "buffered.records.per.partition": 2, **self.settings}),
             session_timeout_ms=6000,
             clock=self.clock,
             on_running=self.states.append,
         )
-        self.membership.start(list(INPUTS), self.worker.revoked)
+        self.membership.start(self.layout, self.worker.revoked)
 
     def _make_task(
         self, task_id: TaskId, inputs: Collection[TopicPartition], committed: Offsets, interrupted: bool
@@ -178,9 +178,12 @@ class WorkerBench:
             raise self.gone
 
     def assign(self, *tasks: TaskId) -> None:
-        self.membership.changes.append(Assignment(1, frozenset(tasks)))
+        self.membership.changes.append(self.assignment(*tasks))
         self.worker.step()
         self.worker.step()
+
+    def assignment(self, *tasks: TaskId) -> Assignment:
+        return Assignment(1, frozenset(tasks), self.layout)
 
     def feed(self, place: TopicPartition, *offsets: int) -> None:
         self.reader.next = fetched(place, *offsets)
@@ -195,5 +198,5 @@ def run(bench: WorkerBench, then: Callable[[], None]) -> None:
             then()
 
     bench.reader.when_fetching = at_the_second
-    bench.membership.changes.append(Assignment(1, frozenset({ONE})))
+    bench.membership.changes.append(bench.assignment(ONE))
     bench.worker.run()

@@ -188,6 +188,66 @@ def test_store_that_was_killed_while_it_loaded_has_rows_that_fit_its_offset(tmp_
     store.close()
 
 
+@pytest.mark.slow
+def test_offset_that_counts_as_flushed_is_there_after_a_kill(tmp_path: Path) -> None:
+    """A child commits rows with small buffers, and tells which offset is flushed; it is killed while it writes."""
+    child = dedent(
+        f"""
+        from pathlib import Path
+        from pykstreams.state.engines import rocksdb
+        from tests.unit.state.engines import test_rocksdb as test
+        rocksdb.WRITE_BUFFER_BYTES = rocksdb._OFFSET_BUFFER_BYTES = 64 << 10
+        store = test.buffer(Path({str(tmp_path)!r}), 1 << 30)
+        for number in range(1 << 40):
+            store.put(b"k%d" % (number % 50), b"%d" % number * 20)
+            store.commit(number)
+            if number % 100 == 0:
+                print(store.flushed_offset() or 0, flush=True)
+        """
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])}
+    with subprocess.Popen([sys.executable, "-c", child], stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        while (flushed := int(process.stdout.readline())) < 5_000:
+            assert process.poll() is None
+        process.send_signal(signal.SIGKILL)
+    store = buffer(tmp_path, 1 << 30)
+    left = store.committed_offset()
+    store.close()
+
+    assert left is not None and flushed <= left
+
+
+def test_offset_counts_as_flushed_when_it_has_left_the_write_buffers(context: Context) -> None:
+    store = RocksDbEngine("counts")
+    store.open(context)
+    store.write_batch([(b"a", b"1")], 41)
+    waiting = store.flushed_offset()
+    store.write_batch([(b"a", b"2")], 42)
+    store._offset_rows.flush()
+    flushed = store.flushed_offset()
+    store.close()
+
+    assert (waiting, flushed) == (None, 42)
+
+
+def test_offset_counts_as_flushed_when_the_store_is_made_ready_for_reads(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rocksdb, "_LOAD_FROM_ROWS", 2)
+    store = RocksDbEngine("counts")
+    store.open(context)
+    for number in range(10):
+        store.load([(b"%d" % (9 - number), b"1")])
+    store.write_batch([], 42)
+    loading = store._loading
+    store.end_load()
+    flushed = store.flushed_offset()
+    store.close()
+
+    assert (loading, flushed) == (True, 42)
+
+
 def buffer(folder: Path, limit: int) -> WriteBuffer:
     made = WriteBuffer(RocksDbEngine("killed"), limit)
     made.open(Context(folder))

@@ -53,6 +53,9 @@ class Disk:
     def committed_offset(self) -> int | None:
         return self.offset
 
+    def flushed_offset(self) -> int | None:
+        return None
+
     def approximate_num_entries(self) -> int:
         return len(self.rows)
 

@@ -99,6 +99,13 @@ def opened(context: Context, kind: Any = Versions) -> Any:
     return store
 
 
+def test_it_is_not_given_to_another_task_open(context: Context) -> None:
+    store = opened(context)
+
+    assert not store.can_be_released
+    store.close()
+
+
 def test_it_is_put_into_deleted_from_and_read_as_of_a_time(context: Context) -> None:
     store = opened(context)
 

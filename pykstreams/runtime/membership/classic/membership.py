@@ -1,0 +1,415 @@
+"""The place of a worker in a classic group that Java's members may share (``StreamsPartitionAssignor``, 4.3.1).
+
+How a task moves: the leader leaves it out of its owner's assignment; the owner commits, closes and joins again without
+it; in the generation that begins then, its next owner gets it. All other tasks go on meanwhile.
+
+Invariant: a task runs only after ``paired_tasks`` has found its partitions to be those of this topology; and nothing is
+committed while a join is under way, for its generation might be over.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, Protocol
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.errors import (
+    ClusterUnavailableError,
+    MissingSourceTopicError,
+    StreamsError,
+    TaskAssignmentError,
+    TaskMigratedError,
+)
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.repeated_warnings import RepeatedWarnings
+from pykstreams.runtime.clients.errors import GroupError
+from pykstreams.runtime.clients.group_coordinator import GroupSettings, MemberOf
+from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.membership.assignment.check import (
+    MemberAssignment,
+    SubtopologyInputs,
+    WrongAssignmentError,
+    paired_tasks,
+)
+from pykstreams.runtime.membership.classic.session import Event, Expelled, Refused, RejoinWanted, Synced
+from pykstreams.runtime.membership.classic.subscriptions import Introduction, Subscriptions
+from pykstreams.runtime.membership.group_hosts import GroupHosts
+from pykstreams.runtime.membership.membership import Assignment, Lost
+from pykstreams.runtime.membership.protocol.assignment_info import AT_ONCE, NEVER, AssignmentInfo, decode_assignment
+from pykstreams.runtime.membership.protocol.assignor_error import AssignorError
+from pykstreams.runtime.membership.protocol.consumer_protocol import (
+    NO_GENERATION,
+    decode_consumer_assignment,
+)
+from pykstreams.runtime.topics.topic_admin import TopicLayout
+
+log = logging.getLogger(__name__)
+
+_LOOK_AGAIN_MS: Final = 1_000
+_LONG_JOIN_S: Final = 5.0
+_LONG_JOIN: Final = (
+    "joining the group has taken %d s: it waits for members that do not answer. One that was killed is a member until "
+    "its session.timeout.ms has passed, and one of Java (45 s by default) also after KafkaStreams.close(), unless it "
+    "was closed with CloseOptions.timeout(...).withGroupMembershipOperation(LEAVE_GROUP); one that is busy with "
+    "records has until its max.poll.interval.ms"
+)
+
+_EXPELLED: Final = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID"})
+_NOT_NOW: Final = frozenset(
+    {
+        "REBALANCE_IN_PROGRESS",
+        # a broker that has just started does not know of all topics; the topic watch reports one that was deleted
+        "UNKNOWN_TOPIC_OR_PART",
+    }
+)
+_NATIVE: Final = sys.byteorder
+
+
+class Session(Protocol):
+    """The methods of a session that a membership calls (``ClassicSession``)."""
+
+    @property
+    def member_id(self) -> str: ...
+
+    def start(self) -> None: ...
+
+    def join(self, subscription: bytes) -> None: ...
+
+    def poll(self, timeout_s: float) -> Event | None: ...
+
+    def expel(self, error: GroupError) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class OffsetRequests(Protocol):
+    """The requests that a worker makes by itself, on a connection beside that of the session."""
+
+    @property
+    def group(self) -> GroupSettings: ...
+
+    def commit(self, member: MemberOf, offsets: Offsets) -> None: ...
+
+    def committed(self, partitions: Collection[TopicPartition]) -> Offsets: ...
+
+    def heartbeat(self, member: MemberOf) -> None: ...
+
+    def leave(self, member_id: str, reason: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class State(Protocol):
+    """The state that a member answers for (``MemberState``)."""
+
+    def begin(self) -> None: ...
+
+    def offset_sums(self) -> Mapping[TaskId, int]: ...
+
+    def assigned(self, standby: Mapping[TaskId, frozenset[TopicPartition]], active: Collection[TaskId]) -> None: ...
+
+    def end(self) -> None: ...
+
+
+class ShutdownRequestedError(StreamsError):
+    """A member of the group has asked all of them to shut down."""
+
+
+class ClassicMembership:
+    """The back end; see ``Membership`` for what each method promises.
+
+    :param stateful: the sub-topologies with state.
+    :param prepare: looks at the topics again, when an assignment names partitions that were not there.
+    :param state: the state that this member reports, and is given standby tasks of.
+    :param hosts: takes what assignments say of other instances.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        requests: OffsetRequests,
+        introduction: Introduction,
+        *,
+        stateful: frozenset[int],
+        prepare: Callable[[], TopicLayout],
+        state: State,
+        hosts: GroupHosts,
+        clock: Clock,
+    ) -> None:
+        self._session = session
+        self._requests = requests
+        self._subscriptions = Subscriptions(introduction)
+        self._stateful = stateful
+        self._prepare = prepare
+        self._state = state
+        self._hosts = hosts
+        self._clock = clock
+        self._on_revoked: Callable[[frozenset[TaskId]], None] = lambda _: None
+        self._layout = TopicLayout({}, {})
+        self._member: MemberOf | None = None
+        self._generation = NO_GENERATION
+        self._owned: frozenset[TaskId] = frozenset()
+        self._warnings = RepeatedWarnings(log, clock)
+        self._joins_since = 0.0
+        self._joins = False
+        """Whether a join is under way, of which ``Synced`` was not taken yet: so no generation is certain."""
+        self._rejoin_at_ms = NEVER
+        self._rejoin_soon: str | None = None
+        """Why to join again at the next poll: when the worker has what it was given, and can tell of it."""
+        self._incarnation = 0
+        self._changed = False
+        self._lost = False
+
+    def start(self, layout: TopicLayout, on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
+        self._layout = layout
+        self._on_revoked = on_revoked
+        self._state.begin()
+        self._session.start()
+        self._join()
+
+    def follow(self, layout: TopicLayout) -> None:
+        has_changed = layout.inputs != self._layout.inputs
+        self._layout = layout
+        if has_changed:
+            self._rejoin_soon = "the topics have changed"  # where a join is under way, it does not say so
+            self._rejoin(self._rejoin_soon)
+
+    def poll(self, timeout: float = 0) -> Assignment | Lost | None:
+        if self._lost:
+            return Lost(self._incarnation)
+        match self._session.poll(timeout):
+            case None:
+                if self._joins:
+                    self._report_long_join()
+                elif self._rejoin_soon is not None:
+                    self._rejoin(self._rejoin_soon)
+                elif self._clock.now_ms() >= self._rejoin_at_ms:
+                    self._rejoin("the leader wants to see whether tasks can move")
+            case RejoinWanted():
+                self._rejoin("the group shares out tasks anew")
+            case Synced(member, assignment):
+                self._synced(member, assignment)
+            case Expelled(reason):
+                self._all_lost(reason)
+                return Lost(self._incarnation)
+            case Refused(error):
+                raise error
+        if self._changed:
+            self._changed = False
+            return Assignment(self._incarnation, self._owned, self._layout)
+        return None
+
+    def ack(self, change: Assignment | Lost) -> None:
+        if isinstance(change, Lost):
+            self._lost = False
+            self._join()
+
+    def may_commit(self) -> bool:
+        return self._member is not None and not self._joins
+
+    def confirm(self) -> bool:
+        self._refuse_when_lost()
+        if self._member is None:
+            return True
+        if self._joins:
+            return False
+        try:
+            self._requests.heartbeat(self._member)
+        except GroupError as error:
+            self._check_standing(error)
+            return error.name == "REBALANCE_IN_PROGRESS"
+        return True
+
+    def commit(self, offsets: Offsets) -> bool:
+        self._refuse_when_lost()
+        if not offsets:
+            return True
+        if self._member is None or self._joins:
+            return False
+        try:
+            self._requests.commit(self._member, offsets)
+        except GroupError as error:
+            self._check_standing(error)
+            if error.may_pass or error.name in _NOT_NOW:
+                log.info("offsets were not committed yet: %s", error)
+                return False
+            raise error.as_cluster_error("committing offsets") from error
+        return True
+
+    def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:
+        if not partitions:
+            return {}
+        try:
+            return self._requests.committed(partitions)
+        except GroupError as error:
+            if error.may_pass:
+                log.info("committed offsets could not be read yet: %s", error)
+                return None
+            raise error.as_cluster_error("reading committed offsets") from error
+
+    def transaction_metadata(self) -> bytes:
+        self._refuse_when_lost()
+        if self._member is None or self._joins:
+            raise TaskMigratedError("this worker is not in the group at the moment; a transaction of it is not fenced")
+        group = self._requests.group
+        instance = b"\x01" if group.instance_id is None else b"\0" + group.instance_id.encode() + b"\0"
+        return b"".join(
+            (
+                b"CGMDv2:",  # as rd_kafka_consumer_group_metadata_write has it
+                self._member.generation.to_bytes(4, _NATIVE, signed=True),
+                group.group.encode() + b"\0",
+                self._member.member_id.encode() + b"\0",
+                instance,
+            )
+        )
+
+    def close(self, leave: bool) -> None:
+        member_id = self._session.member_id
+        self._session.stop()
+        if leave and member_id and self._requests.group.instance_id is None:  # a static member comes back
+            try:
+                self._requests.leave(member_id, "the worker was closed")
+            except GroupError as error:
+                log.warning(
+                    "the group was not told that this worker has left, so its tasks are given to others when "
+                    "session.timeout.ms has passed: %s",
+                    error,
+                )
+        self._requests.close()
+        self._state.end()
+
+    def _join(self) -> None:
+        self._rejoin_at_ms, self._rejoin_soon = NEVER, None
+        self._joins, self._joins_since = True, self._clock.monotonic()
+        self._session.join(
+            self._subscriptions.next(self._layout, self._owned, self._generation, self._state.offset_sums())
+        )
+
+    def _report_long_join(self) -> None:
+        waited_s = self._clock.monotonic() - self._joins_since
+        if waited_s > _LONG_JOIN_S:
+            self._warnings.warn("join", _LONG_JOIN, waited_s)
+
+    def _rejoin(self, why: str) -> None:
+        if self._member is None or self._joins:
+            return
+        log.info("joins the group again: %s", why)
+        self._join()
+
+    def _synced(self, member: MemberOf, data: bytes) -> None:
+        self._member, self._generation = member, member.generation
+        self._joins = False
+        found = decode_consumer_assignment(data)
+        info = decode_assignment(found.user_data) if found.user_data else AssignmentInfo()
+        self._obey_error(info.error)
+        active = self._checked(MemberAssignment(tuple(sorted(found.partitions)), info))
+        if active is None:
+            return
+        log.info(
+            "in generation %d: active tasks %s; standby tasks %s",
+            member.generation,
+            _names(active),
+            _names(info.standby),
+        )
+        # before tasks are revoked: one that is to be a standby here goes on with its stores open
+        self._state.assigned(info.standby, active)
+        gone = self._owned.difference(active)
+        if gone:
+            self._on_revoked(gone)
+        self._owned = frozenset(active)
+        self._incarnation += 1
+        self._changed = True
+        self._hosts.update(info.hosts, info.standby_hosts)
+        self._follow_up(info, gave_up=bool(gone))
+
+    def _checked(self, assignment: MemberAssignment) -> frozenset[TaskId] | None:
+        """The active tasks, which fit the topology; ``None``: that is not known before the topics were looked at."""
+        try:
+            return frozenset(self._paired(assignment))
+        except WrongAssignmentError as error:
+            log.info("looks at the topics again: %s", error)
+        try:
+            self._layout = self._prepare()
+        except ClusterUnavailableError as error:
+            log.warning("the assignment waits until the topics can be looked at: %s", error)
+            self._rejoin_at_ms = self._clock.now_ms() + _LOOK_AGAIN_MS
+            return None
+        return frozenset(self._paired(assignment))
+
+    def _paired(self, assignment: MemberAssignment) -> Mapping[TaskId, frozenset[TopicPartition]]:
+        topics: dict[int, set[str]] = {}
+        for task, places in self._layout.inputs.items():
+            topics.setdefault(task.subtopology, set()).update(place.topic for place in places)
+        subtopologies = {
+            number: SubtopologyInputs(frozenset(names), number in self._stateful) for number, names in topics.items()
+        }
+        return paired_tasks(assignment, subtopologies, self._layout.partitions)
+
+    def _obey_error(self, error: int) -> None:
+        match error:
+            case AssignorError.NONE:
+                return
+            case AssignorError.INCOMPLETE_SOURCE_TOPIC_METADATA:
+                raise MissingSourceTopicError(
+                    "the leader of the group misses source topics of this application; its log names them. Create "
+                    "them, and start again"
+                )
+            case AssignorError.ASSIGNMENT_ERROR:
+                raise TaskAssignmentError(
+                    "the leader of the group could not share out the tasks; its log says why. If instances run "
+                    "different versions of the topology, stop those of one of them"
+                )
+            case AssignorError.SHUTDOWN_REQUESTED:
+                raise ShutdownRequestedError(
+                    "an instance of this application has asked all of them to shut down (its "
+                    "uncaught_exception_handler answered SHUTDOWN_APPLICATION); its log says why"
+                )
+            case _:
+                raise TaskAssignmentError(
+                    f"the leader of the group answered with error {error}, which this release does not know; look at "
+                    "the log of the leader"
+                )
+
+    def _follow_up(self, info: AssignmentInfo, *, gave_up: bool) -> None:
+        if self._member is None:  # giving up tasks has shown that the group goes on without us
+            return
+        at_ms = self._subscriptions.answered(info)
+        self._rejoin_at_ms = NEVER
+        if gave_up:
+            self._rejoin_soon = "tasks were given up for others"
+        elif at_ms == AT_ONCE:
+            self._rejoin_soon = "tasks are to follow that others give up"
+        else:
+            self._rejoin_at_ms = at_ms
+
+    def _check_standing(self, error: GroupError) -> None:
+        if error.name in _EXPELLED:
+            self._member = None
+            self._session.expel(error)
+            raise TaskMigratedError(f"this worker is no longer in the group: {error}") from error
+
+    def _all_lost(self, reason: str) -> None:
+        if self._owned:
+            log.warning(
+                "tasks %s were lost without notice: the group has gone on without this worker (%s); they are taken up "
+                "again from their last commit",
+                _names(self._owned),
+                reason,
+            )
+        self._member = None
+        self._generation = NO_GENERATION
+        self._owned = frozenset()
+        self._incarnation += 1
+        self._changed = False
+        self._joins = False
+        self._lost = True
+
+    def _refuse_when_lost(self) -> None:
+        if self._lost or (self._member is None and self._owned):
+            raise TaskMigratedError("this worker lost its tasks; nothing may be committed for them any more")
+
+
+def _names(tasks: Collection[TaskId]) -> str:
+    return ", ".join(map(str, sorted(tasks))) or "none"

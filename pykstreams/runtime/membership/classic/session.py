@@ -1,0 +1,333 @@
+"""One member's life in a classic group: it joins, leads when it is chosen, and says that it lives.
+
+A thread of its own sends the requests, because an answer to a join may take as long as the slowest member needs, and
+because a worker that is busy with one record for long is still alive. What happens comes to the worker as events, which
+it takes when it polls; and the worker decides when to join, because only it can say what it owns.
+
+Invariant: there is one join at a time, and after ``Expelled`` none before the worker has asked for it: a member that
+silently joined again could commit what others have taken up.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeAlias
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.errors import ClusterError, ClusterUnavailableError, ConfigError, StreamsError
+from pykstreams.core.repeated_warnings import RepeatedWarnings
+from pykstreams.runtime.clients.errors import GroupError
+from pykstreams.runtime.clients.group_coordinator import Joined, MemberOf
+
+log = logging.getLogger(__name__)
+
+Lead: TypeAlias = Callable[[Mapping[str, bytes]], Mapping[str, bytes]]
+"""Subscriptions of all members -> assignments of all members."""
+
+_BACKOFF_S: Final = (0.1, 0.2, 0.5, 1.0)
+_IDLE_S: Final = 1.0
+"""How long the thread waits for the worker where nothing is due."""
+_NO_ID: Final = ""
+
+_OTHER_PROTOCOL: Final = (
+    "the group has members that do not share out tasks as Kafka Streams does, so this worker waits until the last of "
+    "them has left: those of a release of pykstreams before 0.2, or another program with this application.id. In a "
+    "rolling restart they go on with their tasks meanwhile; a program that was killed stays a member until its "
+    "session.timeout.ms has passed"
+)
+
+
+class GroupRequests(Protocol):
+    """The requests to the coordinator that a session makes (``GroupCoordinator``)."""
+
+    def join(self, member_id: str, subscription: bytes) -> Joined: ...
+
+    def sync(self, member: MemberOf, assignments: Mapping[str, bytes]) -> bytes: ...
+
+    def heartbeat(self, member: MemberOf) -> None: ...
+
+    def leave(self, member_id: str, reason: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RejoinWanted:
+    """The group shares out tasks anew, and waits for this member to join."""
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """This member is in a new generation, with this assignment."""
+
+    member: MemberOf
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Expelled:
+    """The group goes on without this member; others may have its tasks."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The group will not have this member, however often it asks."""
+
+    error: StreamsError
+
+
+Event: TypeAlias = RejoinWanted | Synced | Expelled | Refused
+
+
+class ClassicSession:
+    """The session of one member; ``step`` is for its thread, all else for the worker's.
+
+    :param lead: makes the assignments, where this member is chosen; it runs on the session's thread.
+    :param max_poll_s: after how long without ``poll`` the member leaves, so that others get its tasks
+        (``max.poll.interval.ms``).
+    :param is_static: whether it has a ``group.instance.id``, and so keeps its place when it is silent.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        requests: GroupRequests,
+        lead: Lead,
+        *,
+        clock: Clock,
+        heartbeat_s: float,
+        max_poll_s: float,
+        is_static: bool,
+    ) -> None:
+        self._requests = requests
+        self._lead = lead
+        self._clock = clock
+        self._heartbeat_s = heartbeat_s
+        self._max_poll_s = max_poll_s
+        self._is_static = is_static
+        self._warnings = RepeatedWarnings(log, clock)
+        self._changed = threading.Condition()
+        self._events: deque[Event] = deque()
+        self._wish: bytes | None = None
+        self._member: MemberOf | None = None
+        self._member_id = _NO_ID
+        self._knows_of_rejoin = False
+        self._failures = 0
+        self._heartbeat_at = 0.0
+        self._polled_at = clock.monotonic()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @property
+    def member_id(self) -> str:
+        """The id that the coordinator has given; empty before that."""
+        return self._member_id
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    def join(self, subscription: bytes) -> None:
+        """Joins, or joins again, with this subscription; ``Synced`` says when it is done."""
+        with self._changed:
+            self._wish = subscription
+            self._knows_of_rejoin = False
+            self._failures = 0
+            self._changed.notify()
+
+    def poll(self, timeout_s: float) -> Event | None:
+        """Returns the next event, waits for it if need be; to be called at least every ``max.poll.interval.ms``."""
+        self._polled_at = self._clock.monotonic()
+        if not self._events and timeout_s:
+            with self._changed:
+                self._changed.wait_for(lambda: bool(self._events), timeout_s)
+        return self._events.popleft() if self._events else None
+
+    def expel(self, error: GroupError) -> None:
+        """Takes note of what a request of the worker's own has shown: the group goes on without this member.
+
+        A member whose ``group.instance.id`` another one has taken is refused: if it joined, it would fence that one.
+        """
+        if error.name == "FENCED_INSTANCE_ID":
+            self._refuse(_refusal(error))
+            return
+        with self._changed:
+            self._expel(error)
+
+    def stop(self) -> None:
+        """Ends the thread, with a request that may be under way; the group is not told."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        self._requests.close()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def step(self) -> float:
+        """Does what is due; returns for how many seconds nothing else is."""
+        wish, member = self._wish, self._member
+        if wish is not None:
+            return self._join(wish)
+        if member is None:
+            return _IDLE_S
+        now = self._clock.monotonic()
+        if now - self._polled_at > self._max_poll_s:
+            self._leave_for_silence(member)
+            return _IDLE_S
+        if now >= self._heartbeat_at:
+            self._heartbeat_at = now + self._heartbeat_s
+            self._heartbeat(member)
+        return max(0.0, self._heartbeat_at - self._clock.monotonic())
+
+    def _run(self) -> None:
+        while not self._stopping:
+            try:
+                patience = self.step()
+            except BaseException as error:
+                log.exception("the session of the group ended by a mistake in it")
+                self._refuse(StreamsError(f"the session of the group ended: {error!r}"))
+                return
+            with self._changed:
+                if not self._stopping and (self._wish is None or self._failures):
+                    self._changed.wait(patience)
+
+    def _join(self, subscription: bytes) -> float:
+        try:
+            joined = self._requests.join(self._member_id, subscription)
+            self._member_id = joined.member.member_id
+            assignments = {} if joined.subscriptions is None else self._lead(joined.subscriptions)
+            assignment = self._requests.sync(joined.member, assignments)
+        except GroupError as error:
+            return self._not_joined(error)
+        except ClusterUnavailableError as error:  # the others are sent back to join, too, and wait for us
+            self._warnings.warn("lead", "this worker leads the group and could not share out tasks yet: %s", error)
+            return self._backoff()
+        except StreamsError as error:
+            self._refuse(error)
+            return _IDLE_S
+        with self._changed:
+            self._failures = 0
+            self._member = joined.member
+            self._heartbeat_at = self._clock.monotonic() + self._heartbeat_s
+            self._wish = None
+            self._knows_of_rejoin = False
+            self._report(Synced(joined.member, assignment))
+        return 0.0
+
+    def _not_joined(self, error: GroupError) -> float:
+        if self._stopping:
+            return _IDLE_S
+        match error.name:
+            case "REBALANCE_IN_PROGRESS":
+                return 0.0
+            case "UNKNOWN_MEMBER_ID" | "ILLEGAL_GENERATION":
+                return self._start_anew(error)
+            case "INCONSISTENT_GROUP_PROTOCOL":
+                self._warnings.warn("protocol", "%s", _OTHER_PROTOCOL)
+            case _ if error.may_pass:
+                self._warnings.warn(error.name, "joining the group failed, and is tried again: %s", error)
+            case _:
+                self._refuse(_refusal(error))
+                return _IDLE_S
+        return self._backoff()
+
+    def _backoff(self) -> float:
+        self._failures += 1
+        return _BACKOFF_S[min(self._failures, len(_BACKOFF_S)) - 1]
+
+    def _start_anew(self, error: GroupError) -> float:
+        """A member that was in the group has lost its tasks; one that was not just asks for another id."""
+        with self._changed:
+            if self._member is None:
+                if error.name == "UNKNOWN_MEMBER_ID":
+                    self._member_id = _NO_ID
+                return 0.0
+            self._expel(error)
+        return _IDLE_S
+
+    def _heartbeat(self, member: MemberOf) -> None:
+        try:
+            self._requests.heartbeat(member)
+        except GroupError as error:
+            self._no_heartbeat(member, error)
+
+    def _no_heartbeat(self, member: MemberOf, error: GroupError) -> None:
+        with self._changed:
+            if self._stopping or self._member is not member:
+                return
+            match error.name:
+                case "REBALANCE_IN_PROGRESS":
+                    if self._wish is None and not self._knows_of_rejoin:
+                        self._knows_of_rejoin = True
+                        self._report(RejoinWanted())
+                case "UNKNOWN_MEMBER_ID" | "ILLEGAL_GENERATION":
+                    self._expel(error)
+                case _ if error.may_pass:
+                    self._heartbeat_at = self._clock.monotonic() + min(self._heartbeat_s, _BACKOFF_S[-1])
+                    self._warnings.warn(
+                        error.name, "the coordinator of the group does not answer, and is asked again: %s", error
+                    )
+                case _:
+                    self._refuse(_refusal(error))
+
+    def _leave_for_silence(self, member: MemberOf) -> None:
+        log.warning(
+            "the worker was busy for longer than max.poll.interval.ms (%g s) and leaves the group, so that others do "
+            "its work; raise consumer.max.poll.interval.ms, or do less per record",
+            self._max_poll_s,
+        )
+        if not self._is_static:
+            try:
+                self._requests.leave(member.member_id, "max.poll.interval.ms has passed")
+            except GroupError as error:
+                log.info("the group was not told, and finds out by its session: %s", error)
+        with self._changed:
+            self._lose("max.poll.interval.ms has passed", keeps_id=self._is_static)
+
+    def _expel(self, error: GroupError) -> None:
+        # of an older generation it is still a member; with another id it would wait for its own end
+        self._lose(str(error), keeps_id=error.name == "ILLEGAL_GENERATION")
+
+    def _lose(self, reason: str, *, keeps_id: bool) -> None:
+        if self._member is None:
+            return
+        self._member = None
+        self._wish = None
+        self._knows_of_rejoin = False
+        if not keeps_id:
+            self._member_id = _NO_ID
+        self._events.clear()
+        self._report(Expelled(reason))
+
+    def _refuse(self, error: StreamsError) -> None:
+        with self._changed:
+            self._member = None
+            self._wish = None
+            self._report(Refused(error))
+
+    def _report(self, event: Event) -> None:
+        self._events.append(event)
+        self._changed.notify_all()
+
+
+def _refusal(error: GroupError) -> StreamsError:
+    match error.name:
+        case "FENCED_INSTANCE_ID":
+            return ConfigError(
+                "another worker has joined the group with the group.instance.id of this one; give each worker that "
+                "runs at the same time an id of its own"
+            )
+        case "INVALID_SESSION_TIMEOUT":
+            return ConfigError(
+                "the brokers do not take this session.timeout.ms; it must lie between their "
+                "group.min.session.timeout.ms and group.max.session.timeout.ms (6 s and 30 min by default)"
+            )
+        case "GROUP_MAX_SIZE_REACHED":
+            return ClusterError("the group has as many members as the brokers allow (group.max.size)")
+    return error.as_cluster_error("joining the group")

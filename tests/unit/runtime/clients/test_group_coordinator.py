@@ -1,0 +1,103 @@
+"""Requests to the coordinator of a group, on an embedded cluster and without one that answers."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from threading import Event, Thread
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from confluent_kafka import KafkaError
+
+from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.clients.errors import GroupError
+from pykstreams.runtime.clients.group_coordinator import GroupCoordinator, GroupSettings, MemberOf
+from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
+from pykstreams.runtime.clients.wire_settings import wire_settings
+
+GROUP = GroupSettings("app", None, 6_000, 10_000)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster() as found:
+        found.create_topics("a")
+        yield found
+
+
+def connected(servers: str, *, embedded: bool = True, timeout_s: float = 5) -> GroupCoordinator:
+    settings = wire_settings({"bootstrap.servers": servers, "client.id": "test"}, embedded=embedded)
+    return GroupCoordinator(settings, GROUP, timeout_s)
+
+
+def test_a_member_joins_leads_commits_and_leaves(cluster: EmbeddedCluster) -> None:
+    coordinator = connected(cluster.bootstrap_servers)
+    joined = coordinator.join("", b"said")
+    assert joined.leader == joined.member.member_id
+    assert joined.subscriptions == {joined.leader: b"said"}
+    assert coordinator.sync(joined.member, {joined.leader: b"given"}) == b"given"
+    coordinator.heartbeat(joined.member)
+    place, other = TopicPartition("a", 0), TopicPartition("a", 1)
+    coordinator.commit(joined.member, {place: (7, "metadata")})
+    assert coordinator.committed([place, other]) == {place: (7, "metadata")}
+    coordinator.leave(joined.leader, "done")
+    with pytest.raises(GroupError, match="UNKNOWN_MEMBER_ID"):
+        coordinator.heartbeat(joined.member)
+    coordinator.close()
+    with pytest.raises(GroupError, match="_DESTROY"):
+        coordinator.heartbeat(joined.member)
+
+
+def test_a_coordinator_that_says_nothing_has_its_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        coordinator = connected(f"127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.3)
+        with pytest.raises(GroupError) as raised:
+            coordinator.heartbeat(MemberOf(1, "me"))
+        coordinator.close()
+    assert raised.value.name == "_TIMED_OUT"
+
+
+class MovedConnections:
+    """A coordinator that has moved: what it answers says so for each partition."""
+
+    def __init__(self) -> None:
+        self.forgot = Event()
+
+    def ask(self, group: str, request: Any, timeout_s: float) -> Any:
+        moved = SimpleNamespace(error_code=KafkaError.NOT_COORDINATOR)
+        return SimpleNamespace(topics=[SimpleNamespace(partitions=[moved])])
+
+    def forget_coordinator(self) -> None:
+        self.forgot.set()
+
+    def close(self) -> None: ...
+
+
+def test_a_commit_that_the_former_coordinator_refuses_looks_for_the_new_one() -> None:
+    coordinator = connected("127.0.0.1:1")
+    connections = MovedConnections()
+    coordinator._connections = cast("Any", connections)
+    with pytest.raises(GroupError, match="NOT_COORDINATOR"):
+        coordinator.commit(MemberOf(1, "me"), {TopicPartition("a", 0): (1, "")})
+    assert connections.forgot.is_set()
+
+
+def test_closing_ends_a_join_that_waits() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        coordinator = connected(f"127.0.0.1:{silent.getsockname()[1]}")
+        raised: list[GroupError] = []
+
+        def join() -> None:
+            with pytest.raises(GroupError) as found:
+                coordinator.join("", b"said")
+            raised.append(found.value)
+
+        asks = Thread(target=join, daemon=True)
+        asks.start()
+        accepted, _ = silent.accept()
+        coordinator.close()
+        asks.join(4)
+        accepted.close()
+    assert len(raised) == 1
