@@ -14,6 +14,7 @@ from pykstreams.runtime.clients import committed_offsets
 from pykstreams.runtime.clients.bounded import close_in_time
 from pykstreams.runtime.clients.errors import cluster_error, is_fencing, is_passing, kafka_error
 from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.served import served
 from pykstreams.runtime.clients.supplier import LIBRDKAFKA_LOG, KafkaClientSupplier
 
 if TYPE_CHECKING:
@@ -55,6 +56,10 @@ class GroupConsumer:
             ),
             min(config.request_timeout_ms / 1000, _COMMIT_S),
         )
+
+    def poll(self, timeout: float) -> None:
+        """Waits, while the client looks for its coordinator."""
+        served(lambda: self._open.poll(timeout))
 
     def commit(self, offsets: Offsets) -> bool:
         """Commits and waits; false when the group has other things to do and the commit must be tried again.
