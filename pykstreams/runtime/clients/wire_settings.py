@@ -26,13 +26,26 @@ _SASL: Final = {
     "sasl.password": "sasl_plain_password",
     "sasl.kerberos.service.name": "sasl_kerberos_service_name",
 }
+_AS_FILES: Final = "give the certificate and its key as PEM files: ssl.certificate.location, ssl.key.location"
+_BY_FUNCTION: Final = "fetch tokens in a function of your own: 'oauth_cb'"
+_BY_OPENSSL: Final = "set it in the configuration of OpenSSL, which both use"
 _REFUSED: Final = {
-    "ssl.keystore.location": "give the certificate and its key as PEM: ssl.certificate.location, ssl.key.location",
-    "ssl.engine.location": "give the certificate and its key as PEM: ssl.certificate.location, ssl.key.location",
+    "ssl.certificate.pem": _AS_FILES,
+    "ssl.key.pem": _AS_FILES,
+    "ssl.keystore.location": _AS_FILES,
+    "ssl.keystore.password": _AS_FILES,
+    "ssl.engine.id": _AS_FILES,
+    "ssl.engine.location": _AS_FILES,
+    "ssl.ca.certificate.stores": "give the certificates of the authorities as PEM: ssl.ca.location",
+    "ssl.curves.list": _BY_OPENSSL,
+    "ssl.sigalgs.list": _BY_OPENSSL,
     "ssl.providers": "take an image whose OpenSSL has the provider configured",
-    "ssl.curves.list": "set the curves in OpenSSL's configuration (openssl.cnf)",
-    "ssl.sigalgs.list": "set the algorithms in OpenSSL's configuration (openssl.cnf)",
+    "enable.sasl.oauthbearer.unsecure.jwt": _BY_FUNCTION,
 }
+_REFUSED_FAMILIES: Final = ("sasl.oauthbearer.", "https.")
+"""librdkafka's own ways to tokens."""
+_CALLBACK_CONFIG: Final = "sasl.oauthbearer.config"
+_HARMLESS: Final = {"sasl.oauthbearer.method": "default"}
 
 
 def wire_settings(settings: Mapping[str, object], *, embedded: bool) -> dict[str, Any]:
@@ -41,8 +54,8 @@ def wire_settings(settings: Mapping[str, object], *, embedded: bool) -> dict[str
     :param settings: those of a consumer, under librdkafka's names.
     :param embedded: whether the cluster is librdkafka's own, whose list of versions ``kafka-python`` cannot read.
     """
-    for key, cure in _REFUSED.items():
-        if settings.get(key):
+    for key, value in settings.items():
+        if value and (cure := _cure(key)) and _HARMLESS.get(key) != value:
             raise ConfigError(f"setting {key!r} cannot be used by the member of the group; {cure}")
     protocol = str(settings.get("security.protocol", "plaintext")).upper()
     found: dict[str, Any] = {
@@ -61,29 +74,40 @@ def wire_settings(settings: Mapping[str, object], *, embedded: bool) -> dict[str
     return found
 
 
+def _cure(key: str) -> str | None:
+    if key.startswith(_REFUSED_FAMILIES) and key != _CALLBACK_CONFIG:
+        return _BY_FUNCTION
+    return _REFUSED.get(key)
+
+
 def _ssl_context(settings: Mapping[str, object]) -> ssl.SSLContext:
+    """The context for connections; the authorities of the machine are trusted only where no others are named."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    location, text = settings.get("ssl.ca.location"), settings.get("ssl.ca.pem")
     try:
-        # those of the system are trusted only where no others are named
-        context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, **_authorities(settings))
+        if text:
+            context.load_verify_locations(cadata=str(text))
+        elif location and str(location) != "probe":
+            path = Path(str(location))
+            context.load_verify_locations(**({"capath": str(path)} if path.is_dir() else {"cafile": str(path)}))
+        else:
+            context.load_default_certs()
         if revoked := settings.get("ssl.crl.location"):
             context.load_verify_locations(str(revoked))
             context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
         if certificate := settings.get("ssl.certificate.location"):
-            password = settings.get("ssl.key.password")
             context.load_cert_chain(
                 str(certificate),
                 str(settings.get("ssl.key.location") or certificate),
-                None if password is None else str(password),
+                # without one, OpenSSL would ask for it on the terminal, and the worker would stand still
+                str(settings.get("ssl.key.password") or ""),
             )
-    except (OSError, ssl.SSLError) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise ConfigError(
             "the certificates of the settings ssl.ca.location, ssl.ca.pem, ssl.crl.location, ssl.certificate.location "
-            f"and ssl.key.location could not be read: {error}"
+            f"and ssl.key.location could not be read (a locked key needs ssl.key.password): {error}"
         ) from error
-    for key in ("ssl.certificate.pem", "ssl.key.pem"):
-        if settings.get(key):
-            raise ConfigError(f"setting {key!r} cannot be used by the member of the group; put the PEM into a file")
-    if str(settings.get("ssl.endpoint.identification.algorithm", "https")) == "none":
+    if str(settings.get("ssl.endpoint.identification.algorithm", "https")).lower() == "none":
         context.check_hostname = False
     if str(settings.get("enable.ssl.certificate.verification", "true")).lower() == "false":
         context.check_hostname = False
@@ -92,18 +116,8 @@ def _ssl_context(settings: Mapping[str, object]) -> ssl.SSLContext:
         try:
             context.set_ciphers(str(ciphers))
         except ssl.SSLError as error:
-            raise ConfigError(f"setting 'ssl.cipher.suites' is {ciphers!r}, of which OpenSSL knows none") from error
+            raise ConfigError(f"setting 'ssl.cipher.suites' names no cipher that OpenSSL has: {ciphers!r}") from error
     return context
-
-
-def _authorities(settings: Mapping[str, object]) -> dict[str, Any]:
-    location, text = settings.get("ssl.ca.location"), settings.get("ssl.ca.pem")
-    if text:
-        return {"cadata": str(text)}
-    if location and str(location) != "probe":
-        path = Path(str(location))
-        return {"capath": str(path)} if path.is_dir() else {"cafile": str(path)}
-    return {}
 
 
 def _sasl(settings: Mapping[str, object]) -> dict[str, Any]:
@@ -117,7 +131,7 @@ def _sasl(settings: Mapping[str, object]) -> dict[str, Any]:
                 "sasl.mechanism OAUTHBEARER needs the setting 'oauth_cb', a function that returns (token, expiry): "
                 "the member of the group fetches tokens by it, and cannot use librdkafka's own way to them"
             )
-        found["sasl_oauth_token_provider"] = _Tokens(callback, str(settings.get("sasl.oauthbearer.config", "")))
+        found["sasl_oauth_token_provider"] = _Tokens(callback, str(settings.get(_CALLBACK_CONFIG, "")))
     return found
 
 

@@ -1,8 +1,8 @@
 """Notes in the group of which tasks are worked on: so whoever takes one up knows whether its last worker has died.
 
 A worker that dies under at-least-once leaves changelogs that are ahead of its offsets; one that ends in good order does
-not. A note is the metadata of an offset that means nothing else (``TaskTopicMembership.note_of``). Java leaves it
-alone, and so what a task takes over from Java counts as Java itself would take it, as if nobody had died.
+not. A note is the metadata of an offset that means nothing else: that of a changelog, which no group reads. Java leaves
+it alone, and so what a task takes over from Java counts as Java itself would take it, as if nobody had died.
 
 Invariant: the note is there before a task gets its first record, and is taken away together with its last commit.
 """

@@ -31,6 +31,7 @@ Lead: TypeAlias = Callable[[Mapping[str, bytes]], Mapping[str, bytes]]
 _BACKOFF_S: Final = (0.1, 0.2, 0.5, 1.0)
 _IDLE_S: Final = 1.0
 """How long the thread waits for the worker where nothing is due."""
+_STOP_S: Final = 10.0
 _NO_ID: Final = ""
 
 _OTHER_PROTOCOL: Final = (
@@ -161,13 +162,16 @@ class ClassicSession:
             self._expel(error)
 
     def stop(self) -> None:
-        """Ends the thread, with a request that may be under way; the group is not told."""
+        """Ends the thread, with a request that may be under way; the group is not told.
+
+        A leader that is looking at topics which nobody shows is left behind after a while: its thread ends by itself.
+        """
         with self._changed:
             self._stopping = True
             self._changed.notify()
         self._requests.close()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(_STOP_S)
 
     def step(self) -> float:
         """Does what is due; returns for how many seconds nothing else is."""

@@ -79,8 +79,8 @@ class ConsumerAssignment:
 def decode_consumer_subscription(data: bytes) -> ConsumerSubscription:
     """Reads a subscription of any version; ``MalformedUserDataError``: it is none."""
     found = UserDataReader(data, "subscription of a consumer")
-    version = found.int16()
-    topics = frozenset(found.short_text() or "" for _ in range(found.count(_SHORTEST_TEXT)))
+    version = _version(found)
+    topics = frozenset(_topic(found) for _ in range(found.count(_SHORTEST_TEXT)))
     user_data = found.optional_blob()
     owned = _partitions(found) if version >= _OWNED else frozenset()
     generation = found.int32() if version >= _GENERATION else NO_GENERATION
@@ -91,15 +91,29 @@ def decode_consumer_subscription(data: bytes) -> ConsumerSubscription:
 def decode_consumer_assignment(data: bytes) -> ConsumerAssignment:
     """Reads an assignment of any version; ``MalformedUserDataError``: it is none."""
     found = UserDataReader(data, "assignment of a consumer")
-    found.int16()
+    _version(found)
     partitions = _partitions(found)
     return ConsumerAssignment(partitions, found.optional_blob())
+
+
+def _version(found: UserDataReader) -> int:
+    version = found.int16()
+    if version < 0:
+        raise found.malformed(f"{version} is no version")
+    return version
+
+
+def _topic(found: UserDataReader) -> str:
+    topic = found.short_text()
+    if topic is None:
+        raise found.malformed("a topic has no name")
+    return topic
 
 
 def _partitions(found: UserDataReader) -> frozenset[TopicPartition]:
     partitions: set[TopicPartition] = set()
     for _ in range(found.count(_SHORTEST_TOPIC)):
-        topic = found.short_text() or ""
+        topic = _topic(found)
         for _ in range(found.count(_PARTITION)):
             partition = TopicPartition(topic, found.int32())
             if partition in partitions:

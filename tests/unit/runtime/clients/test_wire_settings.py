@@ -1,87 +1,204 @@
-"""The settings of librdkafka for the wire layer of the group's member."""
+"""Settings of librdkafka, taken over for connections of our own or refused by name."""
 
 from __future__ import annotations
 
+import datetime
 import ssl
-import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from pykstreams.core.errors import ConfigError
+from pykstreams.core.settings.librdkafka_keys import LIBRDKAFKA_KEYS, Kind
 from pykstreams.runtime.clients.wire_settings import wire_settings
 
-SERVERS = {"bootstrap.servers": "a:1, b:2"}
+SSL = {"bootstrap.servers": "one:1, two:2", "security.protocol": "ssl"}
+SASL = {"bootstrap.servers": "one:1", "security.protocol": "sasl_plaintext"}
+PASSWORD = "opensesame"
+
+
+@dataclass(frozen=True)
+class Pem:
+    """A certificate that signs itself, and its key, as files."""
+
+    certificate: Path
+    key: Path
+    locked_key: Path
+    name: str
 
 
 @pytest.fixture(scope="module")
-def pem(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def pem(tmp_path_factory: pytest.TempPathFactory) -> Pem:
     folder = tmp_path_factory.mktemp("pem")
-    certificate, key = folder / "certificate.pem", folder / "key.pem"
-    subject = ["-subj", "/CN=test", "-days", "2", "-nodes", "-newkey", "rsa:2048"]
-    command = ["openssl", "req", "-x509", *subject, "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(command, check=True, capture_output=True)
-    return certificate, key
-
-
-def context(**settings: object) -> ssl.SSLContext:
-    found = wire_settings(
-        {**SERVERS, "security.protocol": "ssl", **{key.replace("_", "."): value for key, value in settings.items()}},
-        embedded=False,
-    )["ssl_context"]
-    assert isinstance(found, ssl.SSLContext)
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "own-authority")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    found = Pem(folder / "cert.pem", folder / "key.pem", folder / "locked.pem", "own-authority")
+    found.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    layout = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    found.key.write_bytes(key.private_bytes(*layout, serialization.NoEncryption()))
+    locked = serialization.BestAvailableEncryption(PASSWORD.encode())
+    found.locked_key.write_bytes(key.private_bytes(*layout, locked))
     return found
 
 
-def test_without_security_only_the_servers_are_named() -> None:
-    found = wire_settings(SERVERS, embedded=False)
-    assert found["bootstrap_servers"] == ["a:1", "b:2"]
-    assert found["security_protocol"] == "PLAINTEXT"
-    assert "ssl_context" not in found
+def wired(base: dict[str, str], settings: dict[str, object] | None = None) -> dict[str, Any]:
+    return wire_settings({**base, **(settings or {})}, embedded=False)
 
 
-def test_only_the_named_authorities_are_trusted(pem: tuple[Path, Path]) -> None:
-    assert len(context(ssl_ca_location=str(pem[0])).get_ca_certs()) == 1
-    assert len(context(ssl_ca_pem=pem[0].read_text()).get_ca_certs()) == 1
+def context_of(settings: Mapping[str, object]) -> ssl.SSLContext:
+    context = wired(SSL, dict(settings))["ssl_context"]
+    assert isinstance(context, ssl.SSLContext)
+    return context
 
 
-def test_a_certificate_of_the_member_is_taken_over(pem: tuple[Path, Path]) -> None:
-    certificate, key = pem
-    assert context(ssl_certificate_location=str(certificate), ssl_key_location=str(key))
-    with pytest.raises(ConfigError, match="could not be read"):
-        context(ssl_certificate_location=str(certificate), ssl_key_location=str(certificate))
+def authorities(context: ssl.SSLContext) -> list[str]:
+    return [dict(part[0] for part in one["subject"])["commonName"] for one in context.get_ca_certs()]  # type: ignore[misc]
 
 
-def test_hosts_and_certificates_are_verified_unless_that_is_switched_off() -> None:
-    assert context().check_hostname
-    assert context().verify_mode == ssl.CERT_REQUIRED
-    unnamed = context(ssl_endpoint_identification_algorithm="none")
-    assert (unnamed.check_hostname, unnamed.verify_mode) == (False, ssl.CERT_REQUIRED)
-    assert context(enable_ssl_certificate_verification=False).verify_mode == ssl.CERT_NONE
+def test_connections_without_security_need_nothing() -> None:
+    found = wire_settings({"bootstrap.servers": "one:1, two:2", "client.id": "me"}, embedded=False)
+    assert found["bootstrap_servers"] == ["one:1", "two:2"]
+    assert (found["client_id"], found["security_protocol"]) == ("me", "PLAINTEXT")
+    assert not found.keys() & {"ssl_context", "sasl_mechanism", "api_version"}
 
 
-@pytest.mark.parametrize(
-    "key",
-    ["ssl.keystore.location", "ssl.engine.location", "ssl.providers", "ssl.certificate.pem", "ssl.key.pem"],
-)
-def test_what_cannot_be_taken_over_is_refused_by_name(key: str) -> None:
+def test_brokers_are_checked_by_default() -> None:
+    context = context_of({})
+    assert context.check_hostname
+    assert context.verify_mode == ssl.CERT_REQUIRED
+
+
+def test_only_the_given_authority_is_trusted(pem: Pem) -> None:
+    for settings in (
+        {"ssl.ca.location": str(pem.certificate)},
+        {"ssl.ca.pem": pem.certificate.read_text()},
+    ):
+        assert authorities(context_of(dict(settings))) == [pem.name]
+
+
+def test_the_checks_of_brokers_can_be_left_out() -> None:
+    context = context_of({"ssl.endpoint.identification.algorithm": "none"})
+    assert (context.check_hostname, context.verify_mode) == (False, ssl.CERT_REQUIRED)
+    for off in (False, "false", "False"):
+        context = context_of({"enable.ssl.certificate.verification": off})
+        assert (context.check_hostname, context.verify_mode) == (False, ssl.CERT_NONE)
+
+
+def test_a_certificate_is_read_with_its_key(pem: Pem) -> None:
+    context_of({"ssl.certificate.location": str(pem.certificate), "ssl.key.location": str(pem.key)})
+    locked = {"ssl.certificate.location": str(pem.certificate), "ssl.key.location": str(pem.locked_key)}
+    context_of({**locked, "ssl.key.password": PASSWORD})
+    with pytest.raises(ConfigError, match=r"ssl\.key\.location"):
+        context_of({**locked, "ssl.key.password": "wrong"})
+
+
+def test_nobody_is_asked_for_the_password_of_a_key(pem: Pem) -> None:
+    locked = {"ssl.certificate.location": str(pem.certificate), "ssl.key.location": str(pem.locked_key)}
+    with pytest.raises(ConfigError, match=r"ssl\.key\.password"):
+        context_of(locked)
+
+
+def test_ciphers_are_taken_over_and_wrong_ones_are_refused() -> None:
+    names = [one["name"] for one in context_of({"ssl.cipher.suites": "ECDHE-RSA-AES256-GCM-SHA384"}).get_ciphers()]
+    assert "ECDHE-RSA-AES256-GCM-SHA384" in names
+    assert "ECDHE-RSA-AES128-GCM-SHA256" not in names
+    with pytest.raises(ConfigError, match=r"ssl\.cipher\.suites"):
+        context_of({"ssl.cipher.suites": "ROT13"})
+
+
+@pytest.mark.parametrize("key", ["ssl.ca.location", "ssl.ca.pem", "ssl.crl.location", "ssl.certificate.location"])
+def test_files_that_cannot_be_read_are_named(key: str) -> None:
     with pytest.raises(ConfigError, match=key):
-        wire_settings({**SERVERS, "security.protocol": "ssl", key: "x"}, embedded=False)
+        context_of({key: "nowhere/größe.pem"})
 
 
-def test_passwords_are_taken_over() -> None:
-    settings = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "scram-sha-256"}
-    found = wire_settings({**SERVERS, **settings, "sasl.username": "me", "sasl.password": "pw"}, embedded=False)
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+@pytest.mark.parametrize("key", ["sasl.mechanism", "sasl.mechanisms"])
+def test_users_and_passwords_are_taken_over(mechanism: str, key: str) -> None:
+    found = wired(SASL, {key: mechanism, "sasl.username": "u", "sasl.password": "p"})
+    assert found["security_protocol"] == "SASL_PLAINTEXT"
     assert (found["sasl_mechanism"], found["sasl_plain_username"], found["sasl_plain_password"]) == (
-        "SCRAM-SHA-256",
-        "me",
-        "pw",
+        mechanism,
+        "u",
+        "p",
     )
 
 
 def test_tokens_come_from_the_function_of_the_user() -> None:
-    settings = {**SERVERS, "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER"}
+    found = wired(
+        SASL,
+        {
+            "sasl.mechanism": "OAUTHBEARER",
+            "oauth_cb": lambda config: (f"token for {config}", 1.0, "me", {"zone": "a"}),
+            "sasl.oauthbearer.config": "x=1",
+        },
+    )
+    tokens = found["sasl_oauth_token_provider"]
+    assert tokens.token() == "token for x=1"
+    assert tokens.extensions() == {"zone": "a"}
     with pytest.raises(ConfigError, match="oauth_cb"):
-        wire_settings(settings, embedded=False)
-    config = {"sasl.oauthbearer.config": "c", "oauth_cb": lambda text: (f"token of {text}", 1.0)}
-    assert wire_settings({**settings, **config}, embedded=False)["sasl_oauth_token_provider"].token() == "token of c"
+        wired(SASL, {"sasl.mechanism": "OAUTHBEARER"})
+
+
+TAKEN = {
+    "enable.ssl.certificate.verification",
+    "oauth_cb",
+    "sasl.kerberos.service.name",
+    "sasl.mechanism",
+    "sasl.mechanisms",
+    "sasl.oauthbearer.config",
+    "sasl.password",
+    "sasl.username",
+    "security.protocol",
+    "ssl.ca.location",
+    "ssl.ca.pem",
+    "ssl.certificate.location",
+    "ssl.cipher.suites",
+    "ssl.crl.location",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.key.location",
+    "ssl.key.password",
+}
+TICKETS = {
+    "sasl.kerberos.keytab",
+    "sasl.kerberos.kinit.cmd",
+    "sasl.kerberos.min.time.before.relogin",
+    "sasl.kerberos.principal",
+}
+"""Of the command by which librdkafka fetches tickets: the member finds them in the same cache."""
+
+SECURITY = sorted(
+    name
+    for name, key in LIBRDKAFKA_KEYS.items()
+    if name.startswith(("security.", "sasl.", "ssl.", "enable.sasl.", "enable.ssl.", "https.", "oauth"))
+    and key.kind is not Kind.NATIVE
+)
+
+
+def test_the_settings_that_are_taken_over_exist() -> None:
+    assert set(SECURITY) >= TAKEN | TICKETS
+
+
+@pytest.mark.parametrize("key", [name for name in SECURITY if name not in TAKEN | TICKETS])
+def test_every_other_setting_of_security_is_refused_by_name(key: str) -> None:
+    with pytest.raises(ConfigError, match=f"'{key}'.*;"):
+        wired(SSL, {key: True if LIBRDKAFKA_KEYS[key].kind is Kind.FLAG else 7})
