@@ -18,7 +18,7 @@ from pykstreams.core.errors import StreamsError
 _CHANGES: Final = frozenset(
     (
         *("put", "put_if_absent", "put_all", "delete", "remove", "put_row", "take_row", "keep_row", "on_flush"),
-        *("init", "restore", "end_restore", "flush_cache", "commit", "close"),
+        *("init", "restore", "end_restore", "flush_cache", "evict_eldest", "commit", "close"),
     )
 )
 

@@ -18,8 +18,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from pykstreams.core.errors import ProcessorStateError
+from pykstreams.core.errors import DiskFullError, ProcessorStateError
 from pykstreams.core.ids import TopicPartition
+from pykstreams.state.directory.disk_room import is_full
 
 _VERSION: Final = 1
 _KEPT: Final = 256
@@ -88,6 +89,9 @@ class GlobalCheckpoint:
                 os.fsync(file.fileno())
             written.replace(self._path)
         except OSError as error:
+            if is_full(error):
+                folder = str(self._path.parent)
+                raise DiskFullError(f"{str(self._path)!r} cannot be written: {error}", folder=folder) from error
             raise ProcessorStateError(
                 f"{str(self._path)!r} cannot be written: {error}; look at the disk (space, permissions)"
             ) from error

@@ -14,11 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
+from types import TracebackType
 from typing import Any, TypeVar
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import ProcessorStateError, StreamsError
+from pykstreams.core.errors import DamagedStoreError, ProcessorStateError, StoreEngineError, StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import CurrentRecord, OperatorSupplier
@@ -39,6 +40,7 @@ from pykstreams.runtime.tasks.context import NodeContext, TaskState, describe_re
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.failures import origin_of
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue
+from pykstreams.state.directory.damaged_stores import set_aside
 from pykstreams.state.interfaces.position import Position, PositionOf
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.interfaces.store import TaskStore
@@ -59,6 +61,27 @@ class _Feed:
     root: Forward
     decode_key: Decoder
     decode_value: Decoder
+
+
+class _WatchfulLock:
+    """A lock that tells of damaged stores that somebody has met while it was held.
+
+    Tasks meet them as well, whose worker ends with the error; whoever closes the stores sets them aside.
+    """
+
+    def __init__(self, on_damage: Callable[[DamagedStoreError], None]) -> None:
+        self._lock = RLock()
+        self._on_damage = on_damage
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, DamagedStoreError):
+            self._on_damage(error)
+        self._lock.release()
 
 
 class GlobalState:
@@ -82,7 +105,8 @@ class GlobalState:
         self._cache = cache
         # One for all stores, since one cache may evict from each of them; it may be taken again, by an iterator that is
         # collected as garbage while it is held.
-        self._lock = RLock()
+        self._damaged: dict[str, DamagedStoreError] = {}
+        self._lock = _WatchfulLock(self._note_damage)
         self._directory = directory
         current = CurrentRecord(describe_record)
         counter = metrics.counter("dropped-records-total", "stream-task-metrics", task_id=str(GLOBAL_TASK))
@@ -213,6 +237,8 @@ class GlobalState:
             try:
                 with self._lock:
                     store.commit(self._number)
+            except StoreEngineError:
+                raise
             except Exception as error:
                 raise ProcessorStateError(f"global store {store.name!r} was not committed: {error}") from error
         if any(store.persistent for store in self._stores.values()):
@@ -238,6 +264,8 @@ class GlobalState:
             kept.clear()
         if wipe:
             self._delete(self._directory)
+        else:
+            self._set_damaged_aside()
         for further in errors[1:]:
             log.error("closing global stores went wrong once more", exc_info=further)
         if errors:
@@ -271,6 +299,14 @@ class GlobalState:
             self._open_store(plan)
 
     def _open_store(self, plan: GlobalStorePlan) -> None:
+        try:
+            self._init_store(plan)
+        except DamagedStoreError as error:
+            self._damaged[error.store] = error
+            self._set_damaged_aside()
+            self._init_store(plan)
+
+    def _init_store(self, plan: GlobalStorePlan) -> None:
         store = plan.store.build()
         self._stores[store.name] = store
         store.set_position_source(self._position_of(plan.topic))
@@ -285,7 +321,7 @@ class GlobalState:
             store = self._stores[plan.store.name]
             if not store.persistent:
                 continue
-            number = store.committed_offset()
+            number = self._committed_number(store)
             self._number = max(self._number, number or 0)
             offsets = self._checkpoint.offsets(plan.topic, number)
             if offsets is None:
@@ -297,6 +333,34 @@ class GlobalState:
                 self._open_store(plan)
             else:
                 self.offsets.update(offsets)
+
+    def _committed_number(self, store: TaskStore) -> int | None:
+        try:
+            return store.committed_offset()
+        except DamagedStoreError as error:
+            self._damaged[error.store] = error
+            store.close()
+            self._set_damaged_aside()
+            return None
+
+    def _note_damage(self, error: DamagedStoreError) -> None:
+        self._damaged[error.store] = error
+
+    def _set_damaged_aside(self) -> None:
+        """Moves the stores that were found damaged, and are closed, so that they are read anew from their topics."""
+        damaged, self._damaged = self._damaged, {}
+        for store, error in damaged.items():
+            try:
+                folder = set_aside(self._directory, store, self._state.clock.now_ms())
+            except ProcessorStateError as failure:
+                log.error("global store %r is damaged, and stays as it is: %s", store, failure)
+                continue
+            log.error(
+                "global store %r is damaged; %s, and it is read anew from its topic. Look at the disk. The cause: %s",
+                store,
+                "its folder is gone" if folder is None else f"it was set aside in {str(folder)!r}",
+                error.__cause__ or error,
+            )
 
     def _start_processors(self) -> None:
         for plan in self._plans:

@@ -10,23 +10,28 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import StreamsError
+from pykstreams.core.errors import DamagedStoreError, DiskFullError, StreamsError
 from pykstreams.core.ids import TopicPartition
+from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.runtime.restore.restore import COMMIT_EVERY, OffsetReader, StateRestoreListener
+from pykstreams.state.directory.disk_room import room_of
 
 log = logging.getLogger(__name__)
 
 _FETCH_S = 0.1
 _LOOK_S = 0.1
+_FIRST_RETRY_S = 1.0
+_LAST_RETRY_S = 30.0
 _WORTH_COMMITTING = 10_000
 """Later, fewer records than this are read again rather than committed (``StateManagerUtil``, 4.3.1)."""
 
@@ -39,6 +44,12 @@ class TopicReader(Protocol):
     def fetch(self, timeout: float) -> RestoreBatch: ...
 
     def close(self) -> None: ...
+
+
+class _Message(Protocol):
+    """The method of a message that this thread calls."""
+
+    def offset(self) -> int | None: ...
 
 
 @dataclass(slots=True)
@@ -85,6 +96,7 @@ class GlobalThread:
         self._error: StreamsError | None = None
         self._lost: TopicPartition | None = None
         self._commit_at = 0.0
+        self._full = RepeatedWarnings(log, clock, _LAST_RETRY_S)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @property
@@ -127,7 +139,7 @@ class GlobalThread:
         reader: TopicReader | None = None
         try:
             reader = self._make_reader()
-            self._bootstrap(reader)
+            self._bootstrap_whole(reader)
             self._ready.set()
             while not self._stopping.is_set():
                 self._turn(reader)
@@ -146,6 +158,15 @@ class GlobalThread:
             self._on_failure(failure)
         else:
             self._error = failure
+
+    def _bootstrap_whole(self, reader: TopicReader) -> None:
+        """Begins once more, without them, when stores turn out to be damaged while they are read."""
+        try:
+            self._bootstrap(reader)
+        except DamagedStoreError as error:
+            log.warning("global stores are opened again: %s", error)
+            self._state.close()
+            self._bootstrap(reader)
 
     def _bootstrap(self, reader: TopicReader) -> None:
         """Reads every partition up to the end that it has now."""
@@ -184,16 +205,16 @@ class GlobalThread:
             self._check_positions(batch)
             self._restore(batch, left)
             if state.uncommitted >= COMMIT_EVERY:
-                state.commit()
+                self._with_room(state.commit)
         if not left:
-            state.end_restore()
-            state.commit()
+            self._with_room(state.end_restore)
+            self._with_room(state.commit)
             self._commit_at = self._clock.monotonic() + self._commit_s
             log.info("global stores %s are ready", ", ".join(map(repr, state.stores)))
 
     def _restore(self, batch: RestoreBatch, left: dict[TopicPartition, _Boot]) -> None:
         for place, messages in batch.runs.items():
-            self._state.restore(messages)
+            self._with_room(partial(self._restore_rest, place, messages))
             if (boot := left.get(place)) is not None:
                 boot.total += len(messages)
                 last = messages[-1].offset()
@@ -211,12 +232,44 @@ class GlobalThread:
     def _turn(self, reader: TopicReader) -> None:
         batch = reader.fetch(self._poll_s)
         self._check_positions(batch)
-        for messages in batch.runs.values():
-            self._state.update(messages)
+        for place, messages in batch.runs.items():
+            self._with_room(partial(self._update_rest, place, messages))
         self._state.offsets.update(batch.positions)
         if self._state.uncommitted >= _WORTH_COMMITTING and self._clock.monotonic() >= self._commit_at:
-            self._state.commit()
+            self._with_room(self._state.commit)
             self._commit_at = self._clock.monotonic() + self._commit_s
+
+    def _restore_rest(self, place: TopicPartition, messages: Sequence[_Message]) -> None:
+        if left := self._not_taken(place, messages):
+            self._state.restore(left)
+
+    def _update_rest(self, place: TopicPartition, messages: Sequence[_Message]) -> None:
+        if left := self._not_taken(place, messages):
+            self._state.update(left)
+
+    def _not_taken(self, place: TopicPartition, messages: Sequence[_Message]) -> list[_Message]:
+        position = self._state.offsets.get(place, 0)
+        return [message for message in messages if (message.offset() or 0) >= position]
+
+    def _with_room(self, action: Callable[[], None]) -> None:
+        """Does something with the stores; while their disk is full it waits and tries again, and they can be read."""
+        wait_s = _FIRST_RETRY_S
+        while True:
+            try:
+                return action()
+            except DiskFullError as error:
+                room = room_of(error.folder)
+                self._full.warn(
+                    "full",
+                    "the disk of global stores in %r is full: %d bytes are free. They are not read on until there is "
+                    "room, and can be looked up as they are: %s",
+                    error.folder,
+                    room.free,
+                    error,
+                )
+                if self._stopping.wait(wait_s):
+                    raise
+                wait_s = min(2 * wait_s, _LAST_RETRY_S)
 
     def _check_positions(self, batch: RestoreBatch) -> None:
         for place in batch.out_of_range:

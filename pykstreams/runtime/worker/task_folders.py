@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from pykstreams.core.clock import Clock
-from pykstreams.core.errors import LockError
+from pykstreams.core.errors import DamagedStoreError, LockError
 from pykstreams.core.ids import TaskId
+from pykstreams.runtime.restore.damaged_stores import set_store_aside
 from pykstreams.runtime.tasks.open_stores import OpenStores
 from pykstreams.state.directory.file_lock import FileLock
 from pykstreams.state.directory.state_directory import StateDirectory
@@ -126,10 +127,16 @@ class TaskFolders:
         standbys.allow(task_id)
         return True
 
-    def release(self, task_id: TaskId, *, wipe: bool) -> None:
-        """Unlocks the folder of a task, and deletes its state before if asked to."""
-        if wipe:
-            self._directory.wipe(task_id)
+    def wipe(self, task_id: TaskId) -> None:
+        """Deletes the state of a task, whose folder is locked here."""
+        self._directory.wipe(task_id)
+
+    def set_aside(self, task_id: TaskId, error: DamagedStoreError) -> None:
+        """Takes a damaged store out of the folder of a task, which is locked here and closed."""
+        set_store_aside(self._directory, task_id, error)
+
+    def release(self, task_id: TaskId) -> None:
+        """Unlocks the folder of a task."""
         self._directory.unlock(task_id)
         self.allow_standby(task_id)
 

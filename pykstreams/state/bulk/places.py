@@ -16,6 +16,7 @@ from pykstreams.core.errors import LockError, TaskIdFormatError
 from pykstreams.core.ids import TaskId
 from pykstreams.state.directory.file_lock import FileLock
 from pykstreams.state.directory.state_directory import StateDirectory
+from pykstreams.state.directory.state_format import FORMAT
 
 NO_TASK: Final = TaskId(-1, -1)
 """Whose the store is that every worker has whole, and the folder whose name does not tell its task."""
@@ -32,9 +33,12 @@ class StoreFolder(NamedTuple):
 def places_of(root: Path, store: str, subtopologies: Collection[int]) -> list[StoreFolder]:
     """The folders below the one of an application, or below a copy of it, in which a store lies, by partition.
 
+    ``ProcessorStateError`` where a newer release has written them.
+
     :param subtopologies: those that have the store; none for a global store, of which any one copy is given.
     """
     here = Path("rocksdb") / store
+    FORMAT.check(root)
     if subtopologies:
         tasks = StateDirectory(root.parent, root.name, clock=SystemClock()).tasks()
         wanted = [(task, root / str(task)) for task in tasks if task.subtopology in subtopologies]

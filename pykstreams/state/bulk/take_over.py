@@ -76,6 +76,11 @@ def put_mark(directory: Path, mark: str) -> None:
     _write_mark(directory / _ROCKSDB, mark)
 
 
+def forget_mark(directory: Path) -> None:
+    """Has state begin anew, with its bootstrap if it is based on one; without a mark it does nothing."""
+    (directory / _ROCKSDB / _MARK).unlink(missing_ok=True)
+
+
 def take_over(
     directory: Path,
     task_id: TaskId,

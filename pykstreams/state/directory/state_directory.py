@@ -3,12 +3,14 @@
 ::
 
     <state.dir>/pykstreams/<application.id>/
+        format                             the version of all this
         worker-0.id, worker-1.id, ...      the ids of the processes that share the directory, one lock each
         global-0/, global-1/, ...          global stores, for the process that holds the lock of that number
         <task id>/
             .lock                          locked while a process has the task; holds the number of that process
             rocksdb/<store>/               one database per store
             rocksdb/@checkpoint            how far they are in their changelogs
+            <store>.damaged-<ms>/          a damaged store that was set aside at that time
 
 The default of ``state.dir`` is that of Kafka Streams, whose workers have ``<state.dir>/<application.id>`` with folders
 of the same names and another content; so ours have a folder of their own in it. Earlier releases had none.
@@ -30,9 +32,20 @@ from typing import Final
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import ConfigError, LockError, ProcessorStateError, StoreEngineError, TaskIdFormatError
+from pykstreams.core.errors import (
+    ConfigError,
+    DiskFullError,
+    LockError,
+    ProcessorStateError,
+    StoreEngineError,
+    TaskIdFormatError,
+)
 from pykstreams.core.ids import TaskId
+from pykstreams.state.directory.damaged_stores import set_aside
+from pykstreams.state.directory.disk_room import is_full
 from pykstreams.state.directory.file_lock import FileLock
+from pykstreams.state.directory.permissions import restrict
+from pykstreams.state.directory.state_format import FORMAT
 from pykstreams.state.directory.task_checkpoint import read_checkpoint
 
 OWN_FOLDER: Final = "pykstreams"
@@ -76,12 +89,30 @@ class StateDirectory:
         path = application_folder(config.state_dir, config.application_id)
         return cls(path.parent, path.name, clock=clock)
 
+    def make(self, config: StreamsConfig) -> None:
+        """Makes the folder for a worker that starts, in this format and for its user, and deletes what is too old.
+
+        ``state.cleanup.dir.max.age.ms`` is heeded here only (``KafkaStreams.start``, 4.3.1, KIP-1259).
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            FORMAT.adopt(self.path)
+        except OSError as error:
+            raise _not_made(self.path, error) from error
+        above = Path(config.state_dir)
+        folders = [self.path, *(one for one in self.path.parents if one == above or above in one.parents)]
+        restrict(folders, group_may_write=config.allow_os_group_write_access)
+        if (max_age_ms := config.state_cleanup_dir_max_age_ms) >= 0:
+            self.clean_up(max_age_ms)
+
     def task_dir(self, task_id: TaskId) -> Path:
         """The folder of a task, made if need be."""
         path = self.path / str(task_id)
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
+            if is_full(error):
+                raise _no_room(path, task_id, "made", error) from error
             raise ProcessorStateError(
                 f"folder {str(path)!r} of task {task_id} cannot be made: {error}; give the worker the right to write "
                 "there, or set state.dir to a folder where it has",
@@ -101,6 +132,8 @@ class StateDirectory:
                 taken = lock.take(str(os.getpid()))
             except OSError as error:
                 lock.release()
+                if is_full(error):
+                    raise _no_room(path, task_id, "locked", error) from error
                 raise StoreEngineError(
                     f"folder {str(path)!r} of task {task_id} cannot be locked: {error}. Look at the disk (space, "
                     "permissions, whether it is mounted for reading only)",
@@ -166,6 +199,12 @@ class StateDirectory:
             if entry.name != _LOCK:
                 _delete(entry)
 
+    def set_aside(self, task_id: TaskId, store: str) -> Path | None:
+        """Moves a damaged store of a task whose lock this process holds; see ``damaged_stores.set_aside``."""
+        if task_id not in self._locks:
+            raise LockError(f"store {store!r} of task {task_id} cannot be set aside without its lock", task_id=task_id)
+        return set_aside(self.path / str(task_id), store, self._clock.now_ms())
+
     def clean_up(self, unused_ms: int) -> list[TaskId]:
         """Deletes the state of tasks that no process holds and none has used for ``unused_ms``; returns those tasks."""
         now_ms = self._clock.now_ms()
@@ -202,10 +241,7 @@ class StateDirectory:
                         self._process, self._number = lock, number
                         break
         except OSError as error:
-            raise ConfigError(
-                f"folder {str(self.path)!r} for local state cannot be made or written: {error}; give the worker the "
-                "right to write there, or set state.dir to a folder where it has"
-            ) from error
+            raise _not_made(self.path, error) from error
         held = self._process
         assert held is not None  # the loop ends only with a lock
         stored = held.content()
@@ -257,6 +293,21 @@ class StateDirectory:
             os.utime(path / _LOCK, (now, now))
         except OSError as error:  # then it looks unused for longer than it is; its lock still goes with its holder
             log.warning("when %r was last used is not kept: %s", str(path), error)
+
+
+def _not_made(path: Path, error: OSError) -> ConfigError:
+    return ConfigError(
+        f"folder {str(path)!r} for local state cannot be made or written: {error}; give the worker the right to write "
+        "there, or set state.dir to a folder where it has"
+    )
+
+
+def _no_room(path: Path, task_id: TaskId, what: str, error: OSError) -> DiskFullError:
+    return DiskFullError(
+        f"folder {str(path)!r} of task {task_id} cannot be {what}: {error}. Its disk is full: make room there",
+        folder=str(path if path.is_dir() else path.parent),
+        task_id=task_id,
+    )
 
 
 def _has(folder: Path, patterns: Iterable[str]) -> bool:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from pykstreams.core.errors import StoreEngineError
+from pykstreams.core.errors import DamagedStoreError
+from pykstreams.state.engines.rocksdb_errors import EnginePlace
 
 VERSION: Final = 1
 _RECORD = struct.Struct(">Bq")
@@ -27,12 +28,14 @@ def encode_offset(offset: int) -> bytes:
     return _RECORD.pack(VERSION, offset)
 
 
-def decode_offset(record: bytes, where: str) -> int:
-    """Reads an offset record; ``where`` completes "the offset record of ..." in the error for anything else."""
+def decode_offset(record: bytes, place: EnginePlace) -> int:
+    """Reads an offset record; ``DamagedStoreError`` for anything else."""
     if len(record) != _RECORD.size or record[0] != VERSION:
-        raise StoreEngineError(
-            f"the offset record of {where} is {record.hex()!r}; expected {_RECORD.size} bytes of version {VERSION}. "
+        raise DamagedStoreError(
+            f"the offset record of {place} is {record.hex()!r}; expected {_RECORD.size} bytes of version {VERSION}. "
             "A newer release may have written it: use that release, or delete the folder to restore the store "
-            "from its changelog"
+            "from its changelog",
+            store=place.store,
+            task_id=place.task_id,
         )
     return int(_RECORD.unpack(record)[1])

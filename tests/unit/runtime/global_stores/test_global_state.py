@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pykstreams import Processor, Serdes, StreamsBuilder
-from pykstreams.core.errors import ProcessingError, ProcessorStateError, StreamsError
+from pykstreams.core.errors import DamagedStoreError, ProcessingError, ProcessorStateError, StreamsError
 from pykstreams.core.handlers import (
     ErrorHandlerContext,
     ErrorHandlerResponse,
@@ -250,6 +250,43 @@ def test_store_that_another_topic_feeds_now_is_emptied(tmp_path: Path) -> None:
     again = opened(builder, tmp_path)
 
     assert (rows(again), again.offsets) == ({}, {})
+
+
+@pytest.mark.parametrize("file", ["CURRENT", "MANIFEST-*"])
+def test_damaged_store_is_set_aside_and_read_anew_and_the_others_go_on(
+    tmp_path: Path, file: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    builder = table()
+    builder.global_table("second", materialized="more")
+    state = opened(builder, tmp_path)
+    state.update([message("table", 0, "a", "1")])
+    state.update([message("second", 0, "b", "2")])
+    state.commit()
+    state.close()
+    next((tmp_path / "global-0" / "rocksdb" / "rows").glob(file)).write_text("")
+    again = opened(builder, tmp_path)
+
+    [aside] = (tmp_path / "global-0").glob("rows.damaged-*")
+    assert again.offsets == {TopicPartition("second", 0): 1}
+    assert (rows(again), rows(again, "more")) == ({}, {"b": "2"})
+    assert f"global store 'rows' is damaged; it was set aside in {str(aside)!r}, and it is read anew" in caplog.text
+
+
+def test_store_that_a_task_finds_damaged_is_set_aside_when_it_is_closed(tmp_path: Path) -> None:
+    state = opened(table(), tmp_path)
+    state.update([message("table", 0, "a", "1")])
+    state.commit()
+    state.end_restore()
+
+    def read() -> None:
+        raise DamagedStoreError("store 'rows' cannot be read", store="rows")
+
+    with pytest.raises(DamagedStoreError):
+        state.read(read)
+    state.close()
+
+    assert len([*(tmp_path / "global-0").glob("rows.damaged-*")]) == 1
+    assert rows(opened(table(), tmp_path)) == {}
 
 
 def test_folder_that_cannot_be_made_is_an_error_with_the_cure(tmp_path: Path) -> None:

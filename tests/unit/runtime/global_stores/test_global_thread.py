@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pykstreams import StreamsBuilder
-from pykstreams.core.errors import StateStoreMigratedError, StreamsError
+from pykstreams.core.errors import DiskFullError, StateStoreMigratedError, StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.global_stores import global_thread
 from pykstreams.runtime.restore.restore import StateRestoreListener
@@ -258,6 +258,56 @@ def test_commits_when_enough_was_read_and_the_interval_has_passed(
     topics.wait_until_read()
 
     assert (before, bench.state.uncommitted) == (2, 0)
+
+
+def test_global_stores_on_a_full_disk_wait_for_room_and_can_be_read_meanwhile(
+    topics: FakeGlobalTopics,
+    make: Callable[..., Bench],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(global_thread, "_FIRST_RETRY_S", 0.001)
+    monkeypatch.setattr(global_thread, "_LAST_RETRY_S", 0.001)
+    topics.add("table", "a", "1")
+    bench = make()
+    commit, tries = bench.state.commit, []
+
+    def full() -> None:
+        tries.append(1)
+        if len(tries) < 5:
+            raise DiskFullError("store 'rows' cannot be written", folder="/state/global-0/rocksdb/rows")
+        commit()
+
+    monkeypatch.setattr(bench.state, "commit", full)
+    bench.thread.start()
+
+    assert (len(tries), bench.state.uncommitted) == (5, 0)
+    said = "the disk of global stores in '/state/global-0/rocksdb/rows' is full: 0 bytes are free. They are not read on"
+    assert caplog.text.count(said) == 1
+
+
+def test_record_that_met_a_full_disk_is_taken_once_there_is_room(
+    topics: FakeGlobalTopics, make: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(global_thread, "_FIRST_RETRY_S", 0.001)
+    bench = make()
+    bench.thread.start()
+    update, seen = bench.state.update, []
+
+    def full(messages: Sequence[Any]) -> None:
+        seen.append([message.offset() for message in messages])
+        if len(seen) == 1:
+            update(messages[:1])  # the rest of them comes again
+            raise DiskFullError("store 'rows' cannot be written", folder="/state")
+        update(messages)
+
+    monkeypatch.setattr(bench.state, "update", full)
+    topics.add("table", "a", "1")
+    topics.add("table", "b", "2")
+    topics.wait_until_read()
+
+    assert seen[1] == seen[0][1:] or seen[0] == [0]
+    assert bench.rows() == {"a": "1", "b": "2"}
 
 
 def test_long_starts_keep_how_far_they_are(

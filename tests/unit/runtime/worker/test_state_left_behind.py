@@ -178,9 +178,9 @@ def test_after_a_kill_no_more_is_reported_than_the_stores_have(tmp_path: Path) -
     """The write buffers are so small that RocksDB flushes all the time."""
     child = dedent(
         f"""
-        from pykstreams.state.engines import rocksdb
+        from pykstreams.state.engines import rocksdb, rocksdb_memory
         from tests.unit.runtime.worker.test_state_left_behind import work_until_killed
-        rocksdb.WRITE_BUFFER_BYTES = rocksdb._OFFSET_BUFFER_BYTES = 64 << 10
+        rocksdb_memory.WRITE_BUFFER_BYTES = rocksdb._OFFSET_BUFFER_BYTES = 64 << 10
         work_until_killed({str(tmp_path)!r})
         """
     )

@@ -7,16 +7,16 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import pytest
 
-from pykstreams.core.errors import InvalidStateStoreError, StoreEngineError
+from pykstreams.core.errors import DamagedStoreError, DiskFullError, InvalidStateStoreError, StoreEngineError
 from pykstreams.state import RocksDBConfigSetter, Stores, ValueAndTimestamp
-from pykstreams.state.engines import rocksdb
+from pykstreams.state.engines import rocksdb, rocksdb_memory
 from pykstreams.state.engines.rocksdb import RocksDbEngine
 from pykstreams.state.engines.transactional import WriteBuffer
 from tests.unit.state.support import NAME, Context, Kind, opened, rows
@@ -57,9 +57,9 @@ def test_write_buffers_of_many_stores_stay_below_one_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     limit = 8 << 20
-    monkeypatch.setattr(rocksdb, "ALL_WRITE_BUFFERS_BYTES", limit)
-    rocksdb._write_buffers.cache_clear()
-    request.addfinalizer(rocksdb._write_buffers.cache_clear)
+    monkeypatch.setattr(rocksdb_memory, "ALL_WRITE_BUFFERS_BYTES", limit)
+    rocksdb_memory.engine_memory.cache_clear()
+    request.addfinalizer(rocksdb_memory.engine_memory.cache_clear)
     engines = [RocksDbEngine(f"store-{number}") for number in range(8)]
     for engine in engines:
         engine.open(Context(tmp_path))
@@ -118,9 +118,9 @@ def test_reopened_store_after_a_kill_has_rows_that_fit_its_offset(tmp_path: Path
         f"""
         import sys
         from pathlib import Path
-        from pykstreams.state.engines import rocksdb
+        from pykstreams.state.engines import rocksdb, rocksdb_memory
         from tests.unit.state.engines import test_rocksdb as test
-        rocksdb.WRITE_BUFFER_BYTES = rocksdb._OFFSET_BUFFER_BYTES = 64 << 10
+        rocksdb_memory.WRITE_BUFFER_BYTES = rocksdb._OFFSET_BUFFER_BYTES = 64 << 10
         store = test.buffer(Path({str(tmp_path)!r}), {limit})
         for number in range(1 << 40):
             store.put(b"k%d" % (number % 50), b"%d" % number * 20)
@@ -158,9 +158,9 @@ def test_store_that_was_killed_while_it_loaded_has_rows_that_fit_its_offset(tmp_
     child = dedent(
         f"""
         from pathlib import Path
-        from pykstreams.state.engines import rocksdb
+        from pykstreams.state.engines import rocksdb, rocksdb_memory
         from tests.unit.state.engines import test_rocksdb as test
-        rocksdb.WRITE_BUFFER_BYTES = rocksdb._OFFSET_BUFFER_BYTES = 64 << 10
+        rocksdb_memory.WRITE_BUFFER_BYTES = rocksdb._OFFSET_BUFFER_BYTES = 64 << 10
         rocksdb._LOAD_FROM_ROWS = 100
         store = test.buffer(Path({str(tmp_path)!r}), 1 << 30)
         for number in range(1 << 40):
@@ -194,9 +194,9 @@ def test_offset_that_counts_as_flushed_is_there_after_a_kill(tmp_path: Path) -> 
     child = dedent(
         f"""
         from pathlib import Path
-        from pykstreams.state.engines import rocksdb
+        from pykstreams.state.engines import rocksdb, rocksdb_memory
         from tests.unit.state.engines import test_rocksdb as test
-        rocksdb.WRITE_BUFFER_BYTES = rocksdb._OFFSET_BUFFER_BYTES = 64 << 10
+        rocksdb_memory.WRITE_BUFFER_BYTES = rocksdb._OFFSET_BUFFER_BYTES = 64 << 10
         store = test.buffer(Path({str(tmp_path)!r}), 1 << 30)
         for number in range(1 << 40):
             store.put(b"k%d" % (number % 50), b"%d" % number * 20)
@@ -389,8 +389,46 @@ def test_offset_record_of_another_version_is_refused(context: Context) -> None:
     engine.open(context)
     engine._offset_rows.put(b"changelog", b"\x02whatever")
 
-    with pytest.raises(StoreEngineError, match=r"offset record of store 'newer' .* expected 9 bytes of version 1"):
+    with pytest.raises(DamagedStoreError, match=r"offset record of store 'newer' .* expected 9 bytes of version 1"):
         engine.committed_offset()
+    engine.close()
+
+
+def _cut(path: Path) -> None:
+    os.truncate(path, min(30, path.stat().st_size - 1))
+
+
+@pytest.mark.parametrize("pattern", ["*.sst", "MANIFEST-*", "CURRENT"])
+@pytest.mark.parametrize("harm", [Path.unlink, _cut], ids=["missing", "cut off"])
+def test_store_with_a_missing_or_truncated_file_is_said_to_be_damaged(
+    context: Context, pattern: str, harm: Callable[[Path], None]
+) -> None:
+    store = opened(KIND, context)
+    store.put_row("a", 1, 1)
+    store.commit(1)
+    store.close()
+    harm(next((context.state_dir / "rocksdb" / NAME).glob(pattern)))
+
+    with pytest.raises(DamagedStoreError, match="cannot be opened") as raised:
+        opened(KIND, context)
+    assert (raised.value.store, raised.value.task_id) == (NAME, context.task_id)
+
+
+def test_store_whose_disk_is_full_says_in_which_folder(context: Context) -> None:
+    engine = RocksDbEngine("full")
+    engine.open(context)
+
+    class Full:
+        close = engine._opened_db().close
+
+        def write(self, *arguments: Any) -> None:
+            raise Exception("IO error: No space left on device: While appending to file: 000012.sst")
+
+    engine._db = Full()  # type: ignore[assignment]
+
+    with pytest.raises(DiskFullError, match=r"'full' .* cannot be written: .*Its disk is full: make room") as raised:
+        engine.write_batch([(b"a", b"b")], 1)
+    assert (raised.value.folder, raised.value.task_id) == (str(context.state_dir / "rocksdb" / "full"), context.task_id)
     engine.close()
 
 
@@ -438,7 +476,7 @@ def test_row_in_a_damaged_block_is_an_error_of_the_engine_that_names_task_and_fo
 ) -> None:
     lost = first_lost(damaged)
 
-    with pytest.raises(StoreEngineError, match="block checksum mismatch") as raised:
+    with pytest.raises(DamagedStoreError, match="block checksum mismatch") as raised:
         damaged.get(key(lost))
     folder = context.state_dir / "rocksdb" / "damaged"
     assert str(raised.value).startswith(f"store 'damaged' of task {context.task_id} in {str(folder)!r} cannot be read:")
