@@ -15,11 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from pykstreams.core.errors import MissingSinkTopicError, MissingSourceTopicError
-from pykstreams.topology.plan import SinkNode, TopologyPlan
+from pykstreams.topology.plan import SinkNode, SourceNode, TopologyPlan
 
 BROKER_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 _LOOK_S = 0.1
+_SOME_PARTITIONS = 4
+"""How many a topic gets in the command that makes it, where nothing tells how many it needs."""
 _DEAD_LETTERS = "which errors.dead.letter.queue.topic.name gives for dead letters,"
 
 
@@ -105,14 +107,40 @@ class UserTopics:
             ((topic, what),) = missing.items()
             place = "the settings" if what is _DEAD_LETTERS else "the topology"
             return (
-                f"topic {topic!r}, {what} does not exist on {where}{hint(topic)}; create it, for instance with "
-                f"kafka-topics.sh --create --topic {topic} --partitions 4, or correct its name in {place}"
+                f"topic {topic!r}, {what} does not exist on {where}{hint(topic)}; correct its name in {place}, or "
+                f"create it, for instance with\n{self._command(topic, existing)}"
             )
         lines = "".join(f"\n- {topic!r}, {what.rstrip(',')}{hint(topic)}" for topic, what in sorted(missing.items()))
+        commands = "".join(f"\n{self._command(topic, existing)}" for topic in sorted(missing))
         return (
-            f"{len(missing)} topics do not exist on {where}; create them, for instance with kafka-topics.sh --create "
-            f"--topic NAME --partitions 4, or correct their names:{lines}"
+            f"{len(missing)} topics do not exist on {where}; correct their names, or create them, for instance as "
+            f"below:{lines}{commands}"
         )
+
+    def _command(self, topic: str, existing: Mapping[str, int]) -> str:
+        """The command that makes a topic, with as many partitions as topics have that are read or written with it."""
+        counts = [
+            existing[found]
+            for part in self._plan.subtopologies
+            if topic in (topics := {*_names(part.sources), *_written(part.nodes.values())})
+            for found in topics
+            if found in existing
+        ]
+        return (
+            f"kafka-topics.sh --bootstrap-server {self._client.bootstrap} --create --topic {topic} "
+            f"--partitions {max(counts, default=_SOME_PARTITIONS)}"
+        )
+
+
+def _names(sources: Iterable[SourceNode]) -> Iterator[str]:
+    for source in sources:
+        yield from source.topics
+
+
+def _written(nodes: Iterable[object]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, SinkNode) and isinstance(node.topic, str):
+            yield node.topic
 
 
 def _missing(wanted: Iterable[tuple[str, str]], existing: Mapping[str, int]) -> dict[str, str]:

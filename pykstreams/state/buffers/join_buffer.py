@@ -19,7 +19,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from pykstreams.state.buffers.record_buffer import BufferSupplier, RecordBuffer
+from pykstreams.state.buffers.logged_buffer import BufferSupplier
+from pykstreams.state.buffers.record_buffer import RecordBuffer
 from pykstreams.state.encoding.record_context import RawContext
 from pykstreams.state.interfaces.engine import Engine
 from pykstreams.state.layers.rows import null_key

@@ -20,8 +20,9 @@ import struct
 from typing import Any, Final, TypeAlias
 
 from pykstreams.core.processor import CommittedNumbers
+from pykstreams.state.buffers.logged_buffer import BufferSupplier
 from pykstreams.state.buffers.ordered_rows import Kept
-from pykstreams.state.buffers.record_buffer import BufferSupplier, RecordBuffer
+from pykstreams.state.buffers.record_buffer import RecordBuffer
 from pykstreams.state.encoding.record_context import RawContext
 from pykstreams.state.interfaces.engine import Engine
 from pykstreams.state.spec import StoreBuilder

@@ -56,8 +56,9 @@ def test_missing_sink_topic_is_named_with_its_writer_and_the_cure() -> None:
         check(bills(), cluster)
 
     assert str(raised.value) == (
-        "topic 'bills', which D writes, does not exist on broker:9092 (did you mean 'bill'?); create it, for instance "
-        "with kafka-topics.sh --create --topic bills --partitions 4, or correct its name in the topology"
+        "topic 'bills', which D writes, does not exist on broker:9092 (did you mean 'bill'?); correct its name in the "
+        "topology, or create it, for instance with\n"
+        "kafka-topics.sh --bootstrap-server broker:9092 --create --topic bills --partitions 4"
     )
     assert cluster.asked_for == ["bills"]
 
@@ -68,8 +69,8 @@ def test_missing_topic_of_dead_letters_is_named_with_its_setting() -> None:
 
     assert str(raised.value) == (
         "topic 'lost', which errors.dead.letter.queue.topic.name gives for dead letters, does not exist on "
-        "broker:9092; create it, for instance with kafka-topics.sh --create --topic lost --partitions 4, or correct "
-        "its name in the settings"
+        "broker:9092; correct its name in the settings, or create it, for instance with\n"
+        "kafka-topics.sh --bootstrap-server broker:9092 --create --topic lost --partitions 4"
     )
 
 
@@ -84,15 +85,26 @@ def test_all_topics_that_are_missing_are_named_at_once() -> None:
         check(topology, cluster, dead_letters="lost")
 
     assert str(raised.value) == (
-        "5 topics do not exist on broker:9092; create them, for instance with kafka-topics.sh --create --topic NAME "
-        "--partitions 4, or correct their names:\n"
+        "5 topics do not exist on broker:9092; correct their names, or create them, for instance as below:\n"
         "- 'bills', which B writes\n"
         "- 'lost', which errors.dead.letter.queue.topic.name gives for dead letters\n"
         "- 'names', which global store 'rows' reads\n"
         "- 'orders', which A reads (did you mean 'order'?)\n"
-        "- 'returns', which A reads"
+        "- 'returns', which A reads\n"
+        "kafka-topics.sh --bootstrap-server broker:9092 --create --topic bills --partitions 4\n"
+        "kafka-topics.sh --bootstrap-server broker:9092 --create --topic lost --partitions 4\n"
+        "kafka-topics.sh --bootstrap-server broker:9092 --create --topic names --partitions 4\n"
+        "kafka-topics.sh --bootstrap-server broker:9092 --create --topic orders --partitions 4\n"
+        "kafka-topics.sh --bootstrap-server broker:9092 --create --topic returns --partitions 4"
     )
     assert cluster.asked_for == []
+
+
+def test_the_command_makes_a_topic_like_those_that_are_read_with_it() -> None:
+    topology = plan(part(0, source("A", "orders", "returns"), sink("B", "bills")))
+
+    with pytest.raises(MissingSourceTopicError, match=r"--create --topic returns --partitions 12$"):
+        UserTopics(FakeUserTopics(set()), topology).check_sources({"orders": 12, "bills": 12, "other": 50})
 
 
 def test_brokers_that_create_topics_by_themselves_are_asked_for_them_and_waited_for() -> None:

@@ -1,0 +1,128 @@
+"""Dead letters as a user reads them: keys and values by a serde that is named, or as text, or in hexadecimal."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeAlias
+
+import click
+
+if TYPE_CHECKING:
+    from pykstreams.core.types import Headers
+    from pykstreams.runtime.dead_letters.letters import DeadLetter
+
+Shown: TypeAlias = Callable[[bytes | None, "Headers"], str | None]
+"""Makes the text of a key or a value."""
+
+
+def shown_by(serde: str | None, topic: str, option: str) -> Shown:
+    """Returns what shows bytes of a topic: by a serde, ``long`` or ``shop.serdes:OrderSerde``, where one is named.
+
+    Bytes that the serde cannot read are shown as without one, and said to be so.
+    """
+    if serde is None:
+        return lambda data, headers: None if data is None else plain(data)
+    from pykstreams.serdes.base import bind_deserializer
+
+    decode = bind_deserializer(_serde(serde, option), topic)
+
+    def shown(data: bytes | None, headers: Headers) -> str | None:
+        try:
+            found = decode(data, headers)
+        except Exception as error:  # of any serde; a letter may well be here because it cannot be read
+            return None if data is None else f"{plain(data)} (not {serde}: {error})"
+        return None if found is None else str(found)
+
+    return shown
+
+
+def plain(data: bytes) -> str:
+    """The text that bytes are, or else the bytes in hexadecimal.
+
+    >>> plain(b"tea"), plain(b"\\x00\\x01")
+    ('tea', '0x0001')
+    """
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return f"0x{data.hex()}"
+    return text if all(char.isprintable() or char in "\n\t" for char in text) else f"0x{data.hex()}"
+
+
+def time_text(ms: int) -> str:
+    """A time to read.
+
+    >>> time_text(1767225600123)
+    '2026-01-01T00:00:00.123Z'
+    """
+    if ms < 0:
+        return "unknown"
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def as_data(letter: DeadLetter, key: Shown, value: Shown) -> dict[str, object]:
+    """A letter for programs."""
+    return {
+        "partition": letter.partition,
+        "offset": letter.offset,
+        "timestamp": letter.timestamp,
+        "key": key(letter.key, letter.headers),
+        "value": value(letter.value, letter.headers),
+        "headers": [[name, None if data is None else plain(data)] for name, data in letter.headers],
+        "exception": letter.exception,
+        "message": letter.message,
+        "stacktrace": letter.stacktrace,
+        "source": {"topic": letter.source_topic, "partition": letter.source_partition, "offset": letter.source_offset},
+        "attempts": letter.attempts,
+        "first_failure": letter.first_failure,
+        "replays": letter.replays,
+    }
+
+
+def as_text(letter: DeadLetter, key: Shown, value: Shown) -> str:
+    """A letter to read."""
+    source = "unknown"
+    if letter.source_topic is not None:
+        source = f"{letter.source_topic}-{letter.source_partition} offset {letter.source_offset}"
+    lines = [
+        f"{letter.topic}-{letter.partition} offset {letter.offset}, {time_text(letter.timestamp)}",
+        f"  from       {source}",
+        f"  key        {_or_null(key(letter.key, letter.headers))}",
+        f"  value      {_or_null(value(letter.value, letter.headers))}",
+        *(f"  header     {name}: {_or_null(None if data is None else plain(data))}" for name, data in letter.headers),
+        f"  error      {letter.exception or 'unknown'}: {_or_null(letter.message)}",
+    ]
+    if letter.attempts is not None:
+        first = "" if letter.first_failure is None else f", first failed {time_text(letter.first_failure)}"
+        lines.append(f"  attempts   {letter.attempts}{first}")
+    lines += (f"  {line}" for line in (letter.stacktrace or "").rstrip().splitlines())
+    return "\n".join(lines)
+
+
+def _or_null(text: str | None) -> str:
+    return "null" if text is None else text
+
+
+def _serde(name: str, option: str) -> object:
+    """The serde of a short name, or of a class ``module:Class``; a usage error for anything else."""
+    from pykstreams.core.config import StreamsConfig
+    from pykstreams.core.errors import ConfigError
+    from pykstreams.serdes import Serdes
+
+    short = {
+        found: make
+        for found, make in inspect.getmembers(Serdes, inspect.isfunction)
+        if all(one.default is not one.empty for one in inspect.signature(make).parameters.values())
+    }
+    if name in short:
+        return short[name]()
+    if ":" not in name:
+        known = ", ".join(sorted(short))
+        raise click.BadParameter(f"{name!r} is no serde; give module:Class, or one of {known}", param_hint=option)
+    try:
+        found: object = StreamsConfig({"default.value.serde": name}).default_value_serde
+    except ConfigError as error:
+        raise click.BadParameter(str(error), param_hint=option) from error
+    return found

@@ -1,0 +1,94 @@
+"""``pykstreams dlq`` as far as it needs no brokers: what is refused, and how letters read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from pykstreams.cli.app import cli
+from pykstreams.cli.letter_texts import as_text, plain, shown_by, time_text
+from tests.unit.runtime.dead_letters.test_letters import letter
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(cli, ["dlq", *arguments], env={"PYKSTREAMS_BOOTSTRAP_SERVERS": None})
+    return result.exit_code, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["list"], "Missing argument 'TOPIC...'"),
+        (["list", "dead"], "no brokers are named; give --bootstrap-servers HOST:PORT, or bootstrap.servers in a file"),
+        (["show", "dead", "--bootstrap-servers", "a:1", "--offset", "7"], "'7' is no place of a letter; write 0:17"),
+        (["show", "dead", "--bootstrap-servers", "a:1", "--since", "now"], "'now' is no time"),
+        (
+            ["show", "dead", "--bootstrap-servers", "a:1", "--key-serde", "lang"],
+            "'lang' is no serde",
+        ),
+        (["replay", "dead", "--bootstrap-servers", "a:1", "--set", "poll.mss=1"], "poll.mss"),
+    ],
+)
+def test_what_cannot_be_meant_is_a_usage_error(arguments: list[str], said: str) -> None:
+    code, text = run(*arguments)
+
+    assert code == 2
+    assert said in text
+
+
+def test_brokers_that_cannot_be_reached_have_their_exit_code() -> None:
+    code, text = run("list", "dead", "--bootstrap-servers", "127.0.0.1:1", "--set", "task.timeout.ms=100")
+
+    assert code == 3, text
+
+
+def test_a_letter_reads_as_what_was_where_and_why() -> None:
+    text = shown_by(None, "dead", "")
+    tried = (("h", None), ("__streams.errors.attempts", b"3"), ("__streams.errors.first.failure", b"1000"))
+    lines = as_text(letter(timestamp=1000, headers=tried), text, text).splitlines()
+
+    assert lines[:7] == [
+        "dead-1 offset 7, 1970-01-01T00:00:01.000Z",
+        "  from       orders-3 offset 9",
+        "  key        k",
+        "  value      v",
+        "  header     h: null",
+        "  error      builtins.ConnectionError: no answer",
+        "  attempts   3, first failed 1970-01-01T00:00:01.000Z",
+    ]
+    assert "  ConnectionError: no answer" in lines
+
+
+@pytest.mark.parametrize(
+    ("serde", "data", "text"),
+    [
+        (None, "täglich".encode(), "täglich"),
+        (None, b"\x00\x07", "0x0007"),
+        (None, b"\xff", "0xff"),
+        (None, None, None),
+        ("long", (7).to_bytes(8, "big"), "7"),
+        ("string", b"tea", "tea"),
+        ("pykstreams.serdes:JsonSerde", b'{"a": 1}', "{'a': 1}"),
+        ("long", None, None),
+    ],
+)
+def test_keys_and_values_are_shown_by_a_serde_or_as_text_or_in_hexadecimal(
+    serde: str | None, data: Any, text: str | None
+) -> None:
+    assert shown_by(serde, "dead", "--value-serde")(data, ()) == text
+
+
+def test_what_a_serde_cannot_read_is_shown_without_it() -> None:
+    assert (shown_by("long", "dead", "--value-serde")(b"tea", ()) or "").startswith("tea (not long: ")
+
+
+def test_a_serde_that_is_none_is_refused() -> None:
+    with pytest.raises(click.BadParameter, match="nowhere"):
+        shown_by("nowhere:Serde", "dead", "--value-serde")
+
+
+def test_times_that_nobody_knows_are_unknown() -> None:
+    assert (time_text(-1), plain(b"a\tb")) == ("unknown", "a\tb")
