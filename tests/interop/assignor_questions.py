@@ -39,6 +39,19 @@ def random_groups(seed: int, count: int) -> Iterator[Question]:
         yield _group(dice)
 
 
+def assignor_groups(seed: int, count: int) -> Iterator[Question]:
+    """The same sorts of groups, put to the assignors and helpers of users, which go by racks if both costs are set."""
+    dice = Dice(seed)
+    for question in random_groups(seed, count):
+        settings = question["settings"]
+        if dice.chance(0.8):
+            costs = {
+                name: dice.pick(1, 10) if settings[name] is None else settings[name] for name in ("traffic", "overlap")
+            }
+            settings = {**settings, **costs}
+        yield {**question, "ask": "assignors", "settings": settings}
+
+
 def _group(dice: Dice) -> Question:
     rack_aware = dice.chance(0.45)
     tagged = dice.chance(0.3)

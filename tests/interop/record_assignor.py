@@ -7,13 +7,15 @@ import lzma
 import subprocess
 from collections.abc import Iterable
 
-from tests.interop.assignor_questions import Question, assignments, random_groups, subscriptions
+from tests.interop.assignor_questions import Question, assignments, assignor_groups, random_groups, subscriptions
 from tests.interop.java_host import HERE, JVM, compiled
-from tests.unit.runtime.membership.java_vectors import GROUPS, USER_DATA
+from tests.unit.runtime.membership.java_vectors import ASSIGNORS, GROUPS, USER_DATA
 
 RECORDER = "org.apache.kafka.streams.processor.internals.Recorder"
 SEED = 15
 COUNT = 2500
+ASSIGNOR_SEED = 924
+ASSIGNOR_COUNT = 600
 
 
 def ask_java(questions: Iterable[Question]) -> list[tuple[Question, Question]]:
@@ -40,9 +42,13 @@ def main() -> None:
     recorded = ask_java([*subscriptions(), *assignments()])
     lines = [json.dumps(pair, sort_keys=True, separators=(",", ":")) for pair in recorded]
     USER_DATA.write_text("[\n" + ",\n".join(lines) + "\n]\n")
-    with lzma.open(GROUPS, "wt", preset=9 | lzma.PRESET_EXTREME) as out:
-        for pair in ask_java(random_groups(SEED, COUNT)):
-            out.write(json.dumps(pair, separators=(",", ":")) + "\n")
+    for path, questions in (
+        (GROUPS, random_groups(SEED, COUNT)),
+        (ASSIGNORS, assignor_groups(ASSIGNOR_SEED, ASSIGNOR_COUNT)),
+    ):
+        with lzma.open(path, "wt", preset=9 | lzma.PRESET_EXTREME) as out:
+            for pair in ask_java(questions):
+                out.write(json.dumps(pair, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":

@@ -19,11 +19,13 @@ class Task:
 
     :param inputs: its source and repartition partitions.
     :param changelogs: the partitions that its state is restored from, which may be inputs.
+    :param stores: its stores, those without changelog among them.
     """
 
     id: TaskId
     inputs: frozenset[TopicPartition]
     changelogs: frozenset[TopicPartition] = frozenset()
+    stores: frozenset[str] = frozenset()
 
     @property
     def stateful(self) -> bool:

@@ -10,9 +10,10 @@ from pykstreams.runtime.membership.assignment.client_queue import ClientQueue
 from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
 from pykstreams.runtime.membership.assignment.group import Group, GroupTasks
 from pykstreams.runtime.membership.assignment.movements import Movements
-from pykstreams.runtime.membership.assignment.rack_aware import STATELESS_COSTS, Costs, RackAware
+from pykstreams.runtime.membership.assignment.rack_aware import RackAware
 from pykstreams.runtime.membership.assignment.shares import Shares
 from pykstreams.runtime.membership.assignment.standbys import standby_placement
+from pykstreams.runtime.membership.assignment.swap import STATELESS_COSTS, Costs
 
 DEFAULT_TRAFFIC_COST: Final = 10
 DEFAULT_OVERLAP_COST: Final = 1

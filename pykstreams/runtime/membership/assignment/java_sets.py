@@ -29,6 +29,11 @@ def clients_in_hash_order(clients: Iterable[ProcessId]) -> tuple[ProcessId, ...]
     return bucket_order(clients, lambda client: client.hash_code)
 
 
+def clients_in_copied_order(clients: Iterable[ProcessId]) -> tuple[ProcessId, ...]:
+    """Returns clients in the order of a Java hash set that was made from such a set."""
+    return bucket_order(clients_in_hash_order(clients), lambda client: client.hash_code, copied=True)
+
+
 def _code(task: TaskId) -> int:
     """``TaskId.hashCode``, as 32 unsigned bits."""
     return (31 * (31 * (31 + task.subtopology) + task.partition)) & 0xFFFFFFFF

@@ -10,7 +10,7 @@ from typing import Protocol
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.membership.assignment.client_queue import ClientQueue
 from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
-from pykstreams.runtime.membership.assignment.java_sets import in_hash_order
+from pykstreams.runtime.membership.assignment.java_sets import in_map_order
 from pykstreams.runtime.membership.assignment.shares import Share, Shares
 from pykstreams.runtime.membership.process_id import ProcessId
 
@@ -84,7 +84,7 @@ class TagAware:
                 missing[task] -= self._place_on_other_tags(shares, queue, task, active, replicas, values, clients)
         if any(missing.values()):
             queue.offer(*shares)
-            for task in in_hash_order(missing):
+            for task in in_map_order(missing):
                 if missing[task]:
                     _place_on_least_loaded(shares, queue, task, missing[task], replicas)
 

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.membership.assignment.group import Group, GroupTasks
 from pykstreams.runtime.membership.assignment.java_sets import (
+    clients_in_copied_order,
     clients_in_hash_order,
     in_copied_order,
     in_hash_order,
     in_map_order,
 )
-from pykstreams.runtime.membership.assignment.rack_aware import STATELESS_COSTS, Costs, RackAware
+from pykstreams.runtime.membership.assignment.rack_aware import RackAware
 from pykstreams.runtime.membership.assignment.shares import Share, Shares
+from pykstreams.runtime.membership.assignment.swap import STATELESS_COSTS, Costs
 from pykstreams.runtime.membership.process_id import ProcessId
 
 log = logging.getLogger(__name__)
@@ -30,14 +32,14 @@ DEFAULT_STICKY_NON_OVERLAP_COST: Final = 10
 
 def assign_sticky(group: Group) -> GroupTasks:
     """Shares out tasks as ``LegacyStickyTaskAssignor`` of Kafka Streams 4.3.1 does, task by task."""
-    sticky = _Sticky(group)
+    sticky = StickyPlacement(group)
     sticky.place_active(keep_all=False)
     racks = RackAware(group)
     costs = _costs(group)
     if racks.enabled:
         racks.swap_active(sticky.shares, sorted(sticky.stateful), costs)
         racks.swap_active(sticky.shares, sorted(sticky.tasks - sticky.stateful), STATELESS_COSTS)
-    sticky.place_standby()
+    sticky.place_standby(in_hash_order(sticky.stateful))
     if racks.enabled and group.configs.num_standby_replicas:
         racks.swap_standby(sticky.shares, costs, lambda source, target, task, shares: True)
     return GroupTasks(sticky.shares.frozen(), probing=False)
@@ -45,9 +47,9 @@ def assign_sticky(group: Group) -> GroupTasks:
 
 def assign_previous(group: Group) -> GroupTasks:
     """Leaves active tasks where they are, and asks for another look (``FallbackPriorTaskAssignor``, 4.3.1)."""
-    sticky = _Sticky(group)
+    sticky = StickyPlacement(group)
     sticky.place_active(keep_all=True)
-    sticky.place_standby()
+    sticky.place_standby(in_hash_order(sticky.stateful))
     return GroupTasks(sticky.shares.frozen(), probing=True)
 
 
@@ -59,10 +61,21 @@ def _costs(group: Group) -> Costs:
     )
 
 
-class _Sticky:
-    """The placement so far, with the pairs of tasks that have been on one client: new pairs are preferred."""
+def has_more_room(share: Share, other: Share) -> bool:
+    """Whether a client has less to do for each thread than another, or as much and more threads."""
+    if share.load != other.load:
+        return share.load < other.load
+    return share.client.capacity > other.client.capacity
 
-    def __init__(self, group: Group) -> None:
+
+class StickyPlacement:
+    """The placement so far, with the pairs of tasks that have been on one client: new pairs are preferred.
+
+    :param has_more_room: which of two clients is the less loaded one.
+    """
+
+    def __init__(self, group: Group, has_more_room: Callable[[Share, Share], bool] = has_more_room) -> None:
+        self._has_more_room = has_more_room
         self.shares = Shares(group.clients)
         self.tasks = {task.id for task in group.tasks}
         self.stateful = {task.id for task in group.tasks if task.stateful}
@@ -96,11 +109,11 @@ class _Sticky:
         for task in sorted(left):
             self._place(task, self._best(task, self._clients))
 
-    def place_standby(self) -> None:
-        """Places the standby tasks of each task, on clients that had it, or have least to do."""
-        for task in in_hash_order(self.stateful) if self._replicas else ():
+    def place_standby(self, stateful: Iterable[TaskId]) -> None:
+        """Places the standby tasks of each of these tasks, on clients that had it, or have least to do."""
+        for task in stateful if self._replicas else ():
             for placed in range(self._replicas):
-                free = [client for client in self._clients if not self.shares[client].has(task)]
+                free = clients_in_hash_order(each for each in self._clients if not self.shares[each].has(task))
                 if not free:
                     log.warning(
                         "task %s has %d of %d standby tasks: there are no more instances. Start more of them, or lower "
@@ -140,12 +153,12 @@ class _Sticky:
         return self.shares[owner] if owner in clients and owner is not None else self._with_copy(task, clients)
 
     def _with_copy(self, task: TaskId, clients: Collection[ProcessId]) -> Share | None:
-        copies = [client for client in clients_in_hash_order(self._copies.get(task, ())) if client in clients]
+        copies = [client for client in clients_in_copied_order(self._copies.get(task, ())) if client in clients]
         return self._least_loaded(task, copies)
 
     def _is_fuller(self, share: Share) -> bool:
         full = share.count >= share.client.capacity
-        return full and any(_has_more_room(other, share) for other in self.shares.values())
+        return full and any(self._has_more_room(other, share) for other in self.shares.values())
 
     def _least_loaded(self, task: TaskId, clients: Iterable[ProcessId]) -> Share | None:
         shares = [self.shares[client] for client in clients]
@@ -157,7 +170,9 @@ class _Sticky:
         for share in shares:
             if share.count == 0:
                 return share
-            if (least is None or _has_more_room(share, least)) and not (new_pair and not self._makes_pair(share, task)):
+            if (least is None or self._has_more_room(share, least)) and not (
+                new_pair and not self._makes_pair(share, task)
+            ):
                 least = share
         return least
 
@@ -177,9 +192,3 @@ def _pair(one: TaskId, other: TaskId) -> tuple[TaskId, TaskId]:
 
 def _lacks(share: Share, for_each_thread: int) -> bool:
     return len(share.active) < share.client.capacity * for_each_thread
-
-
-def _has_more_room(share: Share, other: Share) -> bool:
-    if share.load != other.load:
-        return share.load < other.load
-    return share.client.capacity > other.client.capacity

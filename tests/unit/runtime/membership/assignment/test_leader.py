@@ -15,7 +15,8 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.membership.assignment.check import MemberAssignment, SubtopologyInputs, paired_tasks
 from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
 from pykstreams.runtime.membership.assignment.group import Task
-from pykstreams.runtime.membership.assignment.leader import Member, Topics, lead
+from pykstreams.runtime.membership.assignment.joined_group import Member, Topics, join
+from pykstreams.runtime.membership.assignment.leader import lead
 from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.process_id import ProcessId
 from pykstreams.runtime.membership.protocol.assignment_info import AT_ONCE, NEVER
@@ -74,7 +75,7 @@ def led(
     configs = AssignmentConfigs(
         max_warmup_replicas=warmups, num_standby_replicas=standbys, probing_rebalance_interval_ms=INTERVAL
     )
-    return lead(members, topics, configs, process_id=A, now_ms=NOW)
+    return lead(join(members, topics, configs), process_id=A, now_ms=NOW)
 
 
 def alone() -> Follower:
@@ -186,9 +187,8 @@ def test_a_group_that_changes_comes_to_rest_with_each_task_on_one_member(
 def _come_to_rest(group: dict[str, Follower], configs: AssignmentConfigs) -> None:
     leader = next(iter(group.values())).process
     for _ in range(50):
-        given = lead(
-            {name: each.says() for name, each in group.items()}, TOPICS, configs, process_id=leader, now_ms=NOW
-        )
+        joined = join({name: each.says() for name, each in group.items()}, TOPICS, configs)
+        given = lead(joined, process_id=leader, now_ms=NOW)
         again = [each.obeys(given[name]) for name, each in group.items()]
         owned = Counter(task for each in group.values() for task in each.active)
         assert not owned or max(owned.values()) == 1
