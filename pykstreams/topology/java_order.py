@@ -36,10 +36,12 @@ def bucket_order(items: Iterable[T], code_of: Callable[[T], int], *, copied: boo
     """Returns distinct items in the iteration order of a hash set or of the keys of a hash map.
 
     :param code_of: the hash code of an item, as 32 unsigned bits.
+    :param copied: whether the set was made from these items, duplicates among them, and so began with room for all.
     """
-    unique = tuple(dict.fromkeys(items))
+    given = tuple(items)
+    unique = tuple(dict.fromkeys(given))
     buckets = _MIN_BUCKETS
-    wanted = int(len(unique) / 0.75) + 1 if copied else 0
+    wanted = int(len(given) / 0.75) + 1 if copied else 0
     while buckets < wanted or len(unique) > buckets * 0.75:
         buckets *= 2
 

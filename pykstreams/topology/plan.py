@@ -139,6 +139,8 @@ class TopologyPlan:
     """All sub-topologies as one, for the test driver's single task."""
     global_stores: tuple[GlobalStorePlan, ...] = ()
     """Apart from the sub-topologies, whose numbers leave room for them."""
+    ordered_copartition_groups: tuple[tuple[str, ...], ...] = ()
+    """The groups of topics with equal partition counts as Kafka Streams tells them to brokers."""
 
     @property
     def internal_topics(self) -> tuple[InternalTopic, ...]:

@@ -17,6 +17,8 @@ from pykstreams.topology.definition import (
     TopologyDefinition,
 )
 from pykstreams.topology.internal_topics import changelog_topic, repartition_topic
+from pykstreams.topology.java_copartition import java_copartition_groups
+from pykstreams.topology.java_order import hash_set_order
 from pykstreams.topology.plan import (
     GlobalStorePlan,
     InternalTopic,
@@ -41,7 +43,7 @@ def make_plan(definition: TopologyDefinition, config: StreamsConfig) -> Topology
     )
     whole = planner.part(0, [name for name in definition.nodes if name not in of_global_stores])
     stores = tuple(planner.global_store(one) for one in definition.global_stores.values())
-    return TopologyPlan(planner.application_id, parts, whole, stores)
+    return TopologyPlan(planner.application_id, parts, whole, stores, planner.ordered_copartition_groups())
 
 
 class _Planner:
@@ -145,14 +147,21 @@ class _Planner:
             if topic in owned
         }
 
+    def ordered_copartition_groups(self) -> tuple[tuple[str, ...], ...]:
+        """The groups as Kafka Streams tells them to brokers."""
+        return java_copartition_groups(
+            self._topics_of(hash_set_order(sorted(names), copied=True)) for names in self._definition.copartitioned
+        )
+
+    def _topics_of(self, names: Iterable[str]) -> list[str]:
+        members = (self._definition.nodes.get(name) for name in names)
+        return [self._full(topic) for node in members if isinstance(node, SourceDefinition) for topic in node.topics]
+
     def _copartition_groups(self) -> tuple[frozenset[str], ...]:
         """Groups of topics; groups that share a topic are one."""
         groups: list[set[str]] = []
         for names in self._definition.copartitioned:
-            members = (self._definition.nodes.get(name) for name in names)
-            topics = {
-                self._full(topic) for node in members if isinstance(node, SourceDefinition) for topic in node.topics
-            }
+            topics = {*self._topics_of(names)}
             for other in [group for group in groups if group & topics]:
                 topics |= other
                 groups.remove(other)

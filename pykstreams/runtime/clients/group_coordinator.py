@@ -1,81 +1,23 @@
-"""Requests to the coordinator of a group, on connections of our own.
-
-librdkafka does not let a member write its own subscription, and an assignor of ours could not run in it. So the
-requests of a member are sent over ``kafka-python``, which has their layouts, TLS and SASL; records are still fetched
-and produced by librdkafka. Errors have librdkafka's names, so that ``errors`` knows what each of them means.
-
-Invariant: every request has a bound. A connection that failed is closed with all that was known through it (addresses,
-versions, the coordinator), and the next request begins with the bootstrap servers.
-"""
+"""Requests to the coordinator of a classic group: join, sync, heartbeat, leave."""
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import kafka.errors
 from confluent_kafka import KafkaError
-from kafka.net.manager import KafkaConnectionManager
-from kafka.net.selector import NetworkSelector
-from kafka.protocol.consumer import (
-    HeartbeatRequest,
-    JoinGroupRequest,
-    LeaveGroupRequest,
-    OffsetCommitRequest,
-    OffsetFetchRequest,
-    SyncGroupRequest,
-)
-from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
+from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
-from pykstreams.core.clock import SystemClock
-from pykstreams.core.ids import TopicPartition
-from pykstreams.core.repeated_warnings import OncePerInterval
+from pykstreams.runtime.clients.coordinator_requests import CoordinatorRequests, MemberOf
 from pykstreams.runtime.clients.errors import GroupError
-from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.clients.wire_settings import wire_settings
-
-if TYPE_CHECKING:
-    from pykstreams.core.config import StreamsConfig
 
 PROTOCOL_TYPE: Final = "consumer"
 PROTOCOL: Final = "stream"
 """The names under which Kafka Streams joins (``StreamsPartitionAssignor.name``)."""
 
-_NO_MEMBER: Final = ""
 _JOIN_GRACE_S: Final = 5.0
 """How much longer than the rebalance time-out an answer to a join is waited for (``AbstractCoordinator``, 4.3.1)."""
-_BOOTSTRAP_S: Final = 5.0
-_REQUEST_S: Final = 10.0
-"""How long a worker waits for one answer; it serves nobody meanwhile."""
-
-for _name in ("cluster", "net.connection", "net.manager", "net.transport", "protocol.parser"):
-    # every failure of a request is reported by the one who asked; during an outage these say the same many times
-    logging.getLogger(f"kafka.{_name}").addFilter(OncePerInterval(SystemClock()))
-
-
-@dataclass(frozen=True, slots=True)
-class GroupSettings:
-    """The settings of a member that the coordinator is told.
-
-    :param instance_id: ``group.instance.id`` of a static member.
-    """
-
-    group: str
-    instance_id: str | None
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class MemberOf:
-    """A member in one generation of its group."""
-
-    generation: int
-    member_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,41 +33,8 @@ class Joined:
     subscriptions: Mapping[str, bytes] | None
 
 
-class GroupCoordinator:
-    """The coordinator of one group, for the requests of one member; one thread at a time calls, any may ``close``.
-
-    Every request raises ``GroupError``: with the broker's error, or ``_TRANSPORT`` and ``_TIMED_OUT`` where no answer
-    came.
-
-    :param settings: as ``wire_settings`` gives them.
-    """
-
-    def __init__(self, settings: Mapping[str, Any], group: GroupSettings, request_timeout_s: float) -> None:
-        self._settings = settings
-        self._group = group
-        self._timeout_s = request_timeout_s
-        self._lock = threading.Lock()
-        self._connections: _Connections | None = None
-        self._is_asking = False
-        self._is_closed = False
-
-    @classmethod
-    def open(
-        cls, config: StreamsConfig, client_id: str, *, thread: int | None = 1, embedded: bool = False
-    ) -> GroupCoordinator:
-        """Prepares for requests; connects with the first of them.
-
-        :param thread: makes ``group.instance.id`` unique; ``None``: the member is no static one, whatever is set.
-        :param embedded: whether the cluster is librdkafka's own, which cannot be asked which versions it takes.
-        """
-        settings = config.get_main_consumer_configs(config.application_id, client_id, thread or 1)
-        timeout_s = min(config.request_timeout_ms / 1000, _REQUEST_S)
-        return cls(wire_settings(settings, embedded=embedded), group_settings(config, thread), timeout_s)
-
-    @property
-    def group(self) -> GroupSettings:
-        """The settings that the coordinator is told of the group and this member."""
-        return self._group
+class GroupCoordinator(CoordinatorRequests):
+    """The coordinator of a classic group."""
 
     def join(self, member_id: str, subscription: bytes) -> Joined:
         """Joins, or joins again; waits for the other members up to the rebalance time-out.
@@ -137,7 +46,7 @@ class GroupCoordinator:
             answer.error_code == KafkaError.MEMBER_ID_REQUIRED
         ):  # the broker wants to know us before it makes others wait
             answer = self._join(answer.member_id, subscription)
-        self._raise_for(answer.error_code)
+        self.raise_for(answer.error_code)
         leads = answer.leader == answer.member_id and not answer.skip_assignment
         return Joined(
             MemberOf(answer.generation_id, answer.member_id),
@@ -146,255 +55,69 @@ class GroupCoordinator:
         )
 
     def _join(self, member_id: str, subscription: bytes) -> Any:
-        timeout_s = max(self._timeout_s, self._group.rebalance_timeout_ms / 1000 + _JOIN_GRACE_S)
-        return self._ask(
+        return self.ask(
             JoinGroupRequest(
                 max_version=9,
-                group_id=self._group.group,
-                session_timeout_ms=self._group.session_timeout_ms,
-                rebalance_timeout_ms=self._group.rebalance_timeout_ms,
+                group_id=self.group.group,
+                session_timeout_ms=self.group.session_timeout_ms,
+                rebalance_timeout_ms=self.group.rebalance_timeout_ms,
                 member_id=member_id,
-                group_instance_id=self._group.instance_id,
+                group_instance_id=self.group.instance_id,
                 protocol_type=PROTOCOL_TYPE,
                 protocols=[(PROTOCOL, subscription)],
                 reason="",
             ),
-            timeout_s,
+            self.group.rebalance_timeout_ms / 1000 + _JOIN_GRACE_S,
         )
 
     def sync(self, member: MemberOf, assignments: Mapping[str, bytes]) -> bytes:
         """Brings the assignments of all members, or nothing where another one leads; returns this member's own."""
-        answer = self._ask(
+        answer = self.ask(
             SyncGroupRequest(
                 max_version=5,
-                group_id=self._group.group,
+                group_id=self.group.group,
                 generation_id=member.generation,
                 member_id=member.member_id,
-                group_instance_id=self._group.instance_id,
+                group_instance_id=self.group.instance_id,
                 protocol_type=PROTOCOL_TYPE,
                 protocol_name=PROTOCOL,
                 assignments=list(assignments.items()),
             ),
-            max(self._timeout_s, self._group.rebalance_timeout_ms / 1000 + _JOIN_GRACE_S),
+            self.group.rebalance_timeout_ms / 1000 + _JOIN_GRACE_S,
         )
-        self._raise_for(answer.error_code)
+        if answer.error_code == KafkaError.INVALID_REQUEST:
+            # librdkafka's own cluster answers so to a follower that asks after the leader has brought the assignments
+            raise GroupError(KafkaError(KafkaError.REBALANCE_IN_PROGRESS))
+        self.raise_for(answer.error_code)
         return bytes(answer.assignment or b"")
 
     def heartbeat(self, member: MemberOf) -> None:
         """Says that this member lives; ``REBALANCE_IN_PROGRESS``: it is to join again."""
-        answer = self._ask(
+        answer = self.ask(
             HeartbeatRequest(
                 max_version=4,
-                group_id=self._group.group,
+                group_id=self.group.group,
                 generation_id=member.generation,
                 member_id=member.member_id,
-                group_instance_id=self._group.instance_id,
+                group_instance_id=self.group.instance_id,
             )
         )
-        self._raise_for(answer.error_code)
+        self.raise_for(answer.error_code)
 
     def leave(self, member_id: str, reason: str) -> None:
         """Leaves the group, a static member too, so that others get its tasks at once."""
-        answer = self._ask(
+        answer = self.ask(
             LeaveGroupRequest(
                 max_version=5,
-                group_id=self._group.group,
+                group_id=self.group.group,
                 member_id=member_id,
                 members=[
                     LeaveGroupRequest.MemberIdentity(
-                        member_id=member_id, group_instance_id=self._group.instance_id, reason=reason
+                        member_id=member_id, group_instance_id=self.group.instance_id, reason=reason
                     )
                 ],
             )
         )
-        self._raise_for(answer.error_code)
+        self.raise_for(answer.error_code)
         for one in answer.members or ():
-            self._raise_for(one.error_code)
-
-    def commit(self, member: MemberOf, offsets: Offsets) -> None:
-        """Commits offsets with their metadata."""
-        topic = OffsetCommitRequest.OffsetCommitRequestTopic
-        partition = topic.OffsetCommitRequestPartition
-        by_topic: defaultdict[str, list[Any]] = defaultdict(list)
-        for place, (offset, metadata) in offsets.items():
-            by_topic[place.topic].append(
-                partition(
-                    partition_index=place.partition,
-                    committed_offset=offset,
-                    committed_leader_epoch=-1,
-                    committed_metadata=metadata,
-                )
-            )
-        answer = self._ask(
-            OffsetCommitRequest(
-                max_version=9,
-                group_id=self._group.group,
-                generation_id_or_member_epoch=member.generation,
-                member_id=member.member_id,
-                group_instance_id=self._group.instance_id,
-                topics=[topic(name=name, partitions=found) for name, found in by_topic.items()],
-            )
-        )
-        for one in answer.topics:
-            for found in one.partitions:
-                self._raise_for(found.error_code)
-
-    def committed(self, partitions: Collection[TopicPartition]) -> Offsets:
-        """Reads what the group has committed, without the partitions of which it has committed nothing.
-
-        ``UNSTABLE_OFFSET_COMMIT`` while a transaction that commits one of them is open.
-        """
-        wanted = OffsetFetchRequest.OffsetFetchRequestGroup
-        by_topic: defaultdict[str, list[int]] = defaultdict(list)
-        for place in partitions:
-            by_topic[place.topic].append(place.partition)
-        answer = self._ask(
-            OffsetFetchRequest(  # as of version 8 it may ask for several groups
-                max_version=9,
-                group_id=self._group.group,
-                topics=[
-                    OffsetFetchRequest.OffsetFetchRequestTopic(name=name, partition_indexes=numbers)
-                    for name, numbers in by_topic.items()
-                ],
-                groups=[
-                    wanted(
-                        group_id=self._group.group,
-                        member_id=None,
-                        member_epoch=-1,
-                        topics=[
-                            wanted.OffsetFetchRequestTopics(name=name, partition_indexes=numbers)
-                            for name, numbers in by_topic.items()
-                        ],
-                    )
-                ],
-                require_stable=True,
-            )
-        )
-        group = answer.groups[0] if answer.groups else answer
-        self._raise_for(group.error_code)
-        found: dict[TopicPartition, tuple[int, str]] = {}
-        for one in group.topics:
-            for committed in one.partitions:
-                self._raise_for(committed.error_code)
-                if committed.committed_offset >= 0:
-                    place = TopicPartition(one.name, committed.partition_index)
-                    found[place] = (committed.committed_offset, committed.metadata or "")
-        return found
-
-    def close(self) -> None:
-        """Ends a request that may be under way in another thread, which raises, and closes the connections."""
-        with self._lock:
-            self._is_closed = True
-            connections, self._connections = self._connections, None
-            is_asking = self._is_asking
-        if connections is None:
-            return
-        if is_asking:
-            connections.interrupt()
-        else:
-            connections.close()
-
-    def _ask(self, request: Any, timeout_s: float | None = None) -> Any:
-        with self._lock:
-            if self._is_closed:
-                raise GroupError(KafkaError(KafkaError._DESTROY, "the connection to the coordinator is closed"))
-            if self._connections is None:
-                self._connections = _Connections(self._settings)
-            connections = self._connections
-            self._is_asking = True
-        try:
-            answer = connections.ask(self._group.group, request, self._timeout_s if timeout_s is None else timeout_s)
-        except (kafka.errors.KafkaError, OSError, RuntimeError) as error:
-            self._asked(connections, has_failed=True)
-            raise GroupError(_client_error(error)) from error
-        self._asked(connections, has_failed=False)
-        return answer
-
-    def _raise_for(self, code: int) -> None:
-        if code in _MOVED:
-            with self._lock:
-                if self._connections is not None:
-                    self._connections.forget_coordinator()
-        if code:
-            raise GroupError(KafkaError(code))
-
-    def _asked(self, connections: _Connections, *, has_failed: bool) -> None:
-        with self._lock:
-            self._is_asking = False
-            if has_failed and self._connections is connections:
-                self._connections = None
-            is_over = has_failed or self._is_closed
-        if is_over:
-            connections.close()
-
-
-class _Connections:
-    """The connections of one member, driven by the thread that asks."""
-
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        self._net = NetworkSelector(client_id=settings["client_id"])
-        self._manager = KafkaConnectionManager(self._net, **settings)
-        self._coordinator: Any = None
-        self._is_closed = False
-
-    def ask(self, group: str, request: Any, timeout_s: float) -> Any:
-        return self._net.run(self._ask, group, request, timeout_s)
-
-    async def _ask(self, group: str, request: Any, timeout_s: float) -> Any:
-        if not self._manager.bootstrapped:
-            await self._manager.bootstrap_async(timeout_ms=min(timeout_s, _BOOTSTRAP_S) * 1000)
-        if self._coordinator is None:
-            self._coordinator = await self._find(group, timeout_s)
-        return await self._manager.send(request, node_id=self._coordinator, request_timeout_ms=timeout_s * 1000)
-
-    async def _find(self, group: str, timeout_s: float) -> Any:
-        answer = await self._manager.send(
-            FindCoordinatorRequest(key=group, key_type=0, coordinator_keys=[group]),
-            request_timeout_ms=min(timeout_s, _BOOTSTRAP_S) * 1000,
-        )
-        found = answer.coordinators[0] if answer.coordinators else answer
-        return self._manager.cluster.add_coordinator(found, CoordinatorType.GROUP, group)
-
-    def forget_coordinator(self) -> None:
-        self._coordinator = None
-
-    def interrupt(self) -> None:
-        """Fails what is asked, from another thread; the thread that asks then closes the rest."""
-        self._net.call_soon_threadsafe(self._manager.close)
-
-    def close(self) -> None:
-        """Closes everything; for the thread that asks, or when none does."""
-        if not self._is_closed:
-            self._is_closed = True
-            self._manager.close()
-            self._net.drain()
-            self._net.close()
-
-
-_MOVED: Final = frozenset(
-    {KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS}
-)
-
-
-def group_settings(config: StreamsConfig, thread: int | None) -> GroupSettings:
-    """Returns what the coordinator is told, from the settings of the consumer with the client's defaults."""
-    settings = config.get_main_consumer_configs(config.application_id, "", thread or 1)
-    instance = None if thread is None else settings.get("group.instance.id")
-    return GroupSettings(
-        config.application_id,
-        None if instance is None else str(instance),
-        int(str(settings.get("session.timeout.ms", 45_000))),
-        int(str(settings.get("max.poll.interval.ms", 300_000))),
-    )
-
-
-def _client_error(error: Exception) -> KafkaError:
-    text = str(error) or type(error).__name__
-    code = getattr(error, "errno", None)
-    if isinstance(error, kafka.errors.BrokerResponseError) and code is not None:
-        return KafkaError(code, text)
-    if isinstance(error, kafka.errors.KafkaTimeoutError):
-        return KafkaError(KafkaError._TIMED_OUT, text)
-    if isinstance(error, kafka.errors.RetriableError | OSError | RuntimeError):
-        return KafkaError(KafkaError._TRANSPORT, text)
-    return KafkaError(KafkaError._FATAL, text, fatal=True)
+            self.raise_for(one.error_code)

@@ -18,6 +18,18 @@ class Standbys(Protocol):
     ) -> None: ...
 
 
+class State(Protocol):
+    """The state that a member answers for (``MemberState``)."""
+
+    def begin(self) -> None: ...
+
+    def offset_sums(self) -> Mapping[TaskId, int]: ...
+
+    def assigned(self, standby: Mapping[TaskId, frozenset[TopicPartition]], active: Collection[TaskId]) -> None: ...
+
+    def end(self) -> None: ...
+
+
 class MemberState:
     """The state that one member answers for; for the worker's thread.
 

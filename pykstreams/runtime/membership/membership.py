@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
+from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.topics.topic_admin import TopicLayout
@@ -30,6 +31,10 @@ class Lost:
     """This worker owns nothing any more, and others may already work on its tasks."""
 
     incarnation: int
+
+
+class ShutdownRequestedError(StreamsError):
+    """A member of the group has asked all of them to shut down."""
 
 
 class Membership(Protocol):
@@ -75,5 +80,5 @@ class Membership(Protocol):
         ...
 
     def close(self, leave: bool) -> None:
-        """Leaves the group, or falls silent so that the tasks stay here until the session ends."""
+        """Leaves the group, a static member too, or falls silent so that the tasks stay here until the session ends."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import uuid
 from dataclasses import dataclass
 
@@ -17,6 +18,11 @@ class ProcessId:
     """
 
     id: uuid.UUID
+
+    @classmethod
+    def random(cls) -> ProcessId:
+        """Makes a new one."""
+        return cls(uuid.UUID(bytes=os.urandom(16), version=4))
 
     def __str__(self) -> str:
         return str(self.id)

@@ -17,10 +17,17 @@ from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.assignment.check import MemberAssignment
 from pykstreams.runtime.membership.assignment.configs import STRATEGY_NONE, AssignmentConfigs
 from pykstreams.runtime.membership.assignment.group import Racks, Task
-from pykstreams.runtime.membership.assignment.leader import Member, Topics, lead, refuse_all
+from pykstreams.runtime.membership.assignment.joined_group import Member, Topics, join, refuse_all
+from pykstreams.runtime.membership.assignment.leader import lead
+from pykstreams.runtime.membership.assignors.leading import UserLead
+from pykstreams.runtime.membership.assignors.task_assignor import Subscription, TaskAssignor
 from pykstreams.runtime.membership.process_id import ProcessId
 from pykstreams.runtime.membership.protocol.assignor_error import AssignorError
-from pykstreams.runtime.membership.protocol.consumer_protocol import ConsumerAssignment, decode_consumer_subscription
+from pykstreams.runtime.membership.protocol.consumer_protocol import (
+    ConsumerAssignment,
+    ConsumerSubscription,
+    decode_consumer_subscription,
+)
 from pykstreams.runtime.membership.protocol.user_data import MalformedUserDataError
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.topology.plan import TopologyPlan
@@ -43,6 +50,7 @@ class Leadership:
 
     :param prepare: checks the topics, and creates those that may be missing.
     :param committed: reads what the group has committed, or raises ``GroupError``.
+    :param assignor: the user's, ``task.assignor.class``.
     """
 
     def __init__(
@@ -55,6 +63,7 @@ class Leadership:
         configs: AssignmentConfigs,
         process_id: ProcessId,
         clock: Clock,
+        assignor: TaskAssignor | None = None,
     ) -> None:
         self._plan = plan
         self._prepare = prepare
@@ -63,20 +72,22 @@ class Leadership:
         self._configs = configs
         self._process_id = process_id
         self._clock = clock
+        self._user_lead = None if assignor is None else UserLead(assignor, process_id)
 
     def assign(self, subscriptions: Mapping[str, bytes]) -> dict[str, bytes]:
         """Returns the assignment of each member; ``ClusterUnavailableError``: the topics cannot be seen now.
 
         Where a source topic is missing, or the tasks cannot be shared out, all members are told so, and end.
+        ``StreamsError``: the user's assignor made a mistake.
         """
-        members = {name: _member(name, subscription) for name, subscription in subscriptions.items()}
+        said = {name: _said(name, subscription) for name, subscription in subscriptions.items()}
         try:
             layout = self._prepare()
         except MissingSourceTopicError as error:
             log.error("this worker leads the group, and gives nobody a task: %s", error)
-            given = refuse_all(members, AssignorError.INCOMPLETE_SOURCE_TOPIC_METADATA)
+            given = refuse_all(_members(said), AssignorError.INCOMPLETE_SOURCE_TOPIC_METADATA)
         else:
-            given = self._given(members, layout)
+            given = self._given(said, layout)
         for name, one in sorted(given.items()):
             log.info(
                 "as the leader, gives %s tasks %s; standby %s", name, _names(one.info.active), _names(one.info.standby)
@@ -86,28 +97,44 @@ class Leadership:
             for name, one in given.items()
         }
 
-    def _given(self, members: Mapping[str, Member], layout: TopicLayout) -> dict[str, MemberAssignment]:
-        topics, now_ms = self._topics(layout), self._clock.now_ms()
+    def _given(
+        self, said: Mapping[str, ConsumerSubscription | None], layout: TopicLayout
+    ) -> dict[str, MemberAssignment]:
+        members, topics, now_ms = _members(said), self._topics(layout), self._clock.now_ms()
         try:
-            return lead(members, topics, self._configs, process_id=self._process_id, now_ms=now_ms)
+            joined = join(members, topics, self._configs)
+            if self._user_lead is not None:
+                return self._user_lead.lead(joined, _subscriptions(said), now_ms=now_ms)
+            return lead(joined, process_id=self._process_id, now_ms=now_ms)
         except TaskAssignmentError as error:
             log.error("this worker leads the group, and could not share out the tasks: %s", error)
             return refuse_all(members, AssignorError.ASSIGNMENT_ERROR)
 
     def _topics(self, layout: TopicLayout) -> Topics:
         changelogs = {part.id: frozenset(part.changelogs.values()) for part in self._plan.subtopologies}
+        stores = {part.id: frozenset(part.stores) for part in self._plan.subtopologies}
         tasks = tuple(
             Task(
                 task_id,
                 inputs,
                 frozenset(TopicPartition(topic, task_id.partition) for topic in changelogs[task_id.subtopology]),
+                stores[task_id.subtopology],
             )
             for task_id, inputs in sorted(layout.inputs.items())
         )
-        racks: Racks = {}
+        return Topics(tasks, self._end_sums(tasks), self._racks(tasks))
+
+    def _racks(self, tasks: Collection[Task]) -> Racks:
+        places = {place for task in tasks for place in task.inputs | task.changelogs}
         if self._configs.rack_aware_assignment_strategy != STRATEGY_NONE:
-            racks = self._cluster.racks({place for task in tasks for place in task.inputs | task.changelogs})
-        return Topics(tasks, self._end_sums(tasks), racks)
+            return self._cluster.racks(places)
+        if self._user_lead is None:
+            return {}
+        try:
+            return self._cluster.racks(places)
+        except ClusterError as error:
+            log.warning("the racks of partitions are unknown to the task assignor: %s", error)
+            return {}
 
     def _end_sums(self, tasks: Collection[Task]) -> Mapping[TaskId, int] | None:
         """How far the state of each task could be; ``None``: unknown, so nobody moves a task for its lag.
@@ -127,13 +154,26 @@ class Leadership:
         return {task.id: sum(reached.get(place, 0) for place in task.changelogs) for task in stateful}
 
 
-def _member(name: str, subscription: bytes) -> Member:
+def _said(name: str, subscription: bytes) -> ConsumerSubscription | None:
     try:
-        found = decode_consumer_subscription(subscription)
+        return decode_consumer_subscription(subscription)
     except MalformedUserDataError as error:
         log.error("the subscription of member %s cannot be read: %s", name, error)
-        return Member(b"")
-    return Member(found.user_data, found.owned, found.rack)
+        return None
+
+
+def _members(said: Mapping[str, ConsumerSubscription | None]) -> dict[str, Member]:
+    return {
+        name: Member(b"") if one is None else Member(one.user_data, one.owned, one.rack) for name, one in said.items()
+    }
+
+
+def _subscriptions(said: Mapping[str, ConsumerSubscription | None]) -> dict[str, Subscription]:
+    return {
+        name: Subscription(one.topics, one.user_data, one.owned, one.generation, one.rack)
+        for name, one in said.items()
+        if one is not None
+    }
 
 
 def _names(tasks: Collection[TaskId]) -> str:

@@ -10,7 +10,6 @@ committed while a join is under way, for its generation might be over.
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, Protocol
 
@@ -18,14 +17,14 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.errors import (
     ClusterUnavailableError,
     MissingSourceTopicError,
-    StreamsError,
     TaskAssignmentError,
     TaskMigratedError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
+from pykstreams.runtime.clients.coordinator_requests import GroupSettings, MemberOf
 from pykstreams.runtime.clients.errors import GroupError
-from pykstreams.runtime.clients.group_coordinator import GroupSettings, MemberOf
+from pykstreams.runtime.clients.group_metadata import group_metadata
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.assignment.check import (
     MemberAssignment,
@@ -33,16 +32,18 @@ from pykstreams.runtime.membership.assignment.check import (
     WrongAssignmentError,
     paired_tasks,
 )
-from pykstreams.runtime.membership.classic.session import Event, Expelled, Refused, RejoinWanted, Synced
+from pykstreams.runtime.membership.classic.session import Event, RejoinWanted, Synced
 from pykstreams.runtime.membership.classic.subscriptions import Introduction, Subscriptions
 from pykstreams.runtime.membership.group_hosts import GroupHosts
-from pykstreams.runtime.membership.membership import Assignment, Lost
+from pykstreams.runtime.membership.member_state import State
+from pykstreams.runtime.membership.membership import Assignment, Lost, ShutdownRequestedError
 from pykstreams.runtime.membership.protocol.assignment_info import AT_ONCE, NEVER, AssignmentInfo, decode_assignment
 from pykstreams.runtime.membership.protocol.assignor_error import AssignorError
 from pykstreams.runtime.membership.protocol.consumer_protocol import (
     NO_GENERATION,
     decode_consumer_assignment,
 )
+from pykstreams.runtime.membership.session_events import Expelled, Refused
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 
 log = logging.getLogger(__name__)
@@ -64,7 +65,6 @@ _NOT_NOW: Final = frozenset(
         "UNKNOWN_TOPIC_OR_PART",
     }
 )
-_NATIVE: Final = sys.byteorder
 
 
 class Session(Protocol):
@@ -99,22 +99,6 @@ class OffsetRequests(Protocol):
     def leave(self, member_id: str, reason: str) -> None: ...
 
     def close(self) -> None: ...
-
-
-class State(Protocol):
-    """The state that a member answers for (``MemberState``)."""
-
-    def begin(self) -> None: ...
-
-    def offset_sums(self) -> Mapping[TaskId, int]: ...
-
-    def assigned(self, standby: Mapping[TaskId, frozenset[TopicPartition]], active: Collection[TaskId]) -> None: ...
-
-    def end(self) -> None: ...
-
-
-class ShutdownRequestedError(StreamsError):
-    """A member of the group has asked all of them to shut down."""
 
 
 class ClassicMembership:
@@ -253,30 +237,21 @@ class ClassicMembership:
         self._refuse_when_lost()
         if self._member is None or self._joins:
             raise TaskMigratedError("this worker is not in the group at the moment; a transaction of it is not fenced")
-        group = self._requests.group
-        instance = b"\x01" if group.instance_id is None else b"\0" + group.instance_id.encode() + b"\0"
-        return b"".join(
-            (
-                b"CGMDv2:",  # as rd_kafka_consumer_group_metadata_write has it
-                self._member.generation.to_bytes(4, _NATIVE, signed=True),
-                group.group.encode() + b"\0",
-                self._member.member_id.encode() + b"\0",
-                instance,
-            )
-        )
+        return group_metadata(self._requests.group, self._member)
 
     def close(self, leave: bool) -> None:
         member_id = self._session.member_id
         self._session.stop()
-        if leave and member_id and self._requests.group.instance_id is None:  # a static member comes back
+        if leave and (member_id or self._requests.group.instance_id is not None):  # a static one is known by its name
             try:
                 self._requests.leave(member_id, "the worker was closed")
             except GroupError as error:
-                log.warning(
-                    "the group was not told that this worker has left, so its tasks are given to others when "
-                    "session.timeout.ms has passed: %s",
-                    error,
-                )
+                if error.name != "UNKNOWN_MEMBER_ID":  # then it is out of the group already
+                    log.warning(
+                        "the group was not told that this worker has left, so its tasks are given to others when "
+                        "session.timeout.ms has passed: %s",
+                        error,
+                    )
         self._requests.close()
         self._state.end()
 

@@ -20,8 +20,10 @@ from typing import Final, Protocol, TypeAlias
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError, ConfigError, StreamsError
 from pykstreams.core.repeated_warnings import RepeatedWarnings
+from pykstreams.runtime.clients.coordinator_requests import MemberOf
 from pykstreams.runtime.clients.errors import GroupError
-from pykstreams.runtime.clients.group_coordinator import Joined, MemberOf
+from pykstreams.runtime.clients.group_coordinator import Joined
+from pykstreams.runtime.membership.session_events import Expelled, Refused
 
 log = logging.getLogger(__name__)
 
@@ -67,20 +69,6 @@ class Synced:
 
     member: MemberOf
     assignment: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Expelled:
-    """The group goes on without this member; others may have its tasks."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The group will not have this member, however often it asks."""
-
-    error: StreamsError
 
 
 Event: TypeAlias = RejoinWanted | Synced | Expelled | Refused

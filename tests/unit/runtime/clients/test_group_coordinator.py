@@ -12,8 +12,9 @@ import pytest
 from confluent_kafka import KafkaError
 
 from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.clients.coordinator_requests import GroupSettings, MemberOf
 from pykstreams.runtime.clients.errors import GroupError
-from pykstreams.runtime.clients.group_coordinator import GroupCoordinator, GroupSettings, MemberOf
+from pykstreams.runtime.clients.group_coordinator import GroupCoordinator
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.clients.wire_settings import wire_settings
 
@@ -101,3 +102,19 @@ def test_closing_ends_a_join_that_waits() -> None:
         asks.join(4)
         accepted.close()
     assert len(raised) == 1
+
+
+class LateConnections(MovedConnections):
+    """An embedded cluster whose group has its assignments already."""
+
+    def ask(self, group: str, request: Any, timeout_s: float) -> Any:
+        return SimpleNamespace(error_code=KafkaError.INVALID_REQUEST, assignment=b"")
+
+
+def test_a_follower_that_asks_an_embedded_cluster_too_late_joins_again() -> None:
+    coordinator = connected("127.0.0.1:1")
+    coordinator._connections = cast("Any", LateConnections())
+
+    with pytest.raises(GroupError) as raised:
+        coordinator.sync(MemberOf(1, "me"), {})
+    assert raised.value.name == "REBALANCE_IN_PROGRESS"

@@ -16,7 +16,8 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
 from pykstreams.runtime.membership.assignment.group import Client, Group, GroupTasks, Task
 from pykstreams.runtime.membership.assignment.high_availability import assign_high_availability
-from pykstreams.runtime.membership.assignment.leader import Member, Topics, lead
+from pykstreams.runtime.membership.assignment.joined_group import Member, Topics, join
+from pykstreams.runtime.membership.assignment.leader import lead
 from pykstreams.runtime.membership.assignment.previous import lags, previous_tasks
 from pykstreams.runtime.membership.assignment.sticky import assign_previous, assign_sticky
 from pykstreams.runtime.membership.assignment.threads import consumer_tasks
@@ -27,6 +28,7 @@ from pykstreams.runtime.membership.protocol.subscription_info import Subscriptio
 
 FOLDER = Path(__file__).parent / "vectors"
 GROUPS = FOLDER / "groups.jsonl.xz"
+ASSIGNORS = FOLDER / "assignors.jsonl.xz"
 USER_DATA = FOLDER / "user_data.json"
 
 Said = dict[str, Any]
@@ -34,10 +36,12 @@ Said = dict[str, Any]
 
 def recorded_groups() -> Iterator[tuple[Said, Said]]:
     """Random groups, and how Java shares out their tasks."""
-    with lzma.open(GROUPS, "rt") as lines:
-        for line in lines:
-            question, answer = json.loads(line)
-            yield question, answer
+    return _recorded(GROUPS)
+
+
+def recorded_assignors() -> Iterator[tuple[Said, Said]]:
+    """Random groups, and what the assignors and helpers of Java's users make of them."""
+    return _recorded(ASSIGNORS)
 
 
 def recorded_user_data() -> list[tuple[Said, Said]]:
@@ -148,7 +152,7 @@ def _sent(said: Said, group: Group) -> Said:
     ends = {TaskId.parse(task): end for task, end in said["ends"].items()}
     leader = ProcessId(UUID(said["clients"][0]["process"]))
     topics = Topics(group.tasks, ends, group.racks)
-    sent = lead(members, topics, group.configs, process_id=leader, now_ms=1_000)
+    sent = lead(join(members, topics, group.configs), process_id=leader, now_ms=1_000)
     return {
         consumer: [
             _names(each.info.active),
@@ -190,6 +194,13 @@ def _client(said: Said, ends: dict[TaskId, int]) -> Client:
         said["tags"],
         said["rack"],
     )
+
+
+def _recorded(path: Path) -> Iterator[tuple[Said, Said]]:
+    with lzma.open(path, "rt") as lines:
+        for line in lines:
+            question, answer = json.loads(line)
+            yield question, answer
 
 
 def _places(said: Iterable[tuple[str, int]]) -> frozenset[TopicPartition]:

@@ -9,7 +9,17 @@ from dataclasses import dataclass, field, replace
 import pytest
 from confluent_kafka import KafkaError
 
-from pykstreams.core.errors import ClusterUnavailableError, MissingSourceTopicError, TaskAssignmentError
+from pykstreams.assignment import (
+    ApplicationState,
+    AssignmentError,
+    GroupAssignment,
+    GroupSubscription,
+    StickyTaskAssignor,
+    TaskAssignment,
+    TaskAssignor,
+    TaskInfo,
+)
+from pykstreams.core.errors import ClusterUnavailableError, MissingSourceTopicError, StreamsError, TaskAssignmentError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.positions import Offsets
@@ -46,6 +56,7 @@ class Cluster:
     offsets: Offsets = field(default_factory=dict)
     missing: Exception | None = None
     ends_fail: Exception | None = None
+    racks_fail: Exception | None = None
     committed_fails: Exception | None = None
     asked_racks: list[frozenset[TopicPartition]] = field(default_factory=list)
     asked_ends: list[frozenset[TopicPartition]] = field(default_factory=list)
@@ -64,6 +75,8 @@ class Cluster:
 
     def racks(self, partitions: Collection[TopicPartition]) -> Racks:
         self.asked_racks.append(frozenset(partitions))
+        if self.racks_fail:
+            raise self.racks_fail
         return {}
 
     def committed(self, partitions: Collection[TopicPartition]) -> Offsets:
@@ -78,6 +91,7 @@ def led(
     members: Mapping[str, bytes],
     topology: TopologyPlan = LOGGED,
     configs: AssignmentConfigs | None = None,
+    assignor: TaskAssignor | None = None,
 ) -> dict[str, AssignmentInfo]:
     leader = Leadership(
         topology,
@@ -87,6 +101,7 @@ def led(
         configs=configs or AssignmentConfigs(),
         process_id=A,
         clock=FakeClock(),
+        assignor=assignor,
     )
     read = {name: decode_consumer_assignment(data) for name, data in leader.assign(members).items()}
     infos = {name: decode_assignment(one.user_data) for name, one in read.items()}
@@ -168,6 +183,49 @@ def test_racks_are_asked_for_only_with_a_strategy() -> None:
     assert cluster.asked_racks == []
     led(cluster, {"a": says(A)}, configs=AssignmentConfigs(rack_aware_assignment_strategy=STRATEGY_MIN_TRAFFIC))
     assert cluster.asked_racks == [{IN, LOG}]
+
+
+class ByTurns(StickyTaskAssignor):
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.subscriptions: list[GroupSubscription] = []
+        self.tasks: list[dict[TaskId, TaskInfo]] = []
+
+    def assign(self, application_state: ApplicationState) -> TaskAssignment:
+        self.tasks.append(application_state.all_tasks)
+        return super().assign(application_state)
+
+    def on_assignment_computed(
+        self, assignment: GroupAssignment, subscription: GroupSubscription, error: AssignmentError
+    ) -> None:
+        self.subscriptions.append(subscription)
+
+
+@pytest.mark.parametrize("racks_fail", [None, ClusterUnavailableError("nobody answers")])
+def test_the_assignor_of_the_user_shares_out_the_tasks(racks_fail: Exception | None) -> None:
+    assignor, cluster = ByTurns(), Cluster(ends={LOG: 5}, racks_fail=racks_fail)
+    members = {"a": says(A), "b": says(B, {TASK: RUNNING}, frozenset({IN})), "c": b"\x00"}
+    infos = led(cluster, members, assignor=assignor)
+    assert working(infos) == {"a": [], "b": [TASK], "c": []}
+    assert cluster.asked_racks == [{IN, LOG}]
+    [tasks] = assignor.tasks
+    assert tasks[TASK].state_store_names == frozenset(LOGGED.subtopologies[0].stores)
+    [said] = assignor.subscriptions
+    assert said.keys() == {"a", "b"}
+    assert said["b"].topics == {"in"}
+    assert said["b"].owned_partitions == {IN}
+    assert said["b"].generation_id == 1
+
+
+def test_a_mistake_of_the_assignor_ends_this_worker_and_is_told_to_nobody() -> None:
+    class Forgets(ByTurns):
+        def assign(self, application_state: ApplicationState) -> TaskAssignment:
+            return TaskAssignment([])
+
+    with pytest.raises(StreamsError, match=r"Forgets.* made a mistake, MISSING_PROCESS_ID"):
+        led(Cluster(ends={LOG: 5}), {"a": says(A)}, assignor=Forgets())
 
 
 def test_all_members_are_told_when_the_tasks_cannot_be_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:

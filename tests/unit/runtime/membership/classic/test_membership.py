@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import uuid
 from collections.abc import Collection, Mapping
@@ -17,12 +18,12 @@ from pykstreams.core.errors import (
     TaskMigratedError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.coordinator_requests import GroupSettings, MemberOf
 from pykstreams.runtime.clients.errors import GroupError
-from pykstreams.runtime.clients.group_coordinator import GroupSettings, MemberOf
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.assignment.check import WrongAssignmentError
 from pykstreams.runtime.membership.classic.membership import ClassicMembership
-from pykstreams.runtime.membership.classic.session import Event, Expelled, RejoinWanted, Synced
+from pykstreams.runtime.membership.classic.session import Event, RejoinWanted, Synced
 from pykstreams.runtime.membership.classic.subscriptions import Introduction
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.membership import Assignment, Lost
@@ -34,6 +35,7 @@ from pykstreams.runtime.membership.protocol.consumer_protocol import (
     decode_consumer_subscription,
 )
 from pykstreams.runtime.membership.protocol.subscription_info import SubscriptionInfo, decode_subscription
+from pykstreams.runtime.membership.session_events import Expelled
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.testing.clock import MockClock
 from tests.unit.runtime.membership.classic.fake_coordinator import group_error
@@ -290,11 +292,38 @@ def test_metadata_of_transactions_has_the_layout_of_librdkafka(instance_id: str 
     assert expected == b"CGMDv2:" + generation + b"app\0me\0" + end
 
 
-@pytest.mark.parametrize(("instance_id", "left"), [(None, ["leave me"]), ("worker-1", [])])
-def test_only_a_dynamic_member_leaves(instance_id: str | None, left: list[str]) -> None:
+@pytest.mark.parametrize("instance_id", [None, "worker-1"])
+@pytest.mark.parametrize(("leave", "left"), [(True, ["leave me"]), (False, [])])
+def test_a_member_leaves_when_it_is_told_to_and_a_static_one_too(
+    instance_id: str | None, leave: bool, left: list[str]
+) -> None:
     group = Group(instance_id)
     group.membership.start(layout(2), group.on_revoked)
     group.synced(1, 0)
     group.log.clear()
+    group.membership.close(leave=leave)
+    assert group.log == ["stop", *left, "close", "end"]
+
+
+@pytest.mark.parametrize(("instance_id", "left"), [(None, []), ("worker-1", ["leave "])])
+def test_a_member_without_an_id_can_leave_by_its_instance_id_only(instance_id: str | None, left: list[str]) -> None:
+    group = Group(instance_id)
+    group.member_id = ""
+    group.membership.start(layout(2), group.on_revoked)
+    group.log.clear()
     group.membership.close(leave=True)
     assert group.log == ["stop", *left, "close", "end"]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [(KafkaError.UNKNOWN_MEMBER_ID, False), (KafkaError.COORDINATOR_NOT_AVAILABLE, True)]
+)
+def test_a_group_that_was_not_told_is_worth_a_warning_unless_it_has_put_the_member_out(
+    group: Group, caplog: pytest.LogCaptureFixture, error: int, said: bool
+) -> None:
+    group.synced(1, 0)
+    group.error = error
+    with caplog.at_level(logging.WARNING):
+        group.membership.close(leave=True)
+    assert ("the group was not told that this worker has left" in caplog.text) is said
+    assert group.log[-2:] == ["close", "end"]

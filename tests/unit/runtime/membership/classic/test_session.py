@@ -9,9 +9,11 @@ from threading import Thread
 import pytest
 from confluent_kafka import KafkaError
 
-from pykstreams.core.errors import ClusterError, ClusterUnavailableError, ConfigError
-from pykstreams.runtime.clients.group_coordinator import Joined, MemberOf
-from pykstreams.runtime.membership.classic.session import ClassicSession, Expelled, Refused, RejoinWanted, Synced
+from pykstreams.core.errors import ClusterError, ClusterUnavailableError, ConfigError, StreamsError
+from pykstreams.runtime.clients.coordinator_requests import MemberOf
+from pykstreams.runtime.clients.group_coordinator import Joined
+from pykstreams.runtime.membership.classic.session import ClassicSession, RejoinWanted, Synced
+from pykstreams.runtime.membership.session_events import Expelled, Refused
 from pykstreams.testing.clock import MockClock
 from tests.unit.runtime.membership.classic.fake_coordinator import group_error
 
@@ -239,6 +241,22 @@ def test_a_leader_that_cannot_see_the_cluster_tries_again() -> None:
     member.lead = dict
     member.session.step()
     assert isinstance(member.session.poll(0), Synced)
+
+
+def test_a_leader_whose_assignor_makes_a_mistake_ends_and_tells_the_others_nothing() -> None:
+    member = Member()
+    member.requests.leads = True
+
+    def mistaken(_: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        raise StreamsError("the task assignor made a mistake")
+
+    member.lead = mistaken
+    member.session.join(b"said")
+    member.session.step()
+    assert member.requests.count("sync") == 0
+    event = member.session.poll(0)
+    assert isinstance(event, Refused)
+    assert str(event.error) == "the task assignor made a mistake"
 
 
 @pytest.mark.parametrize(("is_static", "left", "next_id"), [(False, 1, ""), (True, 0, "me")])

@@ -10,9 +10,17 @@ from typing import Any, cast
 
 import pytest
 
-from pykstreams.core.errors import TaskMigratedError
+from pykstreams.assignment import (
+    ApplicationState,
+    AssignedTask,
+    KafkaStreamsAssignment,
+    TaskAssignment,
+    TaskAssignor,
+    TaskType,
+)
+from pykstreams.core.errors import TaskAssignmentError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.group_coordinator import GroupSettings
+from pykstreams.runtime.clients.coordinator_requests import GroupSettings
 from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
 from pykstreams.runtime.membership.classic.leadership import Leadership
 from pykstreams.runtime.membership.classic.membership import ClassicMembership
@@ -35,8 +43,8 @@ PLAN = cast(
     "Any",
     SimpleNamespace(
         subtopologies=[
-            SimpleNamespace(id=0, changelogs={"sums": "app-sums-changelog"}),
-            SimpleNamespace(id=1, changelogs={}),
+            SimpleNamespace(id=0, changelogs={"sums": "app-sums-changelog"}, stores={"sums": None}),
+            SimpleNamespace(id=1, changelogs={}, stores={}),
         ]
     ),
 )
@@ -51,6 +59,26 @@ class EmptyCluster:
         return {}
 
 
+class ByWhim(TaskAssignor):
+    """Throws the dice anew for each set of instances; now and then it cannot decide, or asks for another rebalance."""
+
+    def assign(self, application_state: ApplicationState) -> TaskAssignment:
+        states = application_state.kafka_streams_states(compute_task_lags=True)
+        dice = random.Random(repr(sorted(states)))
+        if dice.random() < 0.1:
+            raise TaskAssignmentError("the dice fell off the table")
+        assignments = {process: KafkaStreamsAssignment(process) for process in states}
+        for task in application_state.all_tasks.values():
+            places = dice.sample(sorted(states), min(2, len(states)))
+            assignments[places[0]].assign_task(AssignedTask(task.id, TaskType.ACTIVE))
+            if task.is_stateful and len(places) > 1 and dice.random() < 0.5:
+                assignments[places[1]].assign_task(AssignedTask(task.id, TaskType.STANDBY))
+        if dice.random() < 0.2 and len(states) > 1:
+            first = min(states)
+            assignments[first] = assignments[first].with_followup_rebalance(PROBE_MS * 1_000_000)
+        return TaskAssignment(list(assignments.values()))
+
+
 class UnstartedSession(ClassicSession):
     """A session that the test steps, instead of a thread."""
 
@@ -61,7 +89,14 @@ class UnstartedSession(ClassicSession):
 class Instance:
     """An instance with one worker: it takes its tasks up where the group has committed, and counts records."""
 
-    def __init__(self, number: int, coordinator: FakeCoordinator, clock: MockClock, instance_id: str | None) -> None:
+    def __init__(
+        self,
+        number: int,
+        coordinator: FakeCoordinator,
+        clock: MockClock,
+        instance_id: str | None,
+        assignor: TaskAssignor | None,
+    ) -> None:
         self.name = f"instance-{number}"
         self.coordinator = coordinator
         self.positions: dict[TaskId, int] = {}
@@ -77,6 +112,7 @@ class Instance:
             configs=AssignmentConfigs(probing_rebalance_interval_ms=PROBE_MS),
             process_id=process_id,
             clock=clock,
+            assignor=assignor,
         )
         self.session = UnstartedSession(
             self.name,
@@ -163,8 +199,9 @@ class Instance:
 
 
 class World:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, assignor: TaskAssignor | None) -> None:
         self.random = random.Random(seed)
+        self.assignor = assignor
         self.clock = MockClock()
         self.coordinator = FakeCoordinator(self.clock)
         self.number = 0
@@ -176,7 +213,7 @@ class World:
         names = {one.requests.group.instance_id for one in self.instances}
         free = [name for name in ("s1", "s2") if name not in names]
         static = self.random.choice([None, None, *free])
-        self.instances.append(Instance(self.number, self.coordinator, self.clock, static))
+        self.instances.append(Instance(self.number, self.coordinator, self.clock, static, self.assignor))
         self.number += 1
 
     def act(self) -> None:
@@ -235,9 +272,10 @@ class World:
         assert self.coordinator.generation - before <= 2
 
 
+@pytest.mark.parametrize("assignor", [None, ByWhim()], ids=["built-in", "by whim"])
 @pytest.mark.parametrize("seed", range(40))
-def test_each_task_has_one_owner_whatever_happens_to_members(seed: int) -> None:
-    world = World(seed)
+def test_each_task_has_one_owner_whatever_happens_to_members(seed: int, assignor: TaskAssignor | None) -> None:
+    world = World(seed, assignor)
     for _ in range(world.random.randrange(2, 5)):
         world.add()
     for _ in range(250):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import StreamsError
-from pykstreams.runtime.membership.classic.membership import ClassicMembership, ShutdownRequestedError
-from pykstreams.runtime.membership.membership import Lost
+from pykstreams.runtime.membership.membership import Lost, Membership, ShutdownRequestedError
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 
 _POLL_S = 0.1
 
 
 def ask_all_to_shut_down(
-    membership: ClassicMembership, layout: TopicLayout, clock: Clock, patience_s: float
+    membership: Membership, layout: TopicLayout, clock: Clock, patience_s: float
 ) -> StreamsError | None:
     """Joins to ask for it, and leaves when the leader has told everybody; returns why that could not be seen.
 

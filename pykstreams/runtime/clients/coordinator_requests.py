@@ -1,0 +1,289 @@
+"""Connections of our own to the coordinator of a group, and the requests that members of every protocol make over them.
+
+librdkafka does not let a member write its own subscription, and an assignor of ours could not run in it. So the
+requests of a member are sent over ``kafka-python``, which has their layouts, TLS and SASL; records are still fetched
+and produced by librdkafka. Errors have librdkafka's names, so that ``errors`` knows what each of them means.
+
+Invariant: every request has a bound. A connection that failed is closed with all that was known through it (addresses,
+versions, the coordinator), and the next request begins with the bootstrap servers.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import kafka.errors
+from confluent_kafka import KafkaError
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
+from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
+from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
+
+from pykstreams.core.clock import SystemClock
+from pykstreams.core.ids import TopicPartition
+from pykstreams.core.repeated_warnings import OncePerInterval
+from pykstreams.runtime.clients.errors import GroupError
+from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.wire_settings import wire_settings
+
+if TYPE_CHECKING:
+    from pykstreams.core.config import StreamsConfig
+
+_BOOTSTRAP_S: Final = 5.0
+_REQUEST_S: Final = 10.0
+"""How long a worker waits for one answer; it serves nobody meanwhile."""
+
+for _name in ("cluster", "net.connection", "net.manager", "net.transport", "protocol.parser"):
+    # every failure of a request is reported by the one who asked; during an outage these say the same many times
+    logging.getLogger(f"kafka.{_name}").addFilter(OncePerInterval(SystemClock()))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    """The settings of a member that the coordinator is told.
+
+    :param instance_id: ``group.instance.id`` of a static member.
+    """
+
+    group: str
+    instance_id: str | None
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemberOf:
+    """A member in one generation of its group."""
+
+    generation: int
+    member_id: str
+
+
+class CoordinatorRequests:
+    """The coordinator of one group, for the requests of one member; one thread at a time calls, any may ``close``.
+
+    Every request raises ``GroupError``: with the broker's error, or ``_TRANSPORT`` and ``_TIMED_OUT`` where no answer
+    came.
+
+    :param settings: as ``wire_settings`` gives them.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], group: GroupSettings, request_timeout_s: float) -> None:
+        self._settings = settings
+        self._group = group
+        self._timeout_s = request_timeout_s
+        self._lock = threading.Lock()
+        self._connections: _Connections | None = None
+        self._is_asking = False
+        self._is_closed = False
+
+    @classmethod
+    def open(cls, config: StreamsConfig, client_id: str, *, thread: int | None = 1, embedded: bool = False) -> Self:
+        """Prepares for requests; connects with the first of them.
+
+        :param thread: makes ``group.instance.id`` unique; ``None``: the member is no static one, whatever is set.
+        :param embedded: whether the cluster is librdkafka's own, which cannot be asked which versions it takes.
+        """
+        settings = config.get_main_consumer_configs(config.application_id, client_id, thread or 1)
+        timeout_s = min(config.request_timeout_ms / 1000, _REQUEST_S)
+        return cls(wire_settings(settings, embedded=embedded), group_settings(config, thread), timeout_s)
+
+    @property
+    def group(self) -> GroupSettings:
+        """The settings that the coordinator is told of the group and this member."""
+        return self._group
+
+    def commit(self, member: MemberOf, offsets: Offsets) -> None:
+        """Commits offsets with their metadata."""
+        topic = OffsetCommitRequest.OffsetCommitRequestTopic
+        partition = topic.OffsetCommitRequestPartition
+        by_topic: defaultdict[str, list[Any]] = defaultdict(list)
+        for place, (offset, metadata) in offsets.items():
+            by_topic[place.topic].append(
+                partition(
+                    partition_index=place.partition,
+                    committed_offset=offset,
+                    committed_leader_epoch=-1,
+                    committed_metadata=metadata,
+                )
+            )
+        answer = self.ask(
+            OffsetCommitRequest(
+                max_version=9,
+                group_id=self._group.group,
+                generation_id_or_member_epoch=member.generation,
+                member_id=member.member_id,
+                group_instance_id=self._group.instance_id,
+                topics=[topic(name=name, partitions=found) for name, found in by_topic.items()],
+            )
+        )
+        for one in answer.topics:
+            for found in one.partitions:
+                self.raise_for(found.error_code)
+
+    def committed(self, partitions: Collection[TopicPartition]) -> Offsets:
+        """Reads what the group has committed, without the partitions of which it has committed nothing.
+
+        ``UNSTABLE_OFFSET_COMMIT`` while a transaction that commits one of them is open.
+        """
+        wanted = OffsetFetchRequest.OffsetFetchRequestGroup
+        by_topic: defaultdict[str, list[int]] = defaultdict(list)
+        for place in partitions:
+            by_topic[place.topic].append(place.partition)
+        answer = self.ask(
+            OffsetFetchRequest(  # as of version 8 it may ask for several groups
+                max_version=9,
+                group_id=self._group.group,
+                topics=[
+                    OffsetFetchRequest.OffsetFetchRequestTopic(name=name, partition_indexes=numbers)
+                    for name, numbers in by_topic.items()
+                ],
+                groups=[
+                    wanted(
+                        group_id=self._group.group,
+                        member_id=None,
+                        member_epoch=-1,
+                        topics=[
+                            wanted.OffsetFetchRequestTopics(name=name, partition_indexes=numbers)
+                            for name, numbers in by_topic.items()
+                        ],
+                    )
+                ],
+                require_stable=True,
+            )
+        )
+        group = answer.groups[0] if answer.groups else answer
+        self.raise_for(group.error_code)
+        found: dict[TopicPartition, tuple[int, str]] = {}
+        for one in group.topics:
+            for committed in one.partitions:
+                self.raise_for(committed.error_code)
+                if committed.committed_offset >= 0:
+                    place = TopicPartition(one.name, committed.partition_index)
+                    found[place] = (committed.committed_offset, committed.metadata or "")
+        return found
+
+    def close(self) -> None:
+        """Ends a request that may be under way in another thread, which raises, and closes the connections."""
+        with self._lock:
+            self._is_closed = True
+            connections, self._connections = self._connections, None
+            is_asking = self._is_asking
+        if connections is None:
+            return
+        if is_asking:
+            connections.interrupt()
+        else:
+            connections.close()
+
+    def ask(self, request: Any, at_least_s: float = 0) -> Any:
+        """Sends a request of the library's, and returns its answer; waits at least so long."""
+        with self._lock:
+            if self._is_closed:
+                raise GroupError(KafkaError(KafkaError._DESTROY, "the connection to the coordinator is closed"))
+            if self._connections is None:
+                self._connections = _Connections(self._settings)
+            connections = self._connections
+            self._is_asking = True
+        try:
+            answer = connections.ask(self._group.group, request, max(self._timeout_s, at_least_s))
+        except (kafka.errors.KafkaError, OSError, RuntimeError) as error:
+            self._asked(connections, has_failed=True)
+            raise GroupError(_client_error(error)) from error
+        self._asked(connections, has_failed=False)
+        return answer
+
+    def raise_for(self, code: int) -> None:
+        """Raises ``GroupError`` for the code of an error; looks for the coordinator anew where it has moved."""
+        if code in _MOVED:
+            with self._lock:
+                if self._connections is not None:
+                    self._connections.forget_coordinator()
+        if code:
+            raise GroupError(KafkaError(code))
+
+    def _asked(self, connections: _Connections, *, has_failed: bool) -> None:
+        with self._lock:
+            self._is_asking = False
+            if has_failed and self._connections is connections:
+                self._connections = None
+            is_over = has_failed or self._is_closed
+        if is_over:
+            connections.close()
+
+
+class _Connections:
+    """The connections of one member, driven by the thread that asks."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._net = NetworkSelector(client_id=settings["client_id"])
+        self._manager = KafkaConnectionManager(self._net, **settings)
+        self._coordinator: Any = None
+        self._is_closed = False
+
+    def ask(self, group: str, request: Any, timeout_s: float) -> Any:
+        return self._net.run(self._ask, group, request, timeout_s)
+
+    async def _ask(self, group: str, request: Any, timeout_s: float) -> Any:
+        if not self._manager.bootstrapped:
+            await self._manager.bootstrap_async(timeout_ms=min(timeout_s, _BOOTSTRAP_S) * 1000)
+        if self._coordinator is None:
+            self._coordinator = await self._find(group, timeout_s)
+        return await self._manager.send(request, node_id=self._coordinator, request_timeout_ms=timeout_s * 1000)
+
+    async def _find(self, group: str, timeout_s: float) -> Any:
+        answer = await self._manager.send(
+            FindCoordinatorRequest(key=group, key_type=0, coordinator_keys=[group]),
+            request_timeout_ms=min(timeout_s, _BOOTSTRAP_S) * 1000,
+        )
+        found = answer.coordinators[0] if answer.coordinators else answer
+        return self._manager.cluster.add_coordinator(found, CoordinatorType.GROUP, group)
+
+    def forget_coordinator(self) -> None:
+        self._coordinator = None
+
+    def interrupt(self) -> None:
+        """Fails what is asked, from another thread; the thread that asks then closes the rest."""
+        self._net.call_soon_threadsafe(self._manager.close)
+
+    def close(self) -> None:
+        """Closes everything; for the thread that asks, or when none does."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._manager.close()
+            self._net.drain()
+            self._net.close()
+
+
+_MOVED: Final = frozenset(
+    {KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS}
+)
+
+
+def group_settings(config: StreamsConfig, thread: int | None) -> GroupSettings:
+    """Returns what the coordinator is told, from the settings of the consumer with the client's defaults."""
+    settings = config.get_main_consumer_configs(config.application_id, "", thread or 1)
+    instance = None if thread is None else settings.get("group.instance.id")
+    return GroupSettings(
+        config.application_id,
+        None if instance is None else str(instance),
+        int(str(settings.get("session.timeout.ms", 45_000))),
+        int(str(settings.get("max.poll.interval.ms", 300_000))),
+    )
+
+
+def _client_error(error: Exception) -> KafkaError:
+    text = str(error) or type(error).__name__
+    code = getattr(error, "errno", None)
+    if isinstance(error, kafka.errors.BrokerResponseError) and code is not None:
+        return KafkaError(code, text)
+    if isinstance(error, kafka.errors.KafkaTimeoutError):
+        return KafkaError(KafkaError._TIMED_OUT, text)
+    if isinstance(error, kafka.errors.RetriableError | OSError | RuntimeError):
+        return KafkaError(KafkaError._TRANSPORT, text)
+    return KafkaError(KafkaError._FATAL, text, fatal=True)

@@ -1,0 +1,372 @@
+"""One member's life in a streams group: it joins, hears which tasks it is to have, and says which ones it has.
+
+A thread of its own sends the heartbeats, because a worker that is busy with one record for long is still alive. What
+happens comes to the worker as events, which it takes when it polls (``StreamsMembershipManager``,
+``StreamsGroupHeartbeatRequestManager``, 4.3.1).
+
+Invariant: tasks are reported as owned after the worker has said so, and as given up after it has committed them; and
+after ``Expelled`` the member does not join before the worker has asked for it: one that silently joined again could
+commit what others have taken up.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeAlias
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.errors import ClusterError, ConfigError, StreamsError, TopologyError
+from pykstreams.core.repeated_warnings import RepeatedWarnings
+from pykstreams.runtime.clients.errors import GroupError
+from pykstreams.runtime.clients.streams_heartbeat import (
+    JOINING,
+    LEAVING,
+    NO_ENDPOINTS,
+    NO_TASKS,
+    Endpoint,
+    Heartbeat,
+    Heartbeaten,
+    Joining,
+    Tasks,
+)
+from pykstreams.runtime.membership.session_events import Expelled, Refused
+
+log = logging.getLogger(__name__)
+
+_BACKOFF_S: Final = (0.1, 0.2, 0.5, 1.0)
+_IDLE_S: Final = 1.0
+"""How long the thread waits for the worker where nothing is due."""
+_STOP_S: Final = 10.0
+
+_GONE: Final = frozenset({"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH"})
+_OTHER_PROTOCOL: Final = (
+    "the group has members of another protocol, so this worker waits until the last of them has left: a group moves "
+    "to group.protocol=streams when all workers were stopped; one that was killed stays a member until its "
+    "session.timeout.ms has passed"
+)
+
+
+class Heartbeats(Protocol):
+    """The requests to the coordinator that a session makes (``StreamsCoordinator``)."""
+
+    def heartbeat(self, said: Heartbeat) -> Heartbeaten: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Targeted:
+    """The tasks that this member is to have."""
+
+    tasks: Tasks
+
+
+@dataclass(frozen=True, slots=True)
+class StatusChanged:
+    """The matters of the group: status codes with details; none: all is well."""
+
+    statuses: Mapping[int, str]
+    heartbeat_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointsChanged:
+    """The instances of the group that have an address."""
+
+    endpoints: tuple[Endpoint, ...]
+
+
+Event: TypeAlias = Targeted | StatusChanged | EndpointsChanged | Expelled | Refused
+
+
+class StreamsSession:
+    """The session of one member; ``step`` is for its thread, all else for the worker's.
+
+    :param member_id: for the whole life of the worker.
+    :param max_poll_s: after how long without ``poll`` the member leaves, so that others get its tasks
+        (``max.poll.interval.ms``).
+    :param shutdown: whether the member asks all of the group to shut down.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        requests: Heartbeats,
+        joining: Joining,
+        *,
+        member_id: str,
+        clock: Clock,
+        max_poll_s: float,
+        shutdown: bool = False,
+    ) -> None:
+        self.member_id = member_id
+        self._requests = requests
+        self._joining = joining
+        self._clock = clock
+        self._max_poll_s = max_poll_s
+        self._shutdown = shutdown
+        self._warnings = RepeatedWarnings(log, clock)
+        self._changed = threading.Condition()
+        self._events: deque[Event] = deque()
+        self._place: _Place | None = None
+        self._confirmed = _Confirmation()
+        self._polled_at = clock.monotonic()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @property
+    def epoch(self) -> int | None:
+        """The epoch of the member; ``None`` while it is not in the group."""
+        place = self._place
+        return None if place is None or place.epoch == JOINING else place.epoch
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Joins, or joins again, without any task."""
+        with self._changed:
+            self._place = _Place()
+            self._changed.notify()
+
+    def own(self, tasks: Tasks) -> None:
+        """Reports the tasks that the worker has from now on."""
+        with self._changed:
+            if self._place is not None:
+                self._place.owned = tasks
+                self._place.due_at = 0.0
+                self._changed.notify()
+
+    def poll(self, timeout_s: float) -> Event | None:
+        """Returns the next event, waits for it if need be; to be called at least every ``max.poll.interval.ms``."""
+        self._polled_at = self._clock.monotonic()
+        if not self._events and timeout_s:
+            with self._changed:
+                self._changed.wait_for(lambda: bool(self._events), timeout_s)
+        if not self._events:
+            return None
+        with self._changed:
+            event = self._events.popleft()
+            if isinstance(event, Targeted) and self._place is not None:
+                # what the worker is about to take is not given up by a heartbeat that repeats what it had before
+                self._place.owned = self._place.owned.together(event.tasks)
+            return event
+
+    def confirm(self, timeout_s: float) -> bool:
+        """Whether the group has answered a heartbeat that was sent after this was asked for the first time."""
+        with self._changed:
+            place = self._place
+            if place is None:
+                return True
+            if not self._confirmed.is_asked:
+                self._confirmed.ask()
+                place.due_at = 0.0
+                self._changed.notify()
+            self._changed.wait_for(lambda: self._confirmed.is_given or self._place is not place, timeout_s)
+            return self._confirmed.take()
+
+    def expel(self, reason: str) -> None:
+        """Takes note of what a request of the worker's own has shown: the group goes on without this member."""
+        with self._changed:
+            self._lose(reason)
+
+    def stop(self) -> None:
+        """Ends the thread, with a request that may be under way; the group is not told."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        self._requests.close()
+        if self._thread.is_alive():
+            self._thread.join(_STOP_S)
+
+    def step(self) -> float:
+        """Does what is due; returns for how many seconds nothing else is."""
+        place, now = self._place, self._clock.monotonic()
+        if place is None:
+            return _IDLE_S
+        if now - self._polled_at > self._max_poll_s:
+            self._leave_for_silence(place)
+            return _IDLE_S
+        if now >= place.due_at:
+            self._beat(place)
+        return max(0.0, place.due_at - self._clock.monotonic())
+
+    def _run(self) -> None:
+        while not self._stopping:
+            try:
+                patience = self.step()
+            except BaseException as error:
+                log.exception("the session of the group ended by a mistake in it")
+                with self._changed:
+                    self._refuse(StreamsError(f"the session of the group ended: {error!r}"))
+                return
+            with self._changed:
+                if not self._stopping and not (self._place is not None and self._place.due_at == 0.0):
+                    self._changed.wait(patience)
+
+    def _beat(self, place: _Place) -> None:
+        with self._changed:
+            said = place.next(self.member_id, self._joining, shutdown=self._shutdown)
+            self._confirmed.sent()
+        try:
+            answer = self._requests.heartbeat(said)
+        except GroupError as error:
+            with self._changed:
+                if self._place is place and not self._stopping:
+                    self._no_answer(place, error)
+            return
+        with self._changed:
+            if self._place is place:
+                self._answered(place, said, answer)
+
+    def _answered(self, place: _Place, said: Heartbeat, answer: Heartbeaten) -> None:
+        if place.missed_an_answer and said.joining is None and answer.tasks is None and answer.epoch != said.epoch:
+            self._lose("an answer was lost in which tasks may have been assigned")
+            return
+        place.answered(answer, self._clock.monotonic())
+        self._confirmed.answered()
+        if answer.endpoints is not None:
+            self._report(EndpointsChanged(answer.endpoints))
+        statuses = answer.statuses
+        if statuses is not None and statuses != place.statuses:
+            place.statuses = statuses
+            self._report(StatusChanged(statuses, answer.interval_ms / 1000))
+        if answer.tasks is not None:
+            # of several, only the last counts: a task that was taken back in between must not be begun
+            self._events = deque(event for event in self._events if not isinstance(event, Targeted))
+            self._report(Targeted(answer.tasks))
+        self._changed.notify_all()
+
+    def _no_answer(self, place: _Place, error: GroupError) -> None:
+        place.failed(self._clock.monotonic())
+        match error.name:
+            case name if name in _GONE and place.epoch != JOINING:
+                self._lose(str(error))
+            case name if name in _GONE:
+                self._warnings.warn(name, "joining the group failed, and is tried again: %s", error)
+            case "GROUP_ID_NOT_FOUND" | "INCONSISTENT_GROUP_PROTOCOL":
+                if place.epoch != JOINING:
+                    self._lose(f"the group is not there any more: {error}")
+                else:
+                    self._warnings.warn("protocol", "%s", _OTHER_PROTOCOL)
+            case name if error.may_pass:
+                self._warnings.warn(name, "the coordinator of the group does not answer, and is asked again: %s", error)
+            case _:
+                self._refuse(_refusal(error))
+
+    def _leave_for_silence(self, place: _Place) -> None:
+        log.warning(
+            "the worker was busy for longer than max.poll.interval.ms (%g s) and leaves the group, so that others do "
+            "its work; raise consumer.max.poll.interval.ms, or do less per record",
+            self._max_poll_s,
+        )
+        try:
+            if place.epoch != JOINING:
+                self._requests.heartbeat(Heartbeat(self.member_id, LEAVING))
+        except GroupError as error:
+            log.info("the group was not told, and finds out by its session: %s", error)
+        with self._changed:
+            if self._place is place:
+                self._lose("max.poll.interval.ms has passed")
+
+    def _lose(self, reason: str) -> None:
+        if self._place is not None:
+            self._place = None
+            self._events.clear()
+            self._report(Expelled(reason))
+
+    def _refuse(self, error: StreamsError) -> None:
+        self._place = None
+        self._report(Refused(error))
+
+    def _report(self, event: Event) -> None:
+        self._events.append(event)
+        self._changed.notify_all()
+
+
+class _Place:
+    """The place of the member in its group, from one join to its end."""
+
+    def __init__(self) -> None:
+        self.epoch = JOINING
+        self.owned = NO_TASKS
+        self.statuses: Mapping[int, str] = {}
+        self.due_at = 0.0
+        self.missed_an_answer = False
+        self._told: Tasks | None = None
+        self._endpoints_epoch = NO_ENDPOINTS
+        self._failures = 0
+
+    def next(self, member_id: str, joining: Joining, *, shutdown: bool) -> Heartbeat:
+        joins = self.epoch == JOINING
+        owned = NO_TASKS if joins else self.owned
+        tasks = None if owned == self._told and not joins else owned
+        self._told = owned
+        self.due_at = float("inf")
+        return Heartbeat(
+            member_id, self.epoch, self._endpoints_epoch, joining if joins else None, tasks, shutdown=shutdown
+        )
+
+    def answered(self, answer: Heartbeaten, now: float) -> None:
+        self.epoch = answer.epoch
+        self._endpoints_epoch = answer.endpoints_epoch
+        self._failures = 0
+        self.missed_an_answer = False
+        self.due_at = min(self.due_at, now + answer.interval_ms / 1000)
+
+    def failed(self, now: float) -> None:
+        """Nobody knows what the coordinator has heard: it is told everything again."""
+        self._told = None
+        self.missed_an_answer = True
+        self._failures += 1
+        self.due_at = min(self.due_at, now + _BACKOFF_S[min(self._failures, len(_BACKOFF_S)) - 1])
+
+
+class _Confirmation:
+    """Whether the group has confirmed that this member still counts, since somebody asked."""
+
+    def __init__(self) -> None:
+        self.is_asked = False
+        self.is_given = False
+        self._is_sent = False
+
+    def ask(self) -> None:
+        self.is_asked, self._is_sent, self.is_given = True, False, False
+
+    def sent(self) -> None:
+        self._is_sent = self.is_asked
+
+    def answered(self) -> None:
+        self.is_given = self._is_sent
+
+    def take(self) -> bool:
+        """Returns whether it was given; after that it is to be asked for again."""
+        given = self.is_given
+        if given:
+            self.is_asked = self._is_sent = self.is_given = False
+        return given
+
+
+def _refusal(error: GroupError) -> StreamsError:
+    match error.name:
+        case "INVALID_REQUEST" | "STREAMS_INVALID_TOPOLOGY" | "STREAMS_INVALID_TOPOLOGY_EPOCH":
+            return TopologyError(
+                f"the group does not take the topology of this worker: {error}. A streams group keeps the topology "
+                "that it began with: stop all workers, note its offsets (kafka-streams-groups.sh --describe "
+                "--offsets), delete the group (--delete), and set the offsets again (--reset-offsets) before the new "
+                "one starts; or use group.protocol=classic, which takes changes"
+            )
+        case "UNSUPPORTED_VERSION" | "_UNSUPPORTED_FEATURE":
+            return ConfigError(
+                "the brokers do not offer the streams group protocol; it needs Kafka 4.2 or newer with the feature "
+                "streams.version=1 (kafka-features.sh upgrade --feature streams.version=1). Or use "
+                "group.protocol=classic"
+            )
+        case "GROUP_MAX_SIZE_REACHED":
+            return ClusterError("the group has as many members as the brokers allow (group.streams.max.size)")
+    return error.as_cluster_error("joining the group")
