@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import uuid
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,9 +21,9 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.clients.admin import ClusterAdmin
+from pykstreams.runtime.clients.coordinator_requests import group_settings
 from pykstreams.runtime.clients.data_consumer import DataConsumer
 from pykstreams.runtime.clients.group_consumer import GroupConsumer
-from pykstreams.runtime.clients.group_coordinator import GroupCoordinator
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import WorkerProducer
@@ -32,27 +31,25 @@ from pykstreams.runtime.clients.restore_consumer import RestoreConsumer
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
-from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
-from pykstreams.runtime.membership.classic.leadership import Leadership
-from pykstreams.runtime.membership.classic.membership import ClassicMembership, State
-from pykstreams.runtime.membership.classic.session import ClassicSession
-from pykstreams.runtime.membership.classic.shutdown import ask_all_to_shut_down
-from pykstreams.runtime.membership.classic.subscriptions import Introduction
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.member_state import MemberState, NoState
+from pykstreams.runtime.membership.membership import Membership
 from pykstreams.runtime.membership.offset_sums import OffsetSums
-from pykstreams.runtime.membership.process_id import ProcessId
-from pykstreams.runtime.membership.protocol.assignor_error import AssignorError
+from pykstreams.runtime.membership.opening import GroupParts, open_membership
+from pykstreams.runtime.membership.shutdown import ask_all_to_shut_down
+from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.restore.progress import restore_progress
 from pykstreams.runtime.restore.restore import Listeners, OffsetReader, Restorer, StateRestoreListener
 from pykstreams.runtime.standby.changelog_rounds import ChangelogRounds
 from pykstreams.runtime.standby.group_offsets import GroupOffsets
 from pykstreams.runtime.standby.standby_plan import StandbyPlan
 from pykstreams.runtime.standby.standby_tasks import StandbyTasks
+from pykstreams.runtime.standby.update_listener import StandbyUpdateListener, UpdateNotices
 from pykstreams.runtime.swap.bootstrap import Bootstrap, GroupStart, TaskBase
 from pykstreams.runtime.swap.only_stores import Nowhere
 from pykstreams.runtime.swap.shadow import Shadow, ShadowParts
 from pykstreams.runtime.swap.swap_output import SwapOutput
+from pykstreams.runtime.tasks.cache_shares import CacheShares
 from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.gate import Gates
@@ -68,6 +65,7 @@ from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.swaps import Swaps
 from pykstreams.runtime.worker.task_manager import MakeTask, TaskManager
+from pykstreams.runtime.worker.tasks_aside import TasksAside
 from pykstreams.runtime.worker.work_notes import note_place
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.state_directory import StateDirectory
@@ -78,9 +76,6 @@ log = logging.getLogger(__name__)
 
 _BROKER_SESSION_TIMEOUT_MS = 45_000
 """The session time-out that librdkafka, and brokers for the newer protocols, take where nothing is set."""
-
-_HEARTBEAT_INTERVAL_MS = 3_000
-"""The interval that clients take where nothing is set."""
 
 _UNTIL_ALL_ARE_TOLD_S = 60.0
 """How long a member that asks all to shut down waits for the leader, who waits for the slowest member."""
@@ -106,7 +101,9 @@ class ApplicationParts:
     """The id of the state directory, which several processes may share."""
     embedded: bool
     base: TaskBase
+    caches: CacheShares
     recommit_interval_ms: int = RECOMMIT_INTERVAL_MS
+    pause: Pause = field(default_factory=Pause)
     gates: Gates = field(default_factory=Gates)
 
 
@@ -147,7 +144,7 @@ def build_global_thread(
             clock=clock,
             metrics=app.metrics,
             directory=directory.global_dir,
-            cache=_cache(app),
+            cache=app.caches.new(),
         ),
         partitions=layout.partitions,
         reader=lambda: RestoreConsumer.open_global(app.supplier, config, app.client_id),
@@ -159,7 +156,14 @@ def build_global_thread(
     )
 
 
-def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: StateDirectory) -> StandbyTasks | None:
+def build_standbys(
+    app: ApplicationParts,
+    layout: TopicLayout,
+    *,
+    directory: StateDirectory,
+    listener: StandbyUpdateListener | None = None,
+    on_listener_failure: Callable[[str | None, StreamsError], None] = lambda member, error: None,
+) -> StandbyTasks | None:
     """Makes what keeps the standby tasks that members are assigned, if there is any state to keep."""
     config, clock = app.config, app.clock
     parts = {part.id: part for part in app.plan.subtopologies}
@@ -188,12 +192,11 @@ def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: Sta
 
     def restorer(offsets: OffsetReader) -> tuple[Restorer, Callable[[], None]]:
         consumer = _changelog_consumer(app, f"{app.client_id}-standby-restore-consumer")
-        return Restorer(
-            consumer, offsets, StateRestoreListener(), log_level=logging.DEBUG, clock=app.clock
-        ), consumer.close
+        return Restorer(consumer, offsets, notices, log_level=logging.DEBUG, clock=app.clock), consumer.close
 
     group = GroupOffsets(lambda: GroupConsumer.open(app.supplier, config, f"{app.client_id}-standby-offsets"))
     plan = StandbyPlan(group)
+    notices = UpdateNotices(listener)
     return StandbyTasks(
         f"{app.client_id}-StandbyTasks",
         plan=plan,
@@ -202,6 +205,9 @@ def build_standbys(app: ApplicationParts, layout: TopicLayout, *, directory: Sta
         directory=directory,
         clock=clock,
         on_close=group.close,
+        pause=app.pause,
+        notices=notices,
+        on_listener_failure=on_listener_failure,
     )
 
 
@@ -229,21 +235,22 @@ def build_worker(
     name = f"{app.client_id}-StreamThread-{number}"
     updater = _updater(app, name, number, directory, listener, standbys)
     state = MemberState(name, sums, standbys, running=lambda: tasks.running.copy(), opened=updater.offset_sums)
-    membership = _membership(app, name, number, state, hosts)
+    membership = open_membership(_group_parts(app), name, number, state, hosts)
     reader = DataConsumer.open(app.supplier, config, f"{name}-consumer")
     purge = _purge(app)
     output = _output(app, name, number, membership, purge)
     start_offsets = StartOffsets(app.plan, _reset_policy(config), app.admin.offsets_at, clock)
     woken = threading.Event()
+    cache = app.caches.new()
     tasks = TaskManager(
         inputs=layout.inputs,
         membership=membership,
         reader=reader,
         updater=updater,
         start_offsets=start_offsets,
-        make_task=_task_maker(app, output, reader.lag, woken.set, directory, global_stores),
+        make_task=_task_maker(app, output, cache, reader.lag, woken.set, directory, global_stores),
         before_start=lambda: output.commits.before_processing(),
-        clock=clock,
+        aside=TasksAside(clock),
         note_of=_note_of(app),
     )
     swaps, topic_watch = None, None
@@ -261,8 +268,10 @@ def build_worker(
             purge,
             start_offsets,
             app.topics.prepare,
+            cache,
             woken,
             swaps,
+            app.pause,
             topic_watch,
         ),
         layout=layout,
@@ -270,65 +279,25 @@ def build_worker(
         session_timeout_ms=_session_timeout_ms(config),
         clock=clock,
         on_running=on_running,
+        leaves_on_failure=not is_static(config),
     )
+
+
+def is_static(config: StreamsConfig) -> bool:
+    """Whether workers are static members, which keep their places in the group while they are away."""
+    return group_settings(config, 1).instance_id is not None
 
 
 def ask_application_to_shut_down(app: ApplicationParts, layout: TopicLayout) -> StreamsError | None:
     """Asks all members of the group to shut down; returns why that could not be seen, if so."""
-    membership = _membership(
-        app, f"{app.client_id}-shutdown", None, NoState(), GroupHosts(), error=AssignorError.SHUTDOWN_REQUESTED
-    )
+    name = f"{app.client_id}-shutdown"
+    membership = open_membership(_group_parts(app), name, None, NoState(), GroupHosts(), shutdown=True)
     return ask_all_to_shut_down(membership, layout, app.clock, _UNTIL_ALL_ARE_TOLD_S)
 
 
-def _membership(
-    app: ApplicationParts,
-    name: str,
-    number: int | None,
-    state: State,
-    hosts: GroupHosts,
-    *,
-    error: AssignorError = AssignorError.NONE,
-) -> ClassicMembership:
-    """Makes the member of the group that a worker is; one without a number has no ``group.instance.id``."""
-    config, plan = app.config, app.plan
-    client_id = f"{name}-membership"
-    for_session, requests = (
-        GroupCoordinator.open(config, client_id, thread=number, embedded=app.embedded) for _ in range(2)
-    )
-    process_id = ProcessId(uuid.UUID(app.instance))
-    stateful = frozenset(part.id for part in plan.subtopologies if part.changelogs)
-    settings = config.get_main_consumer_configs(config.application_id, client_id, number or 1)
-    group = requests.group
-    leadership = Leadership(
-        plan,
-        prepare=app.topics.prepare,
-        cluster=app.admin,
-        committed=for_session.committed,
-        configs=AssignmentConfigs.of(config),
-        process_id=process_id,
-        clock=app.clock,
-    )
-    session = ClassicSession(
-        client_id,
-        for_session,
-        leadership.assign,
-        clock=app.clock,
-        heartbeat_s=int(str(settings.get("heartbeat.interval.ms", _HEARTBEAT_INTERVAL_MS))) / 1000,
-        max_poll_s=group.rebalance_timeout_ms / 1000,
-        is_static=group.instance_id is not None,
-    )
-    return ClassicMembership(
-        session,
-        requests,
-        Introduction(
-            process_id, config.application_server or None, config.client_tags, _text(settings.get("client.rack")), error
-        ),
-        stateful=stateful,
-        prepare=app.topics.prepare,
-        state=state,
-        hosts=hosts,
-        clock=app.clock,
+def _group_parts(app: ApplicationParts) -> GroupParts:
+    return GroupParts(
+        app.plan, app.config, app.topics.prepare, app.admin, app.instance, embedded=app.embedded, clock=app.clock
     )
 
 
@@ -354,11 +323,12 @@ def _updater(
         task_timeout_ms=app.config.task_timeout_ms,
         cleanup_delay_ms=app.config.state_cleanup_delay_ms,
         standbys=standbys,
+        pause=app.pause,
     )
 
 
 def _output(
-    app: ApplicationParts, name: str, number: int, membership: ClassicMembership, purge: RepartitionPurge | None
+    app: ApplicationParts, name: str, number: int, membership: Membership, purge: RepartitionPurge | None
 ) -> WorkerOutput:
     """Makes the way out of a worker."""
     config = app.config
@@ -381,13 +351,13 @@ def _output(
 def _task_maker(
     app: ApplicationParts,
     output: WorkerOutput,
+    cache: RecordCache,
     lag: Callable[[TopicPartition], int | None],
     wake: Callable[[], None],
     directory: StateDirectory,
     global_stores: Mapping[str, Any],
 ) -> MakeTask:
     """Makes what makes the tasks of a worker."""
-    cache = _cache(app)
     parts = {part.id: part for part in app.plan.subtopologies}
 
     def make_task(task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets, interrupted: bool) -> Task:
@@ -419,7 +389,7 @@ def _swaps(
     number: int,
     tasks: TaskManager,
     updater: StateUpdater,
-    membership: ClassicMembership,
+    membership: Membership,
     directory: StateDirectory,
     global_stores: Mapping[str, Any],
 ) -> Swaps:
@@ -464,7 +434,7 @@ def _shadow_parts(
             config=config.replace({"max.task.idle.ms": 0}),
             clock=app.clock,
             collector=_uncounted(app, Nowhere(), counts.of),
-            cache=_cache(app),
+            cache=app.caches.new(),
             directory=folder,
             metrics=StreamsMetrics(),
             lag=lag,
@@ -498,12 +468,6 @@ def _uncounted(app: ApplicationParts, producer: Any, partition_count: Callable[[
     )
 
 
-def _cache(app: ApplicationParts) -> RecordCache:
-    """The record cache of one thread: workers and the thread of global stores share the bytes equally."""
-    threads = app.config.num_stream_threads + (1 if app.plan.global_stores else 0)
-    return RecordCache(app.config.statestore_cache_max_bytes // max(1, threads))
-
-
 def _purge(app: ApplicationParts) -> RepartitionPurge | None:
     topics = {name for part in app.plan.subtopologies for name in part.repartition_topics}
     if not topics or app.embedded:  # embedded clusters drop old records by themselves, and only so
@@ -520,7 +484,7 @@ def _steps(
     app: ApplicationParts,
     name: str,
     deliveries: Deliveries,
-    membership: ClassicMembership,
+    membership: Membership,
     purge: RepartitionPurge | None,
 ) -> CommitSteps:
     def ignore(offsets: Offsets) -> None:
@@ -562,10 +526,6 @@ def _with_progress(clock: Clock, listener: StateRestoreListener | None) -> State
 def _session_timeout_ms(config: StreamsConfig) -> int:
     settings = config.get_main_consumer_configs(config.application_id, "", 1)
     return int(str(settings.get("session.timeout.ms", _BROKER_SESSION_TIMEOUT_MS)))
-
-
-def _text(setting: object) -> str | None:
-    return None if setting is None else str(setting)
 
 
 def _reset_policy(config: StreamsConfig) -> str:

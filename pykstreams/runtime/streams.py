@@ -13,9 +13,7 @@ import gc
 import logging
 import os
 import threading
-import uuid
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
 from typing import Any, TypeVar
@@ -27,42 +25,29 @@ from pykstreams.core.handlers import StreamsUncaughtExceptionHandler, StreamThre
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.types import Duration, StreamPartitioner, duration_ms
-from pykstreams.runtime.assembly import (
-    ApplicationParts,
-    ask_application_to_shut_down,
-    build_global_thread,
-    build_standbys,
-    build_sums,
-    build_worker,
-    start_group,
-)
-from pykstreams.runtime.clients.admin import ClusterAdmin
+from pykstreams.runtime.application import Application, StartOptions, StoppedWhileStartingError
+from pykstreams.runtime.assembly import is_static
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
-from pykstreams.runtime.global_stores.global_thread import GlobalThread
+from pykstreams.runtime.health import Health, TaskHealth
 from pykstreams.runtime.life_cycle import LifeCycle, State, StateListener
-from pykstreams.runtime.membership.classic.membership import ShutdownRequestedError
-from pykstreams.runtime.membership.group_hosts import GroupHosts
-from pykstreams.runtime.membership.offset_sums import OffsetSums
+from pykstreams.runtime.membership.membership import ShutdownRequestedError
+from pykstreams.runtime.queries.lags import LagInfo
 from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.metadata import KeyQueryMetadata, StreamsMetadata
 from pykstreams.runtime.queries.store_types import QueryableStoreType
 from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.runtime.signals import stopped_by_signals
-from pykstreams.runtime.standby.standby_tasks import StandbyTasks
-from pykstreams.runtime.swap.bootstrap import Bootstrap, TaskBase
+from pykstreams.runtime.standby.update_listener import StandbyUpdateListener
 from pykstreams.runtime.swap.generation import BootstrapLoad
 from pykstreams.runtime.swap.loading import BootstrapLoading
-from pykstreams.runtime.topics.start_check import check_start
-from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.runtime.worker.commit import RECOMMIT_INTERVAL_MS
+from pykstreams.runtime.worker.thread_metadata import ThreadMetadata
 from pykstreams.runtime.worker.worker import Worker
 from pykstreams.runtime.worker_threads import WorkerThreads
-from pykstreams.state.bulk.folder import Folder, folder_at
-from pykstreams.state.directory.state_directory import StateDirectory
+from pykstreams.state.bulk.folder import folder_at
 from pykstreams.state.interfaces.position import PositionBound
 from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.query_results import StateQueryResult
-from pykstreams.topology.missing_serdes import check_serdes
 from pykstreams.topology.topology import Topology
 
 log = logging.getLogger(__name__)
@@ -82,48 +67,6 @@ class GroupMembershipOperation(Enum):
     REMAIN_IN_GROUP = "remain_in_group"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskHealth:
-    """One task: whether its records are processed, and else how many changelog offsets it has to restore."""
-
-    running: bool
-    remaining: int
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """How an application is, for a probe."""
-
-    alive: bool
-    """False when it has failed: start it again."""
-    ready: bool
-    """True when every task it owns is running."""
-    state: State
-    tasks: Mapping[TaskId, TaskHealth]
-
-
-class _StoppedWhileStartingError(Exception):
-    """Ends ``start`` early; nobody else sees it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _StartOptions:
-    """The arguments of ``KafkaStreams`` that only its start uses."""
-
-    supplier: KafkaClientSupplier
-    recommit_interval_ms: int
-    bootstrap: Folder | None
-    reset_offsets: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Started:
-    """An application whose topics are there."""
-
-    app: ApplicationParts
-    layout: TopicLayout
-
-
 class KafkaStreams:
     """Runs a topology; a context manager that starts and closes it.
 
@@ -134,6 +77,7 @@ class KafkaStreams:
     :param state_listener: called with (new state, old state), from the threads in which states change.
     :param uncaught_exception_handler: asked what to do when a worker failed; without it the application stops.
     :param state_restore_listener: is notified of how the restoring of stores goes.
+    :param standby_update_listener: is notified of how standby tasks are kept up.
     :param time: the clock.
     :param recommit_interval: how often offsets of idle inputs are committed again; must be shorter than the brokers'
         ``offsets.retention.minutes``.
@@ -151,6 +95,7 @@ class KafkaStreams:
         state_listener: StateListener | None = None,
         uncaught_exception_handler: StreamsUncaughtExceptionHandler | None = None,
         state_restore_listener: StateRestoreListener | None = None,
+        standby_update_listener: StandbyUpdateListener | None = None,
         time: Clock | None = None,
         recommit_interval: Duration = RECOMMIT_INTERVAL_MS,
         bootstrap: str | os.PathLike[str] | None = None,
@@ -162,11 +107,12 @@ class KafkaStreams:
         self._life.listener = state_listener
         self.uncaught_exception_handler = uncaught_exception_handler
         self.state_restore_listener = state_restore_listener
+        self.standby_update_listener = standby_update_listener
         self.error: BaseException | None = None
         """Why the application is in state ``ERROR``."""
         self._plan = topology.plan(self._config)
-        self._clock = time or SystemClock()
-        self._options = _StartOptions(
+        clock = time or SystemClock()
+        options = StartOptions(
             client_supplier or self._config.client_supplier,
             duration_ms(recommit_interval, "recommit_interval"),
             None if bootstrap is None else folder_at(os.fspath(bootstrap)),
@@ -176,27 +122,31 @@ class KafkaStreams:
             raise ConfigError("reset_offsets gives up offsets for those of a bootstrap; name it with bootstrap=folder")
         self._metrics = StreamsMetrics()
         self._stop_requested = False
+        self._leaves_by_itself = not is_static(self._config)
         self._leave = False
-        self._started: _Started | None = None
-        self._directory: StateDirectory | None = None
-        self._global: GlobalThread | None = None
-        self._standbys: StandbyTasks | None = None
-        self._sums: OffsetSums | None = None
-        self._hosts = GroupHosts()
+        self._application = Application(
+            self._plan, self._config, clock, options, self._metrics, lambda: self._stop_requested
+        )
+        self._finishing = threading.RLock()
         self._workers = WorkerThreads(
-            self._build, replaces=self._replaces, on_running=self._running_changed, on_end=self._finish
+            self._build,
+            before_start=self._before_start,
+            replaces=self._replaces,
+            on_running=self._running_changed,
+            on_count=self._application.share_cache,
+            on_end=self._last_ended,
         )
         self._loading = BootstrapLoading(self._plan, self._config, lambda: self._workers.workers)
         self._queries = LocalQueries(
             self._plan,
             self._config,
-            self._clock,
+            clock,
             workers=lambda: self._workers.workers,
-            globals_=lambda: self._global,
-            layout=lambda: None if (started := self._started) is None else started.layout,
+            globals_=lambda: self._application.global_thread,
+            layout=lambda: self._application.layout,
             check=self._check_queryable,
-            standbys=lambda: [] if (standbys := self._standbys) is None else standbys.tasks(),
-            hosts=self._hosts.known,
+            standbys=self._application.standby_tasks,
+            hosts=self._application.hosts.known,
         )
 
     @property
@@ -225,24 +175,21 @@ class KafkaStreams:
                 "KafkaStreams"
             )
         try:
-            self._started = started = self._prepare()
-            self._start_global(started)
-            self._loading.load_remembered(started.layout, started.app.admin, embedded=started.app.embedded)
+            prepared = self._application.prepare()
+            self._application.start_global(self.state_restore_listener, self._global_failed)
+            self._loading.load_remembered(prepared.layout, prepared.app.admin, embedded=prepared.app.embedded)
             if self._plan.global_stores and not self._plan.subtopologies:  # there is no task, and no worker needed
                 self._life.move(State.RUNNING)
                 return
-            self._standbys = build_standbys(started.app, started.layout, directory=self._open_directory())
-            self._sums = build_sums(started.app, self._open_directory(), self._standbys)
-            if self._standbys is not None:
-                self._standbys.start()
-            for number in range(1, self._config.num_stream_threads + 1):
-                self._workers.launch(number, self._before_start)
-        except _StoppedWhileStartingError:
+            self._application.start_standbys(self.standby_update_listener, self._workers.fail)
+            for _ in range(self._config.num_stream_threads):
+                self._workers.add()
+        except StoppedWhileStartingError:
             self._finish()
         except BaseException as error:
             self.error = error
             self._life.move(State.PENDING_ERROR)
-            self._workers.stop(leave=True)
+            self._workers.stop(leave=self._leaves_by_itself)
             if self._workers.has_ended:
                 self._finish()
             raise
@@ -255,8 +202,9 @@ class KafkaStreams:
     ) -> bool:
         """Commits, closes all tasks and stops; false when that took longer than ``timeout``.
 
-        A worker that remains in the group keeps its tasks until its session ends (6 s), in case it comes back; one that
-        leaves hands them over at once.
+        A worker that remains in the group keeps its tasks until its session ends (``session.timeout.ms``), in case it
+        comes back; one that leaves hands them over at once, and so does a static member
+        (``group.instance.id``), which has no place to come back to then (``CloseOptions``, KIP-1153).
         """
         leave = group_membership is GroupMembershipOperation.LEAVE_GROUP
         self._stop_requested = True
@@ -269,18 +217,77 @@ class KafkaStreams:
         seconds = None if timeout is None else duration_ms(timeout, "timeout") / 1000
         return self._life.wait_for(_has_ended, seconds)
 
+    def add_stream_thread(self) -> str | None:
+        """Starts one more worker in a running application, and returns its name.
+
+        It gets its tasks as soon as the group has shared them out anew, and the application is rebalancing until then.
+        All workers share ``statestore.cache.max.bytes``, so each has less of it from now on. ``None`` when the
+        application does not run, has not got so far in its start, or has global stores only.
+        """
+        if not self.state.is_running_or_rebalancing or not self._application.takes_workers:
+            log.warning("the application is %s, and no worker can be added", self.state.value)
+            return None
+        return self._workers.add()
+
+    def remove_stream_thread(self, timeout: Duration | None = None) -> str | None:
+        """Has one worker commit, close its tasks and leave the group for good, and returns its name when it has ended.
+
+        The others get its tasks, and its share of ``statestore.cache.max.bytes``. An application without workers goes
+        on, and works again when one is added. ``None`` when the application does not run, or when no worker is left
+        that was not asked to end already.
+
+        In the thread of a worker, as in a handler, another worker is removed; the last one ends itself, after the
+        call. Which one it is cannot be chosen: it is the one that has worked longest.
+
+        :param timeout: raises ``TimeoutError`` when the worker has not ended by then; it goes on ending.
+        """
+        seconds = None if timeout is None else duration_ms(timeout, "timeout") / 1000
+        if not self.state.is_running_or_rebalancing:
+            log.warning("the application is %s, and no worker can be removed", self.state.value)
+            return None
+        name = self._workers.remove(seconds)
+        if name is None:
+            log.warning("no worker is left that could be removed")
+        return name
+
+    def pause(self) -> None:
+        """Has all tasks of this process stand still, also those that come later; returns at once.
+
+        No record is processed, no punctuator runs, no state is restored, and standby tasks are not kept up. The members
+        stay in the group with their tasks, inputs are read as far as there is room, what was processed is committed,
+        and stores can be read. Global stores go on. The state stays as it is, or becomes ``RUNNING`` where tasks were
+        being restored. It may be called before the start; other processes of the application are not told.
+        """
+        if not self._application.pause.is_set:
+            log.info("the tasks of this process are paused")
+        self._application.pause.is_set = True
+
+    def resume(self) -> None:
+        """Has the tasks of this process go on; returns at once."""
+        if self._application.pause.is_set:
+            log.info("the tasks of this process go on")
+        self._application.pause.is_set = False
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the tasks of this process stand still, or are about to."""
+        return self._application.pause.is_set
+
     def run(self) -> None:
         """Starts, works until SIGINT or SIGTERM comes, then commits, closes and leaves the group.
 
-        Raises the error that ended a worker. For scripts, in their main thread: it takes the process over, and
-        makes Python look less often for cycles of garbage, of which records make none.
+        A static member (``group.instance.id``) remains in the group, since it is about to come back. Raises the error
+        that ended a worker. For scripts, in their main thread: it takes the process over, and makes Python look less
+        often for cycles of garbage, of which records make none.
         """
         with stopped_by_signals(self._request_stop):
             gc.set_threshold(_COLLECT_AFTER, *gc.get_threshold()[1:])
             self.start()
             while not self._stop_requested and not self._life.wait_for(_has_ended, _LOOK_FOR_SIGNALS_S):
                 pass
-            self.close(group_membership=GroupMembershipOperation.LEAVE_GROUP)
+            leaves = self._leaves_by_itself
+            operation = GroupMembershipOperation.LEAVE_GROUP if leaves else GroupMembershipOperation.REMAIN_IN_GROUP
+            self.close(group_membership=operation)
         if self.error is not None:
             raise self.error
 
@@ -351,6 +358,18 @@ class KafkaStreams:
             execution_info=execution_info,
         )
 
+    def all_local_store_partition_lags(self) -> dict[str, dict[int, LagInfo]]:
+        """How far each partition of a store that is in this process is behind its changelog, by store and partition.
+
+        That of a task which runs is at the end; those of tasks that are being restored and of standby tasks may lag.
+        Each call asks the brokers: make it every few seconds at most. Raises ``ClusterError`` when they do not answer.
+        """
+        return self._application.store_lags(self._workers.workers)
+
+    def metadata_for_local_threads(self) -> list[ThreadMetadata]:
+        """The workers of this process, with their tasks; empty before the start and after the end."""
+        return self._application.thread_metadata(self._workers.workers)
+
     def load_bootstrap(self, folder: str | os.PathLike[str]) -> BootstrapLoad:
         """Swaps the state of the tasks in this process for that of a bootstrap, while they go on; returns at once.
 
@@ -370,9 +389,9 @@ class KafkaStreams:
         state = self.state
         if state.has_not_started:
             self._loading.remember(folder_at(os.fspath(folder)))
-        elif state.is_running_or_rebalancing and (started := self._started) is not None:
+        elif state.is_running_or_rebalancing and (prepared := self._application.prepared) is not None:
             self._loading.load(
-                folder_at(os.fspath(folder)), started.layout, started.app.admin, embedded=started.app.embedded
+                folder_at(os.fspath(folder)), prepared.layout, prepared.app.admin, embedded=prepared.app.embedded
             )
         else:
             raise StreamsError(f"the application is {state.value}, and has no tasks to load a bootstrap into")
@@ -415,7 +434,7 @@ class KafkaStreams:
         """Deletes the local state of tasks that no worker uses; before the start or after the end only."""
         if self.state.is_running_or_rebalancing or self.state.is_shutting_down:
             raise StreamsError(f"the application is {self.state.value}; clean up before it starts, or after its end")
-        directory = self._open_directory()
+        directory = self._application.open_directory()
         directory.clean_up(0)
         directory.clean_up_global()
 
@@ -441,56 +460,8 @@ class KafkaStreams:
 
     @property
     def _is_own_thread(self) -> bool:
-        return self._workers.is_current or (self._global is not None and self._global.is_current)
-
-    def _prepare(self) -> _Started:
-        config = self._config
-        check_serdes(self._plan, config)
-        folder = self._options.bootstrap
-        bootstrap = None if folder is None else Bootstrap(folder, self._plan, config)
-        self._directory = directory = self._open_directory()
-        process_id = directory.process_id(_new_process_id)
-        client_id = config.client_id or f"{config.application_id}-{process_id}"
-        admin = ClusterAdmin.open(self._options.supplier, config, f"{client_id}-admin", self._clock)
-        admin.wait_until_reachable(lambda: self._stop_requested)
-        if self._stop_requested:
-            raise _StoppedWhileStartingError
-        check_start(self._plan, config, admin)
-        topics = TopicAdmin(admin, self._plan, replication=config.replication_factor, embedded=admin.embedded)
-        app = ApplicationParts(
-            self._plan,
-            config,
-            self._clock,
-            self._options.supplier,
-            admin,
-            topics,
-            self._metrics,
-            client_id,
-            process_id,
-            directory.instance_id(),
-            admin.embedded,
-            TaskBase(self._plan, config, admin, bootstrap),
-            self._options.recommit_interval_ms,
-        )
-        layout = topics.prepare()
-        if bootstrap is not None:
-            start_group(app, layout, bootstrap, reset=self._options.reset_offsets)
-        return _Started(app, layout)
-
-    def _start_global(self, started: _Started) -> None:
-        """Reads the global stores, if there are any, to the ends of their topics."""
-        directory = self._directory
-        if not self._plan.global_stores or directory is None:
-            return
-        self._global = build_global_thread(
-            started.app,
-            started.layout,
-            directory=directory,
-            listener=self.state_restore_listener,
-            on_failure=self._global_failed,
-        )
-        if not self._global.start(lambda: self._stop_requested):
-            raise _StoppedWhileStartingError
+        keeper = self._application.global_thread
+        return self._workers.is_current or (keeper is not None and keeper.is_current)
 
     def _global_failed(self, failure: StreamsError) -> None:
         """Ends the application: without its global stores no task may go on, and nobody can replace them."""
@@ -503,30 +474,19 @@ class KafkaStreams:
             self.error = failure
         self._stop_requested = True
         self._life.move(State.PENDING_ERROR)
-        self._workers.stop(leave=True)
+        self._workers.stop(leave=self._leaves_by_itself)
         if self._workers.has_ended:
             threading.Thread(target=self._finish, name="finish", daemon=True).start()
 
     def _build(self, number: int, on_running: Callable[[bool], None]) -> Worker:
-        if self._started is None or self._sums is None:
-            raise StreamsError("the application has not started")
-        return build_worker(
-            self._started.app,
-            number,
-            self._started.layout,
-            directory=self._open_directory(),
-            listener=self.state_restore_listener,
-            on_running=on_running,
-            global_stores={} if self._global is None else self._global.views,
-            standbys=self._standbys,
-            sums=self._sums,
-            hosts=self._hosts,
-        )
+        return self._application.worker(number, self.state_restore_listener, on_running)
 
     def _before_start(self, worker: Worker) -> None:
         self._loading.give(worker)
         if self._stop_requested:
             worker.stop(leave=self._leave)
+        elif not self.state.is_running_or_rebalancing:
+            worker.stop(leave=self._leaves_by_itself)
 
     def _replaces(self, worker: Worker, failure: BaseException) -> bool:
         """Asks what to do about a failure, and does it; true when another worker is to take over."""
@@ -542,14 +502,12 @@ class KafkaStreams:
         if self.error is None:
             self.error = failure
         self._life.move(State.PENDING_ERROR)
-        self._workers.stop(leave=True)
+        self._workers.stop(leave=self._leaves_by_itself)
         return False
 
     def _shut_down_application(self) -> None:
-        if self._started is None:
-            return
         log.error("all instances of the application are asked to shut down (SHUTDOWN_APPLICATION)")
-        unseen = ask_application_to_shut_down(self._started.app, self._started.layout)
+        unseen = self._application.ask_all_to_shut_down()
         if unseen is not None:
             log.error(
                 "whether all instances were told to shut down is not known; look at them, and stop them: %s", unseen
@@ -560,31 +518,21 @@ class KafkaStreams:
         if self.state is not target and self.state.is_running_or_rebalancing:
             self._life.move(target)
 
+    def _last_ended(self) -> None:
+        """An application whose workers were all removed goes on without them; others can be added."""
+        if not self.state.is_running_or_rebalancing:
+            self._finish()
+
     def _finish(self) -> None:
-        keeper, self._global = self._global, None
-        if keeper is not None:
-            keeper.stop()
-        standbys, self._standbys = self._standbys, None
-        if standbys is not None:
-            standbys.stop()
-        directory, self._directory = self._directory, None
-        if directory is not None:
-            directory.close()
-        if self.state is not State.PENDING_ERROR:
-            self._life.move(State.PENDING_SHUTDOWN)
-        self._life.move(State.ERROR if self.state is State.PENDING_ERROR else State.NOT_RUNNING)
+        with self._finishing:
+            self._application.close()
+            if self.state is not State.PENDING_ERROR:
+                self._life.move(State.PENDING_SHUTDOWN)
+            self._life.move(State.ERROR if self.state is State.PENDING_ERROR else State.NOT_RUNNING)
 
     def _request_stop(self) -> None:
         self._stop_requested = True
 
-    def _open_directory(self) -> StateDirectory:
-        return StateDirectory.of(self._config, clock=self._clock)
-
 
 def _has_ended(state: State) -> bool:
     return state.has_completed_shutdown
-
-
-def _new_process_id() -> str:
-    """An id that no other worker has; the one place where a running application makes one up."""
-    return str(uuid.UUID(bytes=os.urandom(16), version=4))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.ids import TaskId, TopicPartition
@@ -68,9 +68,16 @@ class KnownOffsets:
         return {one: self._ends[one] for one in partitions}
 
 
+Reached: TypeAlias = Callable[[Mapping[TopicPartition, int]], None]
+"""Called with offsets of inputs: the stores of a task stand for all records before them."""
+
+
 @dataclass(slots=True)
 class _Followed:
     stores: dict[TopicPartition, FollowedStore]
+    reached: Reached
+    aim: Mapping[TopicPartition, int] | None = None
+    """The committed offsets that the stores stand for when they have come to the ends of this round."""
     is_warm: bool = False
     """Whether they have come to the end of their changelogs once."""
 
@@ -79,7 +86,8 @@ class ChangelogRounds:
     """The changelogs of the standby tasks of one process.
 
     :param restorer: makes what reads changelogs, and what closes it; called when there is something to read.
-    :param limits: up to where the inputs of a task may be read that serve as changelogs.
+    :param limits: the committed offsets of a task: up to them its inputs may be read that serve as changelogs, and what
+        comes of all records before them is in its changelogs by then.
     """
 
     def __init__(
@@ -114,9 +122,13 @@ class ChangelogRounds:
         restorer = self._restorer
         return {} if restorer is None else restorer.positions()
 
-    def add(self, task_id: TaskId, stores: Mapping[TopicPartition, TaskStore]) -> None:
-        """Follows the stores of a task from now on, with a round that begins at once."""
-        self._followed[task_id] = _Followed({place: FollowedStore(store) for place, store in stores.items()})
+    def add(self, task_id: TaskId, stores: Mapping[TopicPartition, TaskStore], reached: Reached) -> None:
+        """Follows the stores of a task from now on, with a round that begins at once.
+
+        :param reached: called at the end of each round.
+        """
+        followed = {place: FollowedStore(store) for place, store in stores.items()}
+        self._followed[task_id] = _Followed(followed, reached)
         self._round_at = self._clock.monotonic()
 
     def remove(self, task_id: TaskId) -> None:
@@ -138,10 +150,10 @@ class ChangelogRounds:
         if now >= self._round_at:
             self._round_at = now + ROUND_S
             yield from self._begin(restorer)
-            self._note_warm(restorer)
+            self._note_ends(restorer)
         if self.is_busy:
             yield from restorer.step(_FETCH_S)
-            self._note_warm(restorer)
+            self._note_ends(restorer)
 
     def close(self) -> None:
         """Closes the reader of changelogs; another one is made when there is something to read."""
@@ -151,13 +163,21 @@ class ChangelogRounds:
 
     def _begin(self, restorer: Restorer) -> Iterator[Setback]:
         idle = {task_id: one for task_id, one in self._followed.items() if not restorer.is_restoring(task_id)}
+        # what was committed was in the changelogs already, and so it lies before the ends that are asked for now
+        for task_id, one in idle.items():
+            one.aim = self._limits(task_id)
         self._known.refresh({place for one in idle.values() for place in one.stores})
         for task_id, one in idle.items():
-            if setback := restorer.add(task_id, one.stores, self._limits(task_id)):
+            if setback := restorer.add(task_id, one.stores, one.aim or {}):
+                one.aim = None
                 yield setback
 
-    def _note_warm(self, restorer: Restorer) -> None:
+    def _note_ends(self, restorer: Restorer) -> None:
         for task_id, one in self._followed.items():
-            if not one.is_warm and not restorer.is_restoring(task_id):
+            if one.aim is None or restorer.is_restoring(task_id):
+                continue
+            one.reached(one.aim)
+            one.aim = None
+            if not one.is_warm:
                 one.is_warm = True
                 log.info("standby task %s is up to date", task_id)

@@ -22,14 +22,17 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from pykstreams.core.clock import Clock
-from pykstreams.core.errors import LockError, StreamsError
+from pykstreams.core.errors import DamagedStoreError, LockError, StoreEngineError, StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.pause import Pause
+from pykstreams.runtime.restore.damaged_stores import set_store_aside
 from pykstreams.runtime.restore.open_tasks import OpenTasks
 from pykstreams.runtime.restore.restore import Damaged, Remade, Setback, Truncated
 from pykstreams.runtime.standby.changelog_rounds import ROUND_S, ChangelogRounds
 from pykstreams.runtime.standby.retries import RETRY_S, Retries
 from pykstreams.runtime.standby.standby_plan import StandbyPlan, TasksWithInputs
+from pykstreams.runtime.standby.update_listener import ListenerFailedError, SuspendReason, UpdateNotices
 from pykstreams.runtime.swap.bootstrap import Pin, generation_of, pinned
 from pykstreams.runtime.tasks.open_stores import OpenStores
 from pykstreams.runtime.tasks.task import Task
@@ -59,6 +62,9 @@ class StandbyTasks:
 
     :param directory: one of this thread's own, so that its locks keep out the workers of this process, too.
     :param on_close: called when everything is closed.
+    :param notices: is told of tasks that come and go; the restorers of the rounds tell it of batches.
+    :param on_listener_failure: called with the member that a task was assigned to whose listener has failed.
+    :param pause: while it is set changelogs are not followed; standby tasks come and go.
     """
 
     def __init__(
@@ -71,7 +77,13 @@ class StandbyTasks:
         directory: StateDirectory,
         clock: Clock,
         on_close: Callable[[], None] = lambda: None,
+        pause: Pause | None = None,
+        notices: UpdateNotices | None = None,
+        on_listener_failure: Callable[[str | None, ListenerFailedError], None] = lambda member, error: None,
     ) -> None:
+        self._notices = UpdateNotices(None) if notices is None else notices
+        self._on_listener_failure = on_listener_failure
+        self._pause = Pause() if pause is None else pause
         self._name = name
         self._plan = plan
         self._rounds = rounds
@@ -148,6 +160,10 @@ class StandbyTasks:
         with self._lock:
             return [one.task for one in self._standbys.values() if one.is_open]
 
+    def positions(self) -> dict[TopicPartition, int]:
+        """How far the changelogs are that are being read."""
+        return self._rounds.positions()
+
     def member_of(self, task_id: TaskId) -> str | None:
         """The member that a standby task was assigned to."""
         return self._plan.member_of(task_id)
@@ -167,9 +183,13 @@ class StandbyTasks:
             if now >= self._look_at:
                 self._look_at = now + LOOK_S
                 self._look()
-            for setback in self._rounds.turn(now):
-                self._set_back(setback)
+            if not self._pause.is_set:
+                for setback in self._rounds.turn(now):
+                    self._set_back(setback)
             self._open_tasks.keep()
+        except ListenerFailedError as error:  # of a batch that is in the store, and does not count as read
+            self._listener_failed(error)
+            self._give_up_all()
         except Exception as error:  # what a worker would end with must not end it from here
             log.warning(
                 "the copies of other tasks are closed, and opened again in %g s: %s",
@@ -184,7 +204,9 @@ class StandbyTasks:
             while not self._stopping:
                 self._woken.clear()
                 self.turn()
-                if not self._rounds.is_busy and not self._stopping:
+                if self._pause.is_set and not self._stopping:
+                    self._woken.wait(ROUND_S)
+                elif not self._rounds.is_busy and not self._stopping:
                     self._woken.wait(self._patience())
         finally:
             self.close()
@@ -213,7 +235,7 @@ class StandbyTasks:
     def _leave_asked_for(self) -> None:
         with self._lock:
             going = [one for task_id, one in self._standbys.items() if task_id in self._asked_for]
-        self._close(one for one in going if not self._leave(one))
+        self._close((one for one in going if not self._leave(one)), reason=SuspendReason.PROMOTED)
 
     def _leave(self, standby: _Standby) -> bool:
         """Leaves the stores of a standby open for the task that comes here; false where it has to be closed."""
@@ -221,6 +243,8 @@ class StandbyTasks:
         try:
             self._rounds.remove(task.id)
             stores = task.release() if standby.is_open else None
+            if stores is not None:
+                self._tell_end(task.id, SuspendReason.PROMOTED)
         except Exception:
             log.exception("standby task %s: its stores are closed, and opened again", task.id)
             return False
@@ -287,11 +311,14 @@ class StandbyTasks:
         except LockError as error:
             log.debug("standby task %s waits for its folder: %s", task_id, error)
             self._close([standby])
+        except StoreEngineError as error:
+            self._set_back(Damaged(task_id, error))
         except StreamsError as error:
             self._try_later(standby, str(error))
         else:
             self._open_tasks.add(task)
-            self._rounds.add(task_id, stores)
+            self._notices.add(task_id, stores)
+            self._rounds.add(task_id, stores, task.reached)
             standby.is_open = True
             self._retries.is_over(task_id)
             log.info("standby task %s follows %s", task_id, ", ".join(map(str, sorted(stores))))
@@ -304,13 +331,17 @@ class StandbyTasks:
         match setback:
             case Truncated(reason=reason):
                 log.warning("%s; the copy is deleted and read from the beginning", reason)
-                self._close([standby], wipe=True)
+                self._close([standby], setback)
                 self._look_at = self._clock.monotonic()
             case Remade(place=place, reason=reason):
                 why = f"topic {place.topic!r} was deleted and made anew, or has lost records, so the copy is kept"
                 self._try_later(standby, f"{reason}: {why}")
             case Damaged(error=error):
-                self._try_later(standby, str(error))
+                if (damaged := standby.task.restorable(error)) is None:
+                    self._try_later(standby, str(error))
+                else:
+                    self._retries.later([setback.task_id])
+                    self._close([standby], damaged)
 
     def _try_later(self, standby: _Standby, why: str) -> None:
         task_id = standby.task.id
@@ -326,7 +357,25 @@ class StandbyTasks:
         except Exception:
             log.exception("%s: the consumer of copies was not closed in good order", self._name)
 
-    def _close(self, standbys: Iterable[_Standby], *, wipe: bool = False) -> None:
+    def _tell_end(self, task_id: TaskId, reason: SuspendReason) -> None:
+        try:
+            self._notices.remove(task_id, reason)
+        except ListenerFailedError as error:
+            self._listener_failed(error)
+
+    def _listener_failed(self, error: ListenerFailedError) -> None:
+        log.error("%s", error)
+        member = None if error.task_id is None else self._plan.member_of(error.task_id)
+        self._on_listener_failure(member, error)
+
+    def _close(
+        self,
+        standbys: Iterable[_Standby],
+        leaves: Truncated | DamagedStoreError | None = None,
+        *,
+        reason: SuspendReason = SuspendReason.MIGRATED,
+    ) -> None:
+        """Closes standby tasks; their state is deleted, or the damaged store set aside, where that is why."""
         for one in list(standbys):
             task_id = one.task.id
             try:
@@ -336,11 +385,18 @@ class StandbyTasks:
             try:
                 with self._open_tasks.closing(one.task):
                     one.task.close()
-                if wipe:
-                    self._directory.wipe(task_id)
             except Exception:
                 log.exception("standby task %s: closing went wrong", task_id)
+            try:
+                match leaves:
+                    case Truncated():
+                        self._directory.wipe(task_id)
+                    case DamagedStoreError():
+                        set_store_aside(self._directory, task_id, leaves)
+            except Exception:
+                log.exception("standby task %s: its state was not deleted", task_id)
             finally:
+                self._tell_end(task_id, reason)
                 self._directory.unlock(task_id)
                 with self._lock:
                     del self._standbys[task_id]

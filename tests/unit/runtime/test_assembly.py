@@ -18,6 +18,7 @@ from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.swap.bootstrap import TaskBase
+from pykstreams.runtime.tasks.cache_shares import CacheShares
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.worker import Worker
@@ -97,6 +98,7 @@ def make(clients: Clients) -> Make:
             "0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1",
             embedded,
             TaskBase(topology, config, admin, None),
+            CacheShares(config.statestore_cache_max_bytes, has_global=False),
         )
 
     return application

@@ -16,8 +16,9 @@ from pykstreams.core.errors import ClusterError, ConfigError, StreamsError
 from pykstreams.core.handlers import StreamThreadExceptionResponse
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
+from pykstreams.runtime.health import TaskHealth
 from pykstreams.runtime.life_cycle import State
-from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams, TaskHealth
+from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
 from tests.brokers.quick_cluster import SHORT_SESSION
 
 TEXT = Serdes.string()

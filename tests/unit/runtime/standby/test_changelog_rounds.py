@@ -15,6 +15,7 @@ from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeRest
 
 TASK = TaskId(0, 0)
 LOG = TopicPartition("shop-counts-changelog", 0)
+ORDERS = TopicPartition("orders", 0)
 
 
 class Followed:
@@ -24,6 +25,7 @@ class Followed:
         self.clock, self.logs = FakeClock(), FakeChangelogs()
         self.limits: dict[TopicPartition, int] = {}
         self.readers: list[str] = []
+        self.reached: list[Mapping[TopicPartition, int]] = []
         self.rounds = ChangelogRounds(self._restorer, self.logs, self._limits, self.clock)
 
     def _restorer(self, offsets: OffsetReader) -> tuple[Restorer, Callable[[], None]]:
@@ -54,7 +56,7 @@ def test_a_round_begins_at_once_and_goes_to_the_end_of_that_moment(
 ) -> None:
     store: Any = FakeRestoredStore()
     followed.logs.ends[LOG] = 4
-    followed.rounds.add(TASK, {LOG: store})
+    followed.rounds.add(TASK, {LOG: store}, followed.reached.append)
     with caplog.at_level(logging.INFO):
         followed.turn()
         behind = followed.rounds.is_busy
@@ -69,7 +71,7 @@ def test_a_round_begins_at_once_and_goes_to_the_end_of_that_moment(
 
 def test_the_next_round_goes_on_from_there_after_a_second(followed: Followed) -> None:
     store: Any = FakeRestoredStore()
-    followed.rounds.add(TASK, {LOG: store})
+    followed.rounds.add(TASK, {LOG: store}, followed.reached.append)
     followed.turn()
     followed.logs.ends[LOG] = 1
     followed.turn()
@@ -86,7 +88,7 @@ def test_a_changelog_that_is_an_input_is_read_up_to_its_limit(followed: Followed
     followed.limits[LOG] = 2
     followed.logs.ends[LOG] = 100
     followed.logs.put(LOG, 0, 1, 2)
-    followed.rounds.add(TASK, {LOG: store})
+    followed.rounds.add(TASK, {LOG: store}, followed.reached.append)
     followed.turn()
     while followed.rounds.is_busy:
         followed.turn()
@@ -97,7 +99,7 @@ def test_a_changelog_that_is_an_input_is_read_up_to_its_limit(followed: Followed
 def test_a_task_that_cannot_be_followed_is_yielded(followed: Followed) -> None:
     store: Any = FakeRestoredStore(offset=3)
     followed.logs.begins[LOG], followed.logs.ends[LOG] = 7, 9
-    followed.rounds.add(TASK, {LOG: store})
+    followed.rounds.add(TASK, {LOG: store}, followed.reached.append)
     (setback,) = followed.turn()
     followed.rounds.remove(TASK)
 
@@ -109,7 +111,7 @@ def test_a_task_that_is_removed_keeps_the_offset_it_has_come_to(followed: Follow
     store: Any = FakeRestoredStore()
     followed.logs.ends[LOG] = 10
     followed.logs.put(LOG, 0, 1)
-    followed.rounds.add(TASK, {LOG: store})
+    followed.rounds.add(TASK, {LOG: store}, followed.reached.append)
     followed.turn()
     followed.rounds.remove(TASK)
 
@@ -118,10 +120,42 @@ def test_a_task_that_is_removed_keeps_the_offset_it_has_come_to(followed: Follow
 
 def test_a_reader_that_was_closed_is_opened_again(followed: Followed) -> None:
     store: Any = FakeRestoredStore()
-    followed.rounds.add(TASK, {LOG: store})
+    followed.rounds.add(TASK, {LOG: store}, followed.reached.append)
     followed.turn()
     followed.rounds.close()
     followed.rounds.close()
     followed.turn()
 
     assert followed.readers == ["opened", "closed", "opened"]
+
+
+def test_at_the_end_of_a_round_the_stores_stand_for_what_was_committed_when_it_began(followed: Followed) -> None:
+    store: Any = FakeRestoredStore()
+    followed.limits = {ORDERS: 7}
+    followed.logs.ends[LOG] = 2
+    followed.rounds.add(TASK, {LOG: store}, followed.reached.append)
+    followed.turn()
+    followed.limits = {ORDERS: 9}
+    followed.turn()
+    before = list(followed.reached)
+    followed.logs.put(LOG, 0, 1)
+    followed.turn()
+    while followed.rounds.is_busy:
+        followed.turn()
+    first = list(followed.reached)
+    followed.clock.advance(ROUND_S)
+    followed.turn()
+
+    assert (before, first, followed.reached) == ([], [{ORDERS: 7}], [{ORDERS: 7}, {ORDERS: 9}])
+
+
+def test_a_task_that_goes_before_the_end_of_a_round_stands_for_nothing_more(followed: Followed) -> None:
+    store: Any = FakeRestoredStore()
+    followed.limits = {ORDERS: 7}
+    followed.logs.ends[LOG] = 2
+    followed.rounds.add(TASK, {LOG: store}, followed.reached.append)
+    followed.turn()
+    followed.rounds.remove(TASK)
+    followed.turn()
+
+    assert followed.reached == []

@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 from pykstreams.core.clock import SystemClock
-from pykstreams.core.errors import BootstrapError, ClusterError, StoreEngineError
+from pykstreams.core.errors import BootstrapError, ClusterError, DamagedStoreError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.restore.open_tasks import CHECKPOINT_S
 from pykstreams.runtime.restore.restore import OffsetReader, Restorer, StateRestoreListener
 from pykstreams.runtime.standby.changelog_rounds import ROUND_S, ChangelogRounds
 from pykstreams.runtime.standby.standby_plan import StandbyPlan
 from pykstreams.runtime.standby.standby_tasks import LOOK_S, StandbyTasks
+from pykstreams.runtime.standby.update_listener import StandbyUpdateListener, SuspendReason, UpdateNotices
 from pykstreams.runtime.swap.bootstrap import GENERATION
 from pykstreams.runtime.tasks.offset_metadata import encode
 from pykstreams.runtime.worker.state_updater import Restored, StateUpdater
@@ -31,6 +33,43 @@ TASKS = {task: frozenset({TopicPartition("orders", task.partition)}) for task in
 LOG = TopicPartition("shop-counts-changelog", 0)
 OTHER_LOG = TopicPartition("shop-counts-changelog", 1)
 RETRY_S = 30.0
+
+
+class HeardListener(StandbyUpdateListener):
+    """Takes note of all it hears; ``fails_at`` is the name of the notice at which it fails from then on."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[object, ...]] = []
+        self.fails_at = ""
+
+    def on_update_start(self, topic_partition: TopicPartition, store_name: str, starting_offset: int) -> None:
+        self._note("start", topic_partition, store_name, starting_offset)
+
+    def on_batch_loaded(
+        self,
+        topic_partition: TopicPartition,
+        store_name: str,
+        task_id: TaskId,
+        batch_end_offset: int,
+        batch_size: int,
+        current_end_offset: int,
+    ) -> None:
+        self._note("batch", topic_partition, store_name, task_id, batch_end_offset, batch_size, current_end_offset)
+
+    def on_update_suspended(
+        self,
+        topic_partition: TopicPartition,
+        store_name: str,
+        store_offset: int,
+        current_end_offset: int,
+        reason: SuspendReason,
+    ) -> None:
+        self._note("end", topic_partition, store_name, store_offset, current_end_offset, reason)
+
+    def _note(self, what: str, *facts: object) -> None:
+        self.heard.append((what, *facts))
+        if what == self.fails_at:
+            raise ValueError("no room")
 
 
 class StandbyBench:
@@ -48,6 +87,10 @@ class StandbyBench:
         self.directory = StateDirectory(folder, "shop", clock=self.clock)
         self.worker = StateDirectory(folder, "shop", clock=self.clock)
         self.restorers = 0
+        self.pause = Pause()
+        self.listener = HeardListener()
+        self.notices = UpdateNotices(self.listener)
+        self.failures: list[tuple[str | None, Exception]] = []
         plan = StandbyPlan(self.group)
         self.standbys = StandbyTasks(
             "standbys",
@@ -57,6 +100,9 @@ class StandbyBench:
             directory=self.directory,
             clock=self.clock,
             on_close=self._note_close,
+            pause=self.pause,
+            notices=self.notices,
+            on_listener_failure=lambda member, error: self.failures.append((member, error)),
         )
         self.assign(TASK)
 
@@ -82,7 +128,7 @@ class StandbyBench:
 
     def _restorer(self, offsets: OffsetReader) -> tuple[Restorer, Callable[[], None]]:
         self.restorers += 1
-        return Restorer(self.logs, offsets, StateRestoreListener(), log_level=logging.DEBUG), lambda: None
+        return Restorer(self.logs, offsets, self.notices, log_level=logging.DEBUG), lambda: None
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -292,6 +338,34 @@ def test_copy_that_is_damaged_does_not_close_the_others(bench: StandbyBench, cap
     assert "standby task 0_0 is closed, and tried again every 30 s: store 'counts' cannot be written" in caplog.text
 
 
+@pytest.mark.parametrize("met", ["opened", "written"])
+def test_damaged_store_of_a_copy_is_set_aside_and_read_anew(
+    bench: StandbyBench, caplog: pytest.LogCaptureFixture, met: str
+) -> None:
+    def fails(rows: object) -> None:
+        raise error
+
+    error = DamagedStoreError(f"store 'counts' cannot be {met}: Corruption", store="counts", task_id=TASK)
+    folder = bench.directory.task_dir(TASK) / "rocksdb" / "counts"
+    folder.mkdir(parents=True)
+    if met == "opened":
+        bench.failure = error
+    else:
+        bench.stores[TASK][LOG].restore = fails
+    bench.logs.ends[LOG] = 2
+    bench.logs.put(LOG, 0, 1)
+    bench.after(0)
+    first = bench.copies(), folder.exists()
+    bench.stores[TASK][LOG] = FakeRestoredStore()
+    bench.logs.put(LOG, 0, 1)
+    bench.after(RETRY_S)
+
+    assert first == ([], False)
+    assert len([*bench.directory.task_dir(TASK).glob("counts.damaged-*")]) == 1
+    assert f"task 0_0: store 'counts' is damaged; it was set aside in '{bench.directory.task_dir(TASK)}" in caplog.text
+    assert bench.copies() == [TASK]
+
+
 def test_copy_that_cannot_be_opened_is_told_and_tried_again(
     bench: StandbyBench, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -416,3 +490,87 @@ def test_copy_that_is_deleted_leaves_no_checkpoint(bench: StandbyBench) -> None:
     bench.standbys.turn()
 
     assert bench.worker.free_checkpoints() == {}
+
+
+def test_copies_do_not_follow_their_changelogs_during_a_pause_and_come_and_go_as_before(bench: StandbyBench) -> None:
+    store = bench.stores[TASK][LOG]
+    bench.pause.is_set = True
+    bench.logs.ends[LOG] = 2
+    bench.logs.put(LOG, 0, 1)
+    bench.after(ROUND_S)
+    paused = bench.copies(), list(store.rows)
+    bench.pause.is_set = False
+    bench.after(ROUND_S)
+    resumed = len(store.rows)
+    bench.pause.is_set = True
+    bench.assign(OTHER)
+    bench.after(0)
+
+    assert (paused, resumed, bench.copies()) == (([TASK], []), 2, [OTHER])
+
+
+def test_listener_hears_of_one_start_of_each_batch_and_of_the_end_of_a_copy_that_goes(bench: StandbyBench) -> None:
+    bench.stores[TASK][LOG].offset = 1
+    bench.logs.ends[LOG] = 3
+    bench.logs.put(LOG, 1, 2)
+    bench.after(0)
+    bench.logs.ends[LOG] = 6
+    bench.logs.put(LOG, 3, 4)
+    bench.after(ROUND_S)
+    bench.assign()
+    bench.after(0)
+
+    assert bench.listener.heard == [
+        ("start", LOG, "counts", 1),
+        ("batch", LOG, "counts", TASK, 2, 2, 2),
+        ("batch", LOG, "counts", TASK, 4, 2, 5),
+        ("end", LOG, "counts", 4, 5, SuspendReason.MIGRATED),
+    ]
+    assert bench.made[0].history[-1] == "close"
+
+
+@pytest.mark.parametrize("releases", [True, False])
+def test_listener_hears_that_a_copy_becomes_the_active_task(bench: StandbyBench, releases: bool) -> None:
+    bench.after(0)
+    bench.made[0].can_release = releases
+    bench.standbys.give_up(TASK)
+    bench.after(0)
+
+    assert bench.listener.heard == [
+        ("start", LOG, "counts", 0),
+        ("end", LOG, "counts", -1, -1, SuspendReason.PROMOTED),
+    ]
+
+
+def test_listener_that_fails_is_said_to_the_member_and_what_it_was_told_of_is_read_again(bench: StandbyBench) -> None:
+    store = bench.stores[TASK][LOG]
+    bench.listener.fails_at = "batch"
+    bench.logs.ends[LOG] = 2
+    bench.logs.put(LOG, 0, 1)
+    bench.after(0)
+    ((member, error),) = bench.failures
+
+    assert member == "me"
+    assert str(error) == (
+        "on_batch_loaded of the standby_update_listener (HeardListener) failed for store 'counts' of task 0_0: "
+        "ValueError('no room'); mend it, or catch there what may be missed"
+    )
+    assert isinstance(error.__cause__, ValueError)
+    assert store.commits == [0]
+    assert bench.copies() == []
+    bench.listener.fails_at = ""
+    bench.logs.put(LOG, 0, 1)
+    bench.after(RETRY_S)
+    bench.after(LOOK_S)
+    assert bench.copies() == [TASK]
+
+
+def test_listener_that_fails_at_an_end_does_not_keep_the_copy_open(bench: StandbyBench) -> None:
+    bench.listener.fails_at = "end"
+    bench.after(0)
+    bench.assign()
+    bench.after(0)
+
+    assert bench.made[0].history[-1] == "close"
+    assert [member for member, _ in bench.failures] == [None]
+    bench.worker.lock(TASK)

@@ -1,0 +1,282 @@
+"""The parts that the workers of one ``KafkaStreams`` share, opened and closed in order.
+
+``prepare`` looks at the cluster and at the topics; ``start_global`` reads the global stores; ``start_standbys`` starts
+what keeps standby tasks; from then on ``worker`` makes workers, as many as are wanted, until ``close``.
+
+Invariant: nothing here runs before ``prepare``, and nothing is left of it after ``close``.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import StreamsError
+from pykstreams.core.ids import TopicPartition
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.assembly import (
+    ApplicationParts,
+    ask_application_to_shut_down,
+    build_global_thread,
+    build_standbys,
+    build_sums,
+    build_worker,
+    start_group,
+)
+from pykstreams.runtime.clients.admin import ClusterAdmin
+from pykstreams.runtime.clients.supplier import KafkaClientSupplier
+from pykstreams.runtime.global_stores.global_thread import GlobalThread
+from pykstreams.runtime.membership.group_hosts import GroupHosts
+from pykstreams.runtime.membership.offset_sums import OffsetSums
+from pykstreams.runtime.pause import Pause
+from pykstreams.runtime.queries.lags import KeptTask, LagInfo, store_lags
+from pykstreams.runtime.restore.restore import StateRestoreListener
+from pykstreams.runtime.standby.standby_tasks import StandbyTasks
+from pykstreams.runtime.standby.update_listener import StandbyUpdateListener
+from pykstreams.runtime.swap.bootstrap import Bootstrap, TaskBase
+from pykstreams.runtime.tasks.cache_shares import CacheShares
+from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.topics.start_check import check_start
+from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
+from pykstreams.runtime.worker.thread_metadata import ThreadMetadata, metadata_of
+from pykstreams.runtime.worker.worker import Worker
+from pykstreams.state.bulk.folder import Folder
+from pykstreams.state.directory.state_directory import StateDirectory
+from pykstreams.topology.missing_serdes import check_serdes
+from pykstreams.topology.plan import TopologyPlan
+
+
+class StoppedWhileStartingError(Exception):
+    """Ends a start early; nobody else sees it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """The arguments of ``KafkaStreams`` that only its start uses."""
+
+    supplier: KafkaClientSupplier
+    recommit_interval_ms: int
+    bootstrap: Folder | None
+    reset_offsets: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An application whose topics are there."""
+
+    app: ApplicationParts
+    layout: TopicLayout
+
+
+class Application:
+    """The parts of one application; those that are asked for from any thread are properties.
+
+    :param stopped: tells whether somebody wants the application to stop, which ends a start early.
+    """
+
+    def __init__(
+        self,
+        plan: TopologyPlan,
+        config: StreamsConfig,
+        clock: Clock,
+        options: StartOptions,
+        metrics: StreamsMetrics,
+        stopped: Callable[[], bool],
+    ) -> None:
+        self._plan = plan
+        self._config = config
+        self._clock = clock
+        self._options = options
+        self._metrics = metrics
+        self._stopped = stopped
+        self._prepared: Prepared | None = None
+        self._directory: StateDirectory | None = None
+        self._global: GlobalThread | None = None
+        self._standbys: StandbyTasks | None = None
+        self._sums: OffsetSums | None = None
+        self._caches = CacheShares(config.statestore_cache_max_bytes, has_global=bool(plan.global_stores))
+        self.pause = Pause()
+        """Whether its tasks stand still."""
+        self.hosts = GroupHosts()
+        """The instances of the application that have an address."""
+
+    @property
+    def prepared(self) -> Prepared | None:
+        """The application on its cluster; ``None`` before ``prepare``."""
+        return self._prepared
+
+    @property
+    def layout(self) -> TopicLayout | None:
+        """The topics, as they were at the start; ``None`` before it."""
+        return None if self._prepared is None else self._prepared.layout
+
+    @property
+    def global_thread(self) -> GlobalThread | None:
+        """The thread of the global stores, if there are any."""
+        return self._global
+
+    def standby_tasks(self) -> list[Task]:
+        """The standby tasks whose stores are open."""
+        return [] if (standbys := self._standbys) is None else standbys.tasks()
+
+    @property
+    def takes_workers(self) -> bool:
+        """Whether ``worker`` may be called: when everything else runs, and there are tasks at all."""
+        return self._sums is not None
+
+    def share_cache(self, workers: int) -> None:
+        """Shares out the record cache among so many workers."""
+        self._caches.share_among(workers)
+
+    def thread_metadata(self, workers: Iterable[Worker]) -> list[ThreadMetadata]:
+        """The metadata of workers, each with the standby tasks that it was assigned."""
+        if self._prepared is None:
+            return []
+        standbys, admin_id = self._standbys, f"{self._prepared.app.client_id}-admin"
+        kept: dict[str | None, list[Task]] = {}
+        for task in self.standby_tasks():
+            kept.setdefault(None if standbys is None else standbys.member_of(task.id), []).append(task)
+        return [metadata_of(worker, kept.get(worker.name, ()), admin_id) for worker in workers]
+
+    def store_lags(self, workers: Iterable[Worker]) -> dict[str, dict[int, LagInfo]]:
+        """How far the stores of standby tasks and of workers are behind their changelogs."""
+        if self._prepared is None:
+            return {}
+        positions: Mapping[TopicPartition, int] = {} if self._standbys is None else self._standbys.positions()
+        tasks = [KeptTask(task, False, positions) for task in self.standby_tasks()]
+        for worker in workers:  # a task of a worker comes after its standby
+            positions = worker.positions()
+            tasks += [KeptTask(task, runs, positions) for task, runs in worker.tasks().items()]
+        return store_lags(tasks, self._prepared.app.admin.end_offsets)
+
+    def prepare(self) -> Prepared:
+        """Looks at the cluster, and makes the internal topics that are missing."""
+        config = self._config
+        check_serdes(self._plan, config)
+        folder = self._options.bootstrap
+        bootstrap = None if folder is None else Bootstrap(folder, self._plan, config)
+        self._directory = directory = self.open_directory()
+        directory.make(config)
+        process_id = directory.process_id(_new_process_id)
+        client_id = config.client_id or f"{config.application_id}-{process_id}"
+        admin = ClusterAdmin.open(self._options.supplier, config, f"{client_id}-admin", self._clock)
+        admin.wait_until_reachable(self._stopped)
+        if self._stopped():
+            raise StoppedWhileStartingError
+        check_start(self._plan, config, admin)
+        topics = TopicAdmin(admin, self._plan, replication=config.replication_factor, embedded=admin.embedded)
+        app = ApplicationParts(
+            self._plan,
+            config,
+            self._clock,
+            self._options.supplier,
+            admin,
+            topics,
+            self._metrics,
+            client_id,
+            process_id,
+            directory.instance_id(),
+            admin.embedded,
+            TaskBase(self._plan, config, admin, bootstrap),
+            self._caches,
+            self._options.recommit_interval_ms,
+            self.pause,
+        )
+        layout = topics.prepare()
+        if bootstrap is not None:
+            start_group(app, layout, bootstrap, reset=self._options.reset_offsets)
+        self._prepared = Prepared(app, layout)
+        return self._prepared
+
+    def start_global(self, listener: StateRestoreListener | None, on_failure: Callable[[StreamsError], None]) -> None:
+        """Reads the global stores, if there are any, to the ends of their topics."""
+        directory = self._directory
+        if not self._plan.global_stores or directory is None:
+            return
+        prepared = self._require()
+        self._global = build_global_thread(
+            prepared.app,
+            prepared.layout,
+            directory=directory,
+            listener=listener,
+            on_failure=on_failure,
+        )
+        if not self._global.start(self._stopped):
+            raise StoppedWhileStartingError
+
+    def start_standbys(
+        self, listener: StandbyUpdateListener | None, on_listener_failure: Callable[[str | None, StreamsError], None]
+    ) -> None:
+        """Starts what keeps the standby tasks of this process; call it before the first worker is made.
+
+        :param on_listener_failure: called with the name of the worker whose standby task it was, and the error.
+        """
+        prepared = self._require()
+        self._standbys = build_standbys(
+            prepared.app,
+            prepared.layout,
+            directory=self.open_directory(),
+            listener=listener,
+            on_listener_failure=on_listener_failure,
+        )
+        self._sums = build_sums(prepared.app, self.open_directory(), self._standbys)
+        if self._standbys is not None:
+            self._standbys.start()
+
+    def worker(self, number: int, listener: StateRestoreListener | None, on_running: Callable[[bool], None]) -> Worker:
+        """Makes a worker; nothing of it runs yet."""
+        prepared = self._require()
+        if self._sums is None:
+            raise StreamsError("the application has not started")
+        return build_worker(
+            prepared.app,
+            number,
+            prepared.layout,
+            directory=self.open_directory(),
+            listener=listener,
+            on_running=on_running,
+            global_stores=self._global_views(),
+            standbys=self._standbys,
+            sums=self._sums,
+            hosts=self.hosts,
+        )
+
+    def ask_all_to_shut_down(self) -> StreamsError | None:
+        """Asks all members of the group to shut down; returns why that could not be seen, if so."""
+        if (prepared := self._prepared) is None:
+            return None
+        return ask_application_to_shut_down(prepared.app, prepared.layout)
+
+    def close(self) -> None:
+        """Closes everything, after the last worker has ended; a second call does nothing."""
+        keeper, self._global = self._global, None
+        if keeper is not None:
+            keeper.stop()
+        standbys, self._standbys = self._standbys, None
+        if standbys is not None:
+            standbys.stop()
+        directory, self._directory = self._directory, None
+        if directory is not None:
+            directory.close()
+
+    def open_directory(self) -> StateDirectory:
+        """Opens the state directory once more: each that is opened has locks of its own."""
+        return StateDirectory.of(self._config, clock=self._clock)
+
+    def _global_views(self) -> Mapping[str, Any]:
+        return {} if self._global is None else self._global.views
+
+    def _require(self) -> Prepared:
+        if self._prepared is None:
+            raise StreamsError("the application has not started")
+        return self._prepared
+
+
+def _new_process_id() -> str:
+    """An id that no other worker has; the one place where a running application makes one up."""
+    return str(uuid.UUID(bytes=os.urandom(16), version=4))

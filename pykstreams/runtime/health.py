@@ -1,0 +1,29 @@
+"""How an application is, in one value for a probe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pykstreams.core.ids import TaskId
+from pykstreams.runtime.life_cycle import State
+
+
+@dataclass(frozen=True, slots=True)
+class TaskHealth:
+    """One task: whether its records are processed, and else how many changelog offsets it has to restore."""
+
+    running: bool
+    remaining: int
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How an application is, for a probe."""
+
+    alive: bool
+    """False when it has failed: start it again."""
+    ready: bool
+    """True when every task it owns is running."""
+    state: State
+    tasks: Mapping[TaskId, TaskHealth]
