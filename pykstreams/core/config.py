@@ -155,6 +155,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
     replication_factor = _Setting[int]("replication.factor")
     request_timeout_ms = _Setting[int]("request.timeout.ms")
     retry_backoff_ms = _Setting[int]("retry.backoff.ms")
+    rocksdb_memory_bytes = _Setting["int | None"]("rocksdb.memory.bytes")
     security_protocol = _Setting[str]("security.protocol")
     state_cleanup_delay_ms = _Setting[int]("state.cleanup.delay.ms")
     state_cleanup_dir_max_age_ms = _Setting[int]("state.cleanup.dir.max.age.ms")
@@ -184,6 +185,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
             values["commit.interval.ms"] = EOS_COMMIT_INTERVAL_MS
         problems.extend(ownership_problems(values, originals))
         problems.extend(_tag_problems(values))
+        problems.extend(_group_problems(values))
         if problems:
             raise ConfigError(_together(problems))
         object.__setattr__(self, "_originals", MappingProxyType(originals))
@@ -398,6 +400,17 @@ def _tag_problems(values: Mapping[str, object]) -> Iterator[str]:
         if tag not in tags:
             needed = f"{CLIENT_TAG_PREFIX}{tag}"
             yield f"setting 'rack.aware.assignment.tags' names {tag!r}, but {needed!r} is not set"
+
+
+def _group_problems(values: Mapping[str, object]) -> Iterator[str]:
+    """Static members of a group whose tasks the brokers assign (``verifyStreamsProtocolCompatibility``, 4.3.1)."""
+    if values["group.protocol"] == GroupProtocol.STREAMS:
+        for prefix in ("", "consumer.", "main.consumer."):
+            if values.get(name := f"{prefix}group.instance.id"):
+                yield (
+                    f"setting {name!r} is set, and the streams group protocol has no static members "
+                    "yet; remove it, or set group.protocol to 'classic'"
+                )
 
 
 def _together(problems: list[str]) -> str:

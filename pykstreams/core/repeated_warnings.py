@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pykstreams.core.clock import Clock
 
-_PASSING_FACTS = re.compile(r"\[[^]]*\]|\([^)]*\)")
+_PASSING_FACTS = re.compile(r"\[[^]]*\]|\([^)]*\)|(?<![\d.])\d+\.\d+(?![\d.])")
 
 INTERVAL_S = 10.0
 """How often something that lasts is logged."""

@@ -16,6 +16,11 @@ _ALWAYS = {
     "group.initial.rebalance.delay.ms": "0",
     # Kafka's default is 6 s; lower, so that a test need not wait that long for a dead member to be noticed
     "group.min.session.timeout.ms": "1000",
+    # 5 s and 45 s by default, and at least; a task moves in two heartbeats of a streams group
+    "group.streams.heartbeat.interval.ms": "500",
+    "group.streams.min.heartbeat.interval.ms": "500",
+    "group.streams.min.session.timeout.ms": "6000",
+    "group.streams.session.timeout.ms": "6000",
     # the log cleaner's buffer is allocated at the start: 128 MiB of heap by default
     "log.cleaner.dedupe.buffer.size": "4194304",
     "offsets.topic.num.partitions": "4",

@@ -222,10 +222,9 @@ def _shared(
     yield "socket.timeout.ms", settings["request.timeout.ms"]
     if kind is ClientKind.PRODUCER:
         yield "request.timeout.ms", settings["request.timeout.ms"]
-    for direction in ("send", "receive"):
-        if f"{direction}.buffer.bytes" in explicit:
-            size = _int(settings[f"{direction}.buffer.bytes"])
-            yield f"socket.{direction}.buffer.bytes", max(size, 0)  # 0: as the operating system likes
+    for name in ("send.buffer.bytes", "receive.buffer.bytes"):
+        if name in explicit:
+            yield f"socket.{name}", max(_int(settings[name]), 0)  # 0: as the operating system likes
 
 
 def _users(kind: ClientKind, explicit: Mapping[str, object]) -> dict[str, object]:

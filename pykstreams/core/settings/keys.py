@@ -47,7 +47,7 @@ _SUPPLIERS = Component("DSL store suppliers", ("key_value_store",))
 _CLIENTS = Component("a KafkaClientSupplier", ("get_consumer", "get_producer", "get_admin"))
 _SETTER = Component("a RocksDBConfigSetter", ("set_config",), function=True)
 _WRAPPER = Component("a ProcessorWrapper", ("wrap_processor_supplier",))
-_ASSIGNOR = Component("a TaskAssignor", ("assign",))
+_ASSIGNOR = Component("a TaskAssignor", ("assign", "on_assignment_computed"))
 _REPORTER = Component("a MetricsReporter", ("init",))
 
 _APPLICATION_ID = re.compile(r"[A-Za-z0-9._-]{1,200}")
@@ -232,10 +232,10 @@ _KEYS = (
         _STRING,
         "classic",
         _MEDIUM,
-        "How workers share tasks: classic leaves the choice to the workers, streams to the brokers (KIP-1071).",
+        "How workers share tasks: classic leaves the choice to the workers, streams to the brokers (KIP-1071). "
+        "All workers of an application have the same, those of Java too; all must be stopped before it is changed.",
         choices=("classic", "streams"),
         any_case=True,
-        not_offered="only 'classic' is built so far",
     ),
     ConfigKey(
         "max.task.idle.ms",
@@ -321,9 +321,9 @@ _KEYS = (
         _CLASS,
         None,
         _MEDIUM,
-        "Your own way to share tasks among workers. Unset: the built-in one.",
+        "Your own way to share tasks among instances, which the leader of the group asks. Unset: the built-in one. "
+        "Where group.protocol is 'streams', the brokers share them out, and this has no effect.",
         component=_ASSIGNOR,
-        not_offered="an assignor of your own cannot be used yet",
     ),
     ConfigKey(
         "task.timeout.ms",
@@ -604,6 +604,17 @@ _KEYS = (
         _LOW,
         "Is called with the options of each RocksDB before it is opened, to tune them.",
         component=_SETTER,
+    ),
+    ConfigKey(
+        "rocksdb.memory.bytes",
+        _LONG,
+        None,
+        _LOW,
+        "One limit for the memory that all stores on disk of a process take together: cached blocks, indexes, filters "
+        "and write buffers. Without it blocks take 50 MB, write buffers up to 16 MB each and 256 MB together, and "
+        "indexes and filters come on top. What a task has written since its last commit is not in it. "
+        "Kafka Streams has no such setting.",
+        minimum=16 << 20,
     ),
     ConfigKey(
         "send.buffer.bytes",

@@ -143,12 +143,14 @@ OWN = "(settings of your own go under 'app.')"
         ),
         # what is not offered
         (
-            {"group.protocol": "streams"},
-            "setting 'group.protocol' is 'streams', which is not offered: only 'classic' is built so far",
-        ),
-        (
             {"upgrade.from": "3.9"},
             "setting 'upgrade.from' is '3.9', which is not offered: there is no older version to come from",
+        ),
+        # a streams group has no static members
+        (
+            {"group.protocol": "streams", "consumer.group.instance.id": "till-1"},
+            "setting 'consumer.group.instance.id' is set, and the streams group protocol has no static members yet; "
+            "remove it, or set group.protocol to 'classic'",
         ),
         # client tags
         ({"client.tag.": "x"}, "setting 'client.tag.' names no tag; write 'client.tag.zone', for example"),

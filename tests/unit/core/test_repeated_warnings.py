@@ -56,3 +56,21 @@ def test_lines_of_a_library_that_differ_in_times_and_clients_only_count_as_one(
         "FAIL [rdkafka#producer-1] [thrd:x]: c:9092: Connection refused (after 0ms)",
         "FAIL [rdkafka#producer-1] [thrd:x]: b:9092: Connection refused (after 0ms) (4 more times in the last 10 s)",
     ]
+
+
+def test_lines_of_a_library_that_differ_in_how_long_it_waits_only_count_as_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    thinned = OncePerInterval(MockClock(), interval_s=10)
+    LOG.addFilter(thinned)
+    try:
+        for wait_s in (0.05, 0.08, 0.19):
+            LOG.warning("no brokers at 127.0.0.1. Retrying in %.2f secs.", wait_s)
+        LOG.warning("no brokers at 127.0.0.2. Retrying in 0.05 secs.")
+    finally:
+        LOG.removeFilter(thinned)
+
+    assert caplog.messages == [
+        "no brokers at 127.0.0.1. Retrying in 0.05 secs.",
+        "no brokers at 127.0.0.2. Retrying in 0.05 secs.",
+    ]
