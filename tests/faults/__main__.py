@@ -5,7 +5,8 @@
     python -m tests.faults --minutes 5 --seed 7 --plan > faults.txt      # only prints the schedule
     python -m tests.faults --minutes 5 --brokers 1 --schedule faults.txt  # replays it, with lines left out if wanted
 
-Half of the time there is one broker, half of it three; each has a lone worker and several workers of both guarantees.
+Half of the time there is one broker, half of it three; each has a lone worker, several workers, and several workers in
+a streams group (KIP-1071), of both guarantees.
 The exit code is 0 when nothing was wrong, 1 when something was, and 2 when the run itself failed.
 """
 
@@ -88,7 +89,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--brokers", choices=["1", "3", "both"], default="both")
-    parser.add_argument("--applications", help="some of alos-lone, alos-several, eos-lone, eos-several; all by default")
+    parser.add_argument("--applications", help="some of alos- and eos-lone, -several, -streams; all by default")
     parser.add_argument("--several", type=int, default=3, help="how many workers several are")
     parser.add_argument("--rate", type=float, default=50, help="lines a second")
     parser.add_argument("--schedule", type=Path, help="a file with faults to replay, as they are printed")

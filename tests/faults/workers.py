@@ -28,10 +28,15 @@ _STOP_S = 60.0
 _YOUNG_S = 5.0
 """A process that has not lived longer may end by the signal itself: it still imports."""
 
-_SETTINGS = {
-    "statestore.cache.max.bytes": "0",
+_CLASSIC = {
     "consumer.session.timeout.ms": f"{SESSION_S * 1000:.0f}",
     "consumer.heartbeat.interval.ms": "1500",
+}
+_STREAMS = {"group.protocol": "streams"}
+"""The session time-out is a setting of the brokers, as long as that."""
+
+_SETTINGS = {
+    "statestore.cache.max.bytes": "0",
     "repartition.purge.interval.ms": "15000",
     "log.summary.interval.ms": "30000",
 }
@@ -44,6 +49,8 @@ class Application:
     name: str
     exactly_once: bool
     workers: tuple[str, ...]
+    in_streams_group: bool = False
+    """Whether the brokers assign its tasks (``group.protocol``)."""
 
     @property
     def lone(self) -> bool:
@@ -51,9 +58,10 @@ class Application:
 
     @property
     def settings(self) -> dict[str, str]:
+        common = {**_SETTINGS, **(_STREAMS if self.in_streams_group else _CLASSIC)}
         if self.exactly_once:
-            return {**_SETTINGS, "processing.guarantee": "exactly_once_v2", "commit.interval.ms": "300"}
-        return {**_SETTINGS, "commit.interval.ms": "1000"}
+            return {**common, "processing.guarantee": "exactly_once_v2", "commit.interval.ms": "300"}
+        return {**common, "commit.interval.ms": "1000"}
 
     @property
     def notice_s(self) -> float:
@@ -62,11 +70,16 @@ class Application:
 
 
 def applications(several: int = 3) -> list[Application]:
-    """Both guarantees, each with a lone worker and with several."""
+    """Both guarantees, each with a lone worker, with several, and with several in a streams group."""
     return [
-        Application(f"{short}-{fleet}", exactly_once, tuple(f"{short}-{fleet}-{n}" for n in range(1, number + 1)))
+        Application(
+            f"{short}-{fleet}",
+            exactly_once,
+            tuple(f"{short}-{fleet}-{n}" for n in range(1, number + 1)),
+            in_streams_group=fleet == "streams",
+        )
         for short, exactly_once in (("alos", False), ("eos", True))
-        for fleet, number in (("lone", 1), ("several", several))
+        for fleet, number in (("lone", 1), ("several", several), ("streams", several))
     ]
 
 

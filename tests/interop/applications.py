@@ -71,7 +71,12 @@ def pair(a: str | None, b: str | None) -> str:
     return f"{'null' if a is None else a}+{'null' if b is None else b}"
 
 
+POISON = "poison-for-python"
+
+
 def head(v: str) -> str:
+    if v == POISON:
+        raise ValueError(POISON)
     return v.split(" ")[0]
 
 

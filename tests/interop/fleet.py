@@ -38,13 +38,18 @@ class Fleet:
 
     def _start_java(self, worker: str) -> None:
         turns = self.turns
-        own = {"application.id": turns.name, "bootstrap.servers": turns.brokers, "client.id": self._name(worker)}
+        own = {"application.id": turns.name, "bootstrap.servers": turns.brokers, "client.id": self.name(worker)}
         own["state.dir"] = str(turns.folder / f"state-{worker}")
         self.java_workers.add(worker)
-        self.java.start(self._name(worker), turns.program, {**turns.settings, **own})
-        self.java.wait_for(self._name(worker), "STATE", "RUNNING")
+        self.java.start(self.name(worker), turns.program, {**turns.settings, **own})
+        self.java.wait_for(self.name(worker), "STATE", "RUNNING")
 
     def _start_python(self, worker: str) -> None:
+        self.processes[worker] = self.launch_python(worker)
+        self.turns.wait(f"{worker} is a member", lambda: self.is_member(worker))
+
+    def launch_python(self, worker: str) -> Process:
+        """Starts a worker of Python, and does not wait for it."""
         turns = self.turns
         command = [sys.executable, "-m", "pykstreams", "run", f"{APPLICATIONS}:{turns.program}"]
         command += ["--application-id", turns.name, "--bootstrap-servers", turns.brokers]
@@ -52,8 +57,7 @@ class Fleet:
         for key, value in turns.settings.items():
             command += ["--set", f"{key}={value}"]
         with self._log(worker).open("wb") as log:
-            self.processes[worker] = Process(command, stdout=log, stderr=log, cwd=ROOT)
-        turns.wait(f"{worker} is a member", lambda: self.is_member(worker))
+            return Process(command, stdout=log, stderr=log, cwd=ROOT)
 
     def replace(self, old: str, language: str, new: str) -> None:
         """Lets another worker join, and then ends the old one."""
@@ -64,7 +68,7 @@ class Fleet:
         """Ends a worker in good order; it leaves the group."""
         if worker in self.java_workers:
             self.java_workers.remove(worker)
-            self.java.stop(self._name(worker), leave=True)
+            self.java.stop(self.name(worker), leave=True)
         else:
             process = self.processes.pop(worker)
             process.send_signal(signal.SIGTERM)
@@ -79,7 +83,7 @@ class Fleet:
     def is_member(self, worker: str) -> bool:
         """Whether a worker of Python has joined the group; fails when it has ended."""
         assert self.processes[worker].poll() is None, self.said(worker)[-6000:]
-        return "in generation " in self.said(worker)
+        return "active tasks " in self.said(worker)
 
     def said(self, worker: str) -> str:
         """The log of a worker of Python."""
@@ -88,7 +92,7 @@ class Fleet:
     def check(self) -> None:
         """Fails when a worker has ended."""
         for worker in self.java_workers:
-            self.java.check(self._name(worker))
+            self.java.check(self.name(worker))
         for worker, process in self.processes.items():
             assert process.poll() is None, self.said(worker)[-6000:]
 
@@ -100,7 +104,8 @@ class Fleet:
         for worker in [*self.java_workers]:
             self.stop(worker)
 
-    def _name(self, worker: str) -> str:
+    def name(self, worker: str) -> str:
+        """What the JVM calls a worker."""
         return f"{self.turns.name}-{worker}"
 
     def _log(self, worker: str) -> Path:

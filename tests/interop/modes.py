@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from tests.interop.programs import EXACTLY_ONCE, OPTIMIZED
 
+STREAMS = {"group.protocol": "streams"}
+
 
 @dataclass(frozen=True, slots=True)
 class Mode:
@@ -32,6 +34,8 @@ MODES: Mapping[str, Mode] = {
     "kill": Mode(kill=True),
     "cache": Mode(settings={"statestore.cache.max.bytes": "10000000"}, last_only=True),
     "exactly once": Mode(settings=EXACTLY_ONCE),
+    "streams": Mode(("JPJP",), settings=STREAMS),
+    "streams, exactly once": Mode(("JPJP",), settings={**STREAMS, **EXACTLY_ONCE}),
     "optimized": Mode(settings=OPTIMIZED),
     "optimized, deletes": Mode(("JPJP",), settings=OPTIMIZED, deletes=True),
 }

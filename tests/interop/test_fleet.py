@@ -67,7 +67,15 @@ class Words:
         }
 
 
-@pytest.mark.parametrize("mode", ["kept", "exactly once"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        pytest.param("kept", marks=pytest.mark.nightly),
+        "exactly once",
+        pytest.param("streams", marks=pytest.mark.nightly),
+        "streams, exactly once",
+    ],
+)
 def test_a_count_moves_from_two_java_instances_to_python_and_back_one_at_a_time(
     make_fleet: MakeFleet, mode: str
 ) -> None:
@@ -93,12 +101,15 @@ def test_a_count_moves_from_two_java_instances_to_python_and_back_one_at_a_time(
 @pytest.mark.parametrize(
     ("program", "mode"),
     [
-        ("emit_on_window_close", "kept"),
+        pytest.param("emit_on_window_close", "kept", marks=pytest.mark.nightly),
         ("emit_on_window_close", "exactly once"),
         pytest.param("outer_stream_join", "kept", marks=pytest.mark.nightly),
         pytest.param("outer_stream_join", "exactly once", marks=pytest.mark.nightly),
         pytest.param("left_foreign_key_join", "kept", marks=pytest.mark.nightly),
         pytest.param("left_foreign_key_join", "exactly once", marks=pytest.mark.nightly),
+        pytest.param("emit_on_window_close", "streams, exactly once", marks=pytest.mark.nightly),
+        pytest.param("outer_stream_join", "streams", marks=pytest.mark.nightly),
+        pytest.param("left_foreign_key_join", "streams, exactly once", marks=pytest.mark.nightly),
         pytest.param("suppressed_windows", "kept", marks=pytest.mark.nightly),
         pytest.param("versioned_table", "kept", marks=pytest.mark.nightly),
         pytest.param("table_joins", "kept", marks=pytest.mark.nightly),

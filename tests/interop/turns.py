@@ -43,14 +43,15 @@ _SETTINGS = {
     "commit.interval.ms": "100",
     "statestore.cache.max.bytes": "0",
     "repartition.purge.interval.ms": "3600000",  # what was repartitioned is compared, too
-    "consumer.session.timeout.ms": "6000",
-    "consumer.heartbeat.interval.ms": "500",
     "poll.ms": "20",
     "producer.linger.ms": "0",
     # when windows are looked through would otherwise depend on the wall clock
     "__emit.interval.ms.kstreams.outer.join.spurious.results.fix__": "0",
     "__emit.interval.ms.kstreams.windowed.aggregation__": "0",
 }
+
+_CLASSIC = {"consumer.session.timeout.ms": "6000", "consumer.heartbeat.interval.ms": "500"}
+"""Those of a streams group are settings of the brokers."""
 
 
 class Turns:
@@ -78,6 +79,8 @@ class Turns:
         self.folder = folder
         folder.mkdir()
         self.settings = {**_SETTINGS, "app.prefix": self.prefix, **self.spec.settings, **mode.settings}
+        if self.settings.get("group.protocol") != "streams":
+            self.settings.update(_CLASSIC)
         self.java = java
         self._make_host = make_host
         self._one_state_directory = one_state_directory

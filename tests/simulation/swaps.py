@@ -45,6 +45,7 @@ from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.swaps import Swaps
 from pykstreams.runtime.worker.task_folders import Standbys
 from pykstreams.runtime.worker.task_manager import TaskManager
+from pykstreams.runtime.worker.tasks_aside import TasksAside
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.interfaces.record_cache import RecordCache
@@ -221,6 +222,9 @@ class InputReader(Reader):
     def seek(self, partition: TopicPartition, offset: int) -> None:
         raise AssertionError
 
+    def end(self, partition: TopicPartition) -> int | None:
+        return None
+
     def pause(self, partitions: Collection[TopicPartition]) -> None:
         """Little is read at a time."""
 
@@ -259,7 +263,8 @@ class Updater(StateUpdater):
             order = self._orders.get()
             if order is not None and not isinstance(order, Shadow):
                 order.task.close()
-                shadows.append(getattr(order, "swapped", None))
+                leaves = getattr(order, "leaves", None)
+                shadows.append(leaves if isinstance(leaves, Shadow) else None)
         for shadow in shadows:
             if shadow is not None:
                 shadow._let_go()
@@ -422,7 +427,7 @@ class SimulatedWorker:
             start_offsets=start,
             make_task=make_task,
             before_start=commits.before_processing,
-            clock=clock,
+            aside=TasksAside(clock),
             note_of=(lambda _: None) if exactly_once else self.member.note_of,
         )
         swap_output = SwapOutput(self._make_swap_output)
@@ -454,6 +459,7 @@ class SimulatedWorker:
                 None,
                 start,
                 lambda: layout,
+                RecordCache(0),
                 threading.Event(),
                 self.swaps,
             ),

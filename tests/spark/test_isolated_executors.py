@@ -134,6 +134,7 @@ def test_a_session_makes_and_reads_state_twice_where_executors_have_no_files_of_
     assert [SPENT, SPENT, negative, negative] == said
 
 
+@pytest.mark.nightly
 def test_programs_of_the_page_make_and_show_state(master: str, driver: Path, lake: Path) -> None:
     def moved(text: str) -> str:
         return text.replace("/lake/", f"{lake}/").replace("spark://master:7077", master)

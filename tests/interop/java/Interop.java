@@ -57,6 +57,7 @@ public class Interop {
             streams.setUncaughtExceptionHandler(e -> {
                 StringBuilder text = new StringBuilder();
                 for (Throwable t = e; t != null; t = t.getCause()) text.append(t).append(" <- ");
+                if (text.indexOf(POISON) >= 0) return StreamThreadExceptionResponse.SHUTDOWN_APPLICATION;
                 say(id, "FAILED", text.toString().replaceAll("\\s+", " "));
                 return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
             });
@@ -103,7 +104,12 @@ public class Interop {
     static String text(Windowed<String> w) { return w.key() + "@" + w.window().start() % HOUR; }
     static String session(Windowed<String> w) { return w.key() + "@" + w.window().start() % HOUR + "-" + w.window().end() % HOUR; }
     static String pair(String a, String b) { return a + "+" + b; }
-    static String head(String v) { return v.split(" ")[0]; }
+    static final String POISON = "poison-for-java";
+
+    static String head(String v) {
+        if (v.equals(POISON)) throw new IllegalArgumentException(POISON);
+        return v.split(" ")[0];
+    }
     static Duration ms(long n) { return Duration.ofMillis(n); }
 
     static Topology build(String app, Properties props) {

@@ -24,6 +24,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.UUID;
+import java.util.function.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.Node;
@@ -33,13 +34,24 @@ import org.apache.kafka.common.TopicPartitionInfo;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.processor.TaskId;
+import org.apache.kafka.streams.processor.assignment.ApplicationState;
 import org.apache.kafka.streams.processor.assignment.AssignmentConfigs;
+import org.apache.kafka.streams.processor.assignment.KafkaStreamsAssignment;
+import org.apache.kafka.streams.processor.assignment.KafkaStreamsAssignment.AssignedTask;
+import org.apache.kafka.streams.processor.assignment.KafkaStreamsState;
 import org.apache.kafka.streams.processor.assignment.ProcessId;
+import org.apache.kafka.streams.processor.assignment.TaskAssignmentUtils;
+import org.apache.kafka.streams.processor.assignment.TaskAssignmentUtils.RackAwareOptimizationParams;
+import org.apache.kafka.streams.processor.assignment.TaskAssignor.TaskAssignment;
+import org.apache.kafka.streams.processor.assignment.TaskInfo;
+import org.apache.kafka.streams.processor.assignment.TaskTopicPartition;
+import org.apache.kafka.streams.processor.assignment.assignors.StickyTaskAssignor;
 import org.apache.kafka.streams.processor.internals.StreamsPartitionAssignor.ClientMetadata;
 import org.apache.kafka.streams.processor.internals.TopologyMetadata.Subtopology;
 import org.apache.kafka.streams.processor.internals.assignment.AssignmentInfo;
 import org.apache.kafka.streams.processor.internals.assignment.AssignorConfiguration;
 import org.apache.kafka.streams.processor.internals.assignment.ClientState;
+import org.apache.kafka.streams.processor.internals.assignment.DefaultApplicationState;
 import org.apache.kafka.streams.processor.internals.assignment.FallbackPriorTaskAssignor;
 import org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityTaskAssignor;
 import org.apache.kafka.streams.processor.internals.assignment.LegacyStickyTaskAssignor;
@@ -66,6 +78,7 @@ public final class Recorder {
                 case "subscription" -> answer.put("bytes", hex(subscription(question).encode()));
                 case "assignment" -> answer.put("bytes", hex(assignment(question).encode()));
                 case "group" -> group(question, answer);
+                case "assignors" -> assignors(question, answer);
                 default -> throw new IllegalArgumentException(line);
             }
             answers.println(JSON.writeValueAsString(answer));
@@ -141,19 +154,14 @@ public final class Recorder {
                 stateful.add(task);
             }
         });
-        final JsonNode set = said.get("settings");
-        final List<String> tagKeys = new ArrayList<>();
-        set.get("tags").forEach(tag -> tagKeys.add(tag.asText()));
-        final AssignmentConfigs configs = new AssignmentConfigs(
-            set.get("lag").asLong(), set.get("warmups").asInt(), set.get("standbys").asInt(), 600_000L, tagKeys,
-            optional(set.get("traffic")), optional(set.get("overlap")), set.get("strategy").asText());
+        final AssignmentConfigs configs = configs(said.get("settings"));
         final Map<ProcessId, Map<String, Optional<String>>> racks = new HashMap<>();
         final Map<ProcessId, TreeSet<String>> consumers = new TreeMap<>();
         said.get("clients").forEach(client -> client.get("consumers").fieldNames().forEachRemaining(consumer -> {
             final ProcessId process = process(client.get("process").asText());
             consumers.computeIfAbsent(process, k -> new TreeSet<>()).add(consumer);
             racks.computeIfAbsent(process, k -> new HashMap<>()).put(
-                consumer, client.get("rack").isNull() ? Optional.empty() : Optional.of(client.get("rack").asText()));
+                consumer, rack(client));
         }));
         final InternalTopicManager topics = new InternalTopicManager(Time.SYSTEM, null, new StreamsConfig(Map.of(
             StreamsConfig.APPLICATION_ID_CONFIG, "a", StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "localhost:1"))) {
@@ -202,6 +210,123 @@ public final class Recorder {
         });
     }
 
+    /** What the assignors and helpers of users make of a group: the decisions in their order. */
+    private static void assignors(final JsonNode said, final ObjectNode answer) {
+        final Map<TaskId, Set<TopicPartition>> inputs = new HashMap<>();
+        final Map<TaskId, TaskInfo> tasks = new HashMap<>();
+        final Map<TaskId, JsonNode> asked = new TreeMap<>();
+        said.get("tasks").fields().forEachRemaining(e -> asked.put(TaskId.parse(e.getKey()), e.getValue()));
+        asked.forEach((task, places) -> {
+            final Set<TaskTopicPartition> known = new HashSet<>();
+            final Set<TopicPartition> sources = new HashSet<>();
+            inputs.put(task, sources);
+            for (final JsonNode racks : places.get(0)) {
+                final TopicPartition place = new TopicPartition("in-" + task.subtopology() + "-" + sources.size(), task.partition());
+                sources.add(place);
+                known.add(new Place(place, true, false, racks(racks)));
+            }
+            int logs = 0;
+            for (final JsonNode racks : places.get(1)) {
+                final TopicPartition place = new TopicPartition("log-" + task.subtopology() + "-" + logs++, task.partition());
+                known.add(new Place(place, false, true, racks(racks)));
+            }
+            tasks.put(task, new Info(task, logs > 0, logs > 0 ? Set.of("store") : Set.of(), known));
+        });
+        final ApplicationState state =
+            new DefaultApplicationState(configs(said.get("settings")), tasks, clients(said, inputs));
+        write(answer.putObject("sticky"), new StickyTaskAssignor().assign(state));
+        write(answer.putObject("keep"), new StickyTaskAssignor(true).assign(state));
+        final Map<ProcessId, KafkaStreamsAssignment> identity = TaskAssignmentUtils.identityAssignment(state);
+        write(answer.putObject("identity"), new TaskAssignment(identity.values()));
+        answer.put("identityError", TaskAssignmentUtils.validateTaskAssignment(state, new TaskAssignment(identity.values())).name());
+        final ObjectNode lags = answer.putObject("lags");
+        state.kafkaStreamsStates(true).forEach((process, one) -> {
+            final ObjectNode known = lags.putObject(process.toString());
+            new TreeMap<>(one.statefulTasksToLagSums()).forEach((task, lag) -> known.put(task.toString(), lag));
+            for (final String consumer : one.consumerClientIds()) {
+                write(known.putArray(consumer), one.prevTasksByLag(consumer));
+            }
+        });
+        final Map<ProcessId, KafkaStreamsAssignment> dealt = new HashMap<>();
+        final List<ProcessId> instances = new ArrayList<>(new TreeSet<>(state.kafkaStreamsStates(false).keySet()));
+        int next = 0;
+        for (final TaskId task : asked.keySet()) {
+            dealt.computeIfAbsent(instances.get(next++ % instances.size()), process -> KafkaStreamsAssignment.of(process, Set.of()))
+                .assignTask(new AssignedTask(task, AssignedTask.Type.ACTIVE));
+        }
+        final ObjectNode steps = answer.putObject("dealt");
+        final RackAwareOptimizationParams params = RackAwareOptimizationParams.of(state);
+        step(steps, "stateful", dealt, each -> TaskAssignmentUtils.optimizeRackAwareActiveTasks(params.forStatefulTasks(), each));
+        step(steps, "stateless", dealt, each -> TaskAssignmentUtils.optimizeRackAwareActiveTasks(
+            params.forStatelessTasks().withTrafficCostOverride(7).withNonOverlapCostOverride(2), each));
+        step(steps, "all", dealt, each -> TaskAssignmentUtils.optimizeRackAwareActiveTasks(params, each));
+        // with tags, Kafka Streams places a standby task where none are asked for
+        if (said.get("settings").get("standbys").asInt() > 0) {
+            step(steps, "standby", dealt, each -> TaskAssignmentUtils.defaultStandbyTaskAssignment(state, each));
+            step(steps, "standbyRacks", dealt, each -> TaskAssignmentUtils.optimizeRackAwareStandbyTasks(
+                params.withTrafficCostOverride(3), each));
+        }
+    }
+
+    private static void step(final ObjectNode steps, final String name, final Map<ProcessId, KafkaStreamsAssignment> dealt,
+                             final Consumer<Map<ProcessId, KafkaStreamsAssignment>> change) {
+        change.accept(dealt);
+        write(steps.putObject(name), new TaskAssignment(dealt.values()));
+    }
+
+    private static void write(final ObjectNode out, final TaskAssignment decided) {
+        final Map<ProcessId, KafkaStreamsAssignment> sorted = new TreeMap<>();
+        decided.assignment().forEach(each -> sorted.put(each.processId(), each));
+        sorted.forEach((process, each) -> {
+            final Map<TaskId, AssignedTask> tasks = new TreeMap<>(each.tasks());
+            final ArrayNode parts = out.putArray(process.toString());
+            for (final AssignedTask.Type type : AssignedTask.Type.values()) {
+                final ArrayNode part = parts.addArray();
+                tasks.forEach((id, task) -> {
+                    if (task.type() == type) {
+                        part.add(id.toString());
+                    }
+                });
+            }
+            each.followupRebalanceDeadline().ifPresent(deadline -> parts.add(deadline.toEpochMilli()));
+        });
+    }
+
+    private record Place(TopicPartition topicPartition, boolean isSource, boolean isChangelog, Optional<Set<String>> rackIds)
+        implements TaskTopicPartition {
+    }
+
+    /** A task whose place in hash sets is that of its id; those of Kafka Streams have a random one. */
+    private record Info(TaskId id, boolean isStateful, Set<String> stateStoreNames, Set<TaskTopicPartition> topicPartitions)
+        implements TaskInfo {
+        @Override
+        public int hashCode() {
+            return id.hashCode();
+        }
+    }
+
+    private static Optional<Set<String>> racks(final JsonNode said) {
+        final Set<String> racks = new HashSet<>();
+        for (final Node node : nodes(said)) {
+            if (node.hasRack()) {
+                racks.add(node.rack());
+            }
+        }
+        return Optional.of(racks);
+    }
+
+    private static Optional<String> rack(final JsonNode client) {
+        return client.get("rack").isNull() ? Optional.empty() : Optional.of(client.get("rack").asText());
+    }
+
+    private static AssignmentConfigs configs(final JsonNode set) {
+        final List<String> tagKeys = new ArrayList<>();
+        set.get("tags").forEach(tag -> tagKeys.add(tag.asText()));
+        return new AssignmentConfigs(
+            set.get("lag").asLong(), set.get("warmups").asInt(), set.get("standbys").asInt(), 600_000L, tagKeys,
+            optional(set.get("traffic")), optional(set.get("overlap")), set.get("strategy").asText());
+    }
+
     private static Map<ProcessId, ClientMetadata> clients(final JsonNode said, final Map<TaskId, Set<TopicPartition>> inputs) {
         final Map<TopicPartition, TaskId> taskOf = new HashMap<>();
         inputs.forEach((task, places) -> places.forEach(place -> taskOf.put(place, task)));
@@ -214,7 +339,7 @@ public final class Recorder {
             client.get("tags").fields().forEachRemaining(e -> tags.put(e.getKey(), e.getValue().asText()));
             final JsonNode endpoint = client.get("endpoint");
             final ClientMetadata metadata =
-                new ClientMetadata(process, endpoint.isNull() ? null : endpoint.asText(), tags, Optional.empty());
+                new ClientMetadata(process, endpoint.isNull() ? null : endpoint.asText(), tags, rack(client));
             client.get("consumers").fields().forEachRemaining(consumer -> {
                 metadata.addConsumer(consumer.getKey(), owned(client, consumer.getKey(), inputs));
                 final Map<TaskId, Long> sums = new TreeMap<>();
