@@ -17,7 +17,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import ForeachAction, Headers, KeyValueMapper, Pairs, Predicate
-from pykstreams.processors.process import Process
+from pykstreams.processors.process import FunctionContext, Process
 from pykstreams.processors.user_functions import not_a_pair, not_iterable
 
 K = TypeVar("K")
@@ -34,7 +34,7 @@ class Filter(Generic[K, V]):
     predicate: Predicate[K, V]
     negate: bool = False
 
-    def build(self, context: OperatorContext) -> Process:
+    def build(self, context: FunctionContext) -> Process:
         predicate, forward, fail = self.predicate, context.forward, context.fail
 
         def keep(key: K, value: V, timestamp: int, headers: Headers) -> None:
@@ -77,7 +77,7 @@ class Map(Generic[K, V]):
 
     mapper: KeyValueMapper[K, V, tuple[object, object]]
 
-    def build(self, context: OperatorContext) -> Process:
+    def build(self, context: FunctionContext) -> Process:
         mapper, forward, fail = self.mapper, context.forward, context.fail
 
         def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
@@ -103,7 +103,7 @@ class SelectKey(Generic[K, V]):
 
     mapper: KeyValueMapper[K, V, object]
 
-    def build(self, context: OperatorContext) -> Process:
+    def build(self, context: FunctionContext) -> Process:
         mapper, forward, fail = self.mapper, context.forward, context.fail
 
         def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
@@ -127,7 +127,7 @@ class MapValues:
     mapper: Callable[..., object]
     with_key: bool = False
 
-    def build(self, context: OperatorContext) -> Process:
+    def build(self, context: FunctionContext) -> Process:
         mapper, forward, fail = self.mapper, context.forward, context.fail
 
         def by_value(key: object, value: object, timestamp: int, headers: Headers) -> None:
@@ -160,7 +160,7 @@ class FlatMap(Generic[K, V]):
 
     mapper: KeyValueMapper[K, V, Pairs[object, object]]
 
-    def build(self, context: OperatorContext) -> Process:
+    def build(self, context: FunctionContext) -> Process:
         mapper, forward, fail = self.mapper, context.forward, context.fail
 
         def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
@@ -194,7 +194,7 @@ class FlatMapValues:
     mapper: Callable[..., Iterable[object]]
     with_key: bool = False
 
-    def build(self, context: OperatorContext) -> Process:
+    def build(self, context: FunctionContext) -> Process:
         mapper, forward, fail = self.mapper, context.forward, context.fail
 
         def by_value(key: object, value: object, timestamp: int, headers: Headers) -> None:
@@ -230,7 +230,7 @@ class Peek(Generic[K, V]):
 
     action: ForeachAction[K, V]
 
-    def build(self, context: OperatorContext) -> Process:
+    def build(self, context: FunctionContext) -> Process:
         action, forward, fail = self.action, context.forward, context.fail
 
         def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
@@ -250,7 +250,7 @@ class ForEach(Generic[K, V]):
 
     action: ForeachAction[K, V]
 
-    def build(self, context: OperatorContext) -> Process:
+    def build(self, context: FunctionContext) -> Process:
         action, fail = self.action, context.fail
 
         def process(key: K, value: V, timestamp: int, headers: Headers) -> None:

@@ -92,12 +92,17 @@ from pykstreams.dsl.options import (
     StreamJoined,
     TableJoined,
 )
+from pykstreams.dsl.retry import Retry
 from pykstreams.dsl.session_windowed import SessionWindowedKStream
 from pykstreams.dsl.windowed import TimeWindowedKStream
 from pykstreams.runtime.life_cycle import State
+from pykstreams.runtime.queries.lags import LagInfo
 from pykstreams.runtime.queries.metadata import HostInfo, KeyQueryMetadata, StreamsMetadata
 from pykstreams.runtime.queries.store_types import QueryableStoreType, QueryableStoreTypes
-from pykstreams.runtime.streams import KafkaStreams
+from pykstreams.runtime.restore.restore import StateRestoreListener
+from pykstreams.runtime.standby.update_listener import StandbyUpdateListener, SuspendReason
+from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
+from pykstreams.runtime.worker.thread_metadata import TaskMetadata, ThreadMetadata
 from pykstreams.serdes import Serdes
 from pykstreams.state import BuiltInDslStoreSuppliers, ConnectedStoreProvider, DslStoreFormat, Stores
 from pykstreams.topology.description import TopologyDescription
@@ -132,6 +137,7 @@ __all__ = [
     "FixedKeyProcessorSupplier",
     "FixedKeyRecord",
     "GlobalKTable",
+    "GroupMembershipOperation",
     "Grouped",
     "HostInfo",
     "InternalTopic",
@@ -144,6 +150,7 @@ __all__ = [
     "KafkaStreams",
     "KeyQueryMetadata",
     "KeyValue",
+    "LagInfo",
     "LogAndContinueExceptionHandler",
     "LogAndContinueProcessingExceptionHandler",
     "LogAndFailExceptionHandler",
@@ -168,6 +175,7 @@ __all__ = [
     "RecordContext",
     "RecordMetadata",
     "Repartitioned",
+    "Retry",
     "SerdeError",
     "Serdes",
     "SerializationError",
@@ -175,7 +183,9 @@ __all__ = [
     "SessionWindowedKStream",
     "SessionWindows",
     "SlidingWindows",
+    "StandbyUpdateListener",
     "State",
+    "StateRestoreListener",
     "Stores",
     "StreamJoined",
     "StreamThreadExceptionResponse",
@@ -184,8 +194,11 @@ __all__ = [
     "StreamsError",
     "StreamsMetadata",
     "Suppressed",
+    "SuspendReason",
     "TableJoined",
     "TaskId",
+    "TaskMetadata",
+    "ThreadMetadata",
     "TimeWindowedCogroupedKStream",
     "TimeWindowedKStream",
     "TimeWindows",

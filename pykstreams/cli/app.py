@@ -13,6 +13,7 @@ _COMMANDS = {
     "backfill": "pykstreams.cli.backfill:backfill",
     "bootstrap": "pykstreams.cli.bootstrap:bootstrap",
     "describe": "pykstreams.cli.describe:describe",
+    "dlq": "pykstreams.cli.dlq:dlq",
     "run": "pykstreams.cli.run:run",
     "state": "pykstreams.cli.state:state",
     "topics": "pykstreams.cli.topics:topics",

@@ -50,6 +50,17 @@ _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
 )
 
 _NO_SUCH_TOPIC = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"})
+_OF_THE_RECORD = frozenset(
+    {
+        "INVALID_MSG_SIZE",
+        "INVALID_RECORD",
+        "INVALID_TIMESTAMP",
+        "MSG_SIZE_TOO_LARGE",
+        "RECORD_LIST_TOO_LARGE",
+        "_UNKNOWN_PARTITION",
+    }
+)
+"""Errors of records that brokers are there to refuse."""
 
 
 def exit_code(error: Exception) -> ExitCode:
@@ -60,6 +71,8 @@ def exit_code(error: Exception) -> ExitCode:
     """
     if isinstance(error, DeliveryError) and error.name in _NO_SUCH_TOPIC:  # chosen per record, or deleted meanwhile
         return ExitCode.USAGE
+    if isinstance(error, DeliveryError) and error.name in _OF_THE_RECORD:
+        return ExitCode.PROCESSING
     for kind, code in _CODES:
         if isinstance(error, kind):
             return code

@@ -67,7 +67,7 @@ def need_application_id(config: StreamsConfig) -> None:
 
 
 def combined_config(
-    script: Script,
+    script: Script | None,
     *,
     config_file: Path | None,
     pairs: Sequence[str],
@@ -77,12 +77,13 @@ def combined_config(
 ) -> StreamsConfig:
     """The configuration from all sources; an option that is ``None`` was not given.
 
+    :param script: what the script says; ``None`` for commands that need none.
     :param options: settings that have an option of their own, by dotted name.
     :param warns: whether variables of the environment that name no setting are warned of.
     """
     from pykstreams.cli.settings import Source, combine, from_environment, from_file, from_pairs, unknown_variables
 
-    sources = [Source(script.where, script.settings)]
+    sources = [] if script is None else [Source(script.where, script.settings)]
     if config_file is not None:
         sources.append(from_file(config_file))
     sources.append(from_environment(environment))

@@ -273,8 +273,8 @@ def entries(
             raise ConfigError(f"store {opened.name!r} is a {type(store).__name__}, which has no values by key")
 
 
-def moment(text: str) -> int:
-    """Reads a time.
+def moment(text: str, option: str = "--as-of") -> int:
+    """Reads a time that an option gives.
 
     >>> moment("2026-01-01T00:00Z"), moment("5")
     (1767225600000, 5)
@@ -284,10 +284,10 @@ def moment(text: str) -> int:
     if text.isdecimal():
         return int(text)
     try:
-        return timestamp_ms(datetime.fromisoformat(text), "--as-of")
+        return timestamp_ms(datetime.fromisoformat(text), option)
     except ValueError as error:
         raise click.BadParameter(
-            f"{text!r} is no time ({error}); write 2026-01-01T00:00Z, or ms since the epoch", param_hint="--as-of"
+            f"{text!r} is no time ({error}); write 2026-01-01T00:00Z, or ms since the epoch", param_hint=option
         ) from error
 
 

@@ -11,6 +11,8 @@ The tree is Kafka Streams' with ``Exception`` read as ``Error``; the classes mar
     ├── ProcessingError*                     user code raised: node, topic, partition and offset are attributes
     ├── ProcessorStateError                  a store could not be read or written
     │   └── StoreEngineError*                the database under a store failed: look at its files, or at the disk
+    │       ├── DamagedStoreError*           its files are damaged, or some are missing
+    │       └── DiskFullError*               there is no room for more on its disk
     ├── TaskCorruptedError                   local state is unusable; the runtime rebuilds it
     ├── TaskMigratedError                    the task belongs to another worker now
     ├── TaskAssignmentError                  tasks could not be shared out
@@ -118,6 +120,25 @@ class StoreEngineError(ProcessorStateError):
     No exception handler is asked about it, for no record is to blame. A worker closes the task and opens it again
     later; its other tasks go on.
     """
+
+
+class DamagedStoreError(StoreEngineError):
+    """The files of a store are damaged, or some of them are missing.
+
+    A worker sets a store that has a changelog aside, and restores it; one without a changelog is left as it is.
+    """
+
+    def __init__(self, message: str, *, store: str, task_id: TaskId | None = None) -> None:
+        super().__init__(message, task_id=task_id)
+        self.store = store
+
+
+class DiskFullError(StoreEngineError):
+    """There is no room for more on the disk of a store, whose folder is ``folder``; a worker waits for it."""
+
+    def __init__(self, message: str, *, folder: str, task_id: TaskId | None = None) -> None:
+        super().__init__(message, task_id=task_id)
+        self.folder = folder
 
 
 class TaskCorruptedError(StreamsError):

@@ -375,6 +375,13 @@ class OperatorContext(Protocol):
         """
         ...
 
+    def limit_intake(self, room: Callable[[], int]) -> None:
+        """Has the task take no more records than ``room()`` says, none if that is not positive; while it is built.
+
+        Records that come all the same, from a cache or a ``flat_map`` above, are to be kept.
+        """
+        ...
+
     def on_init(self, callback: Callable[[], None]) -> None:
         """Runs the callback when every node is built, in topological order."""
         ...

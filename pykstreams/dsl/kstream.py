@@ -23,6 +23,7 @@ from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Grouped, Joined, Materialized, Produced, Repartitioned, StreamJoined
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
+from pykstreams.dsl.retry import Retry, retried
 from pykstreams.dsl.stores.materialization import options_of, table_store
 from pykstreams.dsl.stores.reordering import reordering_of
 from pykstreams.dsl.stores.table_logic import SourceTable
@@ -43,9 +44,10 @@ from pykstreams.processors import (
     UserFixedKeyProcessor,
     UserProcessor,
 )
+from pykstreams.processors.process import FunctionOperator
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.defaults import SerdeOrDefault
-from pykstreams.topology.graph import GraphNode, OperatorNode, StreamSinkNode
+from pykstreams.topology.graph import GraphNode, OperatorNode, Step, StreamSinkNode
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -66,36 +68,66 @@ class KStream(Generic[K, V]):
     def __init__(self, place: Place) -> None:
         self._place = place
 
-    def filter(self, predicate: Predicate[K, V], *, name: str | None = None) -> KStream[K, V]:
-        """Keeps the records for which ``predicate(key, value)`` holds."""
-        return self._keeping("KSTREAM-FILTER-", name, Filter(predicate))
+    def filter(
+        self, predicate: Predicate[K, V], *, retry: Retry[K, V] | None = None, name: str | None = None
+    ) -> KStream[K, V]:
+        """Keeps the records for which ``predicate(key, value)`` holds.
 
-    def filter_not(self, predicate: Predicate[K, V], *, name: str | None = None) -> KStream[K, V]:
+        With ``retry``, here and in other steps, a record whose function has failed waits, and is tried again later.
+        """
+        return self._keeping(self._tried("KSTREAM-FILTER-", name, Filter(predicate), retry))
+
+    def filter_not(
+        self, predicate: Predicate[K, V], *, retry: Retry[K, V] | None = None, name: str | None = None
+    ) -> KStream[K, V]:
         """Keeps the records for which ``predicate(key, value)`` does not hold."""
-        return self._keeping("KSTREAM-FILTER-", name, Filter(predicate, negate=True))
+        return self._keeping(self._tried("KSTREAM-FILTER-", name, Filter(predicate, negate=True), retry))
 
-    def select_key(self, mapper: KeyValueMapper[K, V, KR], *, name: str | None = None) -> KStream[KR, V]:
+    def select_key(
+        self, mapper: KeyValueMapper[K, V, KR], *, retry: Retry[K, V] | None = None, name: str | None = None
+    ) -> KStream[KR, V]:
         """Sets the key of each record to ``mapper(key, value)``; marks the stream for repartitioning."""
-        return self._rekeyed("KSTREAM-KEY-SELECT-", name, SelectKey(mapper), self._place.value_serde)
+        step = self._tried("KSTREAM-KEY-SELECT-", name, SelectKey(mapper), retry)
+        return self._rekeyed(step, self._place.value_serde)
 
-    def map(self, mapper: KeyValueMapper[K, V, tuple[KR, VR]], *, name: str | None = None) -> KStream[KR, VR]:
+    def map(
+        self,
+        mapper: KeyValueMapper[K, V, tuple[KR, VR]],
+        *,
+        retry: Retry[K, V] | None = None,
+        name: str | None = None,
+    ) -> KStream[KR, VR]:
         """Maps each record to the pair ``mapper(key, value)``; marks the stream for repartitioning."""
-        return self._rekeyed("KSTREAM-MAP-", name, Map(mapper), None)
+        return self._rekeyed(self._tried("KSTREAM-MAP-", name, Map(mapper), retry), None)
 
     @overload
     def map_values(
-        self, mapper: Callable[[V], VR], *, with_key: Literal[False] = False, name: str | None = None
+        self,
+        mapper: Callable[[V], VR],
+        *,
+        with_key: Literal[False] = False,
+        retry: Retry[K, V] | None = None,
+        name: str | None = None,
     ) -> KStream[K, VR]: ...
     @overload
     def map_values(
-        self, mapper: Callable[[K, V], VR], *, with_key: Literal[True], name: str | None = None
+        self,
+        mapper: Callable[[K, V], VR],
+        *,
+        with_key: Literal[True],
+        retry: Retry[K, V] | None = None,
+        name: str | None = None,
     ) -> KStream[K, VR]: ...
     def map_values(
-        self, mapper: Callable[..., VR], *, with_key: bool = False, name: str | None = None
+        self,
+        mapper: Callable[..., VR],
+        *,
+        with_key: bool = False,
+        retry: Retry[K, V] | None = None,
+        name: str | None = None,
     ) -> KStream[K, VR]:
         """Maps each value by ``mapper(value)``, or ``mapper(key, value)`` with ``with_key``; keys stay."""
-        operator = MapValues(mapper, with_key)
-        return self._with_new_values("KSTREAM-MAPVALUES-", name, operator)
+        return self._with_new_values(self._tried("KSTREAM-MAPVALUES-", name, MapValues(mapper, with_key), retry))
 
     @overload
     def map_values_async(
@@ -141,13 +173,17 @@ class KStream(Generic[K, V]):
         """
         timeout_ms = None if timeout is None else duration_ms(timeout, "timeout")
         operator = MapValuesAsync(fn, with_key, max_in_flight, timeout_ms, retries)
-        return self._with_new_values("KSTREAM-MAPVALUESASYNC-", name, operator)
+        return self._with_new_values(Step(self._named("KSTREAM-MAPVALUESASYNC-", name), operator))
 
     def flat_map(
-        self, mapper: KeyValueMapper[K, V, Iterable[tuple[KR, VR]]], *, name: str | None = None
+        self,
+        mapper: KeyValueMapper[K, V, Iterable[tuple[KR, VR]]],
+        *,
+        retry: Retry[K, V] | None = None,
+        name: str | None = None,
     ) -> KStream[KR, VR]:
         """Maps each record to any number of pairs; a generator function will do. Marks for repartitioning."""
-        return self._rekeyed("KSTREAM-FLATMAP-", name, FlatMap(mapper), None)
+        return self._rekeyed(self._tried("KSTREAM-FLATMAP-", name, FlatMap(mapper), retry), None)
 
     @overload
     def flat_map_values(
@@ -155,26 +191,41 @@ class KStream(Generic[K, V]):
         mapper: Callable[[V], Iterable[VR]],
         *,
         with_key: Literal[False] = False,
+        retry: Retry[K, V] | None = None,
         name: str | None = None,
     ) -> KStream[K, VR]: ...
     @overload
     def flat_map_values(
-        self, mapper: Callable[[K, V], Iterable[VR]], *, with_key: Literal[True], name: str | None = None
+        self,
+        mapper: Callable[[K, V], Iterable[VR]],
+        *,
+        with_key: Literal[True],
+        retry: Retry[K, V] | None = None,
+        name: str | None = None,
     ) -> KStream[K, VR]: ...
     def flat_map_values(
-        self, mapper: Callable[..., Iterable[VR]], *, with_key: bool = False, name: str | None = None
+        self,
+        mapper: Callable[..., Iterable[VR]],
+        *,
+        with_key: bool = False,
+        retry: Retry[K, V] | None = None,
+        name: str | None = None,
     ) -> KStream[K, VR]:
         """Maps each value to any number of values by ``mapper(value)``, or ``mapper(key, value)``; keys stay."""
-        operator = FlatMapValues(mapper, with_key)
-        return self._with_new_values("KSTREAM-FLATMAPVALUES-", name, operator)
+        step = self._tried("KSTREAM-FLATMAPVALUES-", name, FlatMapValues(mapper, with_key), retry)
+        return self._with_new_values(step)
 
-    def peek(self, action: ForeachAction[K, V], *, name: str | None = None) -> KStream[K, V]:
+    def peek(
+        self, action: ForeachAction[K, V], *, retry: Retry[K, V] | None = None, name: str | None = None
+    ) -> KStream[K, V]:
         """Calls ``action(key, value)`` for each record and forwards the record."""
-        return self._keeping("KSTREAM-PEEK-", name, Peek(action))
+        return self._keeping(self._tried("KSTREAM-PEEK-", name, Peek(action), retry))
 
-    def foreach(self, action: ForeachAction[K, V], *, name: str | None = None) -> None:
+    def foreach(
+        self, action: ForeachAction[K, V], *, retry: Retry[K, V] | None = None, name: str | None = None
+    ) -> None:
         """Calls ``action(key, value)`` for each record; the stream ends here."""
-        self._add("KSTREAM-FOREACH-", name, ForEach(action))
+        self._add(self._tried("KSTREAM-FOREACH-", name, ForEach(action), retry))
 
     def print(
         self,
@@ -189,7 +240,7 @@ class KStream(Generic[K, V]):
         ``label`` is the name of the stream if none is given; ``formatter(key, value)`` replaces what follows it.
         """
         operator = Print(self._place.name if label is None else label, file, formatter)
-        self._add("KSTREAM-PRINTER-", name, operator)
+        self._add(Step(self._named("KSTREAM-PRINTER-", name), operator))
 
     def split(self, *, name: str | None = None) -> BranchedKStream[K, V]:
         """Starts to split the stream into branches; ``name`` is the prefix of their names."""
@@ -295,9 +346,8 @@ class KStream(Generic[K, V]):
     ) -> KGroupedStream[KR, V]:
         """Groups the records by ``key_selector(key, value)``, through a repartition topic."""
         options = grouped or Grouped(value_serde=cast("Serde[V] | None", self._place.value_serde))
-        selected: KStream[KR, V] = self._rekeyed(
-            "KSTREAM-KEY-SELECT-", options.name, SelectKey(key_selector), self._place.value_serde
-        )
+        step = Step(self._named("KSTREAM-KEY-SELECT-", options.name), SelectKey(key_selector))
+        selected: KStream[KR, V] = self._rekeyed(step, self._place.value_serde)
         return KGroupedStream(selected._place, options, KStream)
 
     @overload
@@ -608,38 +658,37 @@ class KStream(Generic[K, V]):
             )
         raise TypeError(f"the other side of a join is {other!r}; expected a KStream, a KTable or a GlobalKTable")
 
-    def _keeping(self, prefix: str, name: str | None, operator: OperatorSupplier) -> KStream[K, V]:
-        place, node = self._place, self._add(prefix, name, operator)
+    def _named(self, prefix: str, name: str | None) -> str:
+        return self._place.graph.namer.named(name, prefix)
+
+    def _tried(self, prefix: str, name: str | None, operator: FunctionOperator, retry: Retry[K, V] | None) -> Step:
+        node_name = self._named(prefix, name)
+        if retry is None:
+            return Step(node_name, operator)
+        return retried(self._place, node_name, operator, retry, named=name is not None)
+
+    def _keeping(self, step: Step) -> KStream[K, V]:
+        place, node = self._place, self._add(step)
         kept = Place(place.graph, node, node.name, place.key_serde, place.value_serde, place.sources, place.rekeyed)
         return KStream(kept)
 
-    def _with_new_values(self, prefix: str, name: str | None, operator: OperatorSupplier) -> KStream[K, VR]:
-        place, node = self._place, self._add(prefix, name, operator, changes_value=True)
+    def _with_new_values(self, step: Step) -> KStream[K, VR]:
+        place, node = self._place, self._add(step, changes_value=True)
         return KStream(Place(place.graph, node, node.name, place.key_serde, None, place.sources, place.rekeyed))
 
-    def _rekeyed(
-        self, prefix: str, name: str | None, operator: OperatorSupplier, value_serde: SerdeOrDefault
-    ) -> KStream[KR, VR]:
-        place, node = self._place, self._add(prefix, name, operator, changes_key=True)
+    def _rekeyed(self, step: Step, value_serde: SerdeOrDefault) -> KStream[KR, VR]:
+        place, node = self._place, self._add(step, changes_key=True)
         return KStream(Place(place.graph, node, node.name, None, value_serde, place.sources, rekeyed=True))
 
-    def _add(
-        self,
-        prefix: str,
-        name: str | None,
-        operator: OperatorSupplier,
-        *,
-        changes_key: bool = False,
-        changes_value: bool = False,
-    ) -> OperatorNode:
-        graph = self._place.graph
+    def _add(self, step: Step, *, changes_key: bool = False, changes_value: bool = False) -> OperatorNode:
         node = OperatorNode(
-            graph.namer.named(name, prefix),
-            lambda: operator,
+            step.name,
+            lambda: step.operator,
+            stores=lambda: step.stores,
             changes_key=changes_key,
             changes_value=changes_value,
         )
-        graph.add(node, self._place.node)
+        self._place.graph.add(node, self._place.node)
         return node
 
 

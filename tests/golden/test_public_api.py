@@ -9,6 +9,7 @@ from pathlib import Path
 
 PUBLIC = (
     "pykstreams",
+    "pykstreams.assignment",
     "pykstreams.errors",
     "pykstreams.metrics",
     "pykstreams.query",

@@ -132,6 +132,16 @@ class CommandLine:
             producer.produce(topic, value, key, timestamp=timestamp)
         assert producer.flush(30) == 0
 
+    def send_dead_letter(self) -> None:
+        """An order whose key is a number, and for which somebody did not answer in time."""
+        why = {"exception": "builtins.TimeoutError", "topic": "orders", "partition": "0", "offset": "0"}
+        headers: list[tuple[str, str | bytes | None]] = [
+            (f"__streams.errors.{name}", text) for name, text in why.items()
+        ]
+        producer = Producer({"bootstrap.servers": self.brokers})
+        producer.produce("orders-dead", '{"n": 3}', (7).to_bytes(8, "big"), headers=headers)
+        assert producer.flush(30) == 0
+
     def committed(self, group: str, topic: str) -> int:
         """How many records of a topic of two partitions a group has behind it."""
         consumer = Consumer({"bootstrap.servers": self.brokers, "group.id": group})
@@ -148,7 +158,7 @@ def shell(start_broker: Callable[..., Brokers], tmp_path: Path) -> CommandLine:
     import pyarrow.parquet as pq
 
     found = CommandLine(tmp_path, start_broker().bootstrap_servers)
-    for topic in ("lines", "word-counts", "customers", "orders", "prices"):
+    for topic in ("lines", "word-counts", "customers", "orders", "orders-dead", "prices"):
         create_topic(found.brokers, topic, partitions=2)
     shutil.copy(ROOT / "examples" / "word_count.py", tmp_path)
     for path in ("shop.py", "shop/topology.py", "shop/__init__.py"):
@@ -173,6 +183,7 @@ def test_every_command_of_the_page_runs(shell: CommandLine) -> None:
         "pykstreams run prices.py --state-dir /var/lib/prices --set commit.interval.ms=100",
         lambda _: shell.committed("prices", "prices") == 2,
     )
+    shell.send_dead_letter()
     said: dict[str, str] = {}
 
     for command in commands():
@@ -191,7 +202,10 @@ def test_every_command_of_the_page_runs(shell: CommandLine) -> None:
     assert (shell.folder / "shop.mmd").read_text().startswith("flowchart")
     assert (shell.folder / "word_count.html").read_text().startswith("<!DOCTYPE html>")
     assert (shell.folder / "prices.parquet").exists()
-    assert len(said) >= 10
+    letters = [text for command, text in said.items() if command.startswith("pykstreams dlq")]
+    assert len(letters) == 4
+    assert all("TimeoutError" in text for text in letters[:2]), letters
+    assert len(said) >= 14
 
 
 def test_script_of_the_page_names_the_application_and_its_settings(shell: CommandLine) -> None:

@@ -122,6 +122,7 @@ def make_counting(
         app.end()
 
 
+@pytest.mark.nightly
 def test_counts_of_a_million_records_are_exact_without_failures(make_counting: Callable[..., Counting]) -> None:
     app = make_counting()
     app.start_both()

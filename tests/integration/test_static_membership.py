@@ -93,8 +93,15 @@ def send_words(application: Workers) -> None:
     application.send(("in", word, "x") for word in WORDS)
 
 
-@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
-@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    ("guarantee", "end"),
+    [
+        ("at_least_once", signal.SIGTERM),
+        pytest.param("at_least_once", signal.SIGKILL, marks=pytest.mark.nightly),
+        pytest.param("exactly_once_v2", signal.SIGTERM, marks=pytest.mark.nightly),
+        ("exactly_once_v2", signal.SIGKILL),
+    ],
+)
 def test_a_worker_that_comes_back_in_time_has_its_tasks_and_no_other_task_moves(
     make_application: Make, guarantee: str, end: signal.Signals
 ) -> None:
@@ -118,7 +125,7 @@ def test_a_worker_that_comes_back_in_time_has_its_tasks_and_no_other_task_moves(
     assert not moves(application.log("one")[said:])
 
 
-@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
+@pytest.mark.parametrize("guarantee", [pytest.param("at_least_once", marks=pytest.mark.nightly), "exactly_once_v2"])
 def test_a_worker_of_a_supervisor_that_was_killed_is_started_again_and_has_its_tasks(
     make_application: Make, guarantee: str
 ) -> None:
@@ -144,7 +151,7 @@ def test_a_worker_of_a_supervisor_that_was_killed_is_started_again_and_has_its_t
     assert moves(application.log("both")[said:]) == ["were given to this worker"]
 
 
-@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
+@pytest.mark.parametrize("guarantee", ["at_least_once", pytest.param("exactly_once_v2", marks=pytest.mark.nightly)])
 def test_a_worker_whose_instance_id_another_has_taken_ends_and_says_so(make_application: Make, guarantee: str) -> None:
     application = make_application(guarantee)
     application.start("first", "consumer.group.instance.id=same")

@@ -130,8 +130,9 @@ def test_unknown_source_topic_is_named_with_its_reader_and_the_nearest_that_exis
     assert code == 2, said
     assert (
         f"MissingSourceTopicError: topic '{name}-inn', which KSTREAM-SOURCE-0000000000 reads, does not exist on "
-        f"{bootstrap_servers} (did you mean '{name}-in'?); create it, for instance with kafka-topics.sh --create "
-        f"--topic {name}-inn --partitions 4, or correct its name in the topology\n"
+        f"{bootstrap_servers} (did you mean '{name}-in'?); correct its name in the topology, or create it, for "
+        f"instance with\nkafka-topics.sh --bootstrap-server {bootstrap_servers} --create --topic {name}-inn "
+        "--partitions 4\n"
     ) in said
 
 
@@ -153,13 +154,16 @@ def test_all_topics_that_are_missing_are_named_in_one_error(
 
     assert code == 2, said
     assert re.sub(r" \(did you mean '.*?'\?\)", "", said) == (
-        f"MissingSourceTopicError: 5 topics do not exist on {bootstrap_servers}; create them, for instance with "
-        "kafka-topics.sh --create --topic NAME --partitions 4, or correct their names:\n"
+        f"MissingSourceTopicError: 5 topics do not exist on {bootstrap_servers}; correct their names, or create them, "
+        "for instance as below:\n"
         f"- '{name}-in-1', which KSTREAM-SOURCE-0000000000 reads\n"
         f"- '{name}-in-2', which KSTREAM-SOURCE-0000000002 reads\n"
         f"- '{name}-in-3', which KSTREAM-SOURCE-0000000004 reads\n"
         f"- '{name}-letters', which errors.dead.letter.queue.topic.name gives for dead letters\n"
         f"- '{name}-out', which KSTREAM-SINK-0000000001 writes\n"
+    ) + "".join(
+        f"kafka-topics.sh --bootstrap-server {bootstrap_servers} --create --topic {name}-{topic} --partitions 4\n"
+        for topic in ("in-1", "in-2", "in-3", "letters", "out")
     )
 
 
@@ -174,8 +178,9 @@ def test_missing_sink_topic_is_an_error_of_topics_before_the_first_record(
     assert code == 2, said
     assert said == (
         f"MissingSinkTopicError: topic '{name}-outt', which KSTREAM-SINK-0000000007 writes, does not exist on "
-        f"{bootstrap_servers} (did you mean '{name}-out'?); create it, for instance with kafka-topics.sh --create "
-        f"--topic {name}-outt --partitions 4, or correct its name in the topology\n"
+        f"{bootstrap_servers} (did you mean '{name}-out'?); correct its name in the topology, or create it, for "
+        f"instance with\nkafka-topics.sh --bootstrap-server {bootstrap_servers} --create --topic {name}-outt "
+        "--partitions 4\n"
     )
     assert f"{name}-counts-changelog" not in topics_of(bootstrap_servers)
 

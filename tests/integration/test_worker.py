@@ -557,6 +557,7 @@ def test_one_worker_has_all_instances_of_the_application_shut_down(
     assert sorted(type(one.error).__name__ for one in instances) == ["ProcessingError", "ShutdownRequestedError"]
 
 
+@pytest.mark.nightly
 def test_offsets_of_an_idle_input_outlive_the_retention_of_the_broker(
     start_broker: Callable[..., Brokers], run_streams: Callable[..., KafkaStreams], make_name: Callable[[str], str]
 ) -> None:

@@ -22,11 +22,11 @@ def copy_tree(target: Path) -> None:
 
 
 def expected_modules() -> set[str]:
-    """The modules of the tree by their place in the wheel."""
+    """The modules of the tree, and the layouts of messages, by their place in the wheel."""
     found = set()
     for folder in FOLDERS:
         prefix = Path() if folder == "pykstreams" else Path("pykstreams")
-        for path in (ROOT / folder).rglob("*.py"):
+        for path in (path for kind in ("*.py", "*.json") for path in (ROOT / folder).rglob(kind)):
             relative = path.relative_to(ROOT)
             if not any((ROOT / parent).is_symlink() for parent in relative.parents):
                 found.add(str(prefix / relative))

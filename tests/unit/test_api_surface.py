@@ -53,7 +53,8 @@ def problem(line: str) -> str | None:
 
 MISSING = object()
 SUBMODULES = [
-    importlib.import_module(f"pykstreams.{name}") for name in ("errors", "query", "state", "testing", "types")
+    importlib.import_module(f"pykstreams.{name}")
+    for name in ("assignment", "errors", "query", "state", "testing", "types")
 ]
 
 

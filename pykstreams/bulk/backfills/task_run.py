@@ -142,6 +142,12 @@ class _TaskRun:
         while task.buffered:
             if task.is_ready():
                 task.process(added)
+            elif not task.unfinished and not task.room:
+                raise StreamsError(
+                    f"records of task {task.id} wait to be tried again, as many as Retry(max_waiting=...) allows; a "
+                    "backfill tries nothing again: look at why they fail, or allow more",
+                    task_id=task.id,
+                )
             else:
                 self._wait()
         self._processed += added

@@ -164,6 +164,9 @@ class OfflineNode:
         """Nothing finishes later."""
         raise StreamsError(f"operator {self.node} forwards records later; it cannot be run while state is built")
 
+    def limit_intake(self, room: Callable[[], int]) -> None:
+        """Takes all that there is."""
+
     def on_init(self, callback: Callable[[], None]) -> None:
         """Runs it now, as everything is there."""
         callback()

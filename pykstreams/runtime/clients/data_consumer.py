@@ -95,6 +95,20 @@ class DataConsumer:
         end = self._consumer.get_watermark_offsets(bare, cached=True)[1]
         return None if end < 0 else max(0, end - position)
 
+    def end(self, partition: TopicPartition) -> int | None:
+        """The end of a partition that is read, as brokers said last; ``None`` where that is not known.
+
+        Any thread may ask, also while the consumer is closed.
+        """
+        if self._closed:
+            return None
+        try:
+            bare = KafkaTopicPartition(partition.topic, partition.partition)
+            end = self._consumer.get_watermark_offsets(bare, cached=True)[1]
+        except (KafkaException, RuntimeError):  # it was closed meanwhile
+            return None
+        return None if end < 0 else end
+
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Goes on at an offset, ``BEGINNING`` or ``END``."""
         # seek() itself is refused (_STATE) for a partition that lost its position: give it away and take it again

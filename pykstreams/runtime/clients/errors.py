@@ -61,6 +61,10 @@ _PASSING = frozenset(
         "FENCED_LEADER_EPOCH",  # the client has an old leader in mind; it asks again for its metadata
         "OFFSET_NOT_AVAILABLE",
         "REQUEST_TIMED_OUT",
+        "INVALID_MSG",  # what came to the broker is not what was sent: its checksum is another one
+        "UNKNOWN_TOPIC_ID",
+        "INCONSISTENT_TOPIC_ID",
+        "LISTENER_NOT_FOUND",
         "NETWORK_EXCEPTION",
         "KAFKA_STORAGE_ERROR",
         "UNSTABLE_OFFSET_COMMIT",

@@ -97,6 +97,11 @@ class GroupConsumer:
                 return None
             raise cluster_error("reading committed offsets", exception) from exception
 
+    def transaction_metadata(self) -> bytes:
+        """The group, without a member, as a transaction takes it."""
+        found: bytes = self._open.consumer_group_metadata()
+        return found
+
     def close(self, leave: bool) -> None:
         """Leaves the group, or just falls silent, so that the tasks stay here until the session ends."""
         if self._consumer is None:

@@ -292,10 +292,10 @@ class Restorer:
         self._listener.on_batch_restored(one.place, one.store.name, last, len(messages))
 
     def _finish(self, one: Restoring) -> None:
+        one.store.commit(one.end)
         if not one.total:
             self._ended(one)
             return
-        one.store.commit(one.end)
         if self._enders is None:
             self._enders = ThreadPoolExecutor(_ENDING_THREADS, "ending-restore")
         self._ending[self._enders.submit(one.store.end_restore)] = one

@@ -8,7 +8,7 @@ be let go: its store would hold what the changelog has not, and lose it with the
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 from pykstreams.core.config import StreamsConfig
@@ -199,9 +199,11 @@ class RecordCollector:
             if failure := self._in_question(_client_error(error), record):
                 self._keep(failure, error)
 
-    def send_all(self, records: Iterable[ProducerRecord]) -> None:
-        """Sends several."""
+    def send_all(self, records: Iterable[ProducerRecord], writers: Mapping[TaskId, str]) -> None:
+        """Sends several dead letters of tasks, each with the node that is to blame for them."""
         for record in records:
+            for task_id, node in writers.items():
+                self.register(task_id, node, record.topic)
             self.send(record)
 
     def produce_when_there_is_room(
@@ -363,23 +365,33 @@ class RecordCollector:
                 error,
             )
             return
-        self.send_all(response.dead_letter_queue_records)
-        if response.result is ErrorHandlerResult.RESUME and self._is_logged(record):
+        self.send_all(response.dead_letter_queue_records, writers)
+        goes_on = response.result is ErrorHandlerResult.RESUME
+        # a changelog record cannot be let go, and when it is sent again it may well be taken
+        again = response.result is ErrorHandlerResult.RETRY or (goes_on and self._is_logged(record))
+        if failure.retriable and again:
+            self._keep_passing(failure, writers)
+        elif goes_on and self._is_logged(record):
             log.error(
                 "%s; the production exception handler would go on without it, but its store would hold what the "
                 "changelog has not",
                 failure,
             )
             self._keep(failure, None)
-        elif response.result is ErrorHandlerResult.RESUME:
+        elif goes_on:
             log.warning("%s; the production exception handler goes on without it", failure)
             for writer in writers:
                 self._metrics.counter("dropped-records-total", "stream-task-metrics", task_id=str(writer)).total += 1
-        elif response.result is ErrorHandlerResult.RETRY and failure.retriable and writers:
-            log.error("%s; its tasks go back to their last commit", failure)
-            self._keep(TaskCorruptedError(writers), failure)
         else:
             self._keep(failure, None)
+
+    def _keep_passing(self, failure: DeliveryError, writers: Collection[TaskId]) -> None:
+        """Has the tasks that have sent a record go back to their last commit; all of them where nobody knows which."""
+        log.error("%s; its tasks go back to their last commit", failure)
+        if writers:
+            self._keep(TaskCorruptedError(writers), failure)
+        else:
+            self._keep(TaskMigratedError(f"{failure}; the task that has sent it is closed"), failure)
 
     def _keep(self, error: StreamsError, cause: Exception | None) -> None:
         error.__cause__ = cause

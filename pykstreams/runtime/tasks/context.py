@@ -278,6 +278,10 @@ class NodeContext:
         self._task.in_flight.add(work)
         return self._task.in_flight.wake
 
+    def limit_intake(self, room: Callable[[], int]) -> None:
+        """Has the task take no more records than ``room()`` says."""
+        self._task.in_flight.limit(room)
+
     def on_init(self, callback: Callable[[], None]) -> None:
         """Runs the callback when every node is built."""
         self._task.init_callbacks.setdefault(self.node, []).append(callback)

@@ -209,7 +209,7 @@ class Failures:
                 offset=context.offset,
                 task_id=self._task_id,
             ) from failure
-        self._collector.send_all(response.dead_letter_queue_records)
+        self._collector.send_all(response.dead_letter_queue_records, {self._task_id: context.processor_node_id})
         return response.result is ErrorHandlerResult.RESUME
 
     def _described(self, node: str, context: ErrorHandlerContext, error: Exception) -> str:

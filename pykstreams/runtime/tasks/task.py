@@ -18,7 +18,13 @@ from typing import Any, Final
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import ProcessingError, ProcessorStateError, StoreEngineError, StreamsError
+from pykstreams.core.errors import (
+    DamagedStoreError,
+    ProcessingError,
+    ProcessorStateError,
+    StoreEngineError,
+    StreamsError,
+)
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import CurrentRecord
@@ -126,6 +132,7 @@ class Task:
         self._offsets = InputOffsets()
         self._replay = Replay(end_offsets)
         self._commit_needed = False
+        self._punctuated = 0
         self.gate = Gate(f"task {task_id}") if gate is None else gate
         """Between whoever works on the stores and those who read them."""
         self._unreadable: set[str] = set()
@@ -140,6 +147,14 @@ class Task:
         """An open store, for one inside of the gate; ``None`` without one, or while it is made ready."""
         store = self._state.stores.get(name)
         return store if store is not None and store.is_open and name not in self._unreadable else None
+
+    def changelogs(self) -> dict[str, TopicPartition]:
+        """The changelog partition of each store that has one."""
+        return {name: self._changelog_partition(name) for name in self._plan.changelogs}
+
+    def restorable(self, error: StoreEngineError) -> DamagedStoreError | None:
+        """The error, if it is about a damaged store that can be restored from a changelog."""
+        return error if isinstance(error, DamagedStoreError) and error.store in self._plan.changelogs else None
 
     @property
     def stream_time(self) -> int:
@@ -180,6 +195,11 @@ class Task:
     def running(self) -> int:
         """The number of records in flight that are still being worked on elsewhere."""
         return self._state.in_flight.running
+
+    @property
+    def room(self) -> int:
+        """How many more records its operators want, if they limit that; none if it is 0."""
+        return max(self._state.in_flight.room, 0)
 
     def buffered_of(self, partition: TopicPartition) -> int:
         """The number of records of one partition that wait."""
@@ -288,18 +308,22 @@ class Task:
             self._processed.total += count
         return count
 
-    def punctuate(self, now_ms: int) -> bool:
-        """Runs the wall-clock punctuators that are due; tells whether any was.
+    def punctuate(self, now_ms: int) -> int:
+        """Runs the wall-clock punctuators that are due.
+
+        Returns how many times punctuators ran since the last call, those by stream time included; all that are due at
+        once count as one (``TaskExecutor.punctuate``, 4.3.1).
 
         While a commit waits for records in flight they wait, too: what they send could keep it waiting for ever.
         """
         schedules = self._state.wall_clock_schedules
+        ran, self._punctuated = self._punctuated, 0
         if now_ms < schedules.next_due[0] or self._state.in_flight.held:
-            return False
+            return ran
         with self.gate:
-            ran = schedules.fire(now_ms)
-        self._commit_needed |= ran
-        return ran
+            fired = schedules.fire(now_ms)
+        self._commit_needed |= fired
+        return ran + fired
 
     def settle(self) -> bool:
         """Gets ready for a commit; true when nothing is in flight and caches are flushed, and so ``prepare_commit`` may
@@ -309,7 +333,7 @@ class Task:
         something has finished. At once true without operators that finish later, or when there is nothing to commit.
         """
         in_flight = self._state.in_flight
-        if not in_flight or not self.commit_needed:
+        if not in_flight.delays_commits or not self.commit_needed:
             return True
         in_flight.held = True
         with self.gate:
@@ -388,6 +412,25 @@ class Task:
             for store in stores.values():
                 store.release()
             return OpenStores(stores, self.state_offsets)
+
+    def evict_eldest(self) -> bool:
+        """Takes one entry out of each cache of its stores; false when all of them are empty.
+
+        Dirty ones are forwarded, as when a put finds the cache too full; they are of records since the last commit.
+        """
+        evicted = False
+        with self.gate:
+            try:
+                for store in self._state.stores.values():
+                    evicted |= store.evict_eldest()
+            except Exception as error:
+                raise self._as_streams_error(error) from _cause(error)
+        return evicted
+
+    def reached(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Takes note that its stores, which are kept up by reading changelogs, stand for all records before offsets."""
+        with self.gate:
+            self._offsets.committed.update(offsets)
 
     def position(self, *, below_cache: bool = False) -> Position:
         """Up to which records its stores have come, with or without what their caches hold.
@@ -537,7 +580,9 @@ class Task:
             raise first
 
     def _fire_stream_time(self) -> None:
-        self._commit_needed |= self._state.stream_schedules.fire(self._state.stream_time[0])
+        fired = self._state.stream_schedules.fire(self._state.stream_time[0])
+        self._commit_needed |= fired
+        self._punctuated += fired
 
     def _punctuate(self, node: str, callback: Punctuator, now: int) -> None:
         self._state.current.raw = (None, now, ())

@@ -30,6 +30,8 @@ class InputConsumer(Protocol):
 
     def seek(self, partition: TopicPartition, offset: int) -> None: ...
 
+    def end(self, partition: TopicPartition) -> int | None: ...
+
     def pause(self, partitions: Collection[TopicPartition]) -> None: ...
 
     def resume(self, partitions: Collection[TopicPartition]) -> None: ...
@@ -66,9 +68,12 @@ class Feed:
         self._poll_s = poll_s
         self._paused: set[TopicPartition] = set()
 
-    def poll(self, patience_s: float) -> None:
-        """Reads on; waits up to ``patience_s`` while there is nothing else to do, and not past an awaited result."""
-        self._add(self._fetch(patience_s))
+    def poll(self, patience_s: float, *, processes: bool = True) -> None:
+        """Reads on; waits up to ``patience_s`` while there is nothing else to do, and not past an awaited result.
+
+        :param processes: whether records that are there are processed next, and so are not to wait for others.
+        """
+        self._add(self._fetch(patience_s, processes=processes))
 
     def resume(self) -> None:
         """Reads paused partitions again that have room."""
@@ -87,10 +92,10 @@ class Feed:
         """Forgets that partitions are paused, whose task leaves."""
         self._paused.difference_update(partitions)
 
-    def _fetch(self, patience_s: float) -> Fetched:
+    def _fetch(self, patience_s: float, *, processes: bool) -> Fetched:
         tasks = [running.task for running in self._tasks.running.values()]
         self._woken.clear()
-        if any(task.is_ready() for task in tasks):
+        if processes and any(task.is_ready() for task in tasks):
             return self._reader.fetch(0)
         if any(task.unfinished for task in tasks):
             # results come from another thread, which cannot wake the consumer

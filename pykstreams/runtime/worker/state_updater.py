@@ -19,11 +19,14 @@ from typing import Protocol, TypeAlias
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import (
     ClusterUnavailableError,
+    DamagedStoreError,
+    DiskFullError,
     MissingInternalTopicsError,
     StoreEngineError,
     StreamsError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.restore.open_tasks import OpenTasks, TaskWithStores
 from pykstreams.runtime.restore.restore import Damaged, Remade, Restorer, Setback, Truncated
 from pykstreams.runtime.swap.shadow import Shadow
@@ -31,6 +34,7 @@ from pykstreams.runtime.tasks.open_stores import OpenStores
 from pykstreams.runtime.worker.outage import Outage
 from pykstreams.runtime.worker.task_folders import LOCK_RETRY_S, Standbys, TaskFolders
 from pykstreams.runtime.worker.task_reports import TaskReports
+from pykstreams.state.directory.disk_room import is_full
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.interfaces.store import TaskStore
 
@@ -50,6 +54,8 @@ class OpenableTask(TaskWithStores, Protocol):
     def release(self) -> OpenStores | None: ...
 
     def close(self) -> None: ...
+
+    def restorable(self, error: StoreEngineError) -> DamagedStoreError | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,12 @@ class Failed:
 
 
 Report: TypeAlias = Restored | Corrupted | Damaged | Failed
-"""A task that is ``Damaged`` was closed, and its state left as it is."""
+"""A task that is ``Damaged`` was closed; its state is as it was, or the damaged store set aside."""
+
+
+Leaves: TypeAlias = Shadow | DamagedStoreError | Truncated | None
+"""What is to become of the state of a task that is closed: its shadow takes its place, the damaged store is set aside,
+all of it is deleted, or it stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +99,14 @@ class _Open:
 @dataclass(frozen=True, slots=True)
 class _Close:
     task: OpenableTask
-    swapped: Shadow | None
+    leaves: Leaves
 
 
 class StateUpdater:
-    """The thread of one worker; its methods are for the worker's thread."""
+    """The thread of one worker; its methods are for the worker's thread.
+
+    :param pause: while it is set nothing is read back; stores are opened and closed.
+    """
 
     def __init__(
         self,
@@ -104,7 +118,9 @@ class StateUpdater:
         task_timeout_ms: int,
         cleanup_delay_ms: int,
         standbys: Standbys | None = None,
+        pause: Pause | None = None,
     ) -> None:
+        self._pause = Pause() if pause is None else pause
         self._make_restorer = restorer
         self._folders = TaskFolders(
             directory, clock, task_timeout_ms=task_timeout_ms, cleanup_delay_ms=cleanup_delay_ms, standbys=standbys
@@ -136,16 +152,16 @@ class StateUpdater:
         """Hands the shadow of a task to this thread, until that task is closed; there is one at a time."""
         self._orders.put(shadow)
 
-    def close(self, task: OpenableTask, *, swapped: Shadow | None = None) -> None:
-        """Hands a task to this thread: to close it, wherever it is, and to delete its state if asked to.
+    def close(self, task: OpenableTask, leaves: Leaves = None) -> None:
+        """Hands a task to this thread: to close it, wherever it is.
 
-        :param swapped: its shadow, if that is to take the place of its state; else nothing is left of one.
+        :param leaves: what becomes of its state; of a shadow that is not to take its place nothing is left.
         """
         self._reports.take_back(task)
         if self._thread.is_alive() or not self._started:
-            self._orders.put(_Close(task, swapped))
+            self._orders.put(_Close(task, leaves))
         else:  # it failed; nothing is restored any more
-            self._close(task, wipe=False, swapped=swapped)
+            self._close(task, leaves)
 
     def reports(self) -> list[Report]:
         """The events since the last call, without those of tasks that were handed over to be closed meanwhile."""
@@ -155,13 +171,17 @@ class StateUpdater:
         """How many changelog offsets each restoring task has still before it."""
         return {} if self._restorer is None else self._restorer.remaining()
 
+    def positions(self) -> dict[TopicPartition, int]:
+        """How far the changelogs are that are being read; may be called from any thread."""
+        return {} if self._restorer is None else self._restorer.positions()
+
     def offset_sums(self) -> dict[TaskId, int]:
         """The sum of the changelog offsets of each task whose stores are open; may be called from any thread.
 
         These are all tasks of the worker: those that it works on, those that are restored, and those that are about to
         be closed.
         """
-        return self._tasks.sums({} if self._restorer is None else self._restorer.positions())
+        return self._tasks.sums(self.positions())
 
     def stop(self) -> None:
         """Carries out the orders there are, closes every task that is not handed over, and ends the thread."""
@@ -183,7 +203,7 @@ class StateUpdater:
         finally:
             self._discard_shadow()
             for task, _ in list(self._restoring.values()):
-                self._close(task, wipe=False, swapped=None)
+                self._close(task)
             close()
 
     def turn(self, restorer: Restorer, wait: float) -> bool:
@@ -196,7 +216,7 @@ class StateUpdater:
     def _patience(self) -> float:
         """How long to wait for orders: with nothing else to do."""
         if self._restoring or self._shadow_works:
-            return 0
+            return LOCK_RETRY_S if self._pause.is_set else 0
         if self._shadow is not None:
             return _SHADOW_S
         if self._waiting:
@@ -218,16 +238,16 @@ class StateUpdater:
                 case _Open():
                     self._open(order)
                 case _Close():
-                    self._close(order.task, wipe=False, swapped=order.swapped)
+                    self._close(order.task, order.leaves)
                 case Shadow():
                     self._shadow = order
 
     def _work(self, restorer: Restorer) -> None:
-        if self._restoring:
+        if self._restoring and not self._pause.is_set:
             for setback in restorer.step(_FETCH_S):
                 self._set_back(setback)
             self._hand_over(restorer)
-        if self._shadow is not None:
+        if self._shadow is not None and not self._pause.is_set:
             self._shadow_works = self._shadow.step()
         if self._waiting and self._clock.monotonic() >= self._retry_at:
             for order in list(self._waiting.values()):
@@ -257,11 +277,20 @@ class StateUpdater:
             setback = restorer.add(task.id, stores, order.limits)
         except ClusterUnavailableError as error:
             self._outage.failed(error)
-            self._close(task, wipe=False, swapped=None)
+            self._close(task)
             self._wait(order, _CLUSTER_RETRY_S)
             return
         except StoreEngineError as error:
             self._set_back(Damaged(task.id, error))
+            return
+        except OSError as error:
+            if not is_full(error):
+                raise
+            folder = str(self._folders.path(task.id))
+            text = (
+                f"the stores of task {task.id} in {folder!r} cannot be opened: {error}. Their disk is full: make room"
+            )
+            self._set_back(Damaged(task.id, DiskFullError(text, folder=folder, task_id=task.id)))
             return
         self._outage.over()
         self._restoring[task.id] = (task, frozenset(stores))
@@ -297,13 +326,13 @@ class StateUpdater:
         match setback:
             case Truncated(reason=reason):
                 log.warning("%s; its state is deleted and restored from the beginning", reason)
-                self._close(found[0], wipe=True, swapped=None)
+                self._close(found[0], setback)
                 self._reports.put(found[0], Corrupted(task_id))
-            case Damaged():
-                self._close(found[0], wipe=False, swapped=None)
+            case Damaged(error=error):
+                self._close(found[0], found[0].restorable(error))
                 self._reports.put(found[0], setback)
             case Remade():
-                self._close(found[0], wipe=False, swapped=None)
+                self._close(found[0])
                 raise self._without_changelog(setback)
 
     def _without_changelog(self, remade: Remade) -> MissingInternalTopicsError:
@@ -316,7 +345,8 @@ class StateUpdater:
             [remade.place.topic],
         )
 
-    def _close(self, task: OpenableTask, *, wipe: bool, swapped: Shadow | None) -> None:
+    def _close(self, task: OpenableTask, leaves: Leaves = None) -> None:
+        swapped = leaves if isinstance(leaves, Shadow) else None
         if self._waiting.pop(task.id, None) is not None:
             self._folders.allow_standby(task.id)
             return
@@ -325,7 +355,7 @@ class StateUpdater:
         if self._shadow is not None and self._shadow.task_id == task.id and self._shadow is not swapped:
             self._discard_shadow()
         try:
-            if swapped is None and not wipe and self._folders.hand_on(task.id, task.release):
+            if leaves is None and self._folders.hand_on(task.id, task.release):
                 self._tasks.forget(task)
                 log.info("task %s is a standby task from now on, with its stores open", task.id)
                 return
@@ -339,4 +369,9 @@ class StateUpdater:
             log.exception("task %s: closing went wrong; its state is read again from the last commit", task.id)
             if swapped is not None:
                 self._discard_shadow()
-        self._folders.release(task.id, wipe=wipe)
+        match leaves:
+            case Truncated():
+                self._folders.wipe(task.id)
+            case DamagedStoreError():
+                self._folders.set_aside(task.id, leaves)
+        self._folders.release(task.id)

@@ -3,7 +3,8 @@
 A task is *wanted* when the membership says so, *opening* while the state updater has it, and *running* once it is
 restored and started; only running tasks have their partitions fetched. A task may be *held* after a commit of its own,
 while its state is swapped: it gets no records, and can be read. A task whose store cannot be read or written is *set
-aside*: closed, and opened again after a while, and so on until somebody has repaired it; the others work meanwhile.
+aside*: closed, and opened again after a while, and so on until that goes well (``tasks_aside``); the others work
+meanwhile.
 
 Invariant: a partition is fetched exactly while the task that reads it is running, and what leaves ``running`` gets no
 further record.
@@ -14,9 +15,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from pykstreams.core.clock import Clock
 from pykstreams.core.errors import StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import Offsets
@@ -26,16 +26,14 @@ from pykstreams.runtime.swap.shadow import Shadow
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.worker.commit import Committable
 from pykstreams.runtime.worker.start_offsets import StartOffsets
-from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Report, Restored
+from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Leaves, Report, Restored
+from pykstreams.runtime.worker.tasks_aside import TasksAside
 from pykstreams.runtime.worker.work_notes import at_work, was_left_at_work
 
 log = logging.getLogger(__name__)
 
 MakeTask: TypeAlias = Callable[[TaskId, frozenset[TopicPartition], Offsets, bool], Task]
 """(task, inputs, what was committed for them, whether its last worker has left uncommitted work): makes the task."""
-
-RETRY_S: Final = 30.0
-"""How long a task is set aside, and so how often a store that cannot be used is reported."""
 
 
 class PartitionReader(Protocol):
@@ -51,7 +49,7 @@ class TaskKeeper(Protocol):
 
     def open(self, task: Task, limits: Mapping[TopicPartition, int]) -> None: ...
 
-    def close(self, task: Task, *, swapped: Shadow | None = None) -> None: ...
+    def close(self, task: Task, leaves: Leaves = None) -> None: ...
 
     def reports(self) -> list[Report]: ...
 
@@ -63,6 +61,8 @@ class Running(Committable):
     task: Task
     fed: bool = False
     """Whether its partitions are read; not so while it starts, which may fail."""
+    idle_since_ms: int | None = None
+    """Since when it had nothing to process, or waited for another input; ``None``: it did at its last turn."""
 
 
 @dataclass(slots=True)
@@ -79,6 +79,7 @@ class TaskManager:
     """All tasks of one worker; for its thread only.
 
     :param before_start: runs before a task is started, which is when its operators may send records.
+    :param aside: those tasks that wait since a store of theirs failed.
     :param note_of: where it is noted that a task is worked on; ``None`` where a worker that dies leaves nothing behind.
     """
 
@@ -92,7 +93,7 @@ class TaskManager:
         start_offsets: StartOffsets,
         make_task: MakeTask,
         before_start: Callable[[], None],
-        clock: Clock,
+        aside: TasksAside,
         note_of: Callable[[TaskId], TopicPartition | None] = lambda _: None,
     ) -> None:
         self._inputs = inputs
@@ -102,12 +103,11 @@ class TaskManager:
         self._start_offsets = start_offsets
         self._make_task = make_task
         self._before_start = before_start
-        self._clock = clock
         self._note_of = note_of
         self._wanted: frozenset[TaskId] = frozenset()
         self._opening: dict[TaskId, _Opening] = {}
         self._held: dict[TaskId, Running] = {}
-        self._aside_until: dict[TaskId, float] = {}
+        self._aside = aside
         self.running: dict[TaskId, Running] = {}
         self.by_partition: dict[tuple[str, int], Running] = {}
 
@@ -150,10 +150,11 @@ class TaskManager:
                 case Corrupted(task_id):
                     self._opening.pop(task_id, None)
                 case Damaged(task_id, error):
-                    self._opening.pop(task_id, None)
-                    self._set_aside(task_id, error)
+                    opened = self._opening.pop(task_id, None)
+                    is_restored = opened is not None and opened.task.restorable(error) is not None
+                    self._aside.add(task_id, error, is_restored=is_restored)
                 case Restored(task_id, changelogs):
-                    if opened := self._opening.get(task_id):
+                    if (opened := self._opening.get(task_id)) is not None:
                         opened.changelogs = changelogs
         self._start_restored()
         self._open(
@@ -163,7 +164,7 @@ class TaskManager:
                 if task_id not in self.running
                 and task_id not in self._opening
                 and task_id not in self._held
-                and self._clock.monotonic() >= self._aside_until.get(task_id, 0)
+                and self._aside.may_open(task_id)
             ]
         )
 
@@ -181,33 +182,40 @@ class TaskManager:
         """Lets go of a task that is held; it is opened anew, with the state of its shadow if there is one."""
         one = self._held.pop(task_id, None)
         if one is not None:
-            self._updater.close(one.task, swapped=swapped)
+            self._updater.close(one.task, swapped)
 
     def drop(self, tasks: Iterable[TaskId]) -> None:
         """Lets go of tasks without a commit; those that are wanted are opened anew."""
-        gone = frozenset(tasks)
-        stopped = [one for task_id, one in self.running.items() if task_id in gone]
-        self._stop_feeding(stopped)
-        stopped += [self._held.pop(task_id) for task_id in [*self._held] if task_id in gone]
-        opening = [self._opening.pop(task_id) for task_id in [*self._opening] if task_id in gone]
-        for task in [*(one.task for one in stopped), *(one.task for one in opening)]:
+        for task in self._taken_off(tasks):
             self._updater.close(task)
 
     def set_aside(self, error: StoreEngineError) -> bool:
         """Lets go of the task whose store failed, without a commit, for a while; false when it is none of those here.
 
-        What is to become of what the task has sent is up to the caller.
+        A damaged store is set aside, too, if it has a changelog: then it is restored at once. What is to become of what
+        the task has sent is up to the caller.
         """
-        task_id = error.task_id
-        if task_id is None or not (task_id in self.running or task_id in self._opening or task_id in self._held):
+        if error.task_id is None:
             return False
-        self._set_aside(task_id, error)
-        self.drop([task_id])
-        return True
+        found = self._taken_off([error.task_id])
+        for task in found:
+            damaged = task.restorable(error)
+            self._updater.close(task, damaged)
+            self._aside.add(task.id, error, is_restored=damaged is not None)
+        return bool(found)
 
-    def _set_aside(self, task_id: TaskId, error: StoreEngineError) -> None:
-        self._aside_until[task_id] = self._clock.monotonic() + RETRY_S
-        log.error("task %s is closed, and tried again every %g s; other tasks go on: %s", task_id, RETRY_S, error)
+    def put_off(self, tasks: Collection[TaskId], wait_s: float) -> None:
+        """Has tasks that were let go of wait before they are opened again."""
+        self._aside.put_off(tasks, wait_s)
+
+    def _taken_off(self, tasks: Iterable[TaskId]) -> list[Task]:
+        """Takes tasks out of all that is here, to be closed."""
+        gone = frozenset(tasks)
+        stopped = [one for task_id, one in self.running.items() if task_id in gone]
+        self._stop_feeding(stopped)
+        stopped += [self._held.pop(task_id) for task_id in [*self._held] if task_id in gone]
+        opening = [self._opening.pop(task_id) for task_id in [*self._opening] if task_id in gone]
+        return [*(one.task for one in stopped), *(one.task for one in opening)]
 
     def drop_all(self) -> None:
         """Lets go of all tasks without a commit."""

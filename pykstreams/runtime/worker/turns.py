@@ -26,16 +26,26 @@ class Turns:
         self._standing = standing
         self._batch = BATCH
 
-    def process(self, tasks: Iterable[Running]) -> None:
-        """Processes records of each task; stops when the worker may no longer be in the group."""
+    def process(self, tasks: Iterable[Running]) -> int:
+        """Processes records of each task, and returns how many; stops when the worker may no longer be in the group."""
+        processed = 0
         for one in tasks:
             began = self._clock.monotonic()
-            left = self._batch
+            whole = left = self._batch
             while left > 0 and self._standing.touch():
                 wanted = min(left, LOOK_EVERY)
-                left = left - wanted if one.task.process(wanted) == wanted else 0
+                taken = one.task.process(wanted)
+                processed += taken
+                left -= taken
+                if taken < wanted:
+                    break
+            if left == whole:
+                one.idle_since_ms = self._clock.now_ms() if one.idle_since_ms is None else one.idle_since_ms
+            else:
+                one.idle_since_ms = None
             took = self._clock.monotonic() - began
             if took > _TOO_SLOW_S:
                 self._batch = max(1, self._batch // 2)
             elif took < _QUICK_S and self._batch < BATCH:
                 self._batch = min(BATCH, self._batch * 2)
+        return processed

@@ -23,9 +23,10 @@ from pykstreams.core.errors import (
     TaskCorruptedError,
     TaskMigratedError,
 )
-from pykstreams.core.ids import TaskId
+from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.membership import Lost, Membership
+from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.swap.generation import Generation
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
@@ -35,12 +36,16 @@ from pykstreams.runtime.worker.commit_schedule import CommitSchedule
 from pykstreams.runtime.worker.feed import SOON_S, Feed, InputConsumer
 from pykstreams.runtime.worker.outage import Outage
 from pykstreams.runtime.worker.purge import RepartitionPurge
+from pykstreams.runtime.worker.setbacks import Setbacks
 from pykstreams.runtime.worker.standing import GroupStanding
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.swaps import Swaps
 from pykstreams.runtime.worker.task_manager import Running, TaskManager
+from pykstreams.runtime.worker.thread_metadata import TaskMetadata, metadata_of_tasks
 from pykstreams.runtime.worker.topic_check import TopicCheck
 from pykstreams.runtime.worker.turns import Turns
+from pykstreams.runtime.worker.work_summary import WorkSummary
+from pykstreams.state.interfaces.record_cache import RecordCache
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +60,8 @@ class Updater(Protocol):
     def stop(self) -> None: ...
 
     def remaining(self) -> Mapping[TaskId, int]: ...
+
+    def positions(self) -> Mapping[TopicPartition, int]: ...
 
 
 class Output(Protocol):
@@ -97,10 +104,12 @@ class WorkerParts:
     purge: RepartitionPurge | None
     start_offsets: StartOffsets
     prepare_topics: Callable[[], TopicLayout]
+    cache: RecordCache
     woken: threading.Event = field(default_factory=threading.Event)
     """Set, from any thread, when something that was in flight has finished."""
     swaps: Swaps | None = None
     """Swaps tasks for the state of a bootstrap; ``None`` where the cluster has no transactions."""
+    pause: Pause = field(default_factory=Pause)
     topic_watch: TopicWatch | None = None
     """``None`` where no topic can be deleted."""
 
@@ -110,6 +119,7 @@ class Worker:
 
     :param layout: the topics, and the tasks that it shares with the other workers.
     :param session_timeout_ms: how long the group keeps a member that is silent.
+    :param leaves_on_failure: whether it leaves the group when it fails; a static member rather keeps its place.
     """
 
     def __init__(
@@ -122,6 +132,7 @@ class Worker:
         session_timeout_ms: int,
         clock: Clock,
         on_running: Callable[[bool], None] = lambda _: None,
+        leaves_on_failure: bool = True,
     ) -> None:
         self.name = name
         self._parts = parts
@@ -134,6 +145,7 @@ class Worker:
         self._schedule = CommitSchedule(clock, config.commit_interval_ms / 1000, self._poll_s)
         self._standing = GroupStanding(parts.membership, clock, session_timeout_ms)
         self._turns = Turns(clock, self._standing)
+        self._summary = WorkSummary(name, clock, config.log_summary_interval_ms)
         self._feed = Feed(
             parts.reader,
             parts.tasks,
@@ -147,8 +159,11 @@ class Worker:
         self._transaction_waits = False
         """Whether a commit waits for deliveries: until they are there nothing is added to it."""
         self._outage = Outage(f"requests of {name}", clock, config.task_timeout_ms / 1000)
+        self._setbacks = Setbacks(float(str(config["retry.backoff.ms"])) / 1000)
         self._stopping = threading.Event()
-        self._leave = True
+        self._failure: Exception | None = None
+        self._leave = leaves_on_failure
+        self._begun = False
         self._assigned = False
         self._was_running = False
 
@@ -170,6 +185,23 @@ class Worker:
         """How many changelog offsets each restoring task has still before it."""
         return self._parts.updater.remaining()
 
+    def positions(self) -> Mapping[TopicPartition, int]:
+        """How far the changelogs are that are being restored; may be called from any thread."""
+        return self._parts.updater.positions()
+
+    @property
+    def thread_state(self) -> str:
+        """Where it is in its life, in the words of Kafka Streams (``StreamThread.State``, 4.3.1)."""
+        if self._stopping.is_set():
+            return "PENDING_SHUTDOWN"
+        if self._was_running:
+            return "RUNNING"
+        return "PARTITIONS_ASSIGNED" if self._assigned else "STARTING" if self._begun else "CREATED"
+
+    def active_tasks(self) -> frozenset[TaskMetadata]:
+        """The metadata of its active tasks; may be called from any thread."""
+        return metadata_of_tasks(self._tasks.tasks(), self._tasks.running.copy(), self._parts.reader.end)
+
     def committed(self) -> dict[Task, Offsets]:
         """The last committed offsets of each of its running tasks; may be called from any thread."""
         return {one.task: one.committed.copy() for one in self._tasks.running.copy().values()}
@@ -184,8 +216,13 @@ class Worker:
         self._leave = leave
         self._stopping.set()
 
+    def fail(self, failure: Exception) -> None:
+        """Has ``run`` raise an error that belongs to this worker and has happened elsewhere; for any thread."""
+        self._failure = failure
+
     def run(self) -> None:
         """Works until it is stopped; what cannot be mended is raised, after everything was closed without a commit."""
+        self._begun = True
         self._parts.updater.start()
         if self._parts.topic_watch is not None:
             self._parts.topic_watch.start()
@@ -208,8 +245,7 @@ class Worker:
             log.warning("%s; its tasks are taken up again from their last commit", error)
             self._start_over(None)
         except TaskCorruptedError as error:
-            log.warning("%s; they are taken up again from their last commit", error, exc_info=error.__cause__)
-            self._start_over(error.corrupted_tasks)
+            self._set_back(error)
         except ClusterUnavailableError as error:
             self._outage.failed(error)
             self._start_over(None)
@@ -234,6 +270,8 @@ class Worker:
 
     def _turn(self) -> None:
         parts, tasks = self._parts, self._tasks
+        if self._failure is not None:
+            raise self._failure
         if parts.topic_watch is not None:
             parts.topic_watch.check()
         change = parts.membership.poll()
@@ -250,18 +288,14 @@ class Worker:
         if not self._standing.is_member() or not self._output_is_ready():
             return
         tasks.poll()
-        if parts.swaps is not None and self._assigned:
+        works = not parts.pause.is_set
+        if parts.swaps is not None and self._assigned and works:
             parts.swaps.poll()
         self._report_running()
-        self._feed.poll(self._patience())
+        self._feed.poll(self._patience(), processes=works)
         requested = self._transaction_waits
-        if not self._transaction_waits:
-            parts.output.commits.before_processing()
-            self._turns.process(tasks.running.values())
-            now_ms = self._clock.now_ms()
-            for one in tasks.running.values():
-                one.task.punctuate(now_ms)
-                requested |= one.task.commit_requested
+        if works and not self._transaction_waits:
+            requested |= self._work()
         requested |= parts.swaps is not None and parts.swaps.commit_requested
         parts.output.poll()
         self._feed.resume()
@@ -271,6 +305,27 @@ class Worker:
             parts.purge.poll()
         if (layout := self._topic_check.poll()) is not None:
             self._adapt(layout)
+        self._summary.poll()
+
+    def _work(self) -> bool:
+        """Lets tasks process and punctuate; true when one of them wants a commit."""
+        self._parts.output.commits.before_processing()
+        self._empty_cache()
+        self._summary.add(processed=self._turns.process(self._tasks.running.values()))
+        now_ms = self._clock.now_ms()
+        requested = False
+        for one in self._tasks.running.values():
+            self._summary.add(punctuated=one.task.punctuate(now_ms))
+            requested |= one.task.commit_requested
+        return requested
+
+    def _empty_cache(self) -> None:
+        """Evicts what is too much since other workers have come, and each has a smaller share of the cache."""
+        cache, is_empty = self._parts.cache, False
+        while cache.is_too_full and not is_empty:
+            is_empty = True
+            for one in self._tasks.running.values():
+                is_empty &= not one.task.evict_eldest()
 
     def _output_is_ready(self) -> bool:
         try:
@@ -288,7 +343,8 @@ class Worker:
         return max(0.0, min(self._poll_s, self._schedule.left_s))
 
     def _report_running(self) -> None:
-        running = self._assigned and self._tasks.all_running
+        # while nothing may be restored nobody waits for it (DefaultStateUpdater.restoresActiveTasks, 4.3.1)
+        running = self._assigned and (self._tasks.all_running or self._parts.pause.is_set)
         if running != self._was_running:
             if running:
                 self._outage.over()
@@ -308,9 +364,12 @@ class Worker:
         return not late
 
     def _commit(self) -> None:
+        due = sum(one.task.commit_needed for one in self._tasks.running.values())
         if self._standing.is_member() and self._parts.output.commits.commit_all(self._tasks.running.values()):
+            self._summary.add(committed=due)
             self._transaction_waits = False
             self._schedule.done()
+            self._setbacks.over(self._tasks.running)
             if self._parts.swaps is not None and (held := self._parts.swaps.after_commit()) is not None:
                 self._forget([held])
         else:
@@ -363,6 +422,16 @@ class Worker:
             self._tasks.drop_all()
         else:
             self._drop(tasks if tasks is not None and not self._exactly_once else [*self._tasks.running])
+
+    def _set_back(self, error: TaskCorruptedError) -> None:
+        """Takes tasks up again after a while; under exactly-once all of them, since they share a transaction."""
+        tasks = frozenset(self._tasks.running) if self._exactly_once else error.corrupted_tasks
+        wait_s = self._setbacks.wait_s(tasks | error.corrupted_tasks)
+        log.warning(
+            "%s; they are taken up again from their last commit in %g s", error, wait_s, exc_info=error.__cause__
+        )
+        self._start_over(error.corrupted_tasks)
+        self._tasks.put_off(tasks | error.corrupted_tasks, wait_s)
 
     def _set_aside(self, error: StoreEngineError) -> None:
         """Goes on without a task whose store failed; ends with the error of a store that is no task's here."""

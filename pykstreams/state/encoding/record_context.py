@@ -48,11 +48,28 @@ class Origin:
     def offset(self) -> int:
         return self._offset
 
-    def key(self) -> None:
+    def key(self) -> bytes | None:
         return None
 
-    def value(self) -> None:
+    def value(self) -> bytes | None:
         return None
+
+
+class KeptMessage(Origin):
+    """Where a record came from, with the key and the value that it had there."""
+
+    __slots__ = ("_key", "_value")
+
+    def __init__(self, origin: Origin, key: bytes | None, value: bytes | None) -> None:
+        super().__init__(origin.topic(), origin.partition(), origin.offset())
+        self._key = key
+        self._value = value
+
+    def key(self) -> bytes | None:
+        return self._key
+
+    def value(self) -> bytes | None:
+        return self._value
 
 
 def without_message(raw: RawContext) -> RawContext:

@@ -147,6 +147,13 @@ class TaskStore(ABC):
     def flush_cache(self) -> None:
         """Writes what its cache holds to the layers below, and forwards it."""
 
+    def evict_eldest(self) -> bool:
+        """Takes the entry that was used longest ago out of its cache, as a put does that finds the cache too full.
+
+        False where there is none.
+        """
+        return False
+
     @abstractmethod
     def commit(self, changelog_offset: int | None) -> None:
         """Makes its writes durable together with the changelog offset they stand for (``None``: there is no news)."""

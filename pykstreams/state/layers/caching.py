@@ -341,6 +341,19 @@ class CachingStore:
         self._flush(None)
         self._report()
 
+    def evict_eldest(self) -> bool:
+        """Takes out the entry that was used longest ago, with every dirty entry if it is dirty; false without one."""
+        entry = self._use_order.take_eldest(self._every_entry, self._next_tick)
+        if entry is None:
+            return False
+        self._remove(entry)
+        if self._time_at is not None:
+            self._last_below = max(self._last_below, entry.key[self._time_at])
+        if entry.dirty:
+            self._flush(entry)
+        self._report()
+        return True
+
     def close(self) -> None:
         """Forgets everything, dirty entries too."""
         self._entries.clear()
@@ -397,16 +410,8 @@ class CachingStore:
 
     def _evict(self) -> None:
         cache = self._cache
-        while cache.size_bytes > cache.max_bytes:
-            entry = self._use_order.take_eldest(self._every_entry, self._next_tick)
-            if entry is None:
-                return
-            self._remove(entry)
-            if self._time_at is not None:
-                self._last_below = max(self._last_below, entry.key[self._time_at])
-            if entry.dirty:
-                self._flush(entry)
-            self._report()
+        while cache.size_bytes > cache.max_bytes and self.evict_eldest():
+            continue
 
     def _every_entry(self) -> Iterable[CacheEntry]:
         return self._entries.values()

@@ -72,6 +72,9 @@ class MeteredStore(EngineStore):
         if self._cache is not None:
             self._cache.flush()
 
+    def evict_eldest(self) -> bool:
+        return self._cache is not None and self._cache.evict_eldest()
+
     def _leave_task(self) -> None:
         if not self._open:
             return

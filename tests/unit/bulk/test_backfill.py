@@ -20,6 +20,7 @@ from pykstreams import (
     KStream,
     Materialized,
     Produced,
+    Retry,
     Serdes,
     Stores,
     StreamsBuilder,
@@ -185,6 +186,40 @@ def test_records_in_flight_are_waited_for(tmp_path: Path) -> None:
     source = TopicHistory(parquet(tmp_path / "orders.parquet", ORDERS), **COLUMNS)
 
     assert {order["id"]: 2 * order["n"] for order in ORDERS} == last_of(made(tmp_path, {"orders": source}, looked_up))
+
+
+def asking(refused: frozenset[int], max_waiting: int) -> Callable[[StreamsBuilder], None]:
+    def ask(order: Any) -> Any:
+        if order["n"] in refused:
+            raise ConnectionError(order["n"])
+        return order["n"]
+
+    def build(builder: StreamsBuilder) -> None:
+        orders: KStream[str, Any] = builder.stream("orders", Consumed(key_serde=TEXT, value_serde=JSON))
+        orders.map_values(ask, retry=Retry(max_waiting=max_waiting, retry_on=ConnectionError), name="ask").group_by_key(
+            Grouped(key_serde=TEXT, value_serde=NUMBER)
+        ).reduce(
+            lambda old, new: new, materialized=Materialized("asked", key_serde=TEXT, value_serde=NUMBER)
+        ).to_stream().to("out", Produced(key_serde=TEXT, value_serde=NUMBER))
+
+    return build
+
+
+def test_records_that_would_be_tried_again_wait_in_the_state_that_is_made(tmp_path: Path) -> None:
+    source = TopicHistory(parquet(tmp_path / "orders.parquet", ORDERS), **COLUMNS)
+    report = made(tmp_path, {"orders": source}, asking(frozenset({3, 4}), 10_000))
+
+    assert {order["id"]: order["n"] for order in ORDERS if order["n"] not in {3, 4}} == last_of(report)
+    assert sum(task.rows for task in report.manifest.stores["ask-retries"].tasks.values()) == 2
+
+
+def test_more_records_that_wait_than_may_end_a_backfill(tmp_path: Path) -> None:
+    source = TopicHistory(parquet(tmp_path / "orders.parquet", ORDERS), **COLUMNS)
+
+    with pytest.raises(
+        StreamsError, match=r"wait to be tried again, as many as Retry\(max_waiting=...\) allows; a backf"
+    ):
+        made(tmp_path, {"orders": source}, asking(frozenset(range(100)), 3))
 
 
 def test_offsets_and_stream_times_are_where_the_application_goes_on(tmp_path: Path) -> None:

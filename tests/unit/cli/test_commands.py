@@ -22,18 +22,23 @@ from pykstreams.cli import run as run_module
 from pykstreams.cli.app import _EPILOG, _HELP, cli
 from pykstreams.cli.exit_codes import ExitCode, exit_code
 from pykstreams.core.errors import (
+    BootstrapError,
     ClusterError,
+    ClusterUnavailableError,
     ConfigError,
     DeliveryError,
     LockError,
+    MisconfiguredInternalTopicError,
+    MissingInternalTopicsError,
     MissingSinkTopicError,
     MissingSourceTopicError,
     ProcessingError,
     SerdeError,
     StreamsError,
+    TaskAssignmentError,
     TopologyError,
 )
-from pykstreams.dsl.script import load_script
+from pykstreams.dsl.script import ScriptError, load_script
 from pykstreams.testing import TopologyTestDriver
 
 Invoke = Callable[..., Result]
@@ -129,7 +134,7 @@ def test_version_is_the_packages(invoke: Invoke) -> None:
 def test_help_names_every_command_and_every_exit_code(invoke: Invoke) -> None:
     output = invoke("--help").output
 
-    for command in ("bootstrap", "describe", "run", "topics"):
+    for command in ("bootstrap", "describe", "dlq", "run", "topics"):
         assert f"\n  {command} " in output
     for code in ExitCode:
         assert re.search(rf"^ +{code.value}  \w", output, re.MULTILINE)
@@ -225,10 +230,19 @@ def test_the_exit_codes_of_the_help_are_those_of_the_enum() -> None:
         (MissingSinkTopicError("x"), 2),
         (ClusterError("x"), 3),
         (DeliveryError("x", name="_MSG_TIMED_OUT"), 3),
+        (DeliveryError("x", name="TOPIC_AUTHORIZATION_FAILED"), 3),
+        (DeliveryError("x", name="MSG_SIZE_TOO_LARGE"), 4),
+        (DeliveryError("x", name="INVALID_RECORD"), 4),
         (DeliveryError("x", name="UNKNOWN_TOPIC_OR_PART"), 2),
         (DeliveryError("x", name="_UNKNOWN_TOPIC"), 2),
         (ProcessingError("x"), 4),
         (StreamsError("x"), 4),
+        (MissingInternalTopicsError("x"), 2),
+        (MisconfiguredInternalTopicError("x"), 2),
+        (BootstrapError("x"), 2),
+        (ScriptError("x"), 2),
+        (TaskAssignmentError("x"), 2),
+        (ClusterUnavailableError("x"), 3),
         (LockError("x"), 5),
     ],
     ids=lambda value: type(value).__name__,

@@ -176,6 +176,7 @@ class FakeOperatorContext:
         self.partitions = 1
         self.metadata = ProcessorMetadata()
         self.later: list[Any] = []
+        self.limits: list[Callable[[], int]] = []
         self.child_error: Exception | None = None
         self.serialized_sink: SerializedSink | None = None
         self.failures_are_final = failing
@@ -242,6 +243,9 @@ class FakeOperatorContext:
     def finishes_later(self, work: Any) -> Callable[[], None]:
         self.later.append(work)
         return lambda: None
+
+    def limit_intake(self, room: Callable[[], int]) -> None:
+        self.limits.append(room)
 
     def on_init(self, callback: Callable[[], None]) -> None:
         self._init.append(callback)

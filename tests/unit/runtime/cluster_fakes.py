@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from confluent_kafka import Message as ClientMessage
 
+from pykstreams.core.errors import DamagedStoreError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import Offsets
@@ -92,6 +93,7 @@ class FakeTask(Task):
     ) -> None:
         self.id = task_id
         self.inputs = list(inputs)
+        self.input_partitions = tuple(inputs)
         self.waiting: dict[TopicPartition, list[Any]] = {place: [] for place in inputs}
         self.done: dict[TopicPartition, int] = {}
         self.by_changelog = dict(stores)
@@ -105,11 +107,28 @@ class FakeTask(Task):
         self.when_asked: Callable[[], None] = lambda: None
         self.when_settling: Callable[[], None] = lambda: None
         self.when_processing: Callable[[], None] = lambda: None
+        self.evictions: list[Callable[[], bool]] = []
+        """What becomes of the cache when an entry is to be evicted, call after call; then there is none."""
+        self.punctuated = 0
+        self.stands_for: dict[TopicPartition, int] | None = None
         self._dirty = False
+
+    def reached(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self.stands_for = dict(offsets)
+
+    def changelogs(self) -> dict[str, TopicPartition]:
+        return {store.name: place for place, store in self.by_changelog.items()}
+
+    def evict_eldest(self) -> bool:
+        return bool(self.evictions) and self.evictions.pop(0)()
 
     @property
     def commit_needed(self) -> bool:
         return self._dirty
+
+    def restorable(self, error: StoreEngineError) -> DamagedStoreError | None:
+        names = [store.name for store in self.by_changelog.values()]
+        return error if isinstance(error, DamagedStoreError) and error.store in names else None
 
     def release(self) -> OpenStores | None:
         if not self.by_changelog or not self.can_release:
@@ -166,6 +185,7 @@ class FakeTask(Task):
         return count
 
     def punctuate(self, now_ms: int) -> bool:
+        self.punctuated += 1
         return False
 
     def settle(self) -> bool:
@@ -286,6 +306,7 @@ class FakeReader:
         self.assigned: dict[TopicPartition, int] = {}
         self.paused: set[TopicPartition] = set()
         self.next = Fetched()
+        self.ends: dict[TopicPartition, int] = {}
         self.sought: dict[TopicPartition, int] = {}
         self.timeouts: list[float] = []
         self.when_fetching: Callable[[], None] = lambda: None
@@ -307,6 +328,9 @@ class FakeReader:
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self.sought[partition] = offset
+
+    def end(self, partition: TopicPartition) -> int | None:
+        return self.ends.get(partition)
 
     def pause(self, partitions: Collection[TopicPartition]) -> None:
         self.paused.update(partitions)

@@ -11,6 +11,7 @@ import pytest
 
 from pykstreams import KStream, Stores, StreamsBuilder, ValueAndTimestamp, Window, Windowed
 from pykstreams.core.errors import SerializationError, StreamsRebalancingError, UnknownStateStoreError
+from pykstreams.core.ids import TopicPartition
 from pykstreams.query import (
     FailureReason,
     KeyQuery,
@@ -417,3 +418,18 @@ def test_copies_are_asked_unless_active_ones_are_required(make: Make) -> None:
     assert required.partition_results[1].failure_message == (
         "task 0_1 is a standby task here, and require_active was given; ask again"
     )
+
+
+def test_copy_answers_within_a_bound_when_it_stands_for_what_was_committed_up_to_there(make: Make) -> None:
+    app = make(table(), start=False)
+    copy = app.keep_copy(0)
+    app.restored[0][0].restore([(b"a", b"1", 5, ())])
+    bound = PositionBound.at(Position().with_component(TOPIC, 0, 6))
+    copy.reached({TopicPartition(TOPIC, 0): 6})
+    behind = app.query("prices", KeyQuery("a"), bound=bound)
+    copy.reached({TopicPartition(TOPIC, 0): 7})
+    enough = app.query("prices", KeyQuery("a"), bound=bound)
+
+    assert reason(behind) is FailureReason.NOT_UP_TO_BOUND
+    assert only(enough) == "1"
+    assert enough.position == Position().with_component(TOPIC, 0, 6)

@@ -117,6 +117,18 @@ def test_hole_at_the_end_of_a_changelog_counts_as_read(restorer: Restorer, logs:
     assert store.commits == [10]
 
 
+def test_store_that_has_only_holes_before_it_is_committed_behind_them(restorer: Restorer, logs: FakeChangelogs) -> None:
+    """Else a standby task would find the last marker of a transaction again in each round, and lag behind for ever."""
+    store = FakeRestoredStore(offset=4)
+    logs.ends[LOG] = 5
+    restorer.add(TASK, {LOG: store}, {})
+    logs.put(LOG, position=5)
+    restorer.step(0)
+
+    assert not restorer.is_restoring(TASK)
+    assert (store.rows, store.commits) == ([], [5])
+
+
 def test_task_is_restored_when_its_last_store_is(restorer: Restorer, logs: FakeChangelogs) -> None:
     first, second = FakeRestoredStore(), FakeRestoredStore("sums")
     logs.ends = {LOG: 1, OTHER: 1}

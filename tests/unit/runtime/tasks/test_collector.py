@@ -327,7 +327,7 @@ def test_a_dead_letter_that_the_client_refuses_is_an_error_and_makes_no_other_on
 
     failed(collector, "MSG_SIZE_TOO_LARGE")
 
-    with pytest.raises(DeliveryError, match="record to dlq from a sink was not delivered"):
+    with pytest.raises(DeliveryError, match="record to dlq from SINK was not delivered"):
         collector.check()
     assert len(handler.asked) == 1
 

@@ -45,6 +45,26 @@ def test_task_without_such_operators_is_always_settled() -> None:
     assert bench.task.unfinished == 0
 
 
+def test_a_limit_of_an_operator_has_the_task_take_no_more_and_delays_no_commit() -> None:
+    room = [2]
+
+    def build(context: OperatorContext) -> Forward:
+        context.limit_intake(lambda: room[0])
+        return context.forward
+
+    bench = TaskBench(
+        source("SOURCE", "in", children=("LIMIT",)), node("LIMIT", Operator(build), "SINK"), sink("SINK", "out")
+    )
+    bench.task.add(IN, records("a", "b", "c"))
+
+    assert (bench.task.process(10), bench.task.room) == (2, 2)
+    room[0] = -1
+    assert (bench.task.is_ready(), bench.task.process(10), bench.task.room) == (False, 0, 0)
+    assert bench.task.settle()
+    room[0] = 1
+    assert bench.task.process(10) == 1
+
+
 def test_commit_has_to_wait_for_records_in_flight() -> None:
     gates = Gates()
     bench = enriching(gates)

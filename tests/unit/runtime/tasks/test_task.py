@@ -309,6 +309,7 @@ def test_stream_time_punctuators_fire_between_records_when_stream_time_reaches_t
 
     assert fired == [3, 12, 35]
     assert bench.task.commit_needed
+    assert (bench.task.punctuate(0), bench.task.punctuate(0)) == (3, 0)
 
 
 def test_wall_clock_punctuators_fire_when_the_worker_says_the_time() -> None:
@@ -323,8 +324,8 @@ def test_wall_clock_punctuators_fire_when_the_worker_says_the_time() -> None:
 
     bench = TaskBench(source("SOURCE", "in", children=("NODE",)), node("NODE", Operator(build)))
 
-    assert not bench.task.punctuate(1009)
-    assert bench.task.punctuate(1015)
+    assert bench.task.punctuate(1009) == 0
+    assert bench.task.punctuate(1015) == 1
     assert fired == [1015]
 
 

@@ -85,11 +85,9 @@ def test_missing_source_topic_is_named_with_its_reader_and_the_cure() -> None:
         prepare(plan(part(0, source("KSTREAM-SOURCE-0", "order"))), FakeTopics({"orders": 2, "x": 1}))
 
     assert str(raised.value) == (
-        "topic 'order', which KSTREAM-SOURCE-0 reads, does not exist on broker:9092 (did you mean "
-        "'orders'?); "
-        "create it, for instance with kafka-topics.sh --create --topic order --partitions 4, or "
-        "correct its name "
-        "in the topology"
+        "topic 'order', which KSTREAM-SOURCE-0 reads, does not exist on broker:9092 (did you mean 'orders'?); correct "
+        "its name in the topology, or create it, for instance with\n"
+        "kafka-topics.sh --bootstrap-server broker:9092 --create --topic order --partitions 4"
     )
 
 

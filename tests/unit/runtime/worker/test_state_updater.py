@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
@@ -12,17 +14,22 @@ import pytest
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import (
     ClusterUnavailableError,
+    DamagedStoreError,
+    DiskFullError,
     LockError,
     MissingInternalTopicsError,
     ProcessorStateError,
     StoreEngineError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.restore.restore import Damaged, Restorer, StateRestoreListener
 from pykstreams.runtime.swap.shadow import Shadow
 from pykstreams.runtime.tasks.open_stores import OpenStores
 from pykstreams.runtime.worker import state_updater
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Report, Restored, StateUpdater
+from pykstreams.state.bulk.take_over import mark_of, put_mark
+from pykstreams.state.directory.file_lock import FileLock
 from pykstreams.state.directory.state_directory import StateDirectory
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeRestoredStore, FakeTask
 
@@ -64,7 +71,7 @@ def other(tmp_path: Path) -> Iterator[StateDirectory]:
 def start(logs: FakeChangelogs, directory: StateDirectory) -> Iterator[Callable[..., StateUpdater]]:
     made: list[StateUpdater] = []
 
-    def make(task_timeout_ms: int = 60_000) -> StateUpdater:
+    def make(task_timeout_ms: int = 60_000, pause: Pause | None = None) -> StateUpdater:
         updater = StateUpdater(
             "updater",
             restorer=lambda: (Restorer(logs, logs, StateRestoreListener()), lambda: None),
@@ -72,6 +79,7 @@ def start(logs: FakeChangelogs, directory: StateDirectory) -> Iterator[Callable[
             clock=SystemClock(),
             task_timeout_ms=task_timeout_ms,
             cleanup_delay_ms=600_000,
+            pause=pause,
         )
         updater.start()
         made.append(updater)
@@ -225,6 +233,115 @@ def test_store_that_is_damaged_is_told_and_left_alone_and_others_are_opened(
     other.lock(TASK)
 
 
+def test_damaged_store_that_has_a_changelog_is_set_aside_before_its_task_is_told_of(
+    start: Callable[..., StateUpdater],
+    directory: StateDirectory,
+    other: StateDirectory,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cause = Exception("Corruption: CURRENT file corrupted")
+    error = DamagedStoreError("store 'counts' cannot be opened", store="counts", task_id=TASK)
+    error.__cause__ = cause
+    folder = directory.task_dir(TASK) / "rocksdb" / "counts"
+    (folder / "rows").mkdir(parents=True)
+    (folder.parent / "rates").mkdir()
+    updater, broken = start(), task(FakeRestoredStore("counts"))
+    broken.open_failure = error
+    updater.open(broken, {})
+
+    assert reports(updater) == [Damaged(TASK, error)]
+    [aside] = directory.task_dir(TASK).glob("counts.damaged-*")
+    assert (aside / "rows").is_dir()
+    assert [path.name for path in folder.parent.iterdir()] == ["rates"]
+    assert broken.history == ["close"]
+    assert [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR] == [
+        f"task 0_1: store 'counts' is damaged; it was set aside in {str(aside)!r}, and it is restored from its "
+        "changelog. Look at the disk. The cause: Corruption: CURRENT file corrupted"
+    ]
+    other.lock(TASK)
+
+
+def test_full_disk_on_which_a_folder_cannot_be_made_ready_is_told_as_such(
+    start: Callable[..., StateUpdater], directory: StateDirectory
+) -> None:
+    updater, full = start(), task()
+    full.open_failure = OSError(errno.ENOSPC, "No space left on device")
+    updater.open(full, {})
+
+    (report,) = reports(updater)
+    assert isinstance(report, Damaged)
+    assert isinstance(report.error, DiskFullError)
+    assert report.error.folder == str(directory.task_dir(TASK))
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_full_disk_on_which_a_folder_cannot_be_locked_is_told_as_such(
+    start: Callable[..., StateUpdater], monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def full(self: FileLock, content: str | None = None) -> bool:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(FileLock, "take", full)
+    updater = start()
+    updater.open(task(), {})
+
+    (report,) = reports(updater)
+    assert isinstance(report, Damaged)
+    assert isinstance(report.error, DiskFullError)
+
+
+def test_damaged_store_of_a_task_that_ran_is_set_aside_when_the_task_is_closed(
+    start: Callable[..., StateUpdater], directory: StateDirectory
+) -> None:
+    folder = directory.task_dir(TASK) / "rocksdb" / "counts"
+    folder.mkdir(parents=True)
+    updater, ran = start(), task(FakeRestoredStore("counts"))
+    updater.open(ran, {})
+    reports(updater)
+    updater.close(ran, DamagedStoreError("store 'counts' cannot be read", store="counts", task_id=TASK))
+    updater.stop()
+
+    assert len([*directory.task_dir(TASK).glob("counts.damaged-*")]) == 1
+    assert not folder.exists()
+
+
+def test_state_that_is_based_on_a_bootstrap_begins_anew_when_a_store_of_it_is_damaged(
+    start: Callable[..., StateUpdater], directory: StateDirectory
+) -> None:
+    """Its changelog may lack what the files of the bootstrap hold."""
+    put_mark(directory.task_dir(TASK), "00ff")
+    updater, ran = start(), task(FakeRestoredStore("counts"))
+    updater.open(ran, {})
+    reports(updater)
+    updater.close(ran, DamagedStoreError("store 'counts' cannot be read", store="counts", task_id=TASK))
+    updater.stop()
+
+    assert mark_of(directory.task_dir(TASK)) is None
+
+
+def test_damaged_store_that_cannot_be_set_aside_is_left_where_it_is(
+    start: Callable[..., StateUpdater],
+    directory: StateDirectory,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def rename(self: Path, target: Path) -> Path:
+        raise PermissionError(13, "Permission denied")
+
+    folder = directory.task_dir(TASK) / "rocksdb" / "counts"
+    folder.mkdir(parents=True)
+    updater, ran = start(), task(FakeRestoredStore("counts"))
+    updater.open(ran, {})
+    reports(updater)
+    monkeypatch.setattr(Path, "rename", rename)
+    updater.close(ran, DamagedStoreError("store 'counts' cannot be read", store="counts", task_id=TASK))
+    updater.stop()
+
+    assert folder.exists()
+    assert "task 0_1: store 'counts' is damaged, and stays as it is: the damaged store in" in caplog.text
+    assert "Permission denied; give the worker the right to write there, or delete the folder of" in caplog.text
+
+
 def test_folder_that_cannot_be_locked_is_told_and_others_are_opened(
     start: Callable[..., StateUpdater], directory: StateDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,7 +441,7 @@ def followed(updater: StateUpdater, opened: FakeTask) -> StubShadow:
 
 def test_shadow_takes_the_place_of_its_task_when_that_is_closed(start: Callable[..., StateUpdater]) -> None:
     updater, opened = start(), task()
-    updater.close(opened, swapped=followed(updater, opened))
+    updater.close(opened, followed(updater, opened))
     updater.stop()
 
     assert opened.history == ["open", "step", "close", "adopt"]
@@ -351,7 +468,7 @@ def test_shadow_is_given_up_when_its_task_cannot_be_closed_or_the_worker_ends(
             raise ProcessorStateError("store 'counts' cannot be closed")
 
     updater, broken = start(), Broken(TASK, [], {})
-    updater.close(broken, swapped=followed(updater, broken))
+    updater.close(broken, followed(updater, broken))
     last = FakeTask(TaskId(0, 2), [], {})
     followed(updater, last)
     updater.stop()
@@ -396,3 +513,38 @@ def test_cluster_that_does_not_answer_for_the_task_timeout_ends_the_worker(
 
     assert isinstance(report, Failed)
     assert "requests of updater have failed for" in str(report.error)
+
+
+def test_nothing_is_restored_during_a_pause_and_tasks_with_nothing_to_restore_are_handed_over(
+    start: Callable[..., StateUpdater], logs: FakeChangelogs
+) -> None:
+    store, pause = FakeRestoredStore(), Pause()
+    pause.is_set = True
+    logs.ends[LOG] = 2
+    logs.put(LOG, 0, 1)
+    updater = start(pause=pause)
+    updater.open(task(store), {})
+    updater.open(FakeTask(TaskId(0, 2), [TopicPartition("orders", 2)], {}), {})
+    assert reports(updater) == [Restored(TaskId(0, 2), frozenset())]
+    assert store.rows == []
+    pause.is_set = False
+
+    assert reports(updater) == [Restored(TASK, frozenset({LOG}))]
+    assert store.commits == [2]
+
+
+def test_a_task_can_be_given_up_during_a_pause_with_what_was_restored_of_it(
+    start: Callable[..., StateUpdater], logs: FakeChangelogs, other: StateDirectory
+) -> None:
+    store, pause = FakeRestoredStore(), Pause()
+    pause.is_set = True
+    logs.ends[LOG] = 2
+    updater = start(pause=pause)
+    given = task(store)
+    updater.open(given, {})
+    updater.close(given)
+    updater.stop()
+
+    assert given.history == ["open", "close"]
+    assert store.commits == [0]
+    other.lock(TASK)

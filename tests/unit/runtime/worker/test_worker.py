@@ -12,7 +12,7 @@ from pykstreams.core.errors import (
     ConfigError,
     MissingSourceTopicError,
     ProcessingError,
-    StoreEngineError,
+    StreamsError,
     TaskCorruptedError,
     TaskMigratedError,
 )
@@ -20,10 +20,9 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import BEGINNING
 from pykstreams.runtime.membership.membership import Lost
-from pykstreams.runtime.restore.restore import Damaged
 from pykstreams.runtime.topics.topic_admin import TopicLayout
+from pykstreams.runtime.worker import work_summary
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Restored
-from pykstreams.runtime.worker.task_manager import RETRY_S
 from pykstreams.runtime.worker.turns import LOOK_EVERY
 from tests.unit.runtime.cluster_fakes import Message, fetched
 from tests.unit.runtime.worker.worker_bench import (
@@ -173,7 +172,7 @@ def test_revoked_task_is_committed_inside_the_rebalance_and_then_closed(bench: W
     bench.worker.step()
 
     assert bench.membership.offsets == {P0: (1, "m1")}
-    assert bench.updater.closed == [(ONE, False)]
+    assert bench.updater.closed == [(ONE, None)]
     assert bench.reader.assigned == {P1: BEGINNING}
 
 
@@ -194,7 +193,7 @@ def test_lost_tasks_are_closed_without_a_commit_before_the_loss_is_acknowledged(
     bench.worker.step()
 
     assert bench.membership.offsets == {}
-    assert bench.updater.closed == [(ONE, False)]
+    assert bench.updater.closed == [(ONE, None)]
     assert bench.membership.acknowledged[-1] == lost
     assert bench.reader.assigned == {}
 
@@ -218,81 +217,8 @@ def test_corrupted_task_is_taken_up_again_and_its_neighbour_stays(bench: WorkerB
     bench.made[0].fail = TaskCorruptedError([ONE])
     bench.worker.step()
 
-    assert bench.updater.closed == [(ONE, False)]
+    assert bench.updater.closed == [(ONE, None)]
     assert TWO in bench.tasks.running
-
-
-BROKEN = StoreEngineError("store 'counts' of task 0_0 in '/state/shop/0_0' cannot be read", task_id=ONE)
-
-
-def put_aside(bench: WorkerBench) -> list[TaskId]:
-    """Which tasks were made by the time that the worker tries again, and a moment before."""
-    bench.clock.advance(RETRY_S - 1)
-    bench.worker.step()
-    before = [task.id for task in bench.made]
-    bench.clock.advance(1)
-    bench.worker.step()
-    assert len(before) < len(bench.made)
-    return before
-
-
-def test_task_whose_store_fails_is_tried_again_later_and_its_neighbour_goes_on(
-    bench: WorkerBench, caplog: pytest.LogCaptureFixture
-) -> None:
-    bench.assign(ONE, TWO)
-    bench.made[0].fail = BROKEN
-    bench.worker.step()
-    bench.feed(P1, 5)
-
-    assert bench.updater.closed == [(ONE, False)]
-    assert bench.made[1].done == {P1: 6}
-    assert bench.states == [True, False]
-    assert put_aside(bench) == [ONE, TWO]
-    assert caplog.messages == [
-        "task 0_0 is closed, and tried again every 30 s; other tasks go on: store 'counts' of task 0_0 in "
-        "'/state/shop/0_0' cannot be read"
-    ]
-
-
-def test_task_whose_store_fails_while_it_is_opened_is_tried_again_later(bench: WorkerBench) -> None:
-    bench.updater.hold = True
-    bench.assign(ONE)
-    bench.updater.pending.append(Damaged(ONE, BROKEN))
-    bench.worker.step()
-
-    assert put_aside(bench) == [ONE]
-
-
-def test_store_that_fails_under_exactly_once_takes_the_transaction_with_it_and_no_other_task() -> None:
-    bench = WorkerBench({"processing.guarantee": "exactly_once_v2"})
-    bench.assign(ONE, TWO)
-    bench.made[0].fail = BROKEN
-    bench.worker.step()
-    bench.worker.step()
-
-    assert sorted(bench.updater.closed) == [(ONE, False), (TWO, False)]
-    assert bench.deliveries.cleared == 1
-    assert [task.id for task in bench.made] == [ONE, TWO, TWO]
-
-
-def test_record_that_was_lost_is_not_forgotten_over_a_store_that_fails(bench: WorkerBench) -> None:
-    bench.assign(ONE, TWO)
-    bench.feed(P1, 5)
-    bench.deliveries.fail = ProcessingError("not delivered")
-    bench.made[0].fail = BROKEN
-    bench.worker.step()
-    bench.clock.advance(1)
-
-    with pytest.raises(ProcessingError, match="not delivered"):
-        bench.worker.step()
-
-
-def test_store_that_fails_and_is_of_no_task_here_ends_the_worker(bench: WorkerBench) -> None:
-    bench.assign(ONE)
-    bench.made[0].fail = StoreEngineError("global store 'rates' cannot be read", task_id=TaskId(-1, -1))
-
-    with pytest.raises(StoreEngineError, match="rates"):
-        bench.worker.step()
 
 
 def test_topic_that_was_deleted_ends_the_worker(bench: WorkerBench) -> None:
@@ -384,7 +310,7 @@ def test_stopped_worker_commits_closes_and_leaves_as_it_was_told(bench: WorkerBe
     run(bench, stop)
 
     assert bench.membership.offsets == {P0: (1, "m1")}
-    assert bench.updater.closed == [(ONE, False)]
+    assert bench.updater.closed == [(ONE, None)]
     assert (bench.updater.stopped, bench.output.closed, bench.reader.closed) == (True, True, True)
     assert bench.membership.left is leave
 
@@ -401,13 +327,23 @@ def test_failing_worker_commits_nothing_and_closes_everything(bench: WorkerBench
     assert (bench.updater.stopped, bench.reader.closed) == (True, True)
 
 
+@pytest.mark.parametrize("leaves", [True, False])
+def test_failing_worker_leaves_the_group_unless_it_keeps_its_place(leaves: bool) -> None:
+    bench = WorkerBench(leaves_on_failure=leaves, start_failure=ConfigError("no serde was given"))
+
+    with pytest.raises(ConfigError):
+        run(bench, lambda: None)
+
+    assert bench.membership.left is leaves
+
+
 def test_task_that_cannot_start_ends_the_worker_with_its_own_error(bench: WorkerBench) -> None:
     bench.start_failure = ConfigError("no serde was given")
 
     with pytest.raises(ConfigError, match="no serde was given"):
         run(bench, lambda: None)
 
-    assert bench.updater.closed == [(ONE, False)]
+    assert bench.updater.closed == [(ONE, None)]
     assert (bench.updater.stopped, bench.reader.closed) == (True, True)
 
 
@@ -446,7 +382,7 @@ def test_worker_that_was_put_out_of_the_group_while_it_was_stopped_processes_not
     bench.worker.step()
 
     assert bench.made[0].done == {}
-    assert bench.updater.closed == [(ONE, False)]
+    assert bench.updater.closed == [(ONE, None)]
     assert bench.membership.offsets == {}
 
 
@@ -461,7 +397,7 @@ def test_worker_that_is_stopped_in_the_middle_of_its_records_asks_before_the_nex
     assert task.done == {P0: LOOK_EVERY}
     bench.worker.step()
     assert task.done == {P0: LOOK_EVERY}
-    assert bench.updater.closed == [(ONE, False)]
+    assert bench.updater.closed == [(ONE, None)]
     assert bench.membership.offsets == {}
 
 
@@ -484,7 +420,7 @@ def test_cluster_that_does_not_answer_sends_tasks_back_to_their_last_commit_and_
     bench.worker.step()
     bench.worker.step()
 
-    assert bench.updater.closed == [(ONE, False)]
+    assert bench.updater.closed == [(ONE, None)]
     assert len(bench.made) == 2
     assert P0 in bench.reader.assigned
     assert "requests of worker fail (for 0 s so far): asking for the topics failed" in caplog.text
@@ -552,7 +488,7 @@ def test_worker_that_lost_its_tasks_sends_nothing_of_theirs_any_more(bench: Work
     bench.worker.step()
 
     assert bench.output.renewed == 1
-    assert bench.updater.closed == [(ONE, False)]
+    assert bench.updater.closed == [(ONE, None)]
 
 
 def test_records_of_tasks_that_leave_without_a_commit_are_not_sent_any_more(bench: WorkerBench) -> None:
@@ -575,7 +511,7 @@ def test_task_that_fails_alone_leaves_what_others_have_sent(bench: WorkerBench) 
     bench.feed(P0, 0)
 
     assert bench.output.renewed == 0
-    assert bench.updater.closed == [(ONE, False)]
+    assert bench.updater.closed == [(ONE, None)]
 
 
 @pytest.mark.parametrize(("guarantee", "added"), [("exactly_once_v2", False), ("at_least_once", True)])
@@ -594,3 +530,180 @@ def test_nothing_is_added_to_a_transaction_whose_records_are_not_delivered(guara
 
     assert meanwhile == (2 if added else 1)
     assert bench.made[0].done == {P0: 2}
+
+
+def test_smaller_cache_is_emptied_entry_by_entry_from_all_tasks_in_turn(bench: WorkerBench) -> None:
+    taken: list[TaskId] = []
+
+    def evicts(task: TaskId) -> bool:
+        taken.append(task)
+        bench.cache.size_bytes -= 300
+        return True
+
+    bench.assign(ONE, TWO)
+    for task in bench.made:
+        task.evictions = [lambda task=task: evicts(task.id)] * 3  # type: ignore[misc]  # bound early
+    bench.cache.size_bytes = 1000
+    bench.worker.step()
+    assert taken == []
+    bench.cache.max_bytes = 400
+    bench.worker.step()
+
+    assert taken == [ONE, TWO]
+
+
+def test_cache_that_has_nothing_left_to_evict_does_not_hold_up_the_worker(bench: WorkerBench) -> None:
+    bench.assign(ONE)
+    bench.cache.size_bytes = 2000
+    bench.feed(P0, 0)
+
+    assert bench.made[0].done == {P0: 1}
+
+
+def test_paused_worker_reads_as_far_as_there_is_room_commits_and_neither_processes_nor_punctuates(
+    bench: WorkerBench,
+) -> None:
+    bench.assign(ONE)
+    bench.feed(P0, 0)
+    bench.pause.is_set = True
+    calls = bench.made[0].punctuated
+    bench.feed(P0, *range(1, 30))
+    bench.clock.advance(1.1)
+    bench.worker.step()
+
+    assert bench.made[0].done == {P0: 1}
+    assert bench.made[0].punctuated == calls
+    assert bench.reader.paused == {P0}
+    assert bench.membership.offsets == {P0: (1, "m1")}
+
+
+def test_paused_worker_waits_for_records_though_there_are_some_to_process(bench: WorkerBench) -> None:
+    bench.assign(ONE)
+    bench.pause.is_set = True
+    bench.feed(P0, 0)
+    bench.worker.step()
+
+    assert bench.reader.timeouts[-1] > 0
+
+
+def test_resumed_worker_goes_on_where_it_was(bench: WorkerBench) -> None:
+    bench.assign(ONE)
+    bench.pause.is_set = True
+    bench.feed(P0, 0, 1)
+    bench.pause.is_set = False
+    bench.worker.step()
+
+    assert bench.made[0].done == {P0: 2}
+
+
+def test_paused_worker_takes_and_gives_tasks_up_as_the_group_says(bench: WorkerBench) -> None:
+    bench.pause.is_set = True
+    bench.assign(ONE, TWO)
+    bench.feed(P0, 0)
+    bench.membership.changes += [[ONE], bench.assignment(TWO)]
+    bench.worker.step()
+
+    assert set(bench.reader.assigned) == {P1}
+    assert bench.made[0].done == {}
+
+
+def test_paused_worker_counts_as_running_while_its_tasks_are_not_restored(bench: WorkerBench) -> None:
+    bench.updater.hold = True
+    bench.pause.is_set = True
+    bench.worker.step()
+    assert bench.states == []
+    bench.assign(ONE)
+    assert bench.states == [True]
+    bench.pause.is_set = False
+    bench.worker.step()
+
+    assert bench.states == [True, False]
+
+
+def test_records_in_flight_are_committed_while_the_worker_is_paused(bench: WorkerBench) -> None:
+    bench.assign(ONE)
+    bench.feed(P0, 0)
+    bench.made[0].unfinished = 1
+    bench.pause.is_set = True
+    bench.clock.advance(1.1)
+    bench.worker.step()
+    assert bench.membership.offsets == {}
+    bench.made[0].unfinished = 0
+    bench.clock.advance(1.1)
+    bench.worker.step()
+
+    assert bench.membership.offsets == {P0: (1, "m1")}
+
+
+def test_metadata_of_a_worker_follows_its_life(bench: WorkerBench) -> None:
+    assert (bench.worker.thread_state, bench.worker.active_tasks()) == ("CREATED", frozenset())
+    bench.updater.hold = True
+    bench.assign(ONE)
+    assert bench.worker.thread_state == "PARTITIONS_ASSIGNED"
+    (task,) = bench.worker.active_tasks()
+    assert (task.task_id, task.topic_partitions) == (ONE, frozenset({P0}))
+    assert (task.committed_offsets, task.end_offsets, task.time_current_idling_started) == ({P0: -1}, {P0: -1}, None)
+    bench.updater.pending.append(Restored(ONE, frozenset()))
+    bench.worker.step()
+    assert bench.worker.thread_state == "RUNNING"
+    bench.worker.stop(leave=True)
+
+    assert bench.worker.thread_state == "PENDING_SHUTDOWN"
+
+
+def test_metadata_of_a_task_has_its_offsets_and_since_when_it_is_idle(bench: WorkerBench) -> None:
+    bench.assign(ONE)
+    bench.reader.ends[P0] = 9
+    idle_since = bench.clock.now_ms()
+    bench.clock.advance(0.5)
+    (idle,) = bench.worker.active_tasks()
+    bench.feed(P0, 0)
+    (busy,) = bench.worker.active_tasks()
+    bench.clock.advance(1.1)
+    bench.worker.step()
+    (done,) = bench.worker.active_tasks()
+
+    assert (idle.committed_offsets, idle.end_offsets, idle.time_current_idling_started) == (
+        {P0: -1},
+        {P0: 9},
+        idle_since,
+    )
+    assert busy.time_current_idling_started is None
+    assert (done.committed_offsets, done.time_current_idling_started) == ({P0: 1}, bench.clock.now_ms())
+    assert idle == done
+
+
+def test_worker_ends_with_an_error_that_has_happened_elsewhere(bench: WorkerBench) -> None:
+    with pytest.raises(StreamsError, match="the listener failed"):
+        run(bench, lambda: bench.worker.fail(StreamsError("the listener failed")))
+
+    assert (bench.updater.stopped, bench.membership.left) == (True, True)
+
+
+def test_worker_sums_up_its_work_in_every_interval(caplog: pytest.LogCaptureFixture) -> None:
+    bench = WorkerBench({"log.summary.interval.ms": 1000, "commit.interval.ms": 0})
+    bench.assign(ONE, TWO)
+    bench.feed(P0, 0, 1, 2)
+    bench.feed(P1, 0)
+    bench.clock.advance(1.5)
+    with caplog.at_level(logging.INFO, work_summary.__name__):
+        bench.worker.step()
+        bench.worker.step()
+        bench.clock.advance(1.5)
+        bench.worker.step()
+
+    assert caplog.messages == [
+        "worker: processed 4 records, ran 0 punctuators, and committed 2 tasks in the last 2 s",
+        "worker: processed 0 records, ran 0 punctuators, and committed 0 tasks in the last 2 s",
+    ]
+
+
+@pytest.mark.parametrize("interval", [0, -1])
+def test_worker_whose_interval_is_not_positive_sums_up_nothing(interval: int, caplog: pytest.LogCaptureFixture) -> None:
+    bench = WorkerBench({"log.summary.interval.ms": interval})
+    bench.assign(ONE)
+    bench.clock.advance(1000)
+    with caplog.at_level(logging.INFO, work_summary.__name__):
+        bench.worker.step()
+
+    assert caplog.messages == []

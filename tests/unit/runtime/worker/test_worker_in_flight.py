@@ -95,7 +95,7 @@ def test_task_that_leaves_is_committed_when_its_records_have_finished(bench: Wor
     bench.worker.step()
 
     assert bench.membership.offsets == {P0: (1, "m1")}
-    assert bench.updater.closed == [(ONE, False)]
+    assert bench.updater.closed == [(ONE, None)]
 
 
 def test_task_that_leaves_with_a_record_that_never_ends_is_not_committed_and_its_neighbour_is(
@@ -110,7 +110,7 @@ def test_task_that_leaves_with_a_record_that_never_ends_is_not_committed_and_its
     bench.worker.step()
 
     assert bench.membership.offsets == {P1: (1, "m1")}
-    assert set(bench.updater.closed) == {(ONE, False), (TWO, False)}
+    assert set(bench.updater.closed) == {(ONE, None), (TWO, None)}
     assert "records of 1 tasks were still in flight after 10 s; these tasks are not committed" in caplog.text
 
 
@@ -142,4 +142,4 @@ def test_stopping_waits_for_records_in_flight_but_not_for_ever(
     run(bench, stop)
 
     assert bench.membership.offsets == offsets
-    assert bench.updater.closed == [(ONE, False)]
+    assert bench.updater.closed == [(ONE, None)]

@@ -10,16 +10,19 @@ from pykstreams.core.errors import ClusterUnavailableError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.membership import Assignment
-from pykstreams.runtime.swap.shadow import Shadow
+from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
 from pykstreams.runtime.worker.commit import AtLeastOnce, Commits, CommitSteps
 from pykstreams.runtime.worker.outage import Outage
 from pykstreams.runtime.worker.start_offsets import StartOffsets
-from pykstreams.runtime.worker.state_updater import Report, Restored
+from pykstreams.runtime.worker.state_updater import Leaves, Report, Restored
 from pykstreams.runtime.worker.task_manager import TaskManager
+from pykstreams.runtime.worker.tasks_aside import TasksAside
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
+from pykstreams.state.directory.disk_room import DiskRoom
+from pykstreams.state.interfaces.record_cache import RecordCache
 from tests.unit.runtime.cluster_fakes import (
     FakeClock,
     FakeDeliveries,
@@ -42,7 +45,7 @@ class FakeUpdater:
     def __init__(self) -> None:
         self.hold = False
         self.open_tasks: list[Task] = []
-        self.closed: list[tuple[TaskId, bool]] = []
+        self.closed: list[tuple[TaskId, Leaves]] = []
         self.limits: dict[TaskId, Mapping[TopicPartition, int]] = {}
         self.changelogs: dict[TaskId, frozenset[TopicPartition]] = {}
         self.pending: list[Report] = []
@@ -57,14 +60,17 @@ class FakeUpdater:
         if not self.hold:
             self.pending.append(Restored(task.id, self.changelogs.get(task.id, frozenset())))
 
-    def close(self, task: Task, *, wipe: bool = False, swapped: Shadow | None = None) -> None:
-        self.closed.append((task.id, wipe))
+    def close(self, task: Task, leaves: Leaves = None) -> None:
+        self.closed.append((task.id, leaves))
 
     def reports(self) -> list[Report]:
         found, self.pending = self.pending, []
         return found
 
     def remaining(self) -> dict[TaskId, int]:
+        return {}
+
+    def positions(self) -> dict[TopicPartition, int]:
         return {}
 
     def stop(self) -> None:
@@ -108,6 +114,7 @@ class WorkerBench:
 
     settings: dict[str, object] = field(default_factory=dict)
     start_failure: Exception | None = None
+    leaves_on_failure: bool = True
     notes: bool = False
     """Whether tasks with state note that they are worked on."""
 
@@ -122,7 +129,10 @@ class WorkerBench:
         self.interrupted: list[bool] = []
         """Of each task that was made: whether its last worker has died."""
         self.states: list[bool] = []
+        self.cache = RecordCache(1000)
+        self.pause = Pause()
         self.gone: Exception | None = None
+        self.room = DiskRoom(free=100, wanted=10)
         self.watch = TopicWatch("topics", self._look)
         steps = CommitSteps(
             deliveries=self.deliveries,
@@ -142,7 +152,7 @@ class WorkerBench:
             start_offsets=start,
             make_task=self._make_task,
             before_start=lambda: None,
-            clock=self.clock,
+            aside=TasksAside(self.clock, lambda _: self.room),
             note_of=note_of if self.notes else lambda _: None,
         )
         self.worker = Worker(
@@ -156,6 +166,8 @@ class WorkerBench:
                 None,
                 start,
                 lambda: self.layout,
+                self.cache,
+                pause=self.pause,
                 topic_watch=self.watch,
             ),
             layout=self.layout,
@@ -163,6 +175,7 @@ class WorkerBench:
             session_timeout_ms=6000,
             clock=self.clock,
             on_running=self.states.append,
+            leaves_on_failure=self.leaves_on_failure,
         )
         self.membership.start(self.layout, self.worker.revoked)
 

@@ -495,3 +495,24 @@ def test_an_entry_that_went_straight_into_a_topic_keeps_no_message(context: Cont
 
     assert sent == [(b"key", b"1", 5, ())]
     assert reference() is None
+
+
+def test_entries_are_evicted_from_outside_in_the_order_of_their_last_use(context: Context) -> None:
+    store, flushed = listening(CACHED, context)
+    for key in ("a", "b"):
+        store.put_row(key, [1], 9)
+    assert store.evict_eldest()
+    size = context.cache.size_bytes
+
+    assert [key for key, *_ in flushed.rows] == ["a", "b"]
+    assert size == 1 + NODE + (8 + 3) + CONTEXT
+    assert store.evict_eldest()
+    assert not store.evict_eldest()
+    assert (context.cache.size_bytes, len(flushed.rows)) == (0, 2)
+
+
+def test_store_without_cache_has_nothing_to_evict(context: Context) -> None:
+    store = opened(Kind("timestamped", "memory", False, True), context)
+    store.put_row("a", [1], 9)
+
+    assert not store.evict_eldest()
