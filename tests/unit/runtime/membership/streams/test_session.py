@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Event as Flag
-from threading import Thread
 
 import pytest
 from confluent_kafka import KafkaError
@@ -283,20 +282,3 @@ def test_the_thread_sends_heartbeats_until_it_is_stopped() -> None:
     member.session.own(ONE)
 
     assert len(member.requests.said) == said
-
-
-def test_a_mistake_in_the_session_ends_the_worker_with_an_error() -> None:
-    member = Member()
-
-    def fail() -> None:
-        raise ValueError("a mistake")
-
-    member.requests.during = fail
-    member.session.join()
-    thread = Thread(target=member.session._run)
-    thread.start()
-    thread.join(30)
-    event = member.session.poll(0)
-
-    assert isinstance(event, Refused)
-    assert "a mistake" in str(event.error)
