@@ -89,10 +89,12 @@ class SessionThread(Generic[EventT]):
             self._events.append(event)
             self.changed.notify_all()
 
-    def withdraw(self, *kinds: type[EventT]) -> None:
-        """Takes back the events of these kinds that the worker has not taken yet; of all kinds, if none is named."""
+    def withdraw(self, *kinds: type[EventT]) -> bool:
+        """Takes back events that the worker has not taken yet, of these kinds or of all; returns whether any were."""
         with self.changed:
+            before = len(self._events)
             self._events = deque(event for event in self._events if kinds and not isinstance(event, kinds))
+            return len(self._events) < before
 
     def poll(self, timeout_s: float) -> EventT | None:
         """Returns the next event, waits for it if need be."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias
 
 from pykstreams.core.clock import Clock
@@ -48,6 +48,8 @@ class Heartbeats(Protocol):
     """The requests to the coordinator that a session makes (``StreamsCoordinator``)."""
 
     def heartbeat(self, said: Heartbeat) -> Heartbeaten: ...
+
+    def assigned(self, member_id: str) -> Tasks: ...
 
     def close(self) -> None: ...
 
@@ -183,6 +185,8 @@ class StreamsSession:
             self._confirmed.sent()
         try:
             answer = self._requests.heartbeat(said)
+            if place.may_have_missed_tasks(said, answer):
+                answer = replace(answer, tasks=self._requests.assigned(self.member_id))
         except GroupError as error:
             with self._changed:
                 if self._place is place and not self._thread.is_stopping:
@@ -190,12 +194,9 @@ class StreamsSession:
             return
         with self._changed:
             if self._place is place:
-                self._answered(place, said, answer)
+                self._answered(place, answer)
 
-    def _answered(self, place: _Place, said: Heartbeat, answer: Heartbeaten) -> None:
-        if place.missed_an_answer and said.joining is None and answer.tasks is None and answer.epoch != said.epoch:
-            self._lose("an answer was lost in which tasks may have been assigned")
-            return
+    def _answered(self, place: _Place, answer: Heartbeaten) -> None:
         place.answered(answer, self._clock.monotonic())
         self._confirmed.answered()
         if answer.endpoints is not None:
@@ -204,7 +205,8 @@ class StreamsSession:
         if statuses is not None and statuses != place.statuses:
             place.statuses = statuses
             self._thread.report(StatusChanged(statuses, answer.interval_ms / 1000))
-        if answer.tasks is not None:
+        if answer.tasks is not None and answer.tasks != place.target:
+            place.target = answer.tasks
             # of several, only the last counts: a task that was taken back in between must not be begun
             self._thread.withdraw(Targeted)
             self._thread.report(Targeted(answer.tasks))
@@ -212,6 +214,9 @@ class StreamsSession:
 
     def _no_answer(self, place: _Place, error: GroupError) -> None:
         place.failed(self._clock.monotonic())
+        if self._thread.withdraw(Targeted):
+            # the next heartbeat says that the member does not have them, so they might be given to another
+            place.target = None
         match error.name:
             case name if name in _GONE and place.epoch != JOINING:
                 self._lose(str(error))
@@ -254,12 +259,13 @@ class _Place:
     def __init__(self) -> None:
         self.epoch = JOINING
         self.owned = NO_TASKS
+        self.target: Tasks | None = None
         self.statuses: Mapping[int, str] = {}
         self.due_at = 0.0
-        self.missed_an_answer = False
         self._told: Tasks | None = None
         self._endpoints_epoch = NO_ENDPOINTS
         self._failures = 0
+        self._missed_an_answer = False
 
     def next(self, member_id: str, joining: Joining, *, shutdown: bool) -> Heartbeat:
         joins = self.epoch == JOINING
@@ -275,13 +281,17 @@ class _Place:
         self.epoch = answer.epoch
         self._endpoints_epoch = answer.endpoints_epoch
         self._failures = 0
-        self.missed_an_answer = False
+        self._missed_an_answer = False
         self.due_at = min(self.due_at, now + answer.interval_ms / 1000)
+
+    def may_have_missed_tasks(self, said: Heartbeat, answer: Heartbeaten) -> bool:
+        """Whether an answer was lost that may have told of other tasks: it would not be repeated."""
+        return self._missed_an_answer and said.joining is None and answer.tasks is None
 
     def failed(self, now: float) -> None:
         """Nobody knows what the coordinator has heard: it is told everything again."""
         self._told = None
-        self.missed_an_answer = True
+        self._missed_an_answer = True
         self._failures += 1
         self.due_at = min(self.due_at, now + backoff_s(self._failures))
 

@@ -73,7 +73,8 @@ def test_events_are_polled_in_their_order(session: Steps) -> None:
 def test_withdrawn_events_are_not_polled(session: Steps) -> None:
     for event in (Told(1), Asked(2), Told(3)):
         session.thread.report(event)
-    session.thread.withdraw(Told)
+    assert session.thread.withdraw(Told)
+    assert not session.thread.withdraw(Told)
     assert session.thread.poll(0) == Asked(2)
     session.thread.report(Told(4))
     session.thread.withdraw()
