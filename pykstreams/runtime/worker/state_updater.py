@@ -73,9 +73,17 @@ class Corrupted:
     task_id: TaskId
 
 
+class UpdaterEndedError(Exception):
+    """The thread has ended, which ends its worker: nothing would be opened any more."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Something that ends the worker."""
+    """What has ended the thread."""
 
     error: Exception
 

@@ -224,15 +224,19 @@ class FakeMembership:
         self.layout: TopicLayout | None = None
         self.rebalances = False
         """Whether tasks are being shared out anew, so that nothing may be committed."""
+        self._joins = False
+        """Whether other topics have made this member join again, of which it hears with its next poll."""
 
     def start(self, layout: TopicLayout, on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
         self.layout = layout
         self.on_revoked = on_revoked
 
     def follow(self, layout: TopicLayout) -> None:
+        self._joins = self.layout is not None and layout.inputs != self.layout.inputs
         self.layout = layout
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
+        self._joins = False
         while self.changes:
             change = self.changes.pop(0)
             if isinstance(change, Assignment | Lost):
@@ -244,7 +248,7 @@ class FakeMembership:
         self.acknowledged.append(change)
 
     def may_commit(self) -> bool:
-        return not self.rebalances
+        return not self.rebalances and not self._joins
 
     def confirm(self) -> bool:
         self.confirmed += 1
@@ -260,6 +264,8 @@ class FakeMembership:
         if self.fail is not None:
             failure, self.fail = self.fail, None
             raise failure
+        if self._joins:
+            return False
         if self.busy:
             self.busy -= 1
             return False
