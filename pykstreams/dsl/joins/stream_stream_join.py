@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.names import NodeNamer, valid_name
-from pykstreams.core.types import K, V, total_ms
+from pykstreams.core.types import K, V, duration_ms, total_ms
 from pykstreams.core.windows import EmitStrategy, JoinWindows
 from pykstreams.dsl.options import StreamJoined
 from pykstreams.dsl.place import Place
@@ -161,6 +161,8 @@ def join_streams(
     find no partner.
     """
     options = joined or StreamJoined()
+    if options.idle is not None and not left_outer:
+        raise ValueError("idle is for left and outer joins: an inner join holds no result back; leave it away")
     graph, name = this.graph, options.name
     this = repartitioned_for_join(this, _suffixed(name, "-left"), options.key_serde, options.value_serde)
     other = repartitioned_for_join(other, _suffixed(name, "-right"), options.key_serde, options.other_value_serde)
@@ -188,6 +190,7 @@ def join_streams(
             after_ms=windows.after_ms,
             grace_ms=windows.grace_period_ms,
             with_key=with_key,
+            idle_ms=None if options.idle is None else duration_ms(options.idle, "idle"),
         )
 
     shared = () if waiting is None else (waiting,)
