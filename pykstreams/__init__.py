@@ -95,6 +95,7 @@ from pykstreams.dsl.options import (
 from pykstreams.dsl.retry import Retry
 from pykstreams.dsl.session_windowed import SessionWindowedKStream
 from pykstreams.dsl.windowed import TimeWindowedKStream
+from pykstreams.processors.sinks.sql_sink import SqlSink
 from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.queries.lags import LagInfo
 from pykstreams.runtime.queries.metadata import HostInfo, KeyQueryMetadata, StreamsMetadata
@@ -183,6 +184,7 @@ __all__ = [
     "SessionWindowedKStream",
     "SessionWindows",
     "SlidingWindows",
+    "SqlSink",
     "StandbyUpdateListener",
     "State",
     "StateRestoreListener",

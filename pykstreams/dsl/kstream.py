@@ -24,6 +24,7 @@ from pykstreams.dsl.options import Grouped, Joined, Materialized, Produced, Repa
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.retry import Retry, retried
+from pykstreams.dsl.sql_sinks import add_sql_sink
 from pykstreams.dsl.stores.materialization import options_of, table_store
 from pykstreams.dsl.stores.reordering import reordering_of
 from pykstreams.dsl.stores.table_logic import SourceTable
@@ -45,6 +46,7 @@ from pykstreams.processors import (
     UserProcessor,
 )
 from pykstreams.processors.process import FunctionOperator
+from pykstreams.processors.sinks.sql_sink import SqlSink
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import GraphNode, OperatorNode, Step, StreamSinkNode
@@ -294,6 +296,16 @@ class KStream(Generic[K, V]):
             options.partitioner,
         )
         place.graph.add(node, place.node)
+
+    def to_sql(self, sink: SqlSink[K, V], *, name: str) -> None:
+        """Writes the records as rows of a database, each once; the stream ends here.
+
+        Rows and the offset behind their input record are committed in one transaction of the database, before Kafka's
+        commit. ``name`` is under which the database keeps the offsets: give another one, and all that is read is
+        written again. Steps above must forward records at once; others are a ``TopologyError`` when the topology is
+        built. Beyond Kafka Streams; see docs/guides/effect-once-sinks.md.
+        """
+        add_sql_sink(self._place, sink, self._place.graph.namer.named(name, "KSTREAM-SQLSINK-"))
 
     def to_table(
         self,
