@@ -31,6 +31,8 @@ from pykstreams.processors import (
     FlatMap,
     FlatMapValues,
     ForEach,
+    Lookup,
+    LookupCache,
     Map,
     MapValues,
     MapValuesAsync,
@@ -172,6 +174,29 @@ class KStream(Generic[K, V]):
         timeout_ms = None if timeout is None else duration_ms(timeout, "timeout")
         operator = MapValuesAsync(fn, with_key, max_in_flight, timeout_ms, retries)
         return self._with_new_values(Step(self._named("KSTREAM-MAPVALUESASYNC-", name), operator))
+
+    def lookup(
+        self,
+        fn: Callable[[KG], Awaitable[VO | None]],
+        joiner: Callable[[V, VO | None], VR],
+        *,
+        key: KeyValueMapper[K, V, KG | None],
+        cache: LookupCache | None = None,
+        max_in_flight: int = 100,
+        timeout: Duration | None = None,
+        retries: int = 0,
+        name: str | None = None,
+    ) -> KStream[K, VR]:
+        """Maps each value by ``joiner(value, answer)``, with the answer of ``await fn(key(key, value))``; keys stay.
+
+        Equal keys are asked for once at a time, by all tasks of a process together, and answers are remembered as
+        ``cache`` says. Where ``key`` gives ``None`` nobody is asked, and the answer is ``None``. All else is as in
+        ``map_values_async``; ``timeout`` is that of one question. Beyond Kafka Streams; see
+        docs/guides/asynchronous-enrichment.md.
+        """
+        timeout_ms = None if timeout is None else duration_ms(timeout, "timeout")
+        operator = Lookup(fn, joiner, key, cache, max_in_flight, timeout_ms, retries)
+        return self._with_new_values(Step(self._named("KSTREAM-LOOKUP-", name), operator))
 
     def flat_map(
         self,

@@ -68,7 +68,7 @@ def run(join: Join, *orders: tuple[str | None, str | None], versioned: bool = Fa
             stream.pipe_input(key, value, 20)
         if versioned:
             stream.pipe_input("late", "ada:late", 2000)
-        return driver.create_output_topic("out", TEXT, TEXT).read_key_values()
+        return [*driver.create_output_topic("out", TEXT, TEXT).read_key_values()]
 
 
 def test_records_are_joined_with_the_rows_they_refer_to_and_keep_their_keys() -> None:
