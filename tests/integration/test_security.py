@@ -1,0 +1,119 @@
+"""Brokers that only speak over TLS to those they know: SASL_SSL with SCRAM-SHA-512, and certificates of both sides.
+
+Every client must have the settings: those of librdkafka, and the member of the group, which is our own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.brokers.brokers import create_topic
+from tests.brokers.records import key_of, records_of
+from tests.brokers.secured import SecuredBroker, secured_broker
+from tests.integration.workers import Workers
+
+pytestmark = pytest.mark.slow
+
+PARTITIONS = 2
+WORDS = ["tea", "milk", "tea", "sugar", "tea", "milk"]
+COUNTS = {"tea": "3", "milk": "2", "sugar": "1"}
+
+SCRIPT = '''
+    """Counts words: through a repartition topic, into a store with a changelog."""
+
+    from pykstreams import Consumed, Grouped, Produced, Serdes, StreamsBuilder
+
+    text = Serdes.string()
+
+    def build(config):
+        prefix = config["app.prefix"]
+        builder = StreamsBuilder()
+        (
+            builder.stream(f"{prefix}-in", Consumed(key_serde=text, value_serde=text))
+            .group_by(lambda key, word: word, Grouped(key_serde=text, value_serde=text))
+            .count()
+            .to_stream()
+            .map_values(str)
+            .to(f"{prefix}-out", Produced(key_serde=text, value_serde=text))
+        )
+        return builder.build()
+'''
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[SecuredBroker]:
+    with secured_broker() as found:
+        yield found
+
+
+@pytest.fixture
+def make_counting(
+    broker: SecuredBroker, make_name: Callable[[str], str], tmp_path: Path
+) -> Iterator[Callable[..., Workers]]:
+    made: list[Workers] = []
+
+    def make(client: Mapping[str, str], **settings: str) -> Workers:
+        """The application; it gets the settings of the client from a file, which other users cannot read."""
+        name = make_name("secured")
+        for suffix in ("in", "out"):
+            create_topic(broker.plain, f"{name}-{suffix}", partitions=PARTITIONS)
+        lines = {**client, **{key.replace("_", "."): value for key, value in settings.items()}}
+        file = tmp_path / "client.properties"
+        file.touch(0o600)
+        file.write_text("".join(f"{key}={value}\n" for key, value in lines.items() if key != "bootstrap.servers"))
+        options = ("--config", str(file), "--bootstrap-servers", client["bootstrap.servers"], "--log-level", "debug")
+        made.append(Workers(broker.plain, name, tmp_path, SCRIPT, PARTITIONS, options=options))
+        return made[-1]
+
+    yield make
+    for app in made:
+        app.end()
+
+
+def counts_of(app: Workers) -> dict[str, str]:
+    return {
+        key_of(record).decode(): (record.value() or b"").decode() for record in records_of(app.brokers, [app.topic("out")])
+    }
+
+
+def counts_words_without_a_secret_said(app: Workers, broker: SecuredBroker) -> None:
+    app.start_all(["one"], 2 * PARTITIONS)
+    app.send(("in", f"line {number}", word) for number, word in enumerate(WORDS))
+    app.wait("all words are counted", lambda: counts_of(app) == COUNTS)
+    app.stop("one")
+    log = app.log("one")
+    assert "task 1_0 runs" in log
+    assert not [secret for secret in broker.secrets if secret in log]
+
+
+@pytest.mark.parametrize(
+    ("client", "protocol", "guarantee"),
+    [
+        pytest.param("scram", "streams", "exactly_once_v2", id="scram-streams-exactly-once"),
+        *(
+            pytest.param(client, protocol, guarantee, id=f"{client}-{protocol}-{guarantee}", marks=pytest.mark.nightly)
+            for client in ("scram", "mtls")
+            for protocol in ("classic", "streams")
+            for guarantee in ("at_least_once", "exactly_once_v2")
+            if (client, protocol, guarantee) != ("scram", "streams", "exactly_once_v2")
+        ),
+    ],
+)
+def test_an_application_with_state_runs_over_secured_listeners(
+    client: str, protocol: str, guarantee: str, broker: SecuredBroker, make_counting: Callable[..., Workers]
+) -> None:
+    app = make_counting(getattr(broker, client), group_protocol=protocol, processing_guarantee=guarantee)
+    counts_words_without_a_secret_said(app, broker)
+
+
+def refusal(app: Workers) -> str:
+    """The log of a worker that must end by itself with the code for the cluster."""
+    app.start("one")
+    begun = time.monotonic()
+    assert app.processes["one"].wait(60) == 3, app.log("one")[-6000:]
+    assert time.monotonic() - begun < 30
+    return app.log("one")
