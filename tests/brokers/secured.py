@@ -51,9 +51,7 @@ class Authority:
         paths = self._folder / f"{name}.pem", self._folder / f"{name}.key"
         paths[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         lock = serialization.BestAvailableEncryption(password.encode()) if password else serialization.NoEncryption()
-        paths[1].write_bytes(
-            key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, lock)
-        )
+        paths[1].write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, lock))
         return paths
 
     def _signed(
