@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pykstreams.core.config import StreamsConfig
+from pykstreams.runtime.clients.coordinator_requests import MemberOf
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.group_coordinator import GroupCoordinator
 from tests.brokers.brokers import create_topic
@@ -122,10 +123,9 @@ def refusal(app: Workers) -> str:
 
 def own_member_refused(client: Mapping[str, str]) -> str:
     """The error of the member of the group, which a start that checks the cluster first does not come to."""
+    config = StreamsConfig({"application.id": "refused", "request.timeout.ms": "1000", **client})
     with pytest.raises(GroupError) as raised:
-        GroupCoordinator.open(
-            StreamsConfig({"application.id": "refused", "request.timeout.ms": "1000", **client}), "refused"
-        ).join("", b"")
+        GroupCoordinator.open(config, "refused").heartbeat(MemberOf(1, "somebody"))
     return str(raised.value)
 
 
@@ -161,6 +161,7 @@ def test_a_certificate_that_brokers_do_not_trust_ends_a_start_with_what_to_do(
     assert key not in own
 
 
+@pytest.mark.nightly
 def test_brokers_whose_certificate_is_not_trusted_end_a_start_with_what_to_do(broker: SecuredBroker) -> None:
     own = own_member_refused({**broker.scram, "ssl.ca.location": broker.mtls["ssl.certificate.location"]})
     assert "check that ssl.ca.location (or ssl.ca.pem) names the authority" in own

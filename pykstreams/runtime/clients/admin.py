@@ -41,7 +41,7 @@ _RETRY_PAUSE_S = 1.0
 _PAUSE_S = 0.05
 _TOPICS_S = 10.0
 """How long what a worker's own thread asks for is waited for; it serves nobody meanwhile."""
-_REFUSED_S = 5.0
+_REFUSED_S = 3.0
 """How long a start goes on where brokers refuse the client; one that has just started may not know its users yet."""
 _ONE_REQUEST_S = 5.0
 """How long one request waits for an answer, before the client looks who leads what now."""

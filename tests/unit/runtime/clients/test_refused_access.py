@@ -90,12 +90,12 @@ def test_a_start_that_is_refused_gives_up_within_seconds(caplog: pytest.LogCaptu
         f"the brokers at one:1 do not let this application in: {WRONG_PASSWORD}; check sasl.mechanism, sasl.username "
         "and sasl.password, and that the brokers know this user"
     )
-    assert seconds == 6
+    assert seconds == 4
     assert WRONG_PASSWORD in caplog.text
 
 
 def test_brokers_that_are_starting_may_refuse_at_first() -> None:
-    text, seconds = refused_after(*[WRONG_PASSWORD] * 4, NO_ANSWER)
+    text, seconds = refused_after(*[WRONG_PASSWORD] * 3, NO_ANSWER)
     assert text.startswith("no broker answered at one:1 within 300 s")
     assert seconds == 300
 
