@@ -69,7 +69,8 @@ def make_counting(
         file.touch(0o600)
         file.write_text("".join(f"{key}={value}\n" for key, value in lines.items() if key != "bootstrap.servers"))
         options = ("--config", str(file), "--bootstrap-servers", client["bootstrap.servers"], "--log-level", "debug")
-        made.append(Workers(broker.plain, name, tmp_path, SCRIPT, PARTITIONS, options=options))
+        everything = (*options, "--log-level-libraries", "debug")
+        made.append(Workers(broker.plain, name, tmp_path, SCRIPT, PARTITIONS, options=everything))
         return made[-1]
 
     yield make
@@ -123,7 +124,7 @@ def refusal(app: Workers) -> str:
 
 def own_member_refused(client: Mapping[str, str]) -> str:
     """The error of the member of the group, which a start that checks the cluster first does not come to."""
-    config = StreamsConfig({"application.id": "refused", "request.timeout.ms": "1000", **client})
+    config = StreamsConfig({"application.id": "refused", "request.timeout.ms": "5000", **client})
     with pytest.raises(GroupError) as raised:
         GroupCoordinator.open(config, "refused").heartbeat(MemberOf(1, "somebody"))
     return str(raised.value)
@@ -140,10 +141,6 @@ def test_a_wrong_password_ends_a_start_with_what_to_do(
     assert "check sasl.mechanism, sasl.username and sasl.password" in log, last
     assert "opensesame" not in log
 
-    own = own_member_refused(wrong)
-    assert "check sasl.mechanism, sasl.username and sasl.password" in own
-    assert "opensesame" not in own
-
 
 @pytest.mark.nightly
 def test_a_certificate_that_brokers_do_not_trust_ends_a_start_with_what_to_do(
@@ -156,12 +153,14 @@ def test_a_certificate_that_brokers_do_not_trust_ends_a_start_with_what_to_do(
     key = Path(stranger["ssl.key.location"]).read_text().splitlines()[1]
     assert key not in log
 
-    own = own_member_refused(stranger)
-    assert "check that ssl.certificate.location and ssl.key.location name a certificate" in own
-    assert key not in own
-
 
 @pytest.mark.nightly
-def test_brokers_whose_certificate_is_not_trusted_end_a_start_with_what_to_do(broker: SecuredBroker) -> None:
+def test_the_member_of_the_group_says_the_same(broker: SecuredBroker) -> None:
+    """A start that looks at the cluster first does not come so far; a password that is changed later does."""
+    own = own_member_refused({**broker.scram, "sasl.password": "opensesame"})
+    assert "check sasl.mechanism, sasl.username and sasl.password" in own
+    assert "opensesame" not in own
+    own = own_member_refused(broker.stranger())
+    assert "check that ssl.certificate.location and ssl.key.location name a certificate" in own
     own = own_member_refused({**broker.scram, "ssl.ca.location": broker.mtls["ssl.certificate.location"]})
     assert "check that ssl.ca.location (or ssl.ca.pem) names the authority" in own
