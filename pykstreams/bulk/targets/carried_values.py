@@ -26,7 +26,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from importlib import import_module
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -43,16 +43,17 @@ def dumps(value: object) -> bytes:
         raise RowError(f"a value cannot travel from one stage of the job to the next: {error}") from error
 
 
-def loads(raw: bytes) -> Any:
+def loads(raw: bytes) -> object:
     """Returns the value."""
-    return msgpack.unpackb(raw, ext_hook=_value, strict_map_key=False, use_list=True)
+    found: object = msgpack.unpackb(raw, ext_hook=_value, strict_map_key=False, use_list=True)
+    return found
 
 
 def _datetime(value: datetime) -> object:
     return [value.isoformat(), getattr(value.tzinfo, "key", None)]
 
 
-def _to_datetime(content: Any) -> datetime:
+def _to_datetime(content: tuple[str, str | None]) -> datetime:
     text, zone = content
     found = datetime.fromisoformat(text)
     if zone is not None:
@@ -60,7 +61,7 @@ def _to_datetime(content: Any) -> datetime:
     return found.astimezone(UTC) if found.utcoffset() == timedelta() else found
 
 
-_WRITERS: Final[Mapping[type, tuple[int, Callable[[Any], object]]]] = {
+_WRITERS: Final[Mapping[type, tuple[int, Callable[..., object]]]] = {
     tuple: (1, list),
     set: (2, lambda value: [False, list(value)]),
     frozenset: (2, lambda value: [True, list(value)]),
@@ -73,7 +74,7 @@ _WRITERS: Final[Mapping[type, tuple[int, Callable[[Any], object]]]] = {
     UUID: (9, lambda value: value.bytes),
 }
 _OBJECT: Final = 10
-_READERS: Final[Mapping[int, Callable[[Any], object]]] = {
+_READERS: Final[Mapping[int, Callable[..., object]]] = {
     1: tuple,
     2: lambda content: (frozenset if content[0] else set)(content[1]),
     3: int,
@@ -109,8 +110,8 @@ def _value(code: int, raw: bytes) -> object:
     return _READERS[code](loads(raw))
 
 
-def _to_object(module: str, name: str, form: str, content: Any) -> object:
-    kind: Any = sys.modules.get(module) or import_module(module)
+def _to_object(module: str, name: str, form: str, content: object) -> object:
+    kind: object = sys.modules.get(module) or import_module(module)
     for part in name.split("."):
         kind = getattr(kind, part)
     if not isinstance(kind, type) or _form_of(kind) != form:
@@ -122,10 +123,6 @@ def _form_of(kind: type) -> str | None:
     return next((form for form, (is_one, _, _) in _FORMS.items() if is_one(kind)), None)
 
 
-def _dataclass_content(value: Any) -> object:
-    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-
-
 def _to_dataclass(kind: type, content: Mapping[str, object]) -> object:
     made: object = object.__new__(kind)  # as it was, without what its __init__ would do again
     for name, value in content.items():
@@ -133,7 +130,7 @@ def _to_dataclass(kind: type, content: Mapping[str, object]) -> object:
     return made
 
 
-_Form = tuple[Callable[[type], bool], Callable[[Any], object], Callable[[Any, Any], object]]
+_Form = tuple[Callable[[type], bool], Callable[..., object], Callable[..., object]]
 _FORMS: Final[Mapping[str, _Form]] = {
     "enum": (lambda kind: issubclass(kind, Enum), lambda value: value.name, lambda kind, name: kind[name]),
     "namedtuple": (
@@ -146,7 +143,11 @@ _FORMS: Final[Mapping[str, _Form]] = {
         lambda value: [value.__dict__, list(value.model_fields_set)],
         lambda kind, content: kind.model_construct(set(content[1]), **content[0]),
     ),
-    "dataclass": (dataclasses.is_dataclass, _dataclass_content, _to_dataclass),
+    "dataclass": (
+        dataclasses.is_dataclass,
+        lambda value: {field.name: getattr(value, field.name) for field in dataclasses.fields(value)},
+        _to_dataclass,
+    ),
     "struct": (
         lambda kind: hasattr(kind, "__struct_fields__"),
         lambda value: {name: getattr(value, name) for name in value.__struct_fields__},

@@ -101,6 +101,7 @@ def test_the_time_of_a_zone_stays_in_it() -> None:
     paris = ZoneInfo("Europe/Paris")
     later = datetime(2026, 10, 25, 2, 30, tzinfo=paris, fold=1)
     again = loads(dumps(later))
+    assert isinstance(again, datetime)
     assert (again.tzinfo, again.utcoffset(), again.timestamp()) == (paris, later.utcoffset(), later.timestamp())
 
 
