@@ -109,7 +109,19 @@ class Bootstraps:
     type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
     default="info",
     show_default=True,
-    help="What pykstreams and your code write to standard error; of other libraries only warnings and errors are.",
+    help="What pykstreams and your code write to standard error.",
+)
+@click.option(
+    "--log-level-libraries",
+    type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
+    help="The same for other libraries. Default: warning, or --log-level where that is higher.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How a line looks; json: one object a line, with a traceback in its field 'exception'.",
 )
 @click.option("--worker", type=int, hidden=True)
 def run(
@@ -125,6 +137,8 @@ def run(
     reset_offsets: bool,
     load_bootstrap: str | None,
     log_level: str,
+    log_level_libraries: str | None,
+    log_format: str,
     worker: int | None,
 ) -> None:
     """Run a topology until it is stopped by Ctrl-C or SIGTERM.
@@ -150,7 +164,7 @@ def run(
             "--state-dir"
         )
     bootstraps.check()
-    configure_logging(log_level, worker, topology)
+    configure_logging(log_level, worker, topology, libraries=log_level_libraries, form=log_format)
     script = load_script(topology)
     settings = {
         "application.id": application_id,
@@ -167,7 +181,10 @@ def run(
     if worker is not None or (count == 1 and not embedded):
         _work(built, config, bootstraps, supervised=worker is not None)
         return
-    arguments = [topology, "--workers", "1", "--log-level", log_level, *settings_arguments(config_file, pairs)]
+    arguments = [topology, "--workers", "1", "--log-level", log_level, "--log-format", log_format]
+    if log_level_libraries is not None:
+        arguments += ["--log-level-libraries", log_level_libraries]
+    arguments += settings_arguments(config_file, pairs)
     arguments += ["--application-id", config.application_id, *bootstraps.arguments()]
     with _place(embedded, bootstrap_servers, state_dir) as options:
         code = _supervise(count, [*arguments, *options], None if embedded else partial(_look, built, config))

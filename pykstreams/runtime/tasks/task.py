@@ -187,6 +187,16 @@ class Task:
         return sum(len(queue) for queue in self._queues.values()) + len(self._waiting)
 
     @property
+    def dropped(self) -> DroppedRecords:
+        """The records that it has dropped."""
+        return self._state.dropped
+
+    def behind(self) -> int:
+        """Returns how many records of its input are still before it, as far as brokers have said."""
+        unread = 0 if self._lag is None else sum(self._lag(partition) or 0 for partition in self.input_partitions)
+        return self.buffered + unread
+
+    @property
     def unfinished(self) -> int:
         """The number of records in flight: taken by an operator that forwards them later."""
         return self._state.in_flight.unfinished

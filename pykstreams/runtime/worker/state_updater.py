@@ -179,6 +179,11 @@ class StateUpdater:
         """How many changelog offsets each restoring task has still before it."""
         return {} if self._restorer is None else self._restorer.remaining()
 
+    @property
+    def restored(self) -> int:
+        """How many records have been restored so far."""
+        return 0 if self._restorer is None else self._restorer.restored
+
     def positions(self) -> dict[TopicPartition, int]:
         """How far the changelogs are that are being read; may be called from any thread."""
         return {} if self._restorer is None else self._restorer.positions()

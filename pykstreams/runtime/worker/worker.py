@@ -60,6 +60,9 @@ class Updater(Protocol):
 
     def stop(self) -> None: ...
 
+    @property
+    def restored(self) -> int: ...
+
     def remaining(self) -> Mapping[TaskId, int]: ...
 
     def positions(self) -> Mapping[TopicPartition, int]: ...
@@ -308,7 +311,7 @@ class Worker:
             parts.purge.poll()
         if (layout := self._topic_check.poll()) is not None:
             self._adapt(layout)
-        self._summary.poll()
+        self._summary.poll(self._tasks.running, parts.updater)
 
     def _work(self) -> bool:
         """Lets tasks process and punctuate; true when one of them wants a commit."""

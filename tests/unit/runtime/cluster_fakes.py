@@ -10,11 +10,13 @@ from confluent_kafka import Message as ClientMessage
 
 from pykstreams.core.errors import DamagedStoreError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.metrics import Counter
 from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.restore.restore import RestorableStore
+from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.open_stores import OpenStores
 from pykstreams.runtime.tasks.state_offsets import StateOffsets
 from pykstreams.runtime.tasks.task import Task
@@ -110,8 +112,18 @@ class FakeTask(Task):
         self.evictions: list[Callable[[], bool]] = []
         """What becomes of the cache when an entry is to be evicted, call after call; then there is none."""
         self.punctuated = 0
+        self.drops = DroppedRecords(task_id, Counter(), FakeClock(), lambda: None)
+        self.unread = 0
+        """How many records of its input are on the brokers."""
         self.stands_for: dict[TopicPartition, int] | None = None
         self._dirty = False
+
+    @property
+    def dropped(self) -> DroppedRecords:
+        return self.drops
+
+    def behind(self) -> int:
+        return sum(map(len, self.waiting.values())) + self.unread
 
     def reached(self, offsets: Mapping[TopicPartition, int]) -> None:
         self.stands_for = dict(offsets)

@@ -19,6 +19,7 @@ from pykstreams.core.errors import (
     TaskMigratedError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.processors.drop_reasons import LATE_FOR_WINDOWS
 from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import BEGINNING
 from pykstreams.runtime.membership.membership import Lost
@@ -26,7 +27,7 @@ from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.worker import work_summary
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Restored
 from pykstreams.runtime.worker.turns import LOOK_EVERY
-from tests.unit.runtime.cluster_fakes import Message, fetched
+from tests.unit.runtime.cluster_fakes import FakeTask, Message, fetched
 from tests.unit.runtime.worker.worker_bench import (
     INPUTS,
     LOG,
@@ -791,8 +792,39 @@ def test_worker_sums_up_its_work_in_every_interval(caplog: pytest.LogCaptureFixt
         bench.worker.step()
 
     assert caplog.messages == [
-        "worker: processed 4 records, ran 0 punctuators, and committed 2 tasks in the last 2 s",
-        "worker: processed 0 records, ran 0 punctuators, and committed 0 tasks in the last 2 s",
+        "worker: processed 4 records (2.7/s), ran 0 punctuators, and committed 2 tasks in the last 2 s; "
+        "0 records behind; dropped 0 (0 late); restored 0",
+        "worker: processed 0 records (0.0/s), ran 0 punctuators, and committed 0 tasks in the last 2 s; "
+        "0 records behind; dropped 0 (0 late); restored 0",
+    ]
+
+
+def test_worker_says_in_every_interval_how_far_behind_it_is_and_what_was_dropped_and_restored(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bench = WorkerBench({"log.summary.interval.ms": 1000})
+    bench.assign(ONE, TWO)
+    bench.worker.step()
+    one, two = (bench.worker._tasks.running[task].task for task in (ONE, TWO))
+    assert isinstance(one, FakeTask)
+    assert isinstance(two, FakeTask)
+    one.unread, two.unread = 7, 5
+    for _ in range(3):
+        one.dropped.drop("AGGREGATE", LATE_FOR_WINDOWS)
+    two.dropped.drop("AGGREGATE", "its key is null")
+    bench.updater.restored = 40
+    with caplog.at_level(logging.INFO, work_summary.__name__):
+        bench.clock.advance(1.5)
+        bench.worker.step()
+        one.unread = two.unread = 0
+        one.dropped.drop("AGGREGATE", LATE_FOR_WINDOWS)
+        bench.updater.restored = 41
+        bench.clock.advance(1.5)
+        bench.worker.step()
+
+    assert [line.partition("; ")[2] for line in caplog.messages if "processed" in line] == [
+        "12 records behind; dropped 4 (3 late); restored 40",
+        "0 records behind; dropped 1 (1 late); restored 1",
     ]
 
 

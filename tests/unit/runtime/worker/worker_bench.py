@@ -50,6 +50,7 @@ class FakeUpdater:
         self.changelogs: dict[TaskId, frozenset[TopicPartition]] = {}
         self.pending: list[Report] = []
         self.stopped = False
+        self.restored = 0
 
     def start(self) -> None:
         pass
