@@ -31,20 +31,19 @@ _CURES: Final = (
 
 
 class Complaints:
-    """What a client has complained of since it was last asked (its ``error_cb``)."""
+    """The last complaint of a client since it was asked for one (its ``error_cb``)."""
 
     def __init__(self) -> None:
-        self._said: list[str] = []
+        self._last: str | None = None
 
     def __call__(self, error: KafkaError) -> None:
         """Takes note; that all brokers are down follows from what was said before."""
-        if error.code() != _BROKERS_ARE_DOWN or not self._said:
-            self._said.append(error.str())
+        if error.code() != _BROKERS_ARE_DOWN or self._last is None:
+            self._last = error.str()
 
     def take(self) -> str | None:
-        """Returns the last complaint, and forgets all."""
-        last = self._said[-1] if self._said else None
-        self._said.clear()
+        """Returns the complaint, and forgets it."""
+        last, self._last = self._last, None
         return last
 
 
