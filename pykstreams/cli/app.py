@@ -14,6 +14,7 @@ _COMMANDS = {
     "bootstrap": "pykstreams.cli.bootstrap:bootstrap",
     "describe": "pykstreams.cli.describe:describe",
     "dlq": "pykstreams.cli.dlq:dlq",
+    "reset": "pykstreams.cli.reset:reset",
     "run": "pykstreams.cli.run:run",
     "state": "pykstreams.cli.state:state",
     "topics": "pykstreams.cli.topics:topics",

@@ -1,4 +1,4 @@
-"""Requests to the coordinator of a streams group (KIP-1071), whose only one of its own is the heartbeat."""
+"""Requests to the coordinator of a streams group (KIP-1071): the heartbeat of members, and the question who is one."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ _Message: Any = type(ApiMessage)  # reads the layout of a class from the file th
 
 StreamsGroupHeartbeatRequest: Any = _Message("StreamsGroupHeartbeatRequest", (ApiMessage,), {}, load_json=schemas)
 StreamsGroupHeartbeatResponse: Any = _Message("StreamsGroupHeartbeatResponse", (ApiMessage,), {}, load_json=schemas)
+StreamsGroupDescribeRequest: Any = _Message("StreamsGroupDescribeRequest", (ApiMessage,), {}, load_json=schemas)
+StreamsGroupDescribeResponse: Any = _Message("StreamsGroupDescribeResponse", (ApiMessage,), {}, load_json=schemas)
 
 
 class StreamsCoordinator(CoordinatorRequests):

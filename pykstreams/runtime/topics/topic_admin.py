@@ -202,8 +202,7 @@ class TopicAdmin:
                     f"{topic.kind} topic {topic.name!r} has {existing[topic.name]} partitions and needs "
                     f"{counts[topic.name]}: the partitions of a source topic were changed, or somebody else "
                     "created it; give the source its old number back, or stop all workers and reset the "
-                    f"application (kafka-streams-application-reset.sh --application-id {self._plan.application_id}), "
-                    "so that the topic is made anew"
+                    "application (pykstreams reset), so that the topic is made anew"
                 )
 
     def _check_settings(self, existing: Mapping[str, int]) -> None:
