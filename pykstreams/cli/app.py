@@ -12,6 +12,7 @@ from pykstreams.core.errors import SerializationError, StreamsError
 _COMMANDS = {
     "backfill": "pykstreams.cli.backfill:backfill",
     "bootstrap": "pykstreams.cli.bootstrap:bootstrap",
+    "check": "pykstreams.cli.check:check",
     "describe": "pykstreams.cli.describe:describe",
     "dlq": "pykstreams.cli.dlq:dlq",
     "reset": "pykstreams.cli.reset:reset",
