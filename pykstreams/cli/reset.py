@@ -84,6 +84,7 @@ def reset(
     """
     from pykstreams.core.clock import SystemClock
     from pykstreams.dsl.script import load_script
+    from pykstreams.runtime.checks.kept_topology import KeptTopology
 
     clock = SystemClock()
     target = target_of(offsets, clock.now_ms())
@@ -106,6 +107,8 @@ def reset(
             click.echo("nothing was done (--dry-run)")
         elif yes or _agreed(config):
             work.carry_out(planned, members)
+            if not keep_state:
+                KeptTopology(config).forget()
             click.echo("done")
         else:
             click.echo("nothing was done")
