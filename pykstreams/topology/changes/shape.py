@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
@@ -45,6 +45,9 @@ class TopicShape:
     partitions: int | None = None
 
 
+T = TypeVar("T", StoreShape, TopicShape)
+
+
 @dataclass(frozen=True, slots=True)
 class TopologyShape:
     """A whole topology, each part sorted by name."""
@@ -55,7 +58,7 @@ class TopologyShape:
     inputs: tuple[TopicShape, ...] = ()
     """Topics that are read; a pattern stands as ``/pattern/``."""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """The shape for JSON."""
         return {"format": FORMAT, **dataclasses.asdict(self)}
 
@@ -170,5 +173,5 @@ def _parts(serde: object) -> Iterable[object]:
             yield value
 
 
-def _sorted(parts: Iterable[Any]) -> tuple[Any, ...]:
+def _sorted(parts: Iterable[T]) -> tuple[T, ...]:
     return tuple(sorted(parts, key=lambda part: (part.name, part.subtopology)))
