@@ -12,8 +12,11 @@ from pykstreams.core.errors import SerializationError, StreamsError
 _COMMANDS = {
     "backfill": "pykstreams.cli.backfill:backfill",
     "bootstrap": "pykstreams.cli.bootstrap:bootstrap",
+    "check": "pykstreams.cli.check:check",
     "describe": "pykstreams.cli.describe:describe",
+    "diff": "pykstreams.cli.diff:diff",
     "dlq": "pykstreams.cli.dlq:dlq",
+    "reset": "pykstreams.cli.reset:reset",
     "run": "pykstreams.cli.run:run",
     "state": "pykstreams.cli.state:state",
     "topics": "pykstreams.cli.topics:topics",
@@ -43,6 +46,7 @@ Look at it, see which topics it makes (those of "lines" and "word-counts" are yo
 \b
     pykstreams describe word_count.py
     pykstreams topics word_count.py
+    pykstreams check word_count.py --bootstrap-servers localhost:9092
     pykstreams run word_count.py --bootstrap-servers localhost:9092
     pykstreams run word_count.py --embedded        # no Kafka needed
 

@@ -40,7 +40,8 @@ def describe(
 
     script = load_script(topology)
     config = combined_config(script, config_file=config_file, pairs=pairs, options={"application.id": application_id})
-    description = built_topology(script, config).describe()
+    built = built_topology(script, config)
+    description = built.describe()
     match form:
         case "mermaid":
             text = description.to_mermaid()
@@ -53,7 +54,11 @@ def describe(
         case "json":
             import json
 
-            text = json.dumps(description.to_dict(), indent=2)
+            from pykstreams.topology.changes.shape import shape_of
+
+            named = config if "application.id" in config else config.replace({"application.id": "unnamed"})
+            shape = shape_of(built.plan(named), named).as_dict()
+            text = json.dumps({**description.to_dict(), "shape": shape}, indent=2)
         case _:
             text = str(description)
     click.echo(text.rstrip("\n"))

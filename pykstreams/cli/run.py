@@ -246,10 +246,19 @@ def _work(topology: Topology, config: StreamsConfig, bootstraps: Bootstraps, *, 
         from pykstreams.cli.worker_process import stop_with_supervisor
 
         stop_with_supervisor(sys.stdin.fileno())
+    _compare(topology, config)
     streams = KafkaStreams(topology, config, bootstrap=bootstraps.start, reset_offsets=bootstraps.reset_offsets)
     if bootstraps.load is not None:
         streams.load_bootstrap(bootstraps.load)
     streams.run()
+
+
+def _compare(topology: Topology, config: StreamsConfig) -> None:
+    """Warns where the topology is not the one that ran last on this state."""
+    from pykstreams.runtime.checks.kept_topology import KeptTopology
+    from pykstreams.topology.changes.shape import shape_of
+
+    KeptTopology(config).compared(shape_of(topology.plan(config), config))
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from pykstreams.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from pykstreams.core.config import StreamsConfig
     from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
 
 
@@ -56,8 +57,35 @@ class PlannedTopic:
     show_default=True,
     help="table: to read. json: for programs.",
 )
+@click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers, for --create and --acls.")
+@click.option(
+    "--create",
+    is_flag=True,
+    help="Create every topic that is missing: those of sources, sinks and dead letters, and the application's own.",
+)
+@click.option(
+    "--partitions", type=click.IntRange(min=1), default=4, show_default=True, help="Of the first kind, for --create."
+)
+@click.option(
+    "--replication-factor",
+    type=click.IntRange(min=-1),
+    metavar="N",
+    help="For --create; default: replication.factor, whose -1 leaves it to the brokers.",
+)
+@click.option("--acls", is_flag=True, help="Print the commands by which an administrator allows what is needed.")
+@click.option("--principal", default="User:APPLICATION", show_default=True, help="Whom --acls allows it.")
 def topics(
-    topology: str, config_file: Path | None, pairs: tuple[str, ...], application_id: str | None, form: str
+    topology: str,
+    config_file: Path | None,
+    pairs: tuple[str, ...],
+    application_id: str | None,
+    form: str,
+    bootstrap_servers: str | None,
+    create: bool,
+    partitions: int,
+    replication_factor: int | None,
+    acls: bool,
+    principal: str,
 ) -> None:
     """Show the topics that the application creates. Needs no Kafka.
 
@@ -67,12 +95,31 @@ def topics(
     \b
         pykstreams topics word_count.py
         pykstreams topics shop.topology:build --application-id shop --format json
+        pykstreams topics word_count.py --create --bootstrap-servers localhost:9092
     """
     from pykstreams.dsl.script import load_script
 
     script = load_script(topology)
-    config = combined_config(script, config_file=config_file, pairs=pairs, options={"application.id": application_id})
+    options = {
+        "application.id": application_id,
+        "bootstrap.servers": bootstrap_servers,
+        "replication.factor": None if replication_factor is None else str(replication_factor),
+    }
+    config = combined_config(script, config_file=config_file, pairs=pairs, options=options)
     need_application_id(config)
+    if (create or acls) and "bootstrap.servers" not in config:
+        raise click.UsageError("no brokers are named; give --bootstrap-servers HOST:PORT")
+    if create:
+        for name, count in _created(built_topology(script, config).plan(config), config, partitions):
+            click.echo(f"created {name} with {count} partitions")
+        return
+    if acls:
+        from pykstreams.runtime.checks.rights import acl_lines
+
+        plan = built_topology(script, config).plan(config)
+        for line in acl_lines(plan, config, ",".join(config.bootstrap_servers), principal):
+            click.echo(line)
+        return
     planned = list(planned_topics(built_topology(script, config).plan(config), config.topic_settings))
     if form == "json":
         import json
@@ -102,6 +149,23 @@ def planned_topics(plan: TopologyPlan, defaults: Mapping[str, str]) -> Iterator[
                 found[name] = PlannedTopic(name, "changelog", part.id, None, sources, settings)
     kinds = ("repartition", "changelog")
     yield from sorted(found.values(), key=lambda topic: (kinds.index(topic.kind), topic.name))
+
+
+def _created(plan: TopologyPlan, config: StreamsConfig, partitions: int) -> Iterator[tuple[str, int]]:
+    """Creates what is missing, topics of users first; yields names and partition counts."""
+    from pykstreams.core.clock import SystemClock
+    from pykstreams.runtime.clients.admin import ClusterAdmin, TopicSpec
+    from pykstreams.runtime.topics.topic_admin import TopicAdmin
+    from pykstreams.runtime.topics.user_topics import UserTopics
+
+    admin = ClusterAdmin.open(config.client_supplier, config, f"{config.application_id}-topics", SystemClock())
+    admin.wait_until_reachable()
+    users = UserTopics(admin, plan, dead_letters=config.errors_dead_letter_queue_topic_name)
+    unread, unwritten = users.missing(admin.partition_counts())
+    specs = [TopicSpec(topic, partitions, config.replication_factor, {}) for topic in sorted({**unread, **unwritten})]
+    admin.create_topics(specs)
+    own = TopicAdmin(admin, plan, replication=config.replication_factor, embedded=admin.embedded).create_missing()
+    yield from ((topic.name, topic.partitions) for topic in [*specs, *own])
 
 
 def _sources(part: SubtopologyPlan) -> tuple[str, ...]:

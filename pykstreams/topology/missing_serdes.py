@@ -18,6 +18,12 @@ from pykstreams.topology.plan import SinkNode, SourceNode, TopologyPlan
 
 def check_serdes(plan: TopologyPlan, config: StreamsConfig) -> None:
     """Raises ``ConfigError`` when steps lack serdes; it names all of them."""
+    if said := missing_serdes(plan, config):
+        raise ConfigError("\n".join(said))
+
+
+def missing_serdes(plan: TopologyPlan, config: StreamsConfig) -> list[str]:
+    """Returns a text for keys and one for values, each naming all steps that lack a serde, with the cure."""
     missing: dict[str, list[str]] = {"key": [], "value": []}
     for step, given, side in _wanted(plan):
         part = default_part(given, side)
@@ -25,8 +31,7 @@ def check_serdes(plan: TopologyPlan, config: StreamsConfig) -> None:
             steps = missing[part]
             if step not in steps:
                 steps.append(step)
-    if said := [_told(part, steps) for part, steps in missing.items() if steps]:
-        raise ConfigError("\n".join(said))
+    return [_told(part, steps) for part, steps in missing.items() if steps]
 
 
 def _told(part: str, steps: list[str]) -> str:

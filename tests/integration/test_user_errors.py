@@ -233,8 +233,8 @@ def test_internal_topic_with_the_wrong_partition_count_is_named_with_the_cure(
         2,
         f"MisconfiguredInternalTopicError: repartition topic '{name}-words-repartition' has 3 partitions and needs 4: "
         "the partitions of a source topic were changed, or somebody else created it; give the source its old number "
-        "back, or stop all workers and reset the application (kafka-streams-application-reset.sh --application-id "
-        f"{name}), so that the topic is made anew\n",
+        "back, or stop all workers and reset the application (pykstreams reset), "
+        "so that the topic is made anew\n",
     )
 
 

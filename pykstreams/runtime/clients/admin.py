@@ -196,6 +196,18 @@ class ClusterAdmin:
                 raise ClusterError(f"topics {missing} were created, but do not appear within {self._timeout_s:g} s")
             self._admin.poll(_PAUSE_S)
 
+    def delete_topics(self, topics: Collection[str]) -> None:
+        """Deletes topics; one that is gone already is fine."""
+        if topics:
+            self._answers(
+                topics,
+                lambda left, timeout_s: self._admin.delete_topics(
+                    list(left), request_timeout=timeout_s, operation_timeout=timeout_s
+                ),
+                lambda name: f"deleting topic {name!r}",
+                is_done={KafkaError.UNKNOWN_TOPIC_OR_PART},
+            )
+
     def topic_settings(self, topics: Collection[str]) -> dict[str, dict[str, str]]:
         """The settings of topics."""
         if not topics:

@@ -7,7 +7,7 @@ of a cluster, or of the test driver, are known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pykstreams.core.errors import TopologyError
 from pykstreams.processors import TableSource
@@ -26,19 +26,26 @@ def enforce_copartitioning(part: SubtopologyPlan, counts: dict[str, int]) -> Non
         fixed = [counts[name] for name in sorted(group) if name in counts and name not in free]
         if free:
             deciding = [name for name in free if part.repartition_topics[name].decides]
-            number = fixed[0] if fixed else max(counts[name] for name in deciding or free)
-            counts.update(dict.fromkeys(free, number))
+            known = fixed[:1] or [counts[name] for name in deciding or free if name in counts]
+            if known:  # else nothing that is read upstream exists
+                counts.update(dict.fromkeys(free, max(known)))
 
 
 def check_copartitioning(part: SubtopologyPlan, counts: Mapping[str, int]) -> None:
     """Raises ``TopologyError`` where the topics of a group have unequal partition counts, with the cure."""
+    for fault in copartitioning_faults(part, counts):
+        raise fault
+
+
+def copartitioning_faults(part: SubtopologyPlan, counts: Mapping[str, int]) -> Iterator[TopologyError]:
+    """Yields an error for each group whose topics have unequal partition counts, with the cure."""
     for group in part.copartition_groups:
         given = (name for name in group if name in counts and not _is_free(part, name))
         found = sorted(((counts[name], name) for name in given), reverse=True)
         if not found or found[0][0] == found[-1][0]:
             continue
         (most, larger), (fewest, smaller) = found[0], found[-1]
-        raise TopologyError(
+        yield TopologyError(
             f"{_reader(part, larger)} ({larger}, {most} partitions) and {_reader(part, smaller)} ({smaller}, "
             f"{fewest} partitions) are joined or merged by key and need equal partition counts; "
             f"{_cure(part, counts, larger, smaller)}"

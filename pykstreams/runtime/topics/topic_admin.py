@@ -10,7 +10,7 @@ Invariant: what ``prepare`` returns exists on the cluster.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,13 +18,14 @@ from pykstreams.core.errors import (
     ClusterError,
     MisconfiguredInternalTopicError,
     MissingInternalTopicsError,
+    StreamsError,
     TaskAssignmentError,
     TopologyError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.admin import TopicSpec
 from pykstreams.runtime.clients.mock_cluster import PARTITIONS as EMBEDDED_PARTITIONS
-from pykstreams.runtime.topics.copartitioning import check_copartitioning, enforce_copartitioning
+from pykstreams.runtime.topics.copartitioning import copartitioning_faults, enforce_copartitioning
 from pykstreams.runtime.topics.user_topics import BROKER_TOPICS, UserTopics
 from pykstreams.topology.plan import InternalTopic, SubtopologyPlan, TopologyPlan
 
@@ -91,22 +92,59 @@ class TopicAdmin:
         if self._embedded:
             self._appear()
         existing = self._client.partition_counts()
-        sources = {part.id: self._sources(part, existing) for part in self._plan.subtopologies}
         self._check_presence(existing)
-        self._check_patterns(existing)
-        counts = self._partition_counts(existing, sources)
-        for part in self._plan.subtopologies:
-            check_copartitioning(part, counts)
-        tasks = {number: max((counts[name] for name in names), default=0) for number, names in sources.items()}
-        for part in self._plan.subtopologies:
-            counts.update(dict.fromkeys(part.changelog_topics, tasks[part.id]))
-        self._check_existing(counts, existing)
-        self._check_settings(existing)
+        sources, counts, uncounted = self._counted(existing)
+        if uncounted:
+            raise TaskAssignmentError(
+                f"the partitions of repartition topics {uncounted} cannot be worked out, because "
+                "nothing that is read upstream exists; create at least one topic that matches the "
+                "pattern of the source, or give the number with Repartitioned(num_partitions=...)"
+            )
+        for fault in self._faults(existing, counts):
+            raise fault
+        tasks = _task_counts(sources, counts)
         inputs = _inputs(sources, counts, tasks)
         self._create(counts, existing)
         self._prepared = frozenset(topic.name for topic in self._internal if counts[topic.name])
         counts.update({store.topic: existing[store.topic] for store in self._plan.global_stores})
         return TopicLayout(counts, inputs)
+
+    def faults(self) -> list[StreamsError]:
+        """Everything that ``prepare`` would refuse of the topics that exist; creates and changes nothing."""
+        existing = self._client.partition_counts()
+        _, counts, _ = self._counted(existing)
+        return list(self._faults(existing, counts))
+
+    def missing(self) -> list[TopicSpec]:
+        """The internal topics that ``prepare`` would create, as far as their partitions are known."""
+        existing = self._client.partition_counts()
+        return self._wanted(self._counted(existing)[1], existing)
+
+    def create_missing(self) -> list[TopicSpec]:
+        """Creates the internal topics that do not exist, and returns them; refuses what ``prepare`` refuses."""
+        wanted = self.missing()
+        self.prepare()
+        return wanted
+
+    def _counted(self, existing: Mapping[str, int]) -> tuple[dict[int, tuple[str, ...]], dict[str, int], list[str]]:
+        """The sources of each sub-topology, the partitions of all topics, and the repartition topics without a count.
+
+        Topics that do not exist and are not the application's are left out.
+        """
+        sources = {part.id: self._sources(part, existing) for part in self._plan.subtopologies}
+        counts, uncounted = self._partition_counts(existing, sources)
+        tasks = _task_counts(sources, counts)
+        for part in self._plan.subtopologies:
+            counts.update(dict.fromkeys(part.changelog_topics, tasks[part.id]))
+        return sources, counts, uncounted
+
+    def _faults(self, existing: Mapping[str, int], counts: Mapping[str, int]) -> Iterator[StreamsError]:
+        yield from self._pattern_faults(existing)
+        unequal = [fault for part in self._plan.subtopologies for fault in copartitioning_faults(part, counts)]
+        yield from unequal
+        if not unequal:  # the counts of internal topics follow from these
+            yield from self._count_faults(counts, existing)
+        yield from self._setting_faults(existing)
 
     def _appear(self) -> None:
         wanted = {topic.name for topic in self._internal}
@@ -145,8 +183,8 @@ class TopicAdmin:
                 gone,
             )
 
-    def _check_patterns(self, existing: Mapping[str, int]) -> None:
-        """Refuses a topic that two patterns match (``SourceNodeFactory.getTopics``, 4.3.1)."""
+    def _pattern_faults(self, existing: Mapping[str, int]) -> Iterator[TopologyError]:
+        """Finds a topic that two patterns match (``SourceNodeFactory.getTopics``, 4.3.1)."""
         patterns = [
             (source.pattern, source.name)
             for part in self._plan.subtopologies
@@ -158,18 +196,20 @@ class TopicAdmin:
                 f"{pattern.pattern!r} of source {name}" for pattern, name in patterns if pattern.fullmatch(topic)
             ]
             if len(matched) > 1:
-                raise TopologyError(
+                yield TopologyError(
                     f"topic {topic!r} matches the patterns {matched[0]} and {matched[1]}; a topic is read by one "
                     "source, so narrow one of the two"
                 )
 
-    def _partition_counts(self, existing: Mapping[str, int], sources: Mapping[int, tuple[str, ...]]) -> dict[str, int]:
-        """Counts of all topics that are read; those of repartition topics are worked out."""
+    def _partition_counts(
+        self, existing: Mapping[str, int], sources: Mapping[int, tuple[str, ...]]
+    ) -> tuple[dict[str, int], list[str]]:
+        """Counts of all topics that are read, those of repartition topics worked out; and those where that failed."""
         repartition: dict[str, InternalTopic] = {}
         for part in self._plan.subtopologies:
             repartition.update(part.repartition_topics)
         external = {name for names in sources.values() for name in names if name not in repartition}
-        counts = {name: existing[name] for name in external}
+        counts = {name: existing[name] for name in external if name in existing}
         counts.update({name: topic.partitions for name, topic in repartition.items() if topic.partitions is not None})
         missing = [name for name in repartition if name not in counts]
         while missing:
@@ -185,29 +225,27 @@ class TopicAdmin:
                     counts[name] = max(upstream)
             left = [name for name in missing if name not in counts]
             if len(left) == len(missing):
-                raise TaskAssignmentError(
-                    f"the partitions of repartition topics {sorted(left)} cannot be worked out, because "
-                    "nothing that is read upstream exists; create at least one topic that matches the "
-                    "pattern of the source, or give the number with Repartitioned(num_partitions=...)"
-                )
+                break
             missing = left
         for part in self._plan.subtopologies:
             enforce_copartitioning(part, counts)
-        return counts
+        return counts, sorted(name for name in missing if name not in counts)
 
-    def _check_existing(self, counts: Mapping[str, int], existing: Mapping[str, int]) -> None:
+    def _count_faults(
+        self, counts: Mapping[str, int], existing: Mapping[str, int]
+    ) -> Iterator[MisconfiguredInternalTopicError]:
         for topic in self._internal:
-            if existing.get(topic.name, counts[topic.name]) != counts[topic.name]:
-                raise MisconfiguredInternalTopicError(
+            needed = counts.get(topic.name)
+            if needed is not None and existing.get(topic.name, needed) != needed:
+                yield MisconfiguredInternalTopicError(
                     f"{topic.kind} topic {topic.name!r} has {existing[topic.name]} partitions and needs "
                     f"{counts[topic.name]}: the partitions of a source topic were changed, or somebody else "
                     "created it; give the source its old number back, or stop all workers and reset the "
-                    f"application (kafka-streams-application-reset.sh --application-id {self._plan.application_id}), "
-                    "so that the topic is made anew"
+                    "application (pykstreams reset), so that the topic is made anew"
                 )
 
-    def _check_settings(self, existing: Mapping[str, int]) -> None:
-        """Refuses internal topics that lose records; warns of source topics that do and that stores are restored from,
+    def _setting_faults(self, existing: Mapping[str, int]) -> Iterator[MisconfiguredInternalTopicError]:
+        """Finds internal topics that lose records; warns of source topics that do and that stores are restored from,
         as Kafka Streams lets them (``ChangelogTopics.setup``, 4.3.1).
         """
         there = [topic for topic in self._internal if topic.name in existing]
@@ -220,7 +258,7 @@ class TopicAdmin:
             return
         for topic in there:
             if fault := _fault(topic, settings.get(topic.name, {})):
-                raise MisconfiguredInternalTopicError(
+                yield MisconfiguredInternalTopicError(
                     f"{topic.kind} topic {topic.name!r} {fault}; change it with kafka-configs.sh --alter "
                     f"--entity-type topics --entity-name {topic.name}"
                 )
@@ -238,14 +276,23 @@ class TopicAdmin:
     def _create(self, counts: Mapping[str, int], existing: Mapping[str, int]) -> None:
         if self._embedded:
             return
-        wanted = [
-            TopicSpec(topic.name, counts[topic.name], self._replication, topic.config)
-            for topic in self._internal
-            if topic.name not in existing and counts[topic.name]
-        ]
+        wanted = self._wanted(counts, existing)
         for topic in wanted:
             log.info("creating topic %s with %s partitions", topic.name, topic.partitions)
         self._client.create_topics(wanted)
+
+    def _wanted(self, counts: Mapping[str, int], existing: Mapping[str, int]) -> list[TopicSpec]:
+        return [
+            TopicSpec(topic.name, counts[topic.name], self._replication, topic.config)
+            for topic in self._internal
+            if topic.name not in existing and counts.get(topic.name)
+        ]
+
+
+def _task_counts(sources: Mapping[int, tuple[str, ...]], counts: Mapping[str, int]) -> dict[int, int]:
+    return {
+        number: max((counts[name] for name in names if name in counts), default=0) for number, names in sources.items()
+    }
 
 
 def _inputs(

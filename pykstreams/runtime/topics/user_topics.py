@@ -57,8 +57,7 @@ class UserTopics:
     def check(self) -> None:
         """Raises ``MissingSourceTopicError`` or ``MissingSinkTopicError`` when topics are missing."""
         existing: Mapping[str, int] = self._client.partition_counts()
-        unread = _missing(self._sources(), existing)
-        unwritten = _missing(self._sinks(), existing)
+        unread, unwritten = self.missing(existing)
         if unwritten and not unread:
             existing = self._asked_for(unwritten)
             unwritten = _missing(self._sinks(), existing)
@@ -66,6 +65,16 @@ class UserTopics:
             raise MissingSourceTopicError(self._told({**unwritten, **unread}, existing))
         if unwritten:
             raise MissingSinkTopicError(self._told(unwritten, existing))
+
+    def missing(self, existing: Mapping[str, int]) -> tuple[dict[str, str], dict[str, str]]:
+        """Topics that are read, and topics that are only written, that do not exist; each with what wants it."""
+        unread = _missing(self._sources(), existing)
+        unwritten = _missing(self._sinks(), existing)
+        return unread, {topic: what for topic, what in unwritten.items() if topic not in unread}
+
+    def cure(self, topic: str, existing: Mapping[str, int]) -> str:
+        """The command that makes a topic, and a name that may have been meant."""
+        return f"{self._command(topic, existing)}{self._hint(topic, existing)}"
 
     def check_sources(self, existing: Mapping[str, int]) -> None:
         """Raises ``MissingSourceTopicError`` when topics that are read are not among those that exist."""
@@ -99,8 +108,7 @@ class UserTopics:
 
     def _told(self, missing: Mapping[str, str], existing: Mapping[str, int]) -> str:
         def hint(topic: str) -> str:
-            near = difflib.get_close_matches(topic, existing.keys() - self._own - BROKER_TOPICS, 1)
-            return f" (did you mean {near[0]!r}?)" if near else ""
+            return self._hint(topic, existing)
 
         where = self._client.bootstrap
         if len(missing) == 1:
@@ -116,6 +124,10 @@ class UserTopics:
             f"{len(missing)} topics do not exist on {where}; correct their names, or create them, for instance as "
             f"below:{lines}{commands}"
         )
+
+    def _hint(self, topic: str, existing: Mapping[str, int]) -> str:
+        near = difflib.get_close_matches(topic, existing.keys() - self._own - BROKER_TOPICS, 1)
+        return f" (did you mean {near[0]!r}?)" if near else ""
 
     def _command(self, topic: str, existing: Mapping[str, int]) -> str:
         """The command that makes a topic, with as many partitions as topics have that are read or written with it."""

@@ -208,7 +208,7 @@ def test_existing_internal_topic_with_other_partitions_is_refused() -> None:
     assert str(raised.value) == (
         "changelog topic 'shop-counts-changelog' has 3 partitions and needs 5: the partitions of a source topic were "
         "changed, or somebody else created it; give the source its old number back, or stop all workers and reset the "
-        "application (kafka-streams-application-reset.sh --application-id shop), so that the topic is made anew"
+        "application (pykstreams reset), so that the topic is made anew"
     )
 
 

@@ -1,0 +1,97 @@
+"""``pykstreams check``: everything that can be known to be wrong before the start, in one list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pykstreams.cli.options import (
+    SETTINGS_HELP,
+    combined_config,
+    need_application_id,
+    settings_options,
+    topology_argument,
+)
+
+if TYPE_CHECKING:
+    from pykstreams.core.config import StreamsConfig
+    from pykstreams.runtime.checks.finding import Finding
+    from pykstreams.topology.plan import TopologyPlan
+
+
+@click.command(epilog=SETTINGS_HELP)
+@topology_argument
+@click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers to ask first (bootstrap.servers).")
+@settings_options
+@click.option(
+    "--state-dir",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Folder for local state (state.dir), as the worker has it.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="text: to read. json: for programs.",
+)
+def check(
+    topology: str,
+    bootstrap_servers: str | None,
+    config_file: Path | None,
+    pairs: tuple[str, ...],
+    application_id: str | None,
+    state_dir: str | None,
+    form: str,
+) -> None:
+    """Find what is wrong before the start: topics, partition counts, serdes, rights, brokers, disk, settings.
+
+    Nothing is created or changed. Without brokers only the script and this machine are checked. The exit code is 2
+    when there are errors, and 0 when there are warnings only.
+
+    \b
+        pykstreams check word_count.py --bootstrap-servers localhost:9092
+    """
+    import json
+
+    from pykstreams.cli.exit_codes import ExitCode
+    from pykstreams.dsl.script import load_script
+    from pykstreams.runtime.checks.finding import Severity
+
+    script = load_script(topology)
+    options = {"application.id": application_id, "bootstrap.servers": bootstrap_servers, "state.dir": state_dir}
+    config = combined_config(script, config_file=config_file, pairs=pairs, options=options)
+    need_application_id(config)
+    found = findings(script.build(config).plan(config), config)
+    errors = sum(one.severity is Severity.ERROR for one in found)
+    if form == "json":
+        click.echo(json.dumps([one.as_dict() for one in found], indent=2))
+    else:
+        for one in sorted(found, key=lambda one: one.severity is not Severity.ERROR):
+            click.echo(str(one))
+        click.echo(f"{errors} errors, {len(found) - errors} warnings")
+    click.get_current_context().exit(ExitCode.USAGE if errors else ExitCode.STOPPED)
+
+
+def findings(plan: TopologyPlan, config: StreamsConfig) -> list[Finding]:
+    """Checks script, machine and, where brokers are named, the cluster."""
+    from pykstreams.core.clock import SystemClock
+    from pykstreams.runtime.checks.application_check import cluster_findings, local_findings
+    from pykstreams.runtime.clients.admin import ClusterAdmin
+    from pykstreams.runtime.clients.inspection.cluster_facts import ClusterFacts
+
+    found = local_findings(plan, config)
+    if "bootstrap.servers" not in config:
+        return found
+    client_id = f"{config.client_id or config.application_id}-check"
+    admin = ClusterAdmin.open(config.client_supplier, config, client_id, SystemClock())
+    admin.wait_until_reachable()
+    facts = ClusterFacts.open(config, client_id)
+    try:
+        return found + cluster_findings(plan, config, admin, facts)
+    finally:
+        facts.close()

@@ -1,0 +1,46 @@
+"""All checks of one application; what one of them cannot ask becomes a finding, and the others go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import ClusterError
+from pykstreams.runtime.checks.cluster_checks import Facts, replication_findings, rights_findings, version_findings
+from pykstreams.runtime.checks.finding import Finding, Severity, of_message
+from pykstreams.runtime.checks.machine_checks import disk_findings
+from pykstreams.runtime.checks.rights import wanted_rights
+from pykstreams.runtime.checks.topic_checks import topic_findings
+from pykstreams.runtime.topics.topic_admin import TopicClient
+from pykstreams.topology.missing_serdes import missing_serdes
+from pykstreams.topology.plan import TopologyPlan
+
+
+def local_findings(plan: TopologyPlan, config: StreamsConfig) -> list[Finding]:
+    """What can be found without a cluster: serdes and the disk."""
+    serdes = [of_message("serdes", plan.application_id, text) for text in missing_serdes(plan, config)]
+    return [*serdes, *disk_findings(plan, config)]
+
+
+def cluster_findings(plan: TopologyPlan, config: StreamsConfig, client: TopicClient, facts: Facts) -> list[Finding]:
+    """What the cluster tells, which has been reached."""
+
+    def rights() -> Iterator[Finding]:
+        existing = client.partition_counts()
+        topics = {one.topic for one in wanted_rights(plan, config)} & existing.keys()
+        yield from rights_findings(plan, config, facts.allowed(topics), existing)
+
+    asks: tuple[tuple[str, Callable[[], Iterable[Finding]]], ...] = (
+        ("topics", lambda: topic_findings(plan, config, client)),
+        ("settings", lambda: replication_findings(config, facts.brokers())),
+        ("brokers", lambda: version_findings(config, facts.versions())),
+        ("rights", rights),
+    )
+    found: list[Finding] = []
+    for name, ask in asks:
+        try:
+            found += ask()
+        except ClusterError as error:
+            cure = "see to it that the user may describe cluster, topics and group, and check again"
+            found.append(Finding(Severity.WARNING, name, f"not checked: {error}", client.bootstrap, cure))
+    return found

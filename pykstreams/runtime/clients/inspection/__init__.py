@@ -1,0 +1,1 @@
+"""Looks at a group from outside, for tools: who its members are, what it has committed."""

@@ -1,0 +1,177 @@
+"""The shape of a topology: the parts that outlive a restart, as plain values that can be kept and compared.
+
+Names of internal topics are without the application id, so that shapes of two applications can be compared.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import TopologyError
+from pykstreams.serdes.defaults import OverDefault, default_part
+from pykstreams.state.interfaces.store import TaskStore
+from pykstreams.state.spec import StoreBuilder
+from pykstreams.topology.plan import SinkNode, SubtopologyPlan, TopologyPlan
+
+FORMAT: Final = 1
+_DEPTH: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class StoreShape:
+    """A store; ``changelog`` is ``None`` where it has none, ``retention_ms`` where it keeps no windows."""
+
+    name: str
+    subtopology: int
+    kind: str
+    key_serde: str
+    value_serde: str
+    changelog: str | None = None
+    retention_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicShape:
+    """A repartition topic (``partitions`` as the user gave them), or a topic that is read (``None``)."""
+
+    name: str
+    subtopology: int
+    key_serde: str
+    value_serde: str
+    partitions: int | None = None
+
+
+T = TypeVar("T", StoreShape, TopicShape)
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyShape:
+    """A whole topology, each part sorted by name."""
+
+    application_id: str
+    stores: tuple[StoreShape, ...] = ()
+    repartition_topics: tuple[TopicShape, ...] = ()
+    inputs: tuple[TopicShape, ...] = ()
+    """Topics that are read; a pattern stands as ``/pattern/``."""
+
+    def as_dict(self) -> dict[str, object]:
+        """The shape for JSON."""
+        return {"format": FORMAT, **dataclasses.asdict(self)}
+
+
+def shape_of(plan: TopologyPlan, config: StreamsConfig) -> TopologyShape:
+    """Returns the shape of a plan."""
+    prefix = f"{plan.application_id}-"
+    stores: list[StoreShape] = []
+    repartition: list[TopicShape] = []
+    inputs: list[TopicShape] = []
+    for part in plan.subtopologies:
+        for name, builder in part.stores.items():
+            changelog = part.changelogs.get(name)
+            own = changelog in part.changelog_topics
+            known = changelog.removeprefix(prefix) if changelog is not None and own else changelog
+            stores.append(_store(builder, part.id, known, config))
+        for topic in _read(part, config):
+            if topic.name in part.repartition_topics:
+                given = part.repartition_topics[topic.name].partitions
+                repartition.append(dataclasses.replace(topic, name=topic.name.removeprefix(prefix), partitions=given))
+            else:
+                inputs.append(topic)
+    return TopologyShape(
+        plan.application_id, _sorted(stores), _sorted(_as_written(plan, repartition, config)), _sorted(inputs)
+    )
+
+
+def shape_from(data: object) -> TopologyShape:
+    """Reads what ``as_dict`` has written; ``TopologyError`` for anything else."""
+    try:
+        if not isinstance(data, dict) or data["format"] != FORMAT:
+            raise TopologyError("it has another format; describe the topology anew with this release")
+        return TopologyShape(
+            str(data["application_id"]),
+            tuple(StoreShape(**one) for one in data["stores"]),
+            tuple(TopicShape(**one) for one in data["repartition_topics"]),
+            tuple(TopicShape(**one) for one in data["inputs"]),
+        )
+    except (KeyError, TypeError) as error:
+        raise TopologyError(
+            f"this is no description of a topology ({error!r}); make one with 'pykstreams describe --format json'"
+        ) from error
+
+
+def _store(
+    builder: StoreBuilder[TaskStore], subtopology: int, changelog: str | None, config: StreamsConfig
+) -> StoreShape:
+    values = builder.value_serde if isinstance(builder.value_serde, tuple) else (builder.value_serde,)
+    return StoreShape(
+        builder.name,
+        subtopology,
+        builder.supplier.metrics_scope
+        if hasattr(builder.supplier, "metrics_scope")
+        else type(builder.supplier).__name__,
+        serde_name(builder.key_serde, "key", config),
+        ", ".join(serde_name(one, "value", config) for one in values),
+        changelog,
+        builder.retention_ms,
+    )
+
+
+def _read(part: SubtopologyPlan, config: StreamsConfig) -> Iterable[TopicShape]:
+    for source in part.sources:
+        key = serde_name(source.key_deserializer, "key", config)
+        value = serde_name(source.value_deserializer, "value", config)
+        names = source.topics if source.pattern is None else (f"/{source.pattern.pattern}/",)
+        for name in names:
+            yield TopicShape(name, part.id, key, value)
+
+
+def _as_written(plan: TopologyPlan, topics: list[TopicShape], config: StreamsConfig) -> Iterable[TopicShape]:
+    """Repartition topics with the serdes of those who write them, which are what lies in them."""
+    written = {
+        node.topic.removeprefix(f"{plan.application_id}-"): node
+        for part in plan.subtopologies
+        for node in part.nodes.values()
+        if isinstance(node, SinkNode) and isinstance(node.topic, str)
+    }
+    for topic in topics:
+        sink = written.get(topic.name)
+        if sink is None:
+            yield topic
+            continue
+        key = serde_name(sink.key_serializer, "key", config)
+        yield dataclasses.replace(topic, key_serde=key, value_serde=serde_name(sink.value_serializer, "value", config))
+
+
+def serde_name(given: object, side: str, config: StreamsConfig) -> str:
+    """A name for a serde by which two of them can be told apart: its class, with those of the serdes inside."""
+    if given is None or isinstance(given, OverDefault):
+        default = config[f"default.{default_part(given, side)}.serde"]
+        inner = "none" if default is None else _name(default, _DEPTH)
+        return inner if given is None else f"over({inner})"
+    return _name(given, _DEPTH)
+
+
+def _name(serde: object, depth: int) -> str:
+    kind = serde if isinstance(serde, type) else type(serde)
+    inside = sorted(_name(one, depth - 1) for one in _parts(serde)) if depth and not isinstance(serde, type) else []
+    return kind.__qualname__ + (f"({', '.join(dict.fromkeys(inside))})" if inside else "")
+
+
+def _parts(serde: object) -> Iterable[object]:
+    slots = [name for kind in type(serde).__mro__ for name in getattr(kind, "__slots__", ()) if isinstance(name, str)]
+    values: Mapping[str, object] = {
+        **{name: getattr(serde, name, None) for name in slots if not name.startswith("__")},
+        **getattr(serde, "__dict__", {}),
+    }
+    for value in values.values():
+        is_serde = hasattr(value, "serialize") or hasattr(value, "deserialize")
+        if isinstance(value, type) or (is_serde and value is not serde):
+            yield value
+
+
+def _sorted(parts: Iterable[T]) -> tuple[T, ...]:
+    return tuple(sorted(parts, key=lambda part: (part.name, part.subtopology)))

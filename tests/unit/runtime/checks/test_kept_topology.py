@@ -1,0 +1,53 @@
+"""The topology that ran last is kept beside the state, and a change that needs something is warned of at the start."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.runtime.checks.kept_topology import KeptTopology
+from pykstreams.topology.changes.shape import StoreShape, TopologyShape
+
+
+def shape(value_serde: str) -> TopologyShape:
+    return TopologyShape("shop", (StoreShape("counts", 0, "rocksdb", "StringSerde", value_serde, "counts-changelog"),))
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> KeptTopology:
+    return KeptTopology(StreamsConfig({"application.id": "shop", "state.dir": str(tmp_path)}))
+
+
+def test_changed_topology_is_warned_of_once(kept: KeptTopology, caplog: pytest.LogCaptureFixture) -> None:
+    kept.compared(shape("LongSerde"))
+    assert caplog.messages == []
+
+    with caplog.at_level(logging.WARNING):
+        kept.compared(shape("JsonSerde"))
+        kept.compared(shape("JsonSerde"))
+
+    (message,) = caplog.messages
+    assert message.startswith(
+        "the topology has changed (needs reset): broken: counts: the value serde of the store was"
+    )
+
+
+def test_forgotten_topology_is_not_compared(kept: KeptTopology, caplog: pytest.LogCaptureFixture) -> None:
+    kept.compared(shape("LongSerde"))
+    kept.forget()
+    kept.compared(shape("JsonSerde"))
+
+    assert caplog.messages == []
+    assert kept.read() == shape("JsonSerde")
+
+
+def test_damaged_file_is_told_and_written_anew(kept: KeptTopology, caplog: pytest.LogCaptureFixture) -> None:
+    kept.path.parent.mkdir(parents=True)
+    kept.path.write_text("{", encoding="utf-8")
+    kept.compared(shape("LongSerde"))
+
+    assert "cannot be read and is not compared" in caplog.text
+    assert kept.read() == shape("LongSerde")

@@ -1,0 +1,204 @@
+"""A reset says exactly what it does, and does exactly that; it refuses groups with members."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from pykstreams.core.clock import SystemClock
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import ClusterError, ConfigError, LockError
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.inspection.group_tools import GroupMember, GroupView
+from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.reset.reset import Reset
+from pykstreams.runtime.reset.reset_plan import topics_to_delete
+from pykstreams.runtime.reset.targets import Current, Earliest
+from pykstreams.state.directory.state_directory import StateDirectory
+from pykstreams.topology.plan import InternalTopic, TopologyPlan
+from tests.unit.runtime.plans import part, plan, sink, source
+
+COUNTS = InternalTopic("shop-counts-changelog", "changelog", None, {})
+MEMBER = GroupMember("m-1", "shop-1", "/10.0.0.1")
+
+
+@dataclass
+class FakeCluster:
+    """Topics whose partitions hold the offsets 10 to 100."""
+
+    topics: dict[str, int]
+
+    def partition_counts(self) -> dict[str, int]:
+        return dict(self.topics)
+
+    def delete_topics(self, topics: Collection[str]) -> None:
+        for topic in topics:
+            del self.topics[topic]
+
+    def beginning_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 10)
+
+    def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 100)
+
+    def offsets_at(self, partitions: Collection[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, -1)
+
+
+@dataclass
+class FakeGroup:
+    """A group that takes offsets while it is empty."""
+
+    offsets: dict[TopicPartition, tuple[int, str]] = field(default_factory=dict)
+    members: tuple[GroupMember, ...] = ()
+    protocol: str = "classic"
+
+    def view(self) -> GroupView:
+        return GroupView("streams" if self.protocol == "streams" else "classic", self.members)
+
+    def committed(self, partitions: Collection[TopicPartition]) -> Offsets:
+        return {place: self.offsets[place] for place in partitions if place in self.offsets}
+
+    def set_offsets(self, offsets: Offsets) -> None:
+        if self.members:
+            raise ClusterError("the group has members")
+        self.offsets.update(offsets)
+
+    def remove(self, members: Collection[GroupMember]) -> None:
+        self.members = tuple(one for one in self.members if one not in members)
+
+
+def shop() -> TopologyPlan:
+    return plan(
+        part(0, source("A", "orders"), sink("B", "shop-x-repartition"), sink("C", "bills")),
+        part(
+            1,
+            source("D", "shop-x-repartition"),
+            repartition=[("shop-x-repartition", None)],
+            changelogs={"counts": COUNTS},
+        ),
+    )
+
+
+def whole_cluster() -> FakeCluster:
+    names = ["orders", "bills", "shop-x-repartition", "shop-counts-changelog", "shop-eu-counts-changelog"]
+    return FakeCluster(dict.fromkeys([*names, "shop-tasks-a-0"], 1))
+
+
+def config(folder: Path) -> StreamsConfig:
+    return StreamsConfig({"application.id": "shop", "bootstrap.servers": "broker:9092", "state.dir": str(folder)})
+
+
+def reset(folder: Path, cluster: FakeCluster, group: FakeGroup) -> Reset:
+    return Reset(shop(), config(folder), client=cluster, group=group, clock=SystemClock())
+
+
+def some_state(folder: Path) -> StateDirectory:
+    """The state of a worker that has stopped."""
+    directory = StateDirectory.of(config(folder), clock=SystemClock())
+    directory.make(config(folder))
+    task = directory.task_dir(TaskId(1, 0))
+    (task / "rocksdb").mkdir()
+    (task / "rocksdb" / "rows").write_text("rows")
+    return directory
+
+
+def test_plan_tells_offsets_topics_and_state_and_what_is_left_alone(tmp_path: Path) -> None:
+    directory = some_state(tmp_path)
+
+    planned = reset(tmp_path, whole_cluster(), FakeGroup({TopicPartition("orders", 0): (55, "notes")})).plan(Earliest())
+
+    assert list(planned.lines()) == [
+        "offset of orders-0 in group shop: 55 -> 10",
+        "delete topic shop-counts-changelog",
+        "delete topic shop-tasks-a-0",
+        "delete topic shop-x-repartition",
+        f"delete local state in {directory.path} (tasks 1_0)",
+    ]
+    assert list(planned.notes()) == [
+        "topic shop-eu-counts-changelog is left alone: it looks like one of this application, and the topology does "
+        "not make it; --internal-topics shop-eu-counts-changelog deletes it"
+    ]
+
+
+def test_planning_changes_nothing(tmp_path: Path) -> None:
+    directory, cluster, group = some_state(tmp_path), whole_cluster(), FakeGroup()
+    reset(tmp_path, cluster, group).plan(Earliest())
+
+    assert cluster.topics == whole_cluster().topics
+    assert group.offsets == {}
+    assert directory.tasks() == [TaskId(1, 0)]
+
+
+def test_reset_does_what_it_planned_and_a_second_one_has_only_offsets_left(tmp_path: Path) -> None:
+    directory, cluster = some_state(tmp_path), whole_cluster()
+    group = FakeGroup({TopicPartition("orders", 0): (55, "partition time")})
+    work = reset(tmp_path, cluster, group)
+    work.carry_out(work.plan(Earliest()))
+
+    assert group.offsets == {TopicPartition("orders", 0): (10, "")}
+    assert sorted(cluster.topics) == ["bills", "orders", "shop-eu-counts-changelog"]
+    assert directory.tasks() == []
+    assert list(work.plan(Current()).lines()) == []
+
+
+def test_missing_input_topic_is_told_and_does_not_stop_the_reset(tmp_path: Path) -> None:
+    planned = reset(tmp_path, FakeCluster({"shop-x-repartition": 1}), FakeGroup()).plan(Earliest())
+
+    assert planned.unread == ("orders",)
+    assert list(planned.lines()) == ["delete topic shop-x-repartition"]
+
+
+def test_members_are_named_and_nothing_is_reset(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError) as raised:
+        reset(tmp_path, whole_cluster(), FakeGroup(members=(MEMBER,))).check_members(force=False)
+
+    assert str(raised.value) == (
+        "group 'shop' (classic) has 1 members, so it is not reset; stop all workers, and wait until session.timeout.ms "
+        "is over for those that were killed, or remove them with --force (one that lives joins again):\n"
+        "- m-1 (client shop-1, /10.0.0.1)"
+    )
+
+
+def test_force_removes_members_of_a_classic_group(tmp_path: Path) -> None:
+    group = FakeGroup(members=(MEMBER,))
+    work = reset(tmp_path, whole_cluster(), group)
+    work.carry_out(work.plan(Earliest()), work.check_members(force=True))
+
+    assert group.members == ()
+    assert group.offsets == {TopicPartition("orders", 0): (10, "")}
+
+
+def test_force_does_not_pretend_to_remove_members_of_a_streams_group(tmp_path: Path) -> None:
+    group = FakeGroup(members=(MEMBER,), protocol="streams")
+
+    with pytest.raises(ClusterError, match="members of a streams group cannot be removed by a tool"):
+        reset(tmp_path, whole_cluster(), group).check_members(force=True)
+
+
+def test_state_in_use_stops_the_reset_before_anything_is_changed(tmp_path: Path) -> None:
+    directory, cluster, group = some_state(tmp_path), whole_cluster(), FakeGroup()
+    directory.lock(TaskId(1, 0))
+    work = reset(tmp_path, cluster, group)
+    with pytest.raises(LockError, match="is in use by process"):
+        work.carry_out(work.plan(Earliest()))
+
+    assert cluster.topics == whole_cluster().topics
+    assert group.offsets == {}
+    directory.close()
+
+
+def test_internal_topic_of_a_former_topology_goes_when_it_is_named() -> None:
+    gone, left_alone = topics_to_delete(shop(), ["shop-old-changelog", "shop-eu-x-changelog"], ["shop-old-changelog"])
+
+    assert gone == ("shop-old-changelog",)
+    assert left_alone == ("shop-eu-x-changelog",)
+
+
+@pytest.mark.parametrize("topic", ["orders", "other-counts-changelog", "shop-nowhere-changelog"])
+def test_topic_that_is_not_internal_to_the_application_is_never_deleted(topic: str) -> None:
+    with pytest.raises(ConfigError, match="is no internal topic of 'shop'"):
+        topics_to_delete(shop(), ["orders", "other-counts-changelog", "shop-counts-changelog"], [topic])
