@@ -201,6 +201,12 @@ def replay(letters: str, to: str | None, dry_run: bool, group: str | None, **opt
     """
     from pykstreams.runtime.dead_letters.replay import Letters, Replay
 
+    if to == letters:
+        raise click.BadParameter(
+            f"{to!r} is the topic of the letters themselves, which would lose their errors; name another one, or leave "
+            "it out: then each goes where it was read",
+            param_hint="--to",
+        )
     given = _given(f"{letters}-replay" if group is None else group, **options)
     counts: Counter[tuple[str, str | None]] = Counter()
 

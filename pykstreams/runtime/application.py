@@ -16,7 +16,7 @@ from typing import Any
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import StreamsError
+from pykstreams.core.errors import ConfigError, StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.assembly import (
@@ -162,7 +162,7 @@ class Application:
         bootstrap = None if folder is None else Bootstrap(folder, self._plan, config)
         self._directory = directory = self.open_directory()
         directory.make(config)
-        process_id = directory.process_id(_new_process_id)
+        process_id = _checked_id(directory.process_id(_new_process_id), directory)
         client_id = config.client_id or f"{config.application_id}-{process_id}"
         admin = ClusterAdmin.open(self._options.supplier, config, f"{client_id}-admin", self._clock)
         admin.wait_until_reachable(self._stopped)
@@ -180,7 +180,7 @@ class Application:
             self._metrics,
             client_id,
             process_id,
-            directory.instance_id(),
+            _checked_id(directory.instance_id(), directory),
             admin.embedded,
             TaskBase(self._plan, config, admin, bootstrap),
             self._caches,
@@ -277,6 +277,16 @@ class Application:
         return self._prepared
 
 
+def _checked_id(stored: str, directory: StateDirectory) -> str:
+    try:
+        return str(uuid.UUID(stored))
+    except ValueError:
+        raise ConfigError(
+            f"a file worker-*.id in {str(directory.path)!r} holds {stored[:40]!r}, which is no id of a process; delete "
+            "that file: a new id is made then, and tasks may move once"
+        ) from None
+
+
 def _new_process_id() -> str:
-    """An id that no other worker has; the one place where a running application makes one up."""
+    """An id that no other process has; the one place where a running application makes one up."""
     return str(uuid.UUID(bytes=os.urandom(16), version=4))

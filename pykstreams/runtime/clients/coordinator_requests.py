@@ -26,7 +26,7 @@ from kafka.net.transport import KafkaSSLTransport
 from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
-from pykstreams.core.clock import SystemClock
+from pykstreams.core.clock import Clock, SystemClock
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import OncePerInterval
 from pykstreams.runtime.clients.errors import GroupError
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 _BOOTSTRAP_S: Final = 5.0
 _REQUEST_S: Final = 10.0
 """How long a worker waits for one answer; it serves nobody meanwhile."""
+_UNUSED_S: Final = 240.0
+"""A connection that was not used for so long is made anew: brokers close it after ``connections.max.idle.ms`` (10 min),
+and the next request would fail."""
 
 for _name in ("cluster", "net.connection", "net.manager", "net.transport", "protocol.parser"):
     # every failure of a request is reported by the one who asked; during an outage these say the same many times
@@ -76,12 +79,20 @@ class CoordinatorRequests:
     :param settings: as ``wire_settings`` gives them.
     """
 
-    def __init__(self, settings: Mapping[str, Any], group: GroupSettings, request_timeout_s: float) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        group: GroupSettings,
+        request_timeout_s: float,
+        clock: Clock = SystemClock(),  # noqa: B008  # it has no state
+    ) -> None:
         self._settings = settings
         self._group = group
         self._timeout_s = request_timeout_s
         self._lock = threading.Lock()
         self._connections: _Connections | None = None
+        self._clock = clock
+        self._asked_at = clock.monotonic()
         self._is_asking = False
         self._is_closed = False
 
@@ -189,10 +200,15 @@ class CoordinatorRequests:
         with self._lock:
             if self._is_closed:
                 raise GroupError(KafkaError(KafkaError._DESTROY, "the connection to the coordinator is closed"))
+            unused = None
+            if self._clock.monotonic() - self._asked_at > _UNUSED_S:
+                unused, self._connections = self._connections, None
             if self._connections is None:
                 self._connections = _Connections(self._settings)
             connections = self._connections
             self._is_asking = True
+        if unused is not None:
+            unused.close()
         try:
             answer = connections.ask(self._group.group, request, max(self._timeout_s, at_least_s))
         except (kafka.errors.KafkaError, OSError, RuntimeError) as error:
@@ -213,6 +229,7 @@ class CoordinatorRequests:
     def _asked(self, connections: _Connections, *, has_failed: bool) -> None:
         with self._lock:
             self._is_asking = False
+            self._asked_at = self._clock.monotonic()
             if has_failed and self._connections is connections:
                 self._connections = None
             is_over = has_failed or self._is_closed

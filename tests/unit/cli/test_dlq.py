@@ -92,3 +92,10 @@ def test_a_serde_that_is_none_is_refused() -> None:
 
 def test_times_that_nobody_knows_are_unknown() -> None:
     assert (time_text(-1), plain(b"a\tb")) == ("unknown", "a\tb")
+
+
+def test_letters_are_not_replayed_into_their_own_topic() -> None:
+    code, said = run("replay", "orders-dead", "--to", "orders-dead", "--execute")
+
+    assert code == 2
+    assert "is the topic of the letters themselves" in said

@@ -32,8 +32,9 @@ Lead: TypeAlias = Callable[[Mapping[str, bytes]], Mapping[str, bytes]]
 _NO_ID: Final = ""
 
 _OTHER_PROTOCOL: Final = (
-    "the group has members that do not share out tasks as Kafka Streams does, so this worker waits until the last of "
-    "them has left: those of a release of pykstreams before 0.2, or another program with this application.id. In a "
+    "the group has members that do not share out tasks as this worker does, so it waits until the last of them has "
+    "left: those with group.protocol=streams (this one has classic), those of a release of pykstreams that had topics "
+    "for its tasks, or another program with this application.id. In a "
     "rolling restart they go on with their tasks meanwhile; a program that was killed stays a member until its "
     "session.timeout.ms has passed"
 )

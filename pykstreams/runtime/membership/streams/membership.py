@@ -20,7 +20,15 @@ from pykstreams.runtime.clients.coordinator_requests import MemberOf
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.group_metadata import group_metadata
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.clients.streams_heartbeat import LEAVING, Endpoint, GroupStatus, Heartbeat, Heartbeaten, Tasks
+from pykstreams.runtime.clients.streams_heartbeat import (
+    LEAVING,
+    NO_TASKS,
+    Endpoint,
+    GroupStatus,
+    Heartbeat,
+    Heartbeaten,
+    Tasks,
+)
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.member_offsets import OffsetRequests, committed_by_now, put_off
@@ -111,6 +119,8 @@ class StreamsMembership:
         self._taken: Tasks | None = None
         """Tasks to report as owned, when the worker acts on them."""
         self._sources_missing: _MissingSources | None = None
+        self._is_delayed = False
+        """Whether the group waits for more members before it shares out tasks (``group.streams.initial...delay``)."""
         self._incarnation = 0
         self._changed = False
         self._lost = False
@@ -146,7 +156,7 @@ class StreamsMembership:
                 raise error
         if self._sources_missing is not None:
             self._sources_missing.check(self._clock.monotonic())
-        if self._target is not None and self._clock.now_ms() >= self._look_at_ms and self._are_known(self._target):
+        if self._target is not None and not self._is_premature(self._target) and self._can_be_seen(self._target):
             self._reconcile(self._target)
         if self._changed:
             self._changed = False
@@ -215,8 +225,14 @@ class StreamsMembership:
         epoch = self._session.epoch
         return None if epoch is None else MemberOf(epoch, self._session.member_id)
 
-    def _are_known(self, tasks: Tasks) -> bool:
-        """Whether the partitions of tasks can be seen; looks at the topics again where they cannot."""
+    def _is_premature(self, tasks: Tasks) -> bool:
+        """Whether a member that has no task yet has only not been given one."""
+        return self._is_delayed and not self._owned and tasks == NO_TASKS
+
+    def _can_be_seen(self, tasks: Tasks) -> bool:
+        """Whether the partitions of tasks can be seen; looks at the topics again, now and then, where they cannot."""
+        if self._clock.now_ms() < self._look_at_ms:
+            return False
         wanted = tasks.active | tasks.standby | tasks.warmup
         if wanted <= self._layout.inputs.keys():
             return True
@@ -263,6 +279,7 @@ class StreamsMembership:
             raise TopologyError(
                 f"the brokers give nobody a task, because topics have the wrong number of partitions: {wrong}"
             )
+        self._is_delayed = GroupStatus.ASSIGNMENT_DELAYED in statuses
         missing = statuses.get(GroupStatus.MISSING_SOURCE_TOPICS)
         self._sources_missing = None
         if missing is not None:

@@ -12,11 +12,13 @@ import pytest
 from confluent_kafka import KafkaError
 
 from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.clients import coordinator_requests
 from pykstreams.runtime.clients.coordinator_requests import GroupSettings, MemberOf
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.group_coordinator import GroupCoordinator
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.clients.wire_settings import wire_settings
+from pykstreams.testing.clock import MockClock
 
 GROUP = GroupSettings("app", None, 6_000, 10_000)
 
@@ -83,6 +85,36 @@ def test_a_commit_that_the_former_coordinator_refuses_looks_for_the_new_one() ->
     with pytest.raises(GroupError, match="NOT_COORDINATOR"):
         coordinator.commit(MemberOf(1, "me"), {TopicPartition("a", 0): (1, "")})
     assert connections.forgot.is_set()
+
+
+class OpenConnections(MovedConnections):
+    """Connections that answer, and note that they were closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.closed = Event()
+
+    def ask(self, group: str, request: Any, timeout_s: float) -> Any:
+        return SimpleNamespace(topics=[])
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def test_connections_that_brokers_may_have_closed_are_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, old, new = MockClock(), OpenConnections(), OpenConnections()
+    monkeypatch.setattr(coordinator_requests, "_Connections", lambda _: new)
+    settings = wire_settings({"bootstrap.servers": "127.0.0.1:1", "client.id": "test"}, embedded=False)
+    coordinator = GroupCoordinator(settings, GroupSettings("app", None, 6_000, 10_000), 1, clock)
+    coordinator._connections = cast("Any", old)
+    clock.advance(240_000)
+    coordinator.commit(MemberOf(1, "me"), {})
+    assert not old.closed.is_set()
+    clock.advance(240_001)
+    coordinator.commit(MemberOf(1, "me"), {})
+
+    assert old.closed.is_set()
+    assert coordinator._connections is cast("Any", new)
 
 
 def test_closing_ends_a_join_that_waits() -> None:

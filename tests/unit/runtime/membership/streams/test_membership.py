@@ -17,7 +17,15 @@ from pykstreams.core.errors import (
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.coordinator_requests import GroupSettings, MemberOf
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.clients.streams_heartbeat import LEAVING, Endpoint, GroupStatus, Heartbeat, Heartbeaten, Tasks
+from pykstreams.runtime.clients.streams_heartbeat import (
+    LEAVING,
+    NO_TASKS,
+    Endpoint,
+    GroupStatus,
+    Heartbeat,
+    Heartbeaten,
+    Tasks,
+)
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.membership import Assignment, Lost, ShutdownRequestedError
@@ -305,6 +313,25 @@ def test_missing_sources_are_an_error_after_two_heartbeats(group: Group) -> None
     group.clock.advance(2_000)
     with pytest.raises(MissingSourceTopicError, match="are missing: a"):
         group.membership.poll()
+
+
+def test_a_member_of_a_group_that_waits_for_more_members_is_not_told_that_it_has_no_task(group: Group) -> None:
+    delayed = StatusChanged({GroupStatus.ASSIGNMENT_DELAYED: "3000 ms"}, 1)
+    assert group.told(delayed, Targeted(NO_TASKS)) is None
+    assert group.membership.poll() is None
+    change = group.told(StatusChanged({}, 1), Targeted(Tasks(tasks(0))))
+
+    assert isinstance(change, Assignment)
+    assert change.active == tasks(0)
+
+
+def test_a_member_for_which_there_is_no_task_is_told_so_when_the_group_waits_no_more(group: Group) -> None:
+    delayed = StatusChanged({GroupStatus.ASSIGNMENT_DELAYED: "3000 ms"}, 1)
+    group.told(delayed, Targeted(NO_TASKS))
+    change = group.told(StatusChanged({}, 1))
+
+    assert isinstance(change, Assignment)
+    assert change.active == frozenset()
 
 
 def test_the_instances_of_the_group_are_known(group: Group) -> None:
