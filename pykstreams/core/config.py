@@ -10,7 +10,7 @@ type, and everything else is a default.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
@@ -293,6 +293,15 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
         """
         return self._made(key, self)
 
+    @property
+    def metric_reporters(self) -> tuple[object, ...]:
+        """The reporters of metrics, made and configured at first use as by ``instance``."""
+        key = "metric.reporters"
+        if key not in self._components:
+            given = cast("Sequence[object]", self._values[key])
+            self._components[key] = tuple(self._component(key, value, (self,)) for value in given)
+        return cast("tuple[object, ...]", self._components[key])
+
     def get_main_consumer_configs(self, group_id: str, client_id: str, thread_index: int) -> dict[str, object]:
         """Settings for the consumer of the input topics, under librdkafka's names.
 
@@ -339,10 +348,12 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
         return self._components[key]
 
     def _make(self, key: str, configure_with: tuple[object, ...]) -> object | None:
-        definition = KEYS[key]
-        component = definition.component
         value = self._values[key]
-        if component is None or value is None:
+        return value if value is None else self._component(key, value, configure_with)
+
+    def _component(self, key: str, value: object, configure_with: tuple[object, ...]) -> object:
+        component = KEYS[key].component
+        if component is None:
             return value
         made: object = _imported(key, value) if isinstance(value, str) else value
         if isinstance(made, type) or (component.factory and callable(made) and not component.fits(made)):

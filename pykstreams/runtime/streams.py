@@ -24,6 +24,7 @@ from pykstreams.core.errors import ConfigError, StreamsError, StreamsNotStartedE
 from pykstreams.core.handlers import StreamsUncaughtExceptionHandler, StreamThreadExceptionResponse
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
+from pykstreams.core.metrics.reporters import reported
 from pykstreams.core.types import Duration, StreamPartitioner, duration_ms
 from pykstreams.runtime.application import Application, StartOptions, StoppedWhileStartingError
 from pykstreams.runtime.assembly import is_static
@@ -120,7 +121,7 @@ class KafkaStreams:
         )
         if reset_offsets and bootstrap is None:
             raise ConfigError("reset_offsets gives up offsets for those of a bootstrap; name it with bootstrap=folder")
-        self._metrics = StreamsMetrics()
+        self._metrics = reported(StreamsMetrics.configured(self._config, clock), self._config)
         self._stop_requested = False
         self._leaves_by_itself = not is_static(self._config)
         self._leave = False
@@ -526,6 +527,7 @@ class KafkaStreams:
     def _finish(self) -> None:
         with self._finishing:
             self._application.close()
+            self._metrics.close_reporters()
             if self.state is not State.PENDING_ERROR:
                 self._life.move(State.PENDING_SHUTDOWN)
             self._life.move(State.ERROR if self.state is State.PENDING_ERROR else State.NOT_RUNNING)

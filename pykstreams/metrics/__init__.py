@@ -1,0 +1,43 @@
+"""Metrics: what is measured, sensors of your own, reporters."""
+
+from pykstreams.core.metrics import (
+    Avg,
+    Counter,
+    CumulativeCount,
+    CumulativeSum,
+    Max,
+    Metric,
+    MetricName,
+    MetricsReporter,
+    Min,
+    Rate,
+    Recorded,
+    RecordingLevel,
+    Sensor,
+    Stat,
+    StreamsMetrics,
+    Value,
+    WindowedCount,
+    WindowedSum,
+)
+
+__all__ = [
+    "Avg",
+    "Counter",
+    "CumulativeCount",
+    "CumulativeSum",
+    "Max",
+    "Metric",
+    "MetricName",
+    "MetricsReporter",
+    "Min",
+    "Rate",
+    "Recorded",
+    "RecordingLevel",
+    "Sensor",
+    "Stat",
+    "StreamsMetrics",
+    "Value",
+    "WindowedCount",
+    "WindowedSum",
+]
