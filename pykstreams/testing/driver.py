@@ -279,6 +279,8 @@ class TopologyTestDriver:
 
     def metrics(self) -> dict[MetricName, Metric]:
         """Every metric by name."""
+        for task in self._tasks:
+            task.flush_metrics(self._clock.now_ms())
         return self._metrics.metrics()
 
     def close(self) -> None:
