@@ -20,6 +20,7 @@ from pykstreams.core.metrics import (
     WindowedCount,
     WindowedSum,
 )
+from pykstreams.metrics.prometheus import PrometheusCollector, prometheus_text
 
 __all__ = [
     "Avg",
@@ -31,6 +32,7 @@ __all__ = [
     "MetricName",
     "MetricsReporter",
     "Min",
+    "PrometheusCollector",
     "Rate",
     "Recorded",
     "RecordingLevel",
@@ -40,4 +42,5 @@ __all__ = [
     "Value",
     "WindowedCount",
     "WindowedSum",
+    "prometheus_text",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -45,7 +45,7 @@ class GaugeSpec:
 Spec: TypeAlias = SensorSpec | GaugeSpec
 
 
-def each_metric(specs: Iterator[Spec]) -> Iterator[tuple[str, str, tuple[str, ...], RecordingLevel, str, bool]]:
+def each_metric(specs: Iterable[Spec]) -> Iterator[tuple[str, str, tuple[str, ...], RecordingLevel, str, bool]]:
     """Yields (group, name, tags, level, description, whether it is a gauge) of each metric."""
     for spec in specs:
         if isinstance(spec, GaugeSpec):
