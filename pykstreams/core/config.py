@@ -155,6 +155,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
     replication_factor = _Setting[int]("replication.factor")
     request_timeout_ms = _Setting[int]("request.timeout.ms")
     retry_backoff_ms = _Setting[int]("retry.backoff.ms")
+    tracing_enable = _Setting[bool]("tracing.enable")
     rocksdb_memory_bytes = _Setting["int | None"]("rocksdb.memory.bytes")
     security_protocol = _Setting[str]("security.protocol")
     state_cleanup_delay_ms = _Setting[int]("state.cleanup.delay.ms")

@@ -20,6 +20,7 @@ from pykstreams.core.metrics import (
     WindowedCount,
     WindowedSum,
 )
+from pykstreams.metrics.opentelemetry import OpenTelemetryReporter
 from pykstreams.metrics.prometheus import PrometheusCollector, prometheus_text
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "MetricName",
     "MetricsReporter",
     "Min",
+    "OpenTelemetryReporter",
     "PrometheusCollector",
     "Rate",
     "Recorded",

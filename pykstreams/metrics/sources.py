@@ -26,7 +26,7 @@ class HasMetrics(Protocol):
 class Sample(NamedTuple):
     """One metric as exporters take it.
 
-    :param name: the name with underscores, behind ``kafka_streams`` and its group: ``kafka_streams_task_process_total``.
+    :param name: the name with underscores, behind ``kafka_streams`` and its group: ``kafka_streams_task_process_rate``.
     :param labels: its tags with underscores; a text becomes one more, named like the metric, and the value 1.
     :param is_total: whether it only grows.
     """

@@ -643,6 +643,14 @@ _KEYS = (
         minimum=-1,
     ),
     ConfigKey(
+        "tracing.enable",
+        _BOOLEAN,
+        False,
+        _LOW,
+        "Makes a span of OpenTelemetry of each record that is processed and of each that is sent; their context "
+        "travels in the headers of records (W3C Trace Context). Needs pykstreams[opentelemetry].",
+    ),
+    ConfigKey(
         "upgrade.from",
         _STRING,
         None,

@@ -14,9 +14,9 @@ from pykstreams.core.processor import OperatorSupplier, forwards_input, forwards
 from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Decoder, Forward, Headers
 from pykstreams.processors.user import UserProcessor
-from pykstreams.runtime.metrics.record_metrics import RecordMetrics
 from pykstreams.runtime.tasks.context import NodeContext, NodeProcessingContext, TaskState
 from pykstreams.runtime.tasks.failures import PASSED_THROUGH
+from pykstreams.runtime.tasks.observers import RecordObserver
 from pykstreams.runtime.tasks.sinks import Sink
 from pykstreams.serdes.base import bind_deserializer
 from pykstreams.serdes.defaults import default_part, or_default
@@ -25,11 +25,11 @@ from pykstreams.topology.reference_partitioner import ReferencePartitioner
 
 
 def compile_plan(
-    plan: SubtopologyPlan, task: TaskState, measures: RecordMetrics | None = None
+    plan: SubtopologyPlan, task: TaskState, observers: Sequence[RecordObserver] = ()
 ) -> Mapping[str, Forward]:
     """Returns the callable that takes the records of each source, by the name of the source.
 
-    :param measures: makes what measures each record; ``None`` where nothing does.
+    :param observers: wrap the path, for what has to see each record; each is around those after it.
     """
     built: dict[str, Forward] = {}
     sinks: dict[str, SerializedSink | None] = {}
@@ -39,7 +39,7 @@ def compile_plan(
     for name in reversed(list(plan.nodes)):
         node = plan.nodes[name]
         if isinstance(node, SinkNode):
-            built[name], sinks[name] = _sink(node, task, measures, raises=not task.failures.only_fails)
+            built[name], sinks[name] = _sink(node, task, observers, raises=not task.failures.only_fails)
             continue
         sink = sinks.get(node.children[0]) if len(node.children) == 1 else None
         children = {child: built[child] for child in node.children}
@@ -47,15 +47,17 @@ def compile_plan(
         if not (task.failures.only_fails or (isinstance(node, ProcessorNode) and forwards_input(node.supplier))):
             forward = task.current.scoped(forward)
         if isinstance(node, SourceNode):
-            built[name] = forward if measures is None else measures.at_source(name, forward)
+            for observer in reversed(observers):
+                forward = observer.at_source(name, forward)
+            built[name] = forward
         else:
             built[name] = _processor(
                 node, task, forward, children, sink, guard=name in guarded, below_source=name in below_sources
             )
             if forwards_new_values(node.supplier):
                 sinks[name] = sink
-            if measures is not None and not node.children:
-                built[name] = measures.at_end(name, built[name])
+            for observer in () if node.children else reversed(observers):
+                built[name] = observer.at_end(name, built[name])
     return {node.name: built[node.name] for node in plan.sources}
 
 
@@ -149,7 +151,7 @@ def _parents_of_sinks(plan: SubtopologyPlan) -> frozenset[str]:
 
 
 def _sink(
-    node: SinkNode, task: TaskState, measures: RecordMetrics | None, *, raises: bool
+    node: SinkNode, task: TaskState, observers: Sequence[RecordObserver], *, raises: bool
 ) -> tuple[Forward, SerializedSink | None]:
     where = f"{node.name} (topic {node.topic!r})" if isinstance(node.topic, str) else node.name
     key = _resolved(node.key_serializer, "key", where, task)
@@ -170,7 +172,7 @@ def _sink(
         lambda reason: task.dropped.drop(node.name, reason),
         fail,
         lets_go=raises,
-        around=None if measures is None else partial(measures.at_sink, node.name),
+        around=[partial(observer.at_sink, node.name) for observer in reversed(observers)],
     )
     partitioner = node.partitioner
     if isinstance(partitioner, ReferencePartitioner):

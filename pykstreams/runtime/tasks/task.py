@@ -30,6 +30,7 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.timestamps import FailOnInvalidTimestamp, WallclockTimestampExtractor
 from pykstreams.core.types import Punctuator
+from pykstreams.runtime.metrics.record_traces import RecordTraces
 from pykstreams.runtime.metrics.task_metrics import TaskMetrics
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.compiled import compile_plan, source_decoders, source_of
@@ -39,6 +40,7 @@ from pykstreams.runtime.tasks.failures import Failures
 from pykstreams.runtime.tasks.gate import Gate
 from pykstreams.runtime.tasks.in_flight import InFlight
 from pykstreams.runtime.tasks.input_offsets import InputOffsets
+from pykstreams.runtime.tasks.observers import RecordObserver
 from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata, decode, encode
 from pykstreams.runtime.tasks.open_stores import OpenStores
 from pykstreams.runtime.tasks.partition_group import LagProvider, PartitionGroup, RecordQueue
@@ -242,7 +244,7 @@ class Task:
             self._start(committed)
 
     def _start(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> None:
-        roots = compile_plan(self._plan, self._state, self._metrics.of_records)
+        roots = compile_plan(self._plan, self._state, self._observers())
         self._queues = {partition: self._queue(partition, roots) for partition in self.input_partitions}
         for partition, (offset, text) in committed.items():
             time, values = decode(text)
@@ -256,6 +258,15 @@ class Task:
         else:
             self._group = PartitionGroup(self._queues, self._state.config.max_task_idle_ms, self._lag)
         self._run_callbacks(self._state.init_callbacks)
+
+    def _observers(self) -> list[RecordObserver]:
+        """What has to see each record, by the settings."""
+        found: list[RecordObserver] = []
+        if self._metrics.of_records is not None:
+            found.append(self._metrics.of_records)
+        if self._state.config.tracing_enable:
+            found.append(RecordTraces(str(self.id), self._state.current))
+        return found
 
     def add(self, partition: TopicPartition, messages: Sequence[Any]) -> None:
         """Puts raw messages, as the consumer gave them, at the end of a partition's queue."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pykstreams import Consumed, Materialized, Produced, Serdes, StreamsBuilder
 from pykstreams.core.metrics import MetricName
 from pykstreams.testing import TestInputTopic, TopologyTestDriver
@@ -29,9 +31,11 @@ def counting() -> StreamsBuilder:
     return builder
 
 
-def driver(builder: StreamsBuilder, level: str = "INFO", **settings: object) -> TopologyTestDriver:
+def driver(
+    builder: StreamsBuilder, level: str = "INFO", settings: Mapping[str, object] | None = None
+) -> TopologyTestDriver:
     return TopologyTestDriver(
-        builder.build(), {"metrics.recording.level": level, **settings}, initial_wall_clock_time=START
+        builder.build(), {"metrics.recording.level": level, **(settings or {})}, initial_wall_clock_time=START
     )
 
 

@@ -76,7 +76,7 @@ def test_properties_of_rocksdb_are_read_when_asked_for() -> None:
 
 
 def test_a_store_in_memory_tells_its_rows() -> None:
-    with driver(counting(), **IN_MEMORY) as on:
+    with driver(counting(), settings=IN_MEMORY) as on:
         for key in "ab":
             texts(on).pipe_input(key, "v")
 
