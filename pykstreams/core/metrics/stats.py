@@ -48,6 +48,21 @@ class Amounts:
         self.low = min(self.low, min(values))
         self.last = values[-1]
 
+    def add_differences(self, end: float, values: Sequence[float]) -> None:
+        """Adds ``end - value`` of several values, without making them one by one."""
+        if not values:
+            return
+        self.count += len(values)
+        self.total += end * len(values) - sum(values)
+        self.high = max(self.high, end - min(values))
+        self.low = min(self.low, end - max(values))
+        self.last = end - values[-1]
+
+    def add_zeros(self, count: int) -> None:
+        """Adds a number of zeros."""
+        self.count += count
+        self.high, self.low, self.last = max(self.high, 0), min(self.low, 0), 0
+
     def merge(self, other: Amounts) -> None:
         """Adds what another one has summed up."""
         self.count += other.count

@@ -43,14 +43,16 @@ class RecordMetrics:
     def at_sink(self, node: str, send: Callable[..., None]) -> Callable[..., None]:
         """Wraps one of the ways out of a sink: (topic, value, key, partition, ..., timestamp, headers)."""
         note_time = cast("Callable[[object], None]", self._ages_of(node).append)
-        sizes: dict[str, Callable[[int], None]] = {}
+        last_topic = ""
+        unused: list[int] = []
+        note_size = unused.append
 
-        def measured(topic: str, value: bytes | None, key: bytes | None, partition: int, *rest: object) -> None:
-            send(topic, value, key, partition, *rest)
+        def measured(topic: str, value: bytes | None, key: bytes | None, *rest: object) -> None:
+            nonlocal last_topic, note_size
+            send(topic, value, key, *rest)
             note_time(rest[-2])
-            note_size = sizes.get(topic)
-            if note_size is None:
-                note_size = sizes[topic] = self._sizes_of(node, topic).append
+            if topic != last_topic:
+                last_topic, note_size = topic, self._sizes_of(node, topic).append
             note_size((len(value) if value else 0) + (len(key) if key else 0))
 
         return measured
@@ -77,21 +79,21 @@ class RecordMetrics:
             amounts.add(len(times))
             counted.take(amounts, now_ms)
             before = self._stream_time
-            highest = accumulate(times, max, initial=before)
-            amounts.add_all([max(0, known - time) for known, time in zip(highest, times, strict=False)])
-            self._stream_time = max(before, *times)
+            if times[0] >= before and times == sorted(times):
+                amounts.add_zeros(len(times))
+            else:
+                highest = accumulate(times, max, initial=before)
+                amounts.add_all([max(0, known - time) for known, time in zip(highest, times, strict=False)])
+            self._stream_time = max(before, max(times))
             self._lateness.take(amounts, now_ms)
-            self._record_ages(e2e, times, now_ms)
+            amounts.add_differences(now_ms, times)
+            e2e.take(amounts, now_ms)
         for sensor, noted in self._last.values():
-            self._record_ages(sensor, _taken(noted), now_ms)
+            amounts.add_differences(now_ms, _taken(noted))
+            sensor.take(amounts, now_ms)
         for sensor, noted in self._sent.values():
             amounts.add_all(_taken(noted))
             sensor.take(amounts, now_ms)
-
-    def _record_ages(self, sensor: Sensor, times: list[int], now_ms: int) -> None:
-        amounts = Amounts()
-        amounts.add_all([now_ms - time for time in times])
-        sensor.take(amounts, now_ms)
 
 
 def _noting(forward: Forward, noted: list[int]) -> Forward:

@@ -101,10 +101,12 @@ class TaskMetrics:
     def added(self, topic: str, messages: Sequence[_Message]) -> None:
         """Counts messages of an input that the task was given; their bytes at ``DEBUG`` only."""
         found = self._consumed.get(topic)
-        if found is not None:
+        if found is not None and messages:
             found.records.total += len(messages)
             if found.bytes is not None:
-                found.bytes.total += sum(len(one.key() or b"") + len(one.value() or b"") for one in messages)
+                kind = type(messages[0])  # all of one class, whose methods are asked without an object for each
+                for part in (kind.key, kind.value):
+                    found.bytes.total += sum(map(len, filter(None, map(part, messages))))
 
     def batch(self, count: int, seconds: float, last: tuple[str, int] | None, now_ms: int) -> None:
         """Counts a batch of processed records.

@@ -17,7 +17,6 @@ def _gauge(name: str, description: str, *more_tags: str) -> GaugeSpec:
 
 
 VERSION: Final = _gauge("version", "The version of pykstreams")
-COMMIT_ID: Final = _gauge("commit-id", "The commit that the package was built from; the version where none is known")
 APPLICATION_ID: Final = _gauge("application-id", "The id of the application")
 TOPOLOGY: Final = _gauge("topology-description", "The topology as Topology.describe() prints it")
 STATE: Final = _gauge("state", "The state of the application by its name")
@@ -40,7 +39,6 @@ FAILED_THREADS: Final = SensorSpec(
 
 SPECS: Final[tuple[Spec, ...]] = (
     VERSION,
-    COMMIT_ID,
     APPLICATION_ID,
     TOPOLOGY,
     STATE,
