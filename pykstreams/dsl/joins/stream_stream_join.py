@@ -19,6 +19,7 @@ from pykstreams.dsl.options import StreamJoined
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartitioned_for_join
 from pykstreams.processors import KeepForJoin, PassThrough, StreamSelfJoin, StreamStreamJoin
+from pykstreams.serdes.base import AnySerde
 from pykstreams.state.buffers.waiting import waiting_records
 from pykstreams.state.dsl_suppliers import DslKeyValueParams, DslStoreFormat, DslStoreSuppliers, DslWindowParams
 from pykstreams.state.interfaces.store import TaskStore
@@ -47,7 +48,7 @@ class _WindowStore(Generic[K, V, VO]):
     name: str
     windows: JoinWindows
     options: StreamJoined[K, V, VO]
-    value_serde: object
+    value_serde: AnySerde | None
     supplier: WindowBytesStoreSupplier | None
 
     @property
@@ -231,7 +232,7 @@ def _window_store(
     base: str,
     windows: JoinWindows,
     options: StreamJoined[K, V, VO],
-    value_serde: object,
+    value_serde: AnySerde | None,
     supplier: WindowBytesStoreSupplier | None,
 ) -> _WindowStore[K, V, VO]:
     name = f"{base}-store" if supplier is None else supplier.name
