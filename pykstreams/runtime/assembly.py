@@ -462,7 +462,7 @@ def _shadow_parts(
             task_id,
             plan,
             inputs,
-            config=config.replace({"max.task.idle.ms": 0}),
+            config=config.replace({"max.task.idle.ms": 0, "tracing.enable": False}),
             clock=app.clock,
             collector=_uncounted(app, Nowhere(), counts.of),
             cache=app.caches.new(),

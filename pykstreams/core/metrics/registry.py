@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,8 @@ class MetricList:
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self._metrics: dict[MetricName, Metric] = {}
+        self._by_tag: dict[tuple[str, str], dict[MetricName, None]] = {}
+        """The names that have a tag, so that a task that closes need not look at those of all others."""
         self._reporters: list[MetricsReporter] = []
         self._lock = threading.RLock()
         self.counters: dict[MetricName, Counter] = {}
@@ -57,16 +59,29 @@ class MetricList:
         with self._lock:
             self._metrics.pop(metric.name, None)  # or the old name would stay, with its description
             self._metrics[metric.name] = metric
+            for tag in metric.name.tags:
+                self._by_tag.setdefault(tag, {})[metric.name] = None
             reporters = tuple(self._reporters)
         for reporter in reporters:
             _tell(reporter.metric_change, metric)
 
-    def remove(self, unwanted: Callable[[MetricName], bool]) -> None:
-        """Removes metrics by name."""
+    def tagged(self, tags: Collection[tuple[str, str]]) -> list[MetricName]:
+        """The names that have all these tags."""
         with self._lock:
-            gone = [self._metrics.pop(name) for name in [*self._metrics] if unwanted(name)]
+            fewest = min((self._by_tag.get(tag, {}) for tag in tags), key=len, default=self._metrics)
+            return [name for name in fewest if all(tag in name.tags for tag in tags)]
+
+    def remove(self, names: Iterable[MetricName]) -> None:
+        """Removes metrics; those that are not there are passed over."""
+        with self._lock:
+            gone = [metric for name in names if (metric := self._metrics.pop(name, None)) is not None]
             for metric in gone:
                 self.counters.pop(metric.name, None)
+                for tag in metric.name.tags:
+                    known = self._by_tag[tag]
+                    known.pop(metric.name, None)
+                    if not known:
+                        del self._by_tag[tag]
             reporters = tuple(self._reporters)
         for metric in gone:
             for reporter in reporters:
@@ -185,8 +200,7 @@ class StreamsMetrics:
         """Removes a sensor and its metrics; one that is not there may be removed again."""
         for key in [key for key, found in list(self._list.sensors.items()) if found is sensor]:
             self._list.sensors.pop(key, None)
-        names = frozenset(sensor.metric_names)
-        self._list.remove(names.__contains__)
+        self._list.remove(sensor.metric_names)
 
     # For what is built in
 
@@ -224,8 +238,8 @@ class StreamsMetrics:
 
     def remove(self, **tags: str) -> None:
         """Removes every metric that carries all these tags, beside those of this thread."""
-        wanted = set(sorted_tags({**self._tags, **tags}))
-        self._list.remove(lambda name: wanted <= set(name.tags))
+        wanted = frozenset(sorted_tags({**self._tags, **tags}))
+        self._list.remove(self._list.tagged(wanted))
         for key in [key for key in list(self._list.sensors) if wanted <= set(key[0])]:
             self._list.sensors.pop(key, None)
 

@@ -200,3 +200,16 @@ def test_a_metric_may_be_a_text() -> None:
 
     assert (metric.text, metric.metric_value()) == ("1.2", "1.2")
     assert math.isnan(metric.value)
+
+
+def test_metrics_are_removed_by_all_of_their_tags() -> None:
+    metrics, _ = registry()
+    for task in ("0_0", "0_1"):
+        for store in ("a", "b"):
+            metrics.gauge("rows", "group", lambda: 1, task_id=task, store=store)
+
+    metrics.remove(task_id="0_0", store="a")
+    metrics.remove(task_id="0_1")
+    metrics.remove(task_id="0_1")
+
+    assert [name.tags for name in metrics.metrics()] == [(("store", "b"), ("task-id", "0_0"))]
