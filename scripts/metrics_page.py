@@ -84,15 +84,26 @@ Streams 4.3.1. How to use them, and add some: [the guide](../guides/metrics.md).
 """
 
 _AFTER_COSTS = """
-
 Why some metrics are measured by batch, or at another level than in Kafka Streams: [decision 0033](../decisions/0033-the-cost-of-metrics.md).
 
 """
 
-COSTS = (
-    "At `INFO` nothing is done per record: a batch of records costs a few additions. At `DEBUG` the path of a record is wrapped at sources, "
-    "at sinks and other nodes without children, and so are the methods of stores and caches."
-)
+COSTS = """\
+At `INFO` nothing is done per record: a batch of records costs a few additions. At `DEBUG` the path of a record is wrapped at sources, at sinks
+and other nodes without children, and so are the methods of stores and caches.
+
+Measured on 2026-11-23, with two cores that had much else to do: the compiled path of a filter and a `map_values` over JSON, without the Kafka clients,
+in batches of 200 records, the lowest CPU time of seven rounds, four times in alternation.
+
+| | CPU of a record |
+|---|---|
+| without these metrics | 887 to 963 ns |
+| `INFO` | 867 to 979 ns |
+| `DEBUG` | 1269 to 1416 ns |
+
+With the clients a record of this pipeline takes some 6300 ns (`w1-json` of the benchmarks): `INFO` cannot be told from nothing, and `DEBUG` takes
+some 7 % more; with records that come out of order, 10 %.
+"""
 
 
 def page() -> str:
