@@ -19,6 +19,7 @@ IDLE_S: Final = 1.0
 """How long the thread waits for the worker where nothing is due."""
 _BACKOFF_S: Final = (0.1, 0.2, 0.5, 1.0)
 _STOP_S: Final = 10.0
+_LONGEST_WAIT_S: Final = 60.0
 
 LONGEST_BACKOFF_S: Final = _BACKOFF_S[-1]
 
@@ -117,15 +118,14 @@ class SessionThread(Generic[EventT]):
         return True
 
     def _run(self) -> None:
-        while not self.is_stopping:
-            self._woken = False
-            try:
-                patience_s = self._step()
-            except BaseException as error:
-                log.exception("the session of the group ended by a mistake in it")
+        try:
+            while not self.is_stopping:
                 with self.changed:
-                    self._refuse(StreamsError(f"the session of the group ended: {error!r}"))
-                return
+                    self._woken = False
+                patience_s = self._step()
+                with self.changed:
+                    self.changed.wait_for(lambda: self._woken or self.is_stopping, min(patience_s, _LONGEST_WAIT_S))
+        except BaseException as error:
+            log.exception("the session of the group ended by a mistake in it")
             with self.changed:
-                if not self._woken:
-                    self.changed.wait(patience_s)
+                self._refuse(StreamsError(f"the session of the group ended: {error!r}"))

@@ -177,6 +177,8 @@ class StreamsSession:
             return IDLE_S
         if self._clock.monotonic() >= place.due_at:
             self._beat(place)
+        if self._place is not place:  # the member was put out meanwhile, or has joined again
+            return IDLE_S
         return max(0.0, place.due_at - self._clock.monotonic())
 
     def _beat(self, place: _Place) -> None:

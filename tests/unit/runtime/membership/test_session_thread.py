@@ -113,6 +113,14 @@ def test_steps_go_on_when_something_is_due(session: Steps) -> None:
     assert all(session.taken.acquire(timeout=SOON_S) for _ in range(3))
 
 
+def test_a_session_that_has_nothing_to_do_for_ever_can_still_be_woken(session: Steps) -> None:
+    session.patience_s = float("inf")
+    session.thread.start()
+    assert session.taken.acquire(timeout=SOON_S)
+    session.thread.wake()
+    assert session.taken.acquire(timeout=SOON_S)
+
+
 def test_stopping_ends_the_request_that_is_under_way(session: Steps, monkeypatch: pytest.MonkeyPatch) -> None:
     under_way = threading.Event()
 

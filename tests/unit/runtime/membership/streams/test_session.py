@@ -21,6 +21,7 @@ from pykstreams.runtime.clients.streams_heartbeat import (
     Tasks,
 )
 from pykstreams.runtime.membership.session_events import Expelled, Refused
+from pykstreams.runtime.membership.session_thread import IDLE_S
 from pykstreams.runtime.membership.streams.session import EndpointsChanged, StatusChanged, StreamsSession, Targeted
 from pykstreams.testing.clock import MockClock
 from tests.unit.runtime.membership.streams.fake_coordinator import NO_ANSWER, group_error
@@ -323,6 +324,18 @@ def test_the_answer_to_a_member_that_was_put_out_meanwhile_is_of_no_account() ->
     assert member.session.poll(0) == Expelled("refused")
     assert member.session.poll(0) is None
     assert member.session.epoch is None
+
+
+def test_a_member_that_is_put_out_while_a_heartbeat_is_under_way_can_join_again() -> None:
+    member = Member().joined(ONE)
+    member.requests.during = lambda: member.session.expel("refused")
+    member.requests.answers = [Heartbeaten(7, 1_000)]
+    member.clock.advance(1_000)
+
+    assert member.session.step() == IDLE_S
+    member.requests.during = None
+    member.session.join()
+    assert member.beat().epoch == 0
 
 
 def test_the_thread_sends_heartbeats_until_it_is_stopped() -> None:
