@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from pykstreams.core.errors import StreamsError
+from pykstreams.core.metrics import Sensor
+from pykstreams.core.metrics.built_in.tasks import SUPPRESSION_EMIT
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Change, Headers
+from pykstreams.core.types import Change, Forward, Headers
 from pykstreams.processors.drop_reasons import CLOSED_WINDOW
 from pykstreams.processors.idle_time import idle_time
 from pykstreams.processors.process import Process
@@ -58,6 +60,10 @@ class TableSuppress:
         drops_late, drop = final and self.idle_ms is not None, context.drop
         put, evict_until, evict_first = buffer.put, buffer.evict_until, buffer.evict_first
         stream_time = _NO_TIMESTAMP
+        metrics = context.processing.metrics
+        if metrics.records(SUPPRESSION_EMIT.level):
+            tags = {"task_id": str(context.processing.task_id), "processor_node_id": context.node}
+            forward = _counted(forward, metrics.sensor(SUPPRESSION_EMIT, **tags))
 
         def emit(key: object, change: Change[object], raw: RawContext) -> None:
             if final and change[0] is None:
@@ -153,3 +159,11 @@ class SuppressedView(Generic[K, V]):
 
 def _limit(limit: int | None) -> str:
     return "no limit" if limit is None else f"at most {limit}"
+
+
+def _counted(forward: Forward, emitted: Sensor) -> Forward:
+    def forward_and_count(key: object, value: object, timestamp: int, headers: Headers) -> None:
+        forward(key, value, timestamp, headers)
+        emitted.record()
+
+    return forward_and_count

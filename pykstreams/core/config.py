@@ -10,7 +10,7 @@ type, and everything else is a default.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
@@ -155,6 +155,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
     replication_factor = _Setting[int]("replication.factor")
     request_timeout_ms = _Setting[int]("request.timeout.ms")
     retry_backoff_ms = _Setting[int]("retry.backoff.ms")
+    tracing_enable = _Setting[bool]("tracing.enable")
     rocksdb_memory_bytes = _Setting["int | None"]("rocksdb.memory.bytes")
     security_protocol = _Setting[str]("security.protocol")
     state_cleanup_delay_ms = _Setting[int]("state.cleanup.delay.ms")
@@ -293,6 +294,15 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
         """
         return self._made(key, self)
 
+    @property
+    def metric_reporters(self) -> tuple[object, ...]:
+        """The reporters of metrics, made and configured at first use as by ``instance``."""
+        key = "metric.reporters"
+        if key not in self._components:
+            given = cast("Sequence[object]", self._values[key])
+            self._components[key] = tuple(self._component(key, value, (self,)) for value in given)
+        return cast("tuple[object, ...]", self._components[key])
+
     def get_main_consumer_configs(self, group_id: str, client_id: str, thread_index: int) -> dict[str, object]:
         """Settings for the consumer of the input topics, under librdkafka's names.
 
@@ -339,10 +349,12 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
         return self._components[key]
 
     def _make(self, key: str, configure_with: tuple[object, ...]) -> object | None:
-        definition = KEYS[key]
-        component = definition.component
         value = self._values[key]
-        if component is None or value is None:
+        return value if value is None else self._component(key, value, configure_with)
+
+    def _component(self, key: str, value: object, configure_with: tuple[object, ...]) -> object:
+        component = KEYS[key].component
+        if component is None:
             return value
         made: object = _imported(key, value) if isinstance(value, str) else value
         if isinstance(made, type) or (component.factory and callable(made) and not component.fits(made)):

@@ -33,6 +33,7 @@ from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.offset_sums import OffsetSums
+from pykstreams.runtime.metrics.record_traces import require_opentelemetry
 from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.queries.lags import KeptTask, LagInfo, store_lags
 from pykstreams.runtime.restore.restore import StateRestoreListener
@@ -158,6 +159,8 @@ class Application:
         """Looks at the cluster, and makes the internal topics that are missing."""
         config = self._config
         check_serdes(self._plan, config)
+        if config.tracing_enable:
+            require_opentelemetry()
         folder = self._options.bootstrap
         bootstrap = None if folder is None else Bootstrap(folder, self._plan, config)
         self._directory = directory = self.open_directory()

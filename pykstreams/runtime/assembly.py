@@ -37,9 +37,12 @@ from pykstreams.runtime.membership.membership import Membership
 from pykstreams.runtime.membership.offset_sums import OffsetSums
 from pykstreams.runtime.membership.opening import GroupParts, open_membership
 from pykstreams.runtime.membership.shutdown import ask_all_to_shut_down
+from pykstreams.runtime.metrics.thread_metrics import TaskCounts
+from pykstreams.runtime.metrics.updater_metrics import UpdaterMetrics
 from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.restore.progress import restore_progress
 from pykstreams.runtime.restore.restore import Listeners, OffsetReader, Restorer, StateRestoreListener
+from pykstreams.runtime.restore.restore_metrics import RestoreMetrics
 from pykstreams.runtime.standby.changelog_rounds import ChangelogRounds
 from pykstreams.runtime.standby.group_offsets import GroupOffsets
 from pykstreams.runtime.standby.standby_plan import StandbyPlan
@@ -184,7 +187,7 @@ def build_standbys(
             collector=_uncounted(app, Nowhere(), layout.partitions.__getitem__),
             cache=RecordCache(0),
             directory=directory.task_dir(task_id),
-            metrics=StreamsMetrics(),
+            metrics=metrics,
             make_ready=lambda: app.base.make_ready(task_id, committed, directory),
             is_ready=lambda: app.base.is_ready(task_id, committed, directory),
             gate=app.gates.of(task_id),
@@ -192,23 +195,36 @@ def build_standbys(
 
     def restorer(offsets: OffsetReader) -> tuple[Restorer, Callable[[], None]]:
         consumer = _changelog_consumer(app, f"{app.client_id}-standby-restore-consumer")
-        return Restorer(consumer, offsets, notices, log_level=logging.DEBUG, clock=app.clock), consumer.close
+        listeners = Listeners((RestoreMetrics(metrics, app.plan, measured, standby=True), notices))
+        made = Restorer(
+            consumer, offsets, listeners, log_level=logging.DEBUG, clock=app.clock, on_step=measured.followed
+        )
+        return made, consumer.close
 
+    def close() -> None:
+        measured.close()
+        group.close()
+
+    name = f"{app.client_id}-StandbyTasks"
+    metrics = app.metrics.with_tags(thread_id=name)
+    measured = UpdaterMetrics(metrics)
     group = GroupOffsets(lambda: GroupConsumer.open(app.supplier, config, f"{app.client_id}-standby-offsets"))
     plan = StandbyPlan(group)
     notices = UpdateNotices(listener)
-    return StandbyTasks(
-        f"{app.client_id}-StandbyTasks",
+    standbys = StandbyTasks(
+        name,
         plan=plan,
         rounds=ChangelogRounds(restorer, app.admin, plan.limits, clock),
         make_task=make_task,
         directory=directory,
         clock=clock,
-        on_close=group.close,
+        on_close=close,
         pause=app.pause,
         notices=notices,
         on_listener_failure=on_listener_failure,
     )
+    measured.describe(restoring=lambda: 0, standby=lambda: len(standbys.tasks()), paused=lambda: app.pause.is_set)
+    return standbys
 
 
 def build_sums(app: ApplicationParts, directory: StateDirectory, standbys: StandbyTasks | None) -> OffsetSums:
@@ -233,12 +249,13 @@ def build_worker(
     """Makes the clients and the parts of one worker thread; nothing runs yet."""
     config, clock = app.config, app.clock
     name = f"{app.client_id}-StreamThread-{number}"
-    updater = _updater(app, name, number, directory, listener, standbys)
+    metrics = app.metrics.with_tags(thread_id=name)
+    updater = _updater(app, name, number, directory, listener, standbys, metrics)
     state = MemberState(name, sums, standbys, running=lambda: tasks.running.copy(), opened=updater.offset_sums)
     membership = open_membership(_group_parts(app), name, number, state, hosts)
-    reader = DataConsumer.open(app.supplier, config, f"{name}-consumer")
+    reader = DataConsumer.open(app.supplier, config, f"{name}-consumer", metrics)
     purge = _purge(app)
-    output = _output(app, name, number, membership, purge)
+    output = _output(app, name, number, membership, purge, metrics)
     start_offsets = StartOffsets(app.plan, _reset_policy(config), app.admin.offsets_at, clock)
     woken = threading.Event()
     cache = app.caches.new()
@@ -248,10 +265,11 @@ def build_worker(
         reader=reader,
         updater=updater,
         start_offsets=start_offsets,
-        make_task=_task_maker(app, output, cache, reader.lag, woken.set, directory, global_stores),
+        make_task=_task_maker(app, output, cache, reader.lag, woken.set, directory, global_stores, metrics),
         before_start=lambda: output.commits.before_processing(),
         aside=TasksAside(clock),
         note_of=_note_of(app),
+        on_change=TaskCounts(metrics),
     )
     swaps, topic_watch = None, None
     if not app.embedded:
@@ -273,6 +291,8 @@ def build_worker(
             swaps,
             app.pause,
             topic_watch,
+            metrics,
+            app.process_id,
         ),
         layout=layout,
         config=config,
@@ -314,10 +334,14 @@ def _updater(
     directory: StateDirectory,
     listener: StateRestoreListener | None,
     standbys: StandbyTasks | None,
+    metrics: StreamsMetrics,
 ) -> StateUpdater:
+    updater_name = f"{app.client_id}-StateUpdater-{number}"
+    measured = UpdaterMetrics(app.metrics.with_tags(thread_id=updater_name))
     return StateUpdater(
-        f"{app.client_id}-StateUpdater-{number}",
-        restorer=lambda: _restorer(app, name, listener),
+        updater_name,
+        restorer=lambda: _restorer(app, name, listener, RestoreMetrics(metrics, app.plan, measured), measured),
+        metrics=measured,
         directory=directory,
         clock=app.clock,
         task_timeout_ms=app.config.task_timeout_ms,
@@ -328,20 +352,26 @@ def _updater(
 
 
 def _output(
-    app: ApplicationParts, name: str, number: int, membership: Membership, purge: RepartitionPurge | None
+    app: ApplicationParts,
+    name: str,
+    number: int,
+    membership: Membership,
+    purge: RepartitionPurge | None,
+    metrics: StreamsMetrics,
 ) -> WorkerOutput:
     """Makes the way out of a worker."""
     config = app.config
     return WorkerOutput(
         config=config,
         clock=app.clock,
-        metrics=app.metrics,
+        metrics=metrics,
         partition_counts=PartitionCounts(app.admin.partition_counts, app.clock, config.metadata_max_age_ms),
         make_producer=lambda: WorkerProducer.open(
             app.supplier,
             config,
             f"{name}-producer",
             transactional_id=_transactional_id(app, number) if config.exactly_once else None,
+            metrics=metrics,
         ),
         make_steps=lambda deliveries: _steps(app, name, deliveries, membership, purge),
         changelogs=ChangelogWatch() if app.embedded else None,
@@ -356,6 +386,7 @@ def _task_maker(
     wake: Callable[[], None],
     directory: StateDirectory,
     global_stores: Mapping[str, Any],
+    metrics: StreamsMetrics,
 ) -> MakeTask:
     """Makes what makes the tasks of a worker."""
     parts = {part.id: part for part in app.plan.subtopologies}
@@ -370,7 +401,7 @@ def _task_maker(
             collector=output.collector,  # another one after a renewal
             cache=cache,
             directory=directory.task_dir(task_id),
-            metrics=app.metrics,
+            metrics=metrics,
             lag=lag,
             global_stores=global_stores,
             wake=wake,
@@ -431,7 +462,7 @@ def _shadow_parts(
             task_id,
             plan,
             inputs,
-            config=config.replace({"max.task.idle.ms": 0}),
+            config=config.replace({"max.task.idle.ms": 0, "tracing.enable": False}),
             clock=app.clock,
             collector=_uncounted(app, Nowhere(), counts.of),
             cache=app.caches.new(),
@@ -505,10 +536,15 @@ def _steps(
 
 
 def _restorer(
-    app: ApplicationParts, name: str, listener: StateRestoreListener | None
+    app: ApplicationParts,
+    name: str,
+    listener: StateRestoreListener | None,
+    metrics: RestoreMetrics,
+    updater: UpdaterMetrics,
 ) -> tuple[Restorer, Callable[[], None]]:
     consumer = _changelog_consumer(app, f"{name}-restore-consumer")
-    return Restorer(consumer, app.admin, _with_progress(app.clock, listener), clock=app.clock), consumer.close
+    listeners = Listeners((metrics, _with_progress(app.clock, listener)))
+    return Restorer(consumer, app.admin, listeners, clock=app.clock, on_step=updater.restored), consumer.close
 
 
 def _changelog_consumer(app: ApplicationParts, client_id: str) -> RestoreConsumer:

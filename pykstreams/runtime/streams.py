@@ -24,6 +24,7 @@ from pykstreams.core.errors import ConfigError, StreamsError, StreamsNotStartedE
 from pykstreams.core.handlers import StreamsUncaughtExceptionHandler, StreamThreadExceptionResponse
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
+from pykstreams.core.metrics.reporters import reported
 from pykstreams.core.types import Duration, StreamPartitioner, duration_ms
 from pykstreams.runtime.application import Application, StartOptions, StoppedWhileStartingError
 from pykstreams.runtime.assembly import is_static
@@ -31,6 +32,7 @@ from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.health import Health, TaskHealth
 from pykstreams.runtime.life_cycle import LifeCycle, State, StateListener
 from pykstreams.runtime.membership.membership import ShutdownRequestedError
+from pykstreams.runtime.metrics.client_metrics import ClientMetrics
 from pykstreams.runtime.queries.lags import LagInfo
 from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.metadata import KeyQueryMetadata, StreamsMetadata
@@ -120,7 +122,9 @@ class KafkaStreams:
         )
         if reset_offsets and bootstrap is None:
             raise ConfigError("reset_offsets gives up offsets for those of a bootstrap; name it with bootstrap=folder")
-        self._metrics = StreamsMetrics()
+        self._metrics = reported(StreamsMetrics.configured(self._config, clock), self._config)
+        self._client_metrics: ClientMetrics | None = None
+        self._topology = topology
         self._stop_requested = False
         self._leaves_by_itself = not is_static(self._config)
         self._leave = False
@@ -176,6 +180,7 @@ class KafkaStreams:
             )
         try:
             prepared = self._application.prepare()
+            self._describe(prepared.app.client_id, prepared.app.process_id)
             self._application.start_global(self.state_restore_listener, self._global_failed)
             self._loading.load_remembered(prepared.layout, prepared.app.admin, embedded=prepared.app.embedded)
             if self._plan.global_stores and not self._plan.subtopologies:  # there is no task, and no worker needed
@@ -488,9 +493,22 @@ class KafkaStreams:
         elif not self.state.is_running_or_rebalancing:
             worker.stop(leave=self._leaves_by_itself)
 
+    def _describe(self, client_id: str, process_id: str) -> None:
+        """Adds what metrics tell of the application itself."""
+        self._client_metrics = ClientMetrics(self._metrics, client_id)
+        self._client_metrics.describe(
+            application_id=self._config.application_id,
+            process_id=process_id,
+            state=lambda: self.state.name,
+            topology=lambda: str(self._topology.describe()),
+            alive=lambda: len(self._workers.workers),
+        )
+
     def _replaces(self, worker: Worker, failure: BaseException) -> bool:
         """Asks what to do about a failure, and does it; true when another worker is to take over."""
         log.error("%s failed: %s", worker.name, failure, exc_info=failure if log.isEnabledFor(logging.DEBUG) else None)
+        if self._client_metrics is not None:
+            self._client_metrics.thread_failed()
         response = StreamThreadExceptionResponse.SHUTDOWN_CLIENT
         if self.uncaught_exception_handler is not None and not isinstance(failure, ShutdownRequestedError):
             response = self.uncaught_exception_handler(failure)
@@ -526,6 +544,7 @@ class KafkaStreams:
     def _finish(self) -> None:
         with self._finishing:
             self._application.close()
+            self._metrics.close_reporters()
             if self.state is not State.PENDING_ERROR:
                 self._life.move(State.PENDING_SHUTDOWN)
             self._life.move(State.ERROR if self.state is State.PENDING_ERROR else State.NOT_RUNNING)

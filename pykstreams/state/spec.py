@@ -96,7 +96,9 @@ class StoreBuilder(Generic[T_co]):
 
     def build(self) -> T_co:
         """Makes the store of one task; ``init`` opens it."""
-        return self.make(self)
+        made = self.make(self)
+        made.metrics_scope = getattr(self.supplier, "metrics_scope", "")
+        return made
 
 
 def checked_name(name: Any) -> str:

@@ -25,6 +25,7 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.handlers import LogAndContinueExceptionHandler
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
+from pykstreams.core.metrics.reporters import reported
 from pykstreams.core.settings.keys import INTERNAL_KEYS
 from pykstreams.core.types import Decoder, Duration, Encoder, Headers, Timestamp
 from pykstreams.runtime.global_stores.global_state import GlobalState
@@ -97,7 +98,8 @@ class TopologyTestDriver:
         self._config = StreamsConfig({**_DEFAULTS, **given.originals})
         start = SystemClock().now_ms() if initial_wall_clock_time is None else initial_wall_clock_time
         self._clock = MockClock(start)
-        self._metrics = StreamsMetrics()
+        metrics = reported(StreamsMetrics.configured(self._config, self._clock), self._config)
+        self._metrics = metrics.with_tags(thread_id=threading.current_thread().name)
         self._producer = CapturingProducer()
         self._plan = topology.plan(self._config)
         self._topics = DriverTopics.of(self._plan, partitions)
@@ -277,6 +279,8 @@ class TopologyTestDriver:
 
     def metrics(self) -> dict[MetricName, Metric]:
         """Every metric by name."""
+        for task in self._tasks:
+            task.flush_metrics(self._clock.now_ms())
         return self._metrics.metrics()
 
     def close(self) -> None:
@@ -294,6 +298,7 @@ class TopologyTestDriver:
                     errors.append(error)
         finally:
             self._folder.cleanup()
+            self._metrics.close_reporters()
         if errors:
             raise errors[0]
 

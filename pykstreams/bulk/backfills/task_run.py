@@ -106,7 +106,7 @@ class _TaskRun:
             step.task(partition),
             step.part,
             [place for place in self._places if place is not None],
-            config=config,
+            config=config.replace({"tracing.enable": False}),
             clock=clock,
             collector=self._collector,
             cache=cache,

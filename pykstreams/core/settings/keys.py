@@ -48,7 +48,7 @@ _CLIENTS = Component("a KafkaClientSupplier", ("get_consumer", "get_producer", "
 _SETTER = Component("a RocksDBConfigSetter", ("set_config",), function=True)
 _WRAPPER = Component("a ProcessorWrapper", ("wrap_processor_supplier",))
 _ASSIGNOR = Component("a TaskAssignor", ("assign", "on_assignment_computed"))
-_REPORTER = Component("a MetricsReporter", ("init",))
+_REPORTER = Component("a MetricsReporter", ("init", "metric_change", "metric_removal", "close"))
 
 _APPLICATION_ID = re.compile(r"[A-Za-z0-9._-]{1,200}")
 _BROKER = re.compile(r"([A-Za-z_]+://)?(\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+)(:\d{1,5})?")
@@ -478,17 +478,16 @@ _KEYS = (
         _LIST,
         (),
         _LOW,
-        "Objects that are told of metrics as they come and go.",
+        "Objects that are told of metrics as they come and go: MetricsReporter.",
         component=_REPORTER,
-        not_offered="read KafkaStreams.metrics() instead",
     ),
-    ConfigKey("metrics.num.samples", _INT, 2, _LOW, "Samples kept for a metric over a window.", minimum=1),
+    ConfigKey("metrics.num.samples", _INT, 2, _LOW, "How many samples rates and averages look at.", minimum=1),
     ConfigKey(
         "metrics.recording.level",
         _STRING,
         "INFO",
         _LOW,
-        "How much is measured.",
+        "How much is measured: DEBUG and TRACE add metrics that are recorded for each record and access to a store.",
         choices=("INFO", "DEBUG", "TRACE"),
     ),
     ConfigKey("metrics.sample.window.ms", _LONG, 30_000, _LOW, "Length of one such sample.", minimum=0),
@@ -642,6 +641,14 @@ _KEYS = (
         _LOW,
         "State that nobody touched for this long is deleted when a worker starts; -1 keeps it.",
         minimum=-1,
+    ),
+    ConfigKey(
+        "tracing.enable",
+        _BOOLEAN,
+        False,
+        _LOW,
+        "Makes a span of OpenTelemetry of each record that is processed and of each that is sent; their context "
+        "travels in the headers of records (W3C Trace Context). Needs pykstreams[opentelemetry].",
     ),
     ConfigKey(
         "upgrade.from",

@@ -113,6 +113,7 @@ class ConfigNames:
     REQUEST_TIMEOUT_MS_CONFIG: Final = "request.timeout.ms"
     RETRY_BACKOFF_MS_CONFIG: Final = "retry.backoff.ms"
     ROCKSDB_CONFIG_SETTER_CLASS_CONFIG: Final = "rocksdb.config.setter"
+    TRACING_ENABLE_CONFIG: Final = "tracing.enable"
     ROCKSDB_MEMORY_BYTES_CONFIG: Final = "rocksdb.memory.bytes"
     SECURITY_PROTOCOL_CONFIG: Final = "security.protocol"
     SEND_BUFFER_CONFIG: Final = "send.buffer.bytes"

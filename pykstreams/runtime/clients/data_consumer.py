@@ -9,7 +9,10 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from pykstreams.core.ids import TopicPartition
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.metrics.built_in.clients import CONSUMER, FETCH
 from pykstreams.runtime.clients.bounded import close_in_time
+from pykstreams.runtime.clients.client_statistics import statistics_of
 from pykstreams.runtime.clients.errors import cluster_error
 from pykstreams.runtime.clients.messages import Fetched, by_partition, message_error, taken, without_events
 from pykstreams.runtime.clients.positions import at_positions, without_positions
@@ -34,13 +37,20 @@ class DataConsumer:
         """Where a partition ended when nothing more of it could be read; gone when something came."""
 
     @classmethod
-    def open(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str) -> DataConsumer:
+    def open(
+        cls,
+        supplier: KafkaClientSupplier,
+        config: StreamsConfig,
+        client_id: str,
+        metrics: StreamsMetrics | None = None,
+    ) -> DataConsumer:
         """Makes the consumer; where a partition starts is decided outside, per source."""
-        application_id = config.application_id
+        settings = config.get_main_consumer_configs(config.application_id, client_id, 1)
         return cls(
             supplier.get_consumer(
                 {
-                    **config.get_main_consumer_configs(application_id, client_id, 1),
+                    **settings,
+                    **statistics_of(settings, metrics, CONSUMER, FETCH),
                     "auto.offset.reset": "error",
                     "enable.partition.eof": True,
                     "logger": LIBRDKAFKA_LOG,

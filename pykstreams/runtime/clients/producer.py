@@ -13,8 +13,11 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from pykstreams.core.clock import Clock, SystemClock
 from pykstreams.core.errors import StreamsError, TaskMigratedError
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.metrics.built_in.clients import PRODUCER
 from pykstreams.runtime.clients import committed_offsets
 from pykstreams.runtime.clients.bounded import BoundedCalls, HangingCallError
+from pykstreams.runtime.clients.client_statistics import statistics_of
 from pykstreams.runtime.clients.errors import cluster_error, is_passing, kafka_error, transaction_error
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.served import served
@@ -68,6 +71,7 @@ class WorkerProducer:
         client_id: str,
         *,
         transactional_id: str | None,
+        metrics: StreamsMetrics | None = None,
     ) -> WorkerProducer:
         """Makes the producer."""
         failures = DeliveryFailures()
@@ -80,6 +84,7 @@ class WorkerProducer:
         }
         if transactional_id is not None:
             settings["transactional.id"] = transactional_id
+        settings |= statistics_of(settings, metrics, PRODUCER)
         return cls(supplier.get_producer(settings), failures, SystemClock())
 
     @classmethod

@@ -137,6 +137,7 @@ class Restorer:
     """All stores that one worker restores.
 
     :param log_level: of the lines about each changelog.
+    :param on_step: called after each step, with the seconds that it took.
     """
 
     def __init__(
@@ -147,7 +148,10 @@ class Restorer:
         *,
         log_level: int = logging.INFO,
         clock: Clock | None = None,
+        on_step: Callable[[float], None] = lambda seconds: None,
     ) -> None:
+        self._clock = SystemClock() if clock is None else clock
+        self._on_step = on_step
         self._reader = reader
         self._offsets = offsets
         self._listener = listener
@@ -155,7 +159,7 @@ class Restorer:
         self._stores: dict[TopicPartition, Restoring] = {}
         self._ending: dict[Future[None], Restoring] = {}
         self._lost: set[TopicPartition] = set()
-        self._open_transactions = OpenTransactions(SystemClock() if clock is None else clock)
+        self._open_transactions = OpenTransactions(self._clock)
         self._enders: ThreadPoolExecutor | None = None
         self.restored = 0
         """How many records it has restored so far."""
@@ -225,8 +229,11 @@ class Restorer:
 
     def step(self, timeout: float) -> list[Setback]:
         """Restores one batch, for which it waits up to ``timeout`` seconds; returns what cannot be restored."""
+        began = self._clock.monotonic()
         with _garbage_collection_paused():
-            return self._step(timeout)
+            setbacks = self._step(timeout)
+        self._on_step(self._clock.monotonic() - began)
+        return setbacks
 
     def _step(self, timeout: float) -> list[Setback]:
         setbacks: list[Setback] = []

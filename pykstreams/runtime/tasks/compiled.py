@@ -6,6 +6,7 @@ Invariant: everything that can be decided once is decided here; what is returned
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pykstreams.core.errors import ConfigError, StreamsError
@@ -15,6 +16,7 @@ from pykstreams.core.types import Decoder, Forward, Headers
 from pykstreams.processors.user import UserProcessor
 from pykstreams.runtime.tasks.context import NodeContext, NodeProcessingContext, TaskState
 from pykstreams.runtime.tasks.failures import PASSED_THROUGH
+from pykstreams.runtime.tasks.observers import RecordObserver
 from pykstreams.runtime.tasks.sinks import Sink
 from pykstreams.serdes.base import bind_deserializer
 from pykstreams.serdes.defaults import default_part, or_default
@@ -22,8 +24,13 @@ from pykstreams.topology.plan import ProcessorNode, SinkNode, SourceNode, Subtop
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
 
 
-def compile_plan(plan: SubtopologyPlan, task: TaskState) -> Mapping[str, Forward]:
-    """Returns the callable that takes the records of each source, by the name of the source."""
+def compile_plan(
+    plan: SubtopologyPlan, task: TaskState, observers: Sequence[RecordObserver] = ()
+) -> Mapping[str, Forward]:
+    """Returns the callable that takes the records of each source, by the name of the source.
+
+    :param observers: wrap the path, for what has to see each record; each is around those after it.
+    """
     built: dict[str, Forward] = {}
     sinks: dict[str, SerializedSink | None] = {}
     """Of each node that is a sink, or forwards to one sink only, without looking at what it forwards."""
@@ -32,7 +39,7 @@ def compile_plan(plan: SubtopologyPlan, task: TaskState) -> Mapping[str, Forward
     for name in reversed(list(plan.nodes)):
         node = plan.nodes[name]
         if isinstance(node, SinkNode):
-            built[name], sinks[name] = _sink(node, task, raises=not task.failures.only_fails)
+            built[name], sinks[name] = _sink(node, task, observers, raises=not task.failures.only_fails)
             continue
         sink = sinks.get(node.children[0]) if len(node.children) == 1 else None
         children = {child: built[child] for child in node.children}
@@ -40,6 +47,8 @@ def compile_plan(plan: SubtopologyPlan, task: TaskState) -> Mapping[str, Forward
         if not (task.failures.only_fails or (isinstance(node, ProcessorNode) and forwards_input(node.supplier))):
             forward = task.current.scoped(forward)
         if isinstance(node, SourceNode):
+            for observer in reversed(observers):
+                forward = observer.at_source(name, forward)
             built[name] = forward
         else:
             built[name] = _processor(
@@ -47,6 +56,8 @@ def compile_plan(plan: SubtopologyPlan, task: TaskState) -> Mapping[str, Forward
             )
             if forwards_new_values(node.supplier):
                 sinks[name] = sink
+            for observer in () if node.children else reversed(observers):
+                built[name] = observer.at_end(name, built[name])
     return {node.name: built[node.name] for node in plan.sources}
 
 
@@ -139,7 +150,9 @@ def _parents_of_sinks(plan: SubtopologyPlan) -> frozenset[str]:
     )
 
 
-def _sink(node: SinkNode, task: TaskState, *, raises: bool) -> tuple[Forward, SerializedSink | None]:
+def _sink(
+    node: SinkNode, task: TaskState, observers: Sequence[RecordObserver], *, raises: bool
+) -> tuple[Forward, SerializedSink | None]:
     where = f"{node.name} (topic {node.topic!r})" if isinstance(node.topic, str) else node.name
     key = _resolved(node.key_serializer, "key", where, task)
     value = _resolved(node.value_serializer, "value", where, task)
@@ -159,6 +172,7 @@ def _sink(node: SinkNode, task: TaskState, *, raises: bool) -> tuple[Forward, Se
         lambda reason: task.dropped.drop(node.name, reason),
         fail,
         lets_go=raises,
+        around=[partial(observer.at_sink, node.name) for observer in reversed(observers)],
     )
     partitioner = node.partitioner
     if isinstance(partitioner, ReferencePartitioner):

@@ -193,6 +193,11 @@ class PartitionGroup:
             queue.fill_head()
             self._enter(queue)
 
+    @property
+    def lacks_input(self) -> bool:
+        """Whether an input has no record to compare with, although it was waited for."""
+        return not self._never_waits and len(self._by_time) < len(self.queues)
+
     def is_ready(self, now: int) -> bool:
         """Whether the next record may be taken: no queue is empty, or the empty ones were waited for long enough.
 

@@ -6,7 +6,7 @@ topic chosen per record. Behaviour: ``SinkNode.process`` and ``RecordCollectorIm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -50,6 +50,8 @@ class Sink:
     drop: Callable[[str], None]
     fail: _Fail
     lets_go: bool
+    around: Sequence[Callable[[Callable[..., None]], Callable[..., None]]] = ()
+    """Wrap each way out one after the other, for what has to see each record that is sent."""
 
     def to_topic(self, topic: str, partitioner: StreamPartitioner[Any, Any] | None) -> Forward:
         """Returns the callable for a fixed topic."""
@@ -310,7 +312,10 @@ class Sink:
 
     def _ways_out(self) -> tuple[Callable[..., None], Callable[..., None]]:
         """``produce`` of the client, and what waits while there is no room."""
-        produce, wait = self.collector.produce, self.collector.produce_when_there_is_room
+        produce: Callable[..., None] = self.collector.produce
+        wait: Callable[..., None] = self.collector.produce_when_there_is_room
+        for wrap in self.around:
+            produce, wait = wrap(produce), wrap(wait)
         if not self.lets_go:
             return produce, wait
         let_go = self.current.let_go

@@ -28,6 +28,8 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.timestamps import FailOnInvalidTimestamp, WallclockTimestampExtractor
 from pykstreams.core.types import Punctuator
+from pykstreams.runtime.metrics.record_traces import RecordTraces
+from pykstreams.runtime.metrics.task_metrics import TaskMetrics
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.compiled import compile_plan, source_decoders, source_of
 from pykstreams.runtime.tasks.context import TaskState, TaskStoreContext, describe_record
@@ -37,6 +39,7 @@ from pykstreams.runtime.tasks.gate import Gate
 from pykstreams.runtime.tasks.in_flight import InFlight
 from pykstreams.runtime.tasks.input_offsets import InputOffsets
 from pykstreams.runtime.tasks.input_watch import InputWatch
+from pykstreams.runtime.tasks.observers import RecordObserver
 from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata, decode, encode
 from pykstreams.runtime.tasks.open_stores import OpenStores
 from pykstreams.runtime.tasks.partition_group import LagProvider, PartitionGroup, RecordQueue
@@ -99,14 +102,8 @@ class Task:
         self._make_ready = make_ready
         self._is_ready = is_ready
         current = CurrentRecord(describe_record)
-        tags = {"task_id": str(task_id)}
-        dropped = DroppedRecords(
-            task_id,
-            metrics.counter("dropped-records-total", "stream-task-metrics", **tags),
-            clock,
-            lambda: current.context,
-        )
-        self._processed = metrics.counter("process-total", "stream-task-metrics", **tags)
+        self._metrics = TaskMetrics(metrics, task_id, buffered=lambda: self.buffered, cache_bytes=self._cache_bytes)
+        dropped = DroppedRecords(task_id, self._metrics.dropped, clock, lambda: current.context)
         failures = Failures(task_id, config, collector, current, dropped)
         current.keeps_messages = failures.shows_input or plan.reads_messages
         self._state = TaskState(
@@ -231,6 +228,7 @@ class Task:
                 self._state.stores.clear()
                 kept = None
         self._make_ready()
+        self._metrics.open({place.topic: source_of(self._plan, place.topic).name for place in self.input_partitions})
         self._replay.begin(self.input_partitions, {self._changelog_partition(one) for one in self._plan.changelogs})
         context = TaskStoreContext(self._state, self._plan, self._cache)
         with self.gate:
@@ -256,7 +254,7 @@ class Task:
             self._start(committed)
 
     def _start(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> None:
-        roots = compile_plan(self._plan, self._state)
+        roots = compile_plan(self._plan, self._state, self._observers())
         self._queues = {partition: self._queue(partition, roots) for partition in self.input_partitions}
         for partition, (offset, text) in committed.items():
             time, values = decode(text)
@@ -271,8 +269,18 @@ class Task:
             self._group = PartitionGroup(self._queues, self._state.config.max_task_idle_ms, self._lag)
         self._run_callbacks(self._state.init_callbacks)
 
+    def _observers(self) -> list[RecordObserver]:
+        """What has to see each record, by the settings."""
+        found: list[RecordObserver] = []
+        if self._metrics.of_records is not None:
+            found.append(self._metrics.of_records)
+        if self._state.config.tracing_enable:
+            found.append(RecordTraces(str(self.id), self._state.current))
+        return found
+
     def add(self, partition: TopicPartition, messages: Sequence[Any]) -> None:
         """Puts raw messages, as the consumer gave them, at the end of a partition's queue."""
+        self._metrics.added(partition.topic, messages)
         if self._group is None:
             self._waiting += messages
         else:
@@ -312,13 +320,19 @@ class Task:
             max_records = min(max_records, self._state.in_flight.room)
             if max_records <= 0:
                 return 0
+        began = self._clock.monotonic()
         count = self._process_one_partition(max_records) if self._group is None else self._process_group(max_records)
         if count:
             self._commit_needed = True
-            self._processed.total += count
+            self._metrics.batch(count, self._clock.monotonic() - began, self._last_record(), self._clock.now_ms())
             if self._state.input_watch.wanted:
                 self._state.input_watch.note()
         return count
+
+    def _last_record(self) -> tuple[str, int] | None:
+        """Topic and timestamp of the record that was processed last."""
+        raw = self._state.current.raw
+        return None if raw is None or raw[0] is None else (raw[0].topic(), raw[1])
 
     def punctuate(self, now_ms: int) -> int:
         """Runs the wall-clock punctuators that are due.
@@ -336,6 +350,17 @@ class Task:
             fired = schedules.fire(now_ms)
         self._commit_needed |= fired
         return ran + fired
+
+    @property
+    def busy_s(self) -> float:
+        """How long it has processed since its metrics were flushed last."""
+        return self._metrics.busy_s
+
+    def flush_metrics(self, now_ms: int, share: float | None = None) -> None:
+        """Hands what was measured to the sensors; ``share`` is its part of what its worker has processed meanwhile."""
+        self._metrics.flush(now_ms, share)
+        for store in self._state.stores.copy().values():
+            store.flush_metrics(now_ms)
 
     def settle(self) -> bool:
         """Gets ready for a commit; true when nothing is in flight and caches are flushed, and so ``prepare_commit`` may
@@ -471,6 +496,7 @@ class Task:
         self._state.stream_schedules.clear()
         self._state.wall_clock_schedules.clear()
         self._state.collector.forget(self.id)
+        self._metrics.close()
         for further in errors[1:]:
             log.error("task %s: closing went wrong once more", self.id, exc_info=further)
         if errors:
@@ -481,6 +507,9 @@ class Task:
         if self.buffered or self.unfinished:
             return True
         return self._lag is not None and any(self._lag(partition) != 0 for partition in self.input_partitions)
+
+    def _cache_bytes(self) -> int:
+        return sum(store.cache_bytes for store in self._state.stores.copy().values())
 
     def _advance_replay(self) -> None:
         self._replay.advance(self._offsets.committed)
@@ -556,6 +585,8 @@ class Task:
         current, times, due = state.current, state.stream_time, state.stream_schedules.next_due
         now = self._clock.now_ms()
         count = 0
+        if group.lacks_input and group.is_ready(now):
+            self._metrics.enforced()
         while count < max_records and group.is_ready(now):
             queue, until = group.leave()
             done = None
@@ -587,10 +618,12 @@ class Task:
 
     def _punctuate(self, node: str, callback: Punctuator, now: int) -> None:
         self._state.current.raw = (None, now, ())
+        began = self._clock.monotonic()
         try:
             callback(now)
         except Exception as error:
             self._state.failures.punctuation(node, error, now)
+        self._metrics.punctuated(self._clock.monotonic() - began)
 
     def _committable(self, partition: TopicPartition) -> tuple[int, str] | None:
         queue = self._queues[partition]

@@ -68,12 +68,16 @@ class Feed:
         self._poll_s = poll_s
         self._paused: set[TopicPartition] = set()
 
-    def poll(self, patience_s: float, *, processes: bool = True) -> None:
-        """Reads on; waits up to ``patience_s`` while there is nothing else to do, and not past an awaited result.
+    def poll(self, patience_s: float, *, processes: bool = True) -> int:
+        """Reads on, and returns how many messages came.
+
+        It waits up to ``patience_s`` while there is nothing else to do, and not past an awaited result.
 
         :param processes: whether records that are there are processed next, and so are not to wait for others.
         """
-        self._add(self._fetch(patience_s, processes=processes))
+        fetched = self._fetch(patience_s, processes=processes)
+        self._add(fetched)
+        return sum(map(len, fetched.runs.values()))
 
     def resume(self) -> None:
         """Reads paused partitions again that have room."""

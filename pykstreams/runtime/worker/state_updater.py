@@ -26,6 +26,8 @@ from pykstreams.core.errors import (
     StreamsError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.metrics.updater_metrics import UpdaterMetrics
 from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.restore.open_tasks import OpenTasks, TaskWithStores
 from pykstreams.runtime.restore.restore import Damaged, Remade, Restorer, Setback, Truncated
@@ -127,8 +129,10 @@ class StateUpdater:
         cleanup_delay_ms: int,
         standbys: Standbys | None = None,
         pause: Pause | None = None,
+        metrics: UpdaterMetrics | None = None,
     ) -> None:
         self._pause = Pause() if pause is None else pause
+        self._metrics = UpdaterMetrics(StreamsMetrics(clock=clock)) if metrics is None else metrics
         self._make_restorer = restorer
         self._folders = TaskFolders(
             directory, clock, task_timeout_ms=task_timeout_ms, cleanup_delay_ms=cleanup_delay_ms, standbys=standbys
@@ -150,6 +154,9 @@ class StateUpdater:
     def start(self) -> None:
         """Starts the thread."""
         self._started = True
+        self._metrics.describe(
+            restoring=lambda: len(self._restoring), standby=lambda: 0, paused=lambda: self._pause.is_set
+        )
         self._thread.start()
 
     def open(self, task: OpenableTask, limits: Mapping[TopicPartition, int]) -> None:
@@ -218,10 +225,15 @@ class StateUpdater:
             for task, _ in list(self._restoring.values()):
                 self._close(task)
             close()
+            self._metrics.close()
 
     def turn(self, restorer: Restorer, wait: float) -> bool:
         """Carries out the orders there are, for one of which it waits, and goes on with the rest; false at the end."""
-        if not self._obey(wait):
+        began = self._clock.monotonic()
+        goes_on = self._obey(wait)
+        if wait:
+            self._metrics.idled(self._clock.monotonic() - began)
+        if not goes_on:
             return False
         self._work(restorer)
         return True

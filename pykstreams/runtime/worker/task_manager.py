@@ -80,6 +80,7 @@ class TaskManager:
 
     :param before_start: runs before tasks are started, which is when its operators may send records.
     :param aside: those tasks that wait since a store of theirs failed.
+    :param on_change: called with 1 for each task that is made, and with -1 for each that is let go of.
     :param note_of: where it is noted that a task is worked on; ``None`` where a worker that dies leaves nothing behind.
     """
 
@@ -95,6 +96,7 @@ class TaskManager:
         before_start: Callable[[], None],
         aside: TasksAside,
         note_of: Callable[[TaskId], TopicPartition | None] = lambda _: None,
+        on_change: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._inputs = inputs
         self._membership = membership
@@ -104,6 +106,7 @@ class TaskManager:
         self._make_task = make_task
         self._before_start = before_start
         self._note_of = note_of
+        self._on_change = on_change
         self._wanted: frozenset[TaskId] = frozenset()
         self._opening: dict[TaskId, _Opening] = {}
         self._held: dict[TaskId, Running] = {}
@@ -221,7 +224,10 @@ class TaskManager:
         self._stop_feeding(stopped)
         stopped += [self._held.pop(task_id) for task_id in [*self._held] if task_id in gone]
         opening = [self._opening.pop(task_id) for task_id in [*self._opening] if task_id in gone]
-        return [*(one.task for one in stopped), *(one.task for one in opening)]
+        found = [*(one.task for one in stopped), *(one.task for one in opening)]
+        for _ in found:
+            self._on_change(-1)
+        return found
 
     def drop_all(self) -> None:
         """Lets go of all tasks without a commit."""
@@ -248,6 +254,7 @@ class TaskManager:
             mine = {place: committed[place] for place in inputs if place in committed}
             interrupted = note is not None and was_left_at_work(note, committed)
             task = self._make_task(task_id, inputs, mine, interrupted)
+            self._on_change(1)
             self._opening[task_id] = _Opening(task, inputs, mine, note)
             self._updater.open(task, {place: mine[place][0] if place in mine else 0 for place in inputs})
 

@@ -24,8 +24,10 @@ from pykstreams.core.errors import (
     TaskMigratedError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.membership import Lost, Membership
+from pykstreams.runtime.metrics.thread_metrics import ThreadMetrics
 from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.swap.generation import Generation
 from pykstreams.runtime.tasks.task import Task
@@ -116,6 +118,9 @@ class WorkerParts:
     pause: Pause = field(default_factory=Pause)
     topic_watch: TopicWatch | None = None
     """``None`` where no topic can be deleted."""
+    metrics: StreamsMetrics = field(default_factory=StreamsMetrics)
+    """Those with the tag of this worker."""
+    process_id: str = ""
 
 
 class Worker:
@@ -149,6 +154,7 @@ class Worker:
         self._schedule = CommitSchedule(clock, config.commit_interval_ms / 1000, self._poll_s)
         self._standing = GroupStanding(parts.membership, clock, session_timeout_ms)
         self._turns = Turns(clock, self._standing)
+        self._metrics = ThreadMetrics(parts.metrics, clock)
         self._summary = WorkSummary(name, clock, config.log_summary_interval_ms)
         self._feed = Feed(
             parts.reader,
@@ -227,6 +233,7 @@ class Worker:
     def run(self) -> None:
         """Works until it is stopped; what cannot be mended is raised, after everything was closed without a commit."""
         self._begun = True
+        self._metrics.describe(lambda: self.thread_state, self._parts.process_id)
         try:
             self._parts.updater.start()
             if self._parts.topic_watch is not None:
@@ -262,6 +269,10 @@ class Worker:
 
     def revoked(self, tasks: frozenset[TaskId]) -> None:
         """Commits and suspends tasks that are going to another worker; runs inside the rebalance."""
+        with self._metrics.revoking():
+            self._revoke(tasks)
+
+    def _revoke(self, tasks: frozenset[TaskId]) -> None:
         going = [one for task_id, one in self._tasks.running.items() if task_id in tasks]
         log.info("tasks %s leave this worker", ", ".join(map(str, sorted(tasks))))
         if going:
@@ -282,15 +293,17 @@ class Worker:
             parts.topic_watch.check()
         change = parts.membership.poll()
         if isinstance(change, Lost):
-            self._start_over(None)
-            tasks.want(frozenset())
-            parts.membership.ack(change)
+            with self._metrics.assigning(lost=True):
+                self._start_over(None)
+                tasks.want(frozenset())
+                parts.membership.ack(change)
         elif change is not None:
-            self._assigned = True
-            if change.layout is not self._layout:
-                self._adapt(change.layout)
-            tasks.want(change.active)
-            parts.membership.ack(change)
+            with self._metrics.assigning():
+                self._assigned = True
+                if change.layout is not self._layout:
+                    self._adapt(change.layout)
+                tasks.want(change.active)
+                parts.membership.ack(change)
         if not self._standing.is_member() or not self._output_is_ready():
             return
         tasks.poll()
@@ -298,7 +311,9 @@ class Worker:
         if parts.swaps is not None and self._assigned and works:
             parts.swaps.poll()
         self._report_running()
-        self._feed.poll(self._patience(), processes=works)
+        began = self._clock.monotonic()
+        polled = self._feed.poll(self._patience(), processes=works)
+        self._metrics.polled(self._clock.monotonic() - began, polled)
         requested = self._transaction_waits
         if works and not self._transaction_waits:
             requested |= self._work()
@@ -312,17 +327,23 @@ class Worker:
         if (layout := self._topic_check.poll()) is not None:
             self._adapt(layout)
         self._summary.poll(self._tasks.running, parts.updater)
+        self._metrics.turn_ended(lambda: [one.task for one in tasks.running.values()])
 
     def _work(self) -> bool:
         """Lets tasks process and punctuate; true when one of them wants a commit."""
         self._parts.output.commits.before_processing()
         self._empty_cache()
-        self._summary.add(processed=self._turns.process(self._tasks.running.values()))
+        began = self._clock.monotonic()
+        processed = self._turns.process(self._tasks.running.values())
+        after = self._clock.monotonic()
         now_ms = self._clock.now_ms()
-        requested = False
+        requested, punctuated = False, 0
         for one in self._tasks.running.values():
-            self._summary.add(punctuated=one.task.punctuate(now_ms))
+            punctuated += one.task.punctuate(now_ms)
             requested |= one.task.commit_requested
+        self._metrics.processed(after - began, processed)
+        self._metrics.punctuated(self._clock.monotonic() - after, punctuated)
+        self._summary.add(processed=processed, punctuated=punctuated)
         return requested
 
     def _empty_cache(self) -> None:
@@ -370,9 +391,12 @@ class Worker:
         return not late
 
     def _commit(self) -> None:
+        began = self._clock.monotonic()
         due = sum(one.task.commit_needed for one in self._tasks.running.values())
         if self._standing.is_member() and self._parts.output.commits.commit_all(self._tasks.running.values()):
             self._summary.add(committed=due)
+            if due:
+                self._metrics.committed(self._clock.monotonic() - began, due)
             self._transaction_waits = False
             self._schedule.done()
             self._setbacks.over(self._tasks.running)
@@ -493,4 +517,5 @@ class Worker:
                 close()
             except Exception:
                 log.exception("%s: something went wrong while the worker closed", self.name)
+        self._metrics.close()
         log.info("%s has stopped", self.name)

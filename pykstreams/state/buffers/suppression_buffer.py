@@ -15,6 +15,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any, Final, TypeAlias
 
 from pykstreams.core.errors import InvalidStateStoreError, ProcessorStateError
+from pykstreams.core.metrics.built_in.stores import BUFFER_COUNT, BUFFER_SIZE
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.types import Change, Headers
 from pykstreams.state.buffers.dirty_keys import DirtyKeys
@@ -39,6 +40,7 @@ class SuppressionBuffer(TaskStore):
     """A store that only a suppression writes; made by ``suppression_buffer``."""
 
     can_be_released = True
+    metrics_scope = "in-memory-suppression"
 
     def __init__(self, name: str, key_serde: Any, value_serde: Any) -> None:
         self._name = name
@@ -82,7 +84,14 @@ class SuppressionBuffer(TaskStore):
         self._current = context.current
         self._changelog = Origin(context.changelog_topic(self._name), context.task_id.partition, -1)
         self._log = context.changelog(self._name)
+        tags = {"task_id": str(context.task_id), f"{self.metrics_scope}-state-id": self._name}
+        self._sizes = context.metrics.sensor(BUFFER_SIZE, **tags)
+        self._counts = context.metrics.sensor(BUFFER_COUNT, **tags)
         self._open = True
+
+    def flush_metrics(self, now_ms: int) -> None:
+        self._sizes.record(self.size_bytes, now_ms)
+        self._counts.record(self.record_count, now_ms)
 
     def put(self, time: int, key: Any, change: Change[Any], raw: RawContext) -> None:
         """Keeps a change that ``raw`` brought; ``time`` is the place of a key that does not wait yet."""

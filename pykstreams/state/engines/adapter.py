@@ -7,7 +7,7 @@ know (``KeyValueToTimestampedKeyValueByteStoreAdapter``, ``PlainToHeadersStoreAd
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from pykstreams.state.encoding.layout import Layout
 from pykstreams.state.encoding.parts import TAKEN_IN_PARTS, parts_taker, values_scanner
@@ -31,6 +31,7 @@ class AdaptedEngine:
         self.flushed_offset = engine.flushed_offset
         self.approximate_num_entries = engine.approximate_num_entries
         self.close = engine.close
+        self.property_value: Callable[[str], int | None] | None = getattr(engine, "property_value", None)
 
     @property
     def uncommitted_bytes(self) -> int:

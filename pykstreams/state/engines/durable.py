@@ -69,5 +69,10 @@ class _ChosenWhenOpened:
     def approximate_num_entries(self) -> int:
         return self._engine.approximate_num_entries()
 
+    def property_value(self, name: str) -> int | None:
+        """Reads a property of the database; ``None`` where it has none."""
+        read: Callable[[str], int | None] | None = getattr(self._engine, "property_value", None)
+        return None if read is None else read(name)
+
     def close(self) -> None:
         self._engine.close()

@@ -301,6 +301,16 @@ class RocksDbEngine:
     def approximate_num_entries(self) -> int:
         return int(self._opened_db().property_int_value("rocksdb.estimate-num-keys") or 0)
 
+    def property_value(self, name: str) -> int | None:
+        """Reads a property of the rows, such as ``rocksdb.estimate-num-keys``; any thread may ask, also when closed."""
+        db = self._db
+        if db is None:
+            return None
+        try:
+            return db.property_int_value(name)
+        except Exception:  # rocksdict raises plain Exception, also where the database was closed meanwhile
+            return None
+
     def close(self) -> None:
         db, self._db = self._db, None
         if db is None:

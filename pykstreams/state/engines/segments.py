@@ -75,6 +75,7 @@ class SegmentedEngine:
         self.committed_offset = engine.committed_offset
         self.flushed_offset = engine.flushed_offset
         self.approximate_num_entries = engine.approximate_num_entries
+        self.property_value: Callable[[str], int | None] | None = getattr(engine, "property_value", None)
         self.is_open = False
         self._compare_bytes()
 

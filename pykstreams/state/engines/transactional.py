@@ -8,7 +8,7 @@ an offset: what is durable then lies ahead of its offset, and reading the change
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Protocol, TypeAlias
 
 from pykstreams.state.engines.ordered import OrderedKeys, merged
@@ -88,6 +88,11 @@ class WriteBuffer:
         self._writes_early = context.config["processing.guarantee"] == "at_least_once"
         self._engine.open(context)
         self._below = self._engine.get  # which database it is may have been chosen only now
+
+    def property_value(self, name: str) -> int | None:
+        """Reads a property of the database; ``None`` where it has none."""
+        read: Callable[[str], int | None] | None = getattr(self._engine, "property_value", None)
+        return None if read is None else read(name)
 
     def get(self, key: bytes) -> bytes | None:
         pending = self._pending

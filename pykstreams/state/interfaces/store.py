@@ -127,6 +127,17 @@ class TaskStore(ABC):
     def is_open(self) -> bool:
         """Whether it has been opened and not closed."""
 
+    metrics_scope = ""
+    """The kind of store in the tags of metrics."""
+
+    @property
+    def cache_bytes(self) -> int:
+        """The size of its record cache, 0 without one."""
+        return 0
+
+    def flush_metrics(self, now_ms: int) -> None:  # noqa: B027 - most stores measure nothing
+        """Hands what was measured to the sensors."""
+
     @property
     def public_view(self) -> Any:
         """The object that processors get when they ask for the store."""
@@ -200,6 +211,8 @@ class KeyValueIterator(Iterator[KeyValue[K, V]]):
         self._store = store
         self._peeked: KeyValue[K, V] | None = None
         self._ended = False
+        self.on_close: Callable[[], None] | None = None
+        """Called once, when it closes."""
 
     def __iter__(self) -> KeyValueIterator[K, V]:
         return self
@@ -231,6 +244,9 @@ class KeyValueIterator(Iterator[KeyValue[K, V]]):
         close = getattr(rows, "close", None)
         if close is not None:
             close()
+        closed, self.on_close = self.on_close, None
+        if closed is not None:
+            closed()
 
     def __enter__(self) -> KeyValueIterator[K, V]:
         return self

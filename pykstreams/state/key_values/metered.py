@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, TypeVar, cast
 
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.core.serialized_sink import SerializedSink
@@ -32,6 +32,20 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
     """A key-value store as it is handed out."""
 
     logged_from = 0
+    operations: ClassVar[Mapping[str, str]] = {
+        "get": "get",
+        "get_row": "get",
+        "take_row": "get",
+        "put": "put",
+        "put_row": "put",
+        "keep_row": "put",
+        "put_if_absent": "put-if-absent",
+        "put_all": "put-all",
+        "delete": "delete",
+        "range": "range",
+        "all": "all",
+        "prefix_scan": "prefix-scan",
+    }
 
     def _answer(self, query: Query[Any]) -> object:
         return answer(self, query)

@@ -32,6 +32,7 @@ from pykstreams.state.layers.cache_entries import UNSET, CacheEntry, NoteContext
 from pykstreams.state.layers.cache_flush import Forward, Straight, forwarding
 from pykstreams.state.layers.use_order import UseOrder
 from pykstreams.state.layers.value_sizes import ValueSizes
+from pykstreams.state.metrics.store_metrics import StoreMetrics
 
 MEASURED_PUTS: Final = 1000
 SAMPLE_EVERY: Final = 61
@@ -87,6 +88,7 @@ class CachingStore:
         self._replaced = 0
         self._size = 0
         self._reported = 0
+        self._metrics: StoreMetrics | None = None
 
     def on_flush(self, forward: Forward, send_old_values: bool, straight: Straight | None = None) -> None:
         """Sets who gets what leaves the cache; who wants old values makes the cache keep bytes only.
@@ -195,7 +197,15 @@ class CachingStore:
                 found.tick = next_tick()
             return found
 
-        return find if self._keeps_reads else find_here
+        found = find if self._keeps_reads else find_here
+        return found if self._metrics is None else self._metrics.counted(found)
+
+    def count_hits(self, metrics: StoreMetrics) -> None:
+        """Counts which reads the cache can answer, those by what was made before excepted."""
+        metrics.count_hits(self._entries)
+        self._metrics = metrics
+        for method in ("get", "read"):
+            setattr(self, method, metrics.counted(getattr(self, method)))
 
     @property
     def cached(self) -> Callable[[bytes], CacheEntry | None]:

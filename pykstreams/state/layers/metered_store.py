@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 
 from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.serdes.base import write_same_bytes
@@ -24,6 +24,7 @@ from pykstreams.state.layers.engine_store import EngineStore
 from pykstreams.state.layers.public_values import public_values
 from pykstreams.state.layers.rows import RowCodec, null_key
 from pykstreams.state.layers.store_serdes import bound_codec
+from pykstreams.state.metrics.store_metrics import StoreMetrics
 from pykstreams.state.queries.answers import answered
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 R = TypeVar("R")
+
+_OF_EVERY_STORE: Final = {"flush_cache": "flush", "commit": "commit", "restore": "restore"}
 
 
 class Layers(NamedTuple):
@@ -42,7 +45,13 @@ class Layers(NamedTuple):
 
 
 class MeteredStore(EngineStore):
-    """A store as it is handed out; ``open_layers`` opens what lies below it."""
+    """A store as it is handed out; ``open_layers`` opens what lies below it.
+
+    Its metrics are those of a whole store, as users and operators see it: a get may be answered by the record cache.
+    """
+
+    operations: ClassVar[Mapping[str, str]] = {}
+    """The methods that are measured, and under which names; the closures of operators included."""
 
     def __init__(
         self,
@@ -65,8 +74,21 @@ class MeteredStore(EngineStore):
         self._partition = context.task_id.partition
         self._top, self._cache = layers.top, layers.cache
         self._shown, self._packed = public_values(codec, self._name)
+        self._metrics = StoreMetrics(context, self.metrics_scope, self._name)
+        if self._cache is not None and self._metrics.measures_calls:
+            self._cache.count_hits(self._metrics)
         self._make_closures()
         self._open = True
+        self._metrics.describe(self._engine, lambda: self._engine.approximate_num_entries() if self._open else 0)
+        if self._metrics.measures_calls:
+            self._metrics.measure(self, {**_OF_EVERY_STORE, **self.operations})
+
+    @property
+    def cache_bytes(self) -> int:
+        return 0 if self._cache is None else self._cache.size_bytes
+
+    def flush_metrics(self, now_ms: int) -> None:
+        self._metrics.flush(now_ms)
 
     def flush_cache(self) -> None:
         if self._cache is not None:
@@ -79,6 +101,8 @@ class MeteredStore(EngineStore):
         if not self._open:
             return
         super()._leave_task()
+        for measured in (*_OF_EVERY_STORE, *self.operations):
+            self.__dict__.pop(measured, None)
         self._close_closures()
         if self._cache is not None:
             self._cache.close()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from pykstreams.core.record import KeyValue
 from pykstreams.core.serialized_sink import SerializedSink
@@ -61,6 +61,17 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
     """A session store as it is handed out."""
 
     logged_from = PREFIX_BYTES
+    operations: ClassVar[Mapping[str, str]] = {
+        "put": "put",
+        "put_row": "put",
+        "remove": "remove",
+        "get_row": "fetch",
+        "sessions": "fetch",
+        "find_sessions": "fetch",
+        "find_sessions_range": "fetch",
+        "find_sessions_by_end": "fetch",
+        "fetch_session": "fetch",
+    }
 
     def __init__(self, parts: SessionParts) -> None:
         super().__init__(parts.name, parts.key_serde, parts.value_serde, parts.engine, parts.open_layers)

@@ -6,8 +6,8 @@ late (``ChangeLoggingVersionedKeyValueBytesStore``, 4.3.1).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar, overload
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, overload
 
 from pykstreams.core.types import Timestamp, timestamp_ms
 from pykstreams.state.encoding.layout import PLAIN
@@ -71,6 +71,16 @@ class MeteredVersionedStore(MeteredStore, VersionedKeyValueStore[K, V]):
     """
 
     layout = PLAIN
+    operations: ClassVar[Mapping[str, str]] = {
+        "get": "get",
+        "get_row": "get",
+        "take_row": "get",
+        "get_row_as_of": "get",
+        "put": "put",
+        "put_row": "put",
+        "keep_row": "put",
+        "delete": "delete",
+    }
 
     def __init__(
         self, name: str, key_serde: Any, value_serde: Any, engine: Engine, history: Versions, *, logging: bool

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.core.types import Timestamp, timestamp_ms
@@ -70,6 +70,20 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
     """A window store as it is handed out."""
 
     logged_from = PREFIX_BYTES
+    operations: ClassVar[Mapping[str, str]] = {
+        "put": "put",
+        "put_row": "put",
+        "keep_row": "put",
+        "get_row": "fetch",
+        "take_row": "fetch",
+        "rows": "fetch",
+        "rows_between": "fetch",
+        "fetch_one": "fetch",
+        "fetch": "fetch",
+        "fetch_range": "fetch",
+        "fetch_all": "fetch",
+        "all": "fetch",
+    }
 
     def __init__(self, parts: WindowParts) -> None:
         super().__init__(parts.name, parts.key_serde, parts.value_serde, parts.engine, parts.open_layers)

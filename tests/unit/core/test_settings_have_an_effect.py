@@ -20,9 +20,6 @@ CALLED = frozenset(("config", "_config", "c", "StreamsConfig"))
 
 NOT_READ: Mapping[str, str] = {
     "built.in.metrics.version": "there is one version, which is the only value that it takes",
-    "metrics.num.samples": "metrics have no windows yet",
-    "metrics.recording.level": "metrics have no levels yet",
-    "metrics.sample.window.ms": "metrics have no windows yet",
 }
 """Settings that nothing reads, and why."""
 

@@ -84,6 +84,10 @@ class FakeTask(Task):
     commit_requested = False
     replays = False
     unfinished = 0
+    busy_s = 0.0
+
+    def flush_metrics(self, now_ms: int, share: float | None = None) -> None:
+        """It measures nothing."""
 
     def __init__(
         self,

@@ -1,0 +1,92 @@
+"""Where exporters read metrics from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple, Protocol
+
+from pykstreams.core.metrics import Metric, MetricName
+
+_PREFIX: Final = "kafka_streams"
+_OF_STREAMS: Final = "stream-"
+_END: Final = "-metrics"
+_NO_TOTALS: Final = frozenset(("restore-remaining-records-total", "cache-size-bytes-total"))
+_OTHER_TOTALS: Final = frozenset(("failed-stream-threads",))
+
+
+class HasMetrics(Protocol):
+    """A ``KafkaStreams``, a ``TopologyTestDriver``, a ``StreamsMetrics``: whatever has ``metrics()``."""
+
+    def metrics(self) -> Mapping[MetricName, Metric]:
+        """All metrics by name."""
+        ...
+
+
+class Sample(NamedTuple):
+    """One metric as exporters take it.
+
+    :param name: the name with underscores, behind ``kafka_streams`` and its group: ``kafka_streams_task_process_rate``.
+    :param labels: its tags with underscores; a text becomes one more, named like the metric, and the value 1.
+    :param is_total: whether it only grows.
+    """
+
+    name: str
+    description: str
+    labels: Mapping[str, str]
+    value: float
+    is_total: bool
+
+
+def samples(source: HasMetrics) -> Iterator[Sample]:
+    """Yields all metrics that have a value; those that have nothing to tell yet (NaN) are left out."""
+    for name, metric in source.metrics().items():
+        value = metric.metric_value()
+        labels, scope = _labels(name.tags)
+        if scope is not None:
+            labels["store_scope"] = scope
+        if isinstance(value, str):
+            labels[_underscored(name.name)] = value
+            value = 1.0
+        if not math.isnan(value):
+            yield Sample(
+                exported_name(name.group, name.name), name.description, labels, float(value), only_grows(name.name)
+            )
+
+
+def only_grows(name: str) -> bool:
+    """Whether the value of a metric never falls.
+
+    >>> only_grows("process-total"), only_grows("restore-remaining-records-total")
+    (True, False)
+    """
+    return name in _OTHER_TOTALS or (name.endswith("-total") and name not in _NO_TOTALS)
+
+
+def exported_name(group: str, name: str) -> str:
+    """Returns the name of a metric in exporters.
+
+    >>> exported_name("stream-task-metrics", "process-total"), exported_name("stream-metrics", "state")
+    ('kafka_streams_task_process_total', 'kafka_streams_state')
+    >>> exported_name("consumer-fetch-manager-metrics", "records-lag")
+    'kafka_streams_consumer_fetch_manager_records_lag'
+    """
+    group = group.removesuffix(_END)
+    middle = "" if group == "stream" else f"{_underscored(group.removeprefix(_OF_STREAMS))}_"
+    return f"{_PREFIX}_{middle}{_underscored(name)}"
+
+
+def _labels(tags: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], str | None]:
+    """Tags as labels: that of a store has one name for stores of all kinds, whose kind is returned."""
+    labels: dict[str, str] = {}
+    scope: str | None = None
+    for tag, value in tags:
+        if tag.endswith("-state-id"):
+            labels["state_id"], scope = value, tag.removesuffix("-state-id")
+        else:
+            labels[_underscored(tag)] = value
+    return labels, scope
+
+
+def _underscored(text: str) -> str:
+    return "".join(one if one.isascii() and (one.isalnum() or one == "_") else "_" for one in text)

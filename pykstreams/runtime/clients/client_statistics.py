@@ -1,0 +1,114 @@
+"""Metrics of a Kafka client: takes what librdkafka tells of itself every ``statistics.interval.ms``."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import orjson
+
+from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.metrics.built_in import clients as built_in
+from pykstreams.core.metrics.specs import GaugeSpec
+
+log = logging.getLogger(__name__)
+
+_Told = Mapping[str, Any]
+
+
+class ClientStatistics:
+    """The metrics of one client; its ``stats_cb``.
+
+    :param metrics: those with the tag of the thread that the client belongs to.
+    :param specs: its metrics by group.
+    """
+
+    def __init__(self, metrics: StreamsMetrics, client_id: str, *specs: Mapping[str, GaugeSpec]) -> None:
+        self._metrics = metrics
+        self._client_id = client_id
+        self._told: _Told = {}
+        self._lags: dict[tuple[str, str], float] = {}
+        for group in specs:
+            for name, spec in group.items():
+                metrics.add_gauge(spec, self._gauge(_READ[name]), client_id=client_id)
+
+    def __call__(self, text: str) -> None:
+        """Takes the statistics, as JSON."""
+        try:
+            told = orjson.loads(text)
+        except orjson.JSONDecodeError as error:
+            log.warning("the statistics of client %s cannot be read: %s", self._client_id, error)
+            return
+        for topic, number, partition in _partitions(told):
+            lag = partition.get("consumer_lag", -1)
+            if told.get("type") == "consumer" and lag >= 0:
+                self._note_lag((topic, number), lag)
+        self._told = told
+
+    def _note_lag(self, place: tuple[str, str], lag: float) -> None:
+        is_new = place not in self._lags
+        self._lags[place] = lag
+        if is_new:
+            topic, partition = place
+            tags = {"client_id": self._client_id, "topic": topic, "partition": partition}
+            self._metrics.add_gauge(built_in.LAG, lambda: self._lags[place], **tags)
+
+    def _gauge(self, read: Callable[[_Told], float]) -> Callable[[], float]:
+        return lambda: read(self._told) if self._told else math.nan
+
+
+def statistics_of(
+    settings: Mapping[str, object], metrics: StreamsMetrics | None, *specs: Mapping[str, GaugeSpec]
+) -> dict[str, object]:
+    """Returns the ``stats_cb`` for a client with these settings; none without an interval, or where a user has one."""
+    if metrics is None or "stats_cb" in settings or not int(str(settings.get("statistics.interval.ms", 0))):
+        return {}
+    return {"stats_cb": ClientStatistics(metrics, str(settings["client.id"]), *specs)}
+
+
+def _partitions(told: _Told) -> Iterable[tuple[str, str, _Told]]:
+    for topic, found in told.get("topics", {}).items():
+        for number, partition in found.get("partitions", {}).items():
+            if number != "-1":  # librdkafka's own, of records without a partition yet
+                yield topic, number, partition
+
+
+def _brokers(told: _Told) -> list[_Told]:
+    return list(told.get("brokers", {}).values())
+
+
+def _number(name: str) -> Callable[[_Told], float]:
+    return lambda told: float(told.get(name, math.nan))
+
+
+def _mean(windows: Iterable[_Told]) -> float:
+    """The mean of several of librdkafka's windows."""
+    found = [(window.get("avg", 0), window.get("cnt", 0)) for window in windows]
+    count = sum(cnt for _, cnt in found)
+    return sum(avg * cnt for avg, cnt in found) / count if count else math.nan
+
+
+def _of_topics(name: str) -> Callable[[_Told], float]:
+    return lambda told: _mean(topic.get(name, {}) for topic in told.get("topics", {}).values())
+
+
+_READ: Final[Mapping[str, Callable[[_Told], float]]] = {
+    "connection-count": lambda told: sum(broker.get("state") == "UP" for broker in _brokers(told)),
+    "incoming-byte-total": _number("rx_bytes"),
+    "outgoing-byte-total": _number("tx_bytes"),
+    "request-total": _number("tx"),
+    "response-total": _number("rx"),
+    "request-latency-avg": lambda told: _mean(broker.get("rtt", {}) for broker in _brokers(told)) / 1000,
+    "records-consumed-total": _number("rxmsgs"),
+    "bytes-consumed-total": _number("rxmsg_bytes"),
+    "records-lag-max": lambda told: max(
+        (one["consumer_lag"] for _, _, one in _partitions(told) if one.get("consumer_lag", -1) >= 0), default=math.nan
+    ),
+    "record-send-total": _number("txmsgs"),
+    "batch-size-avg": _of_topics("batchsize"),
+    "records-per-request-avg": _of_topics("batchcnt"),
+    "buffer-total-bytes": _number("msg_size_max"),
+    "buffer-available-bytes": lambda told: float(told.get("msg_size_max", math.nan)) - float(told.get("msg_size", 0)),
+}

@@ -1,0 +1,1 @@
+"""What the runtime measures, under the names of Kafka Streams."""

@@ -1,0 +1,24 @@
+"""What may see each record of a task: it is compiled into the path, where settings ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from pykstreams.core.types import Forward
+
+
+class RecordObserver(Protocol):
+    """Wraps the ends of a path while a task is compiled."""
+
+    def at_source(self, node: str, forward: Forward) -> Forward:
+        """Wraps the children of a source."""
+        ...
+
+    def at_end(self, node: str, forward: Forward) -> Forward:
+        """Wraps a node without children that is no sink."""
+        ...
+
+    def at_sink(self, node: str, send: Callable[..., None]) -> Callable[..., None]:
+        """Wraps one of the ways out of a sink: (topic, value, key, partition, ..., timestamp, headers)."""
+        ...
