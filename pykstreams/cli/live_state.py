@@ -135,7 +135,7 @@ def live_options(command: F) -> F:
 
 @click.command()
 @click.argument("store")
-@click.option("--url", metavar="http://HOST:PORT", required=True, help="Any instance of the running application.")
+@click.option("--url", metavar="http://HOST:PORT", required=True, help="An instance of the running application.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many rows at most.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="As of 'get'."
