@@ -94,7 +94,6 @@ def test_any_instance_answers_for_any_key_and_copies_when_its_owner_is_killed(
             "num.standby.replicas": 1,
             "commit.interval.ms": 200,
             "consumer.auto.offset.reset": "earliest",
-            "acceptable.recovery.lag": 0,
         }
         process = Process(
             [
