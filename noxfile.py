@@ -1,5 +1,7 @@
 """Checks for each supported Python: ``nox`` for all, ``nox -s tests-3.12`` for one."""
 
+from pathlib import Path
+
 import nox
 
 PYTHONS = ("3.11", "3.12", "3.13")
@@ -36,6 +38,18 @@ def docs(session: nox.Session) -> None:
     session.install("--editable", ".[protobuf,test]")
     session.run(
         "pytest", "--doctest-modules", "pykstreams/core", "pykstreams/topology", "tests/unit/serdes", *session.posargs
+    )
+
+
+@nox.session
+def audit(session: nox.Session) -> None:
+    """Known vulnerabilities of all that the package needs; one that cannot be looked up is an error, too."""
+    session.install("--editable", ".[protobuf,spark]", "pip-audit>=2.7")
+    found = Path(session.create_tmp()) / "installed.txt"
+    with found.open("w") as file:
+        session.run("python", "-m", "pip", "freeze", "--exclude-editable", stdout=file)
+    session.run(
+        "pip-audit", "--strict", "--no-deps", "--disable-pip", "--requirement", str(found.absolute()), *session.posargs
     )
 
 

@@ -31,6 +31,7 @@ from pykstreams.processors.joins.complete_join import CompleteJoin, CompleteJoin
 from pykstreams.processors.joins.stream_stream_join import KeepForJoin, StreamSelfJoin, StreamStreamJoin
 from pykstreams.processors.joins.stream_table_join import StreamTableJoin
 from pykstreams.processors.joins.table_table_join import JoinedView, TableTableJoin, TableTableJoinMerger
+from pykstreams.processors.lookup import Lookup, LookupCache
 from pykstreams.processors.map_values_async import MapValuesAsync
 from pykstreams.processors.printing import Print
 from pykstreams.processors.stateless import (
@@ -71,6 +72,8 @@ __all__ = [
     "ForeignTableJoin",
     "JoinedView",
     "KeepForJoin",
+    "Lookup",
+    "LookupCache",
     "Map",
     "MapValues",
     "MapValuesAsync",

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+LATE_FOR_WINDOWS: Final = "it is late: a window that it belongs to ended longer than the grace period ago"
+LATE_FOR_ORDER: Final = "it is late: a record that is newer by more than the grace has come before it"
+LATE_REASONS: Final = frozenset({LATE_FOR_WINDOWS, LATE_FOR_ORDER})
 NULL_KEY_TO_AGGREGATE: Final = "the key of a record to aggregate is null"
 NULL_TO_AGGREGATE: Final = "the key or the value of a record to aggregate is null"
 NULL_KEY_OF_ROW_TO_JOIN: Final = "the key of a row to join is null"
 NULL_TABLE_KEY: Final = "the key of a table's record is null"
+CLOSED_WINDOW: Final = "it is late: the final result of its window has gone on"
 OUT_OF_ORDER: Final = "a change to join is older than the newest of its row"

@@ -8,7 +8,7 @@ on from there and emits nothing twice (``AbstractKStreamTimeWindowAggregateProce
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.settings.keys import EMIT_INTERVAL_MS, EMIT_INTERVAL_OF_WINDOWS
@@ -24,10 +24,21 @@ EmitClosed: TypeAlias = Callable[[int, object, object, int, Headers], None]
 """(close time now, then key, value, timestamp and headers of the record behind which to look)"""
 
 
+LookForClosed: TypeAlias = Callable[[int, int], None]
+"""(close time now, stream time); looks at once, without a record."""
+
+
+class EmitterOfClosed(NamedTuple):
+    """Forwards the results of closed windows."""
+
+    behind_record: EmitClosed
+    at_once: LookForClosed
+
+
 def emitter_of_closed(
     context: OperatorContext, store: str, forward: Forward, closed: Closed, read: ReadClosed
-) -> EmitClosed:
-    """Makes the function that forwards the results of closed windows; called once, while the operator is built.
+) -> EmitterOfClosed:
+    """Makes the functions that forward the results of closed windows; called once, while the operator is built.
 
     Results carry the time of their row and the headers of the record that closed them.
     """
@@ -43,11 +54,15 @@ def emitter_of_closed(
         last = metadata.get(store)
 
     def emit(close_time: int, key: object, value: object, timestamp: int, headers: Headers) -> None:
-        nonlocal next_look, last
+        nonlocal next_look
         now = now_ms()
         if now < next_look:
             return
         next_look = now + interval
+        look(close_time, key, value, timestamp, headers)
+
+    def look(close_time: int, key: object, value: object, timestamp: int, headers: Headers) -> None:
+        nonlocal last
         if last is not None and last >= close_time:
             return
         span = closed(last, close_time)
@@ -62,8 +77,11 @@ def emitter_of_closed(
         last = close_time
         metadata.put(store, close_time)
 
+    def at_once(close_time: int, time: int) -> None:
+        look(close_time, None, None, time, ())
+
     context.on_init(take_up)
-    return emit
+    return EmitterOfClosed(emit, at_once)
 
 
 def emit_interval_ms(context: OperatorContext, setting: str) -> int:

@@ -95,6 +95,8 @@ from pykstreams.dsl.options import (
 from pykstreams.dsl.retry import Retry
 from pykstreams.dsl.session_windowed import SessionWindowedKStream
 from pykstreams.dsl.windowed import TimeWindowedKStream
+from pykstreams.processors.lookup import LookupCache
+from pykstreams.processors.sinks.sql_sink import SqlSink
 from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.queries.lags import LagInfo
 from pykstreams.runtime.queries.metadata import HostInfo, KeyQueryMetadata, StreamsMetadata
@@ -156,6 +158,7 @@ __all__ = [
     "LogAndFailExceptionHandler",
     "LogAndFailProcessingExceptionHandler",
     "LogAndSkipOnInvalidTimestamp",
+    "LookupCache",
     "Materialized",
     "Named",
     "ProcessingContext",
@@ -183,6 +186,7 @@ __all__ = [
     "SessionWindowedKStream",
     "SessionWindows",
     "SlidingWindows",
+    "SqlSink",
     "StandbyUpdateListener",
     "State",
     "StateRestoreListener",

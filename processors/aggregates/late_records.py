@@ -10,8 +10,9 @@ from typing import Final
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
+from pykstreams.processors.drop_reasons import LATE_FOR_WINDOWS
 
-LATE: Final = "it is late: a window that it belongs to ended longer than the grace period ago"
+LATE: Final = LATE_FOR_WINDOWS
 
 
 def late_outlet(context: OperatorContext, child: str | None) -> Forward | None:

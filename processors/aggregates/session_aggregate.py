@@ -17,7 +17,7 @@ from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import END_OF_TIME, Headers, Initializer, Reducer
 from pykstreams.core.windows import EmitStrategy, SessionWindows, Window, Windowed
 from pykstreams.processors.aggregates.late_records import LATE
-from pykstreams.processors.aggregates.window_outlets import window_outlets
+from pykstreams.processors.aggregates.window_outlets import window_idle_time, window_outlets
 from pykstreams.processors.drop_reasons import NULL_KEY_TO_AGGREGATE
 from pykstreams.processors.process import Process
 from pykstreams.processors.stores import session_rows
@@ -61,7 +61,10 @@ def reducing_sessions(reducer: Reducer[V]) -> SessionAggregation[object, V, V | 
 
 @dataclass(frozen=True, slots=True)
 class SessionAggregate(Generic[K, V, VA]):
-    """Keeps an aggregate per key and session. ``late_child`` names the child that gets late records."""
+    """Keeps an aggregate per key and session. ``late_child`` names the child that gets late records.
+
+    After ``idle_ms`` without input sessions close by the wall clock.
+    """
 
     store: str
     windows: SessionWindows
@@ -69,15 +72,17 @@ class SessionAggregate(Generic[K, V, VA]):
     send_old_values: bool = False
     emit_strategy: EmitStrategy = EmitStrategy.ON_WINDOW_UPDATE
     late_child: str | None = None
+    idle_ms: int | None = None
 
     def build(self, context: OperatorContext) -> Process:
         store: SessionRows[K, VA] = session_rows(context, self.store)
-        emit, emit_closed, late = window_outlets(self, store, context, _closed, store.sessions_ended)
+        emit, emit_closed, late, look = window_outlets(self, store, context, _closed, store.sessions_ended)
         sessions, put_row = store.sessions, store.put_row
         aggregation = self.aggregation
         initializer, aggregator, merger = aggregation.initializer, aggregation.aggregator, aggregation.merger
         gap = self.windows.inactivity_gap_ms
         grace = self.windows.grace_period_ms + gap
+        idle = window_idle_time(self, context, look, grace, grace + 1)
         fail, drop = context.fail, context.drop
         observed, close = -1, -1 - grace
 
@@ -117,7 +122,13 @@ class SessionAggregate(Generic[K, V, VA]):
             if emit_closed is not None:
                 emit_closed(close, key, value, timestamp, headers)
 
-        return process
+        def advance_to(time: int) -> None:
+            nonlocal observed, close
+            if time > observed:
+                observed = time
+                close = time - grace
+
+        return process if idle is None else idle.follow(process, lambda: observed, advance_to)
 
 
 def _closed(last: int | None, close_time: int) -> tuple[int, int] | None:

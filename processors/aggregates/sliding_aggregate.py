@@ -30,7 +30,7 @@ from pykstreams.core.types import END_OF_TIME, Headers
 from pykstreams.core.windows import EmitStrategy, SlidingWindows, ends_too_late, in_window
 from pykstreams.processors.aggregates.late_records import LATE
 from pykstreams.processors.aggregates.window_aggregate import Aggregation
-from pykstreams.processors.aggregates.window_outlets import WindowOutlets, window_outlets
+from pykstreams.processors.aggregates.window_outlets import WindowOutlets, window_idle_time, window_outlets
 from pykstreams.processors.drop_reasons import NULL_TO_AGGREGATE
 from pykstreams.processors.emit_on_close import Closed
 from pykstreams.processors.process import Process
@@ -44,7 +44,10 @@ VA = TypeVar("VA")
 
 @dataclass(frozen=True, slots=True)
 class SlidingAggregate(Generic[K, V, VA]):
-    """Keeps an aggregate per key and sliding window; ``late_child`` names the child that gets late records."""
+    """Keeps an aggregate per key and sliding window; ``late_child`` names the child that gets late records.
+
+    After ``idle_ms`` without input windows close by the wall clock.
+    """
 
     store: str
     windows: SlidingWindows
@@ -52,11 +55,18 @@ class SlidingAggregate(Generic[K, V, VA]):
     send_old_values: bool = False
     emit_strategy: EmitStrategy = EmitStrategy.ON_WINDOW_UPDATE
     late_child: str | None = None
+    idle_ms: int | None = None
 
     def build(self, context: OperatorContext) -> Process:
         store: WindowRows[K, VA] = window_rows(context, self.store)
         outlets = window_outlets(self, store, context, _closed(self.windows), store.rows_between)
-        return _Sliding(self.windows, self.aggregation, store, context, outlets).process
+        sliding = _Sliding(self.windows, self.aggregation, store, context, outlets)
+        grace = self.windows.grace_period_ms
+        open_ms = self.windows.time_difference_ms + grace + 1
+        idle = window_idle_time(self, context, outlets.look, grace, open_ms)
+        if idle is None:
+            return sliding.process
+        return idle.follow(sliding.process, lambda: sliding.observed, sliding.advance_to)
 
 
 class _Sliding(Generic[K, V, VA]):
@@ -74,9 +84,9 @@ class _Sliding(Generic[K, V, VA]):
         "_initializer",
         "_last",
         "_late",
-        "_observed",
         "_put_row",
         "_rows",
+        "observed",
     )
 
     def __init__(
@@ -92,17 +102,17 @@ class _Sliding(Generic[K, V, VA]):
         self._grace = windows.grace_period_ms
         self._initializer, self._aggregator = aggregation.initializer, aggregation.aggregator
         self._rows, self._put_row = store.rows, store.put_row
-        self._emit, self._emit_closed, self._late = outlets
+        self._emit, self._emit_closed, self._late, _ = outlets
         self._fail, self._drop = context.fail, context.drop
-        self._observed = -1
+        self.observed = -1
         self._close = -1 - self._grace
 
     def process(self, key: K, value: V, timestamp: int, headers: Headers) -> None:
         if key is None or value is None:
             self._drop(NULL_TO_AGGREGATE)
             return
-        if timestamp > self._observed:
-            self._observed = timestamp
+        if timestamp > self.observed:
+            self.observed = timestamp
             self._close = timestamp - self._grace
         if timestamp + self._difference < self._close:
             self._drop(LATE)
@@ -121,6 +131,12 @@ class _Sliding(Generic[K, V, VA]):
             self._forward_late(key, value, timestamp, headers)
         if self._emit_closed is not None and not early:
             self._emit_closed(self._close, key, value, timestamp, headers)
+
+    def advance_to(self, time: int) -> None:
+        """Sets a later stream time."""
+        if time > self.observed:
+            self.observed = time
+            self._close = time - self._grace
 
     def _forward_late(self, key: K, value: V, timestamp: int, headers: Headers) -> None:
         if self._late is not None:

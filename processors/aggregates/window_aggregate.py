@@ -18,9 +18,10 @@ from pykstreams.core.types import Forward, Headers, Initializer, Reducer
 from pykstreams.core.windows import EmitStrategy, TimeWindows, Window, Windowed, Windows, ends_too_late, in_window
 from pykstreams.processors.aggregates.late_records import LATE
 from pykstreams.processors.aggregates.stream_aggregate import owned_rows
-from pykstreams.processors.aggregates.window_outlets import window_outlets
+from pykstreams.processors.aggregates.window_outlets import window_idle_time, window_outlets
 from pykstreams.processors.drop_reasons import NULL_KEY_TO_AGGREGATE
 from pykstreams.processors.emit_on_close import Closed, EmitClosed
+from pykstreams.processors.idle_time import IdleTime
 from pykstreams.processors.process import Process
 from pykstreams.processors.stores import window_rows
 from pykstreams.processors.tables.table_forwarding import Emit
@@ -59,8 +60,8 @@ def reducing(reducer: Reducer[V]) -> Aggregation[object, V, V | None]:
 class WindowAggregate(Generic[K, V, VA]):
     """Keeps an aggregate per key and window.
 
-    ``late_child`` names the child that gets late records. Only ``TimeWindows`` can be emitted on close; the DSL checks
-    it.
+    ``late_child`` names the child that gets late records. After ``idle_ms`` without input windows close by the wall
+    clock. Only windows that end can be emitted on close; the DSL checks it.
     """
 
     store: str
@@ -69,18 +70,22 @@ class WindowAggregate(Generic[K, V, VA]):
     send_old_values: bool = False
     emit_strategy: EmitStrategy = EmitStrategy.ON_WINDOW_UPDATE
     late_child: str | None = None
+    idle_ms: int | None = None
 
     def build(self, context: OperatorContext) -> Process:
         store: WindowRows[K, VA] = window_rows(context, self.store)
         windows = self.windows
-        closed = _closed(windows) if isinstance(windows, TimeWindows) else None
-        emit, emit_closed, late = window_outlets(self, store, context, closed, store.rows_between)
+        advance = windows.advance_ms if isinstance(windows, TimeWindows) else 1
+        closed = _closed(windows.size_ms, advance)
+        emit, emit_closed, late, look = window_outlets(self, store, context, closed, store.rows_between)
+        grace = windows.grace_period_ms
+        idle = window_idle_time(self, context, look, grace, windows.size_ms + grace)
         add = _adder(self.aggregation, store, context, emit, self.send_old_values)
         if isinstance(windows, TimeWindows):
             if windows.advance_ms == windows.size_ms:
-                return _tumbling(windows, add, context, late, emit_closed)
-            return _hopping(windows, add, context, late, emit_closed)
-        return _in_any_windows(windows, add, context, late)
+                return _tumbling(windows, add, context, late, emit_closed, idle)
+            return _hopping(windows, add, context, late, emit_closed, idle)
+        return _in_any_windows(windows, add, context, late, emit_closed, idle)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +178,7 @@ def _tumbling(
     context: OperatorContext,
     late: Forward | None,
     emit_closed: EmitClosed | None,
+    idle: IdleTime | None,
 ) -> Process:
     """One window a record."""
     size, grace, last = windows.size_ms, windows.grace_period_ms, windows.last_timestamp
@@ -202,7 +208,13 @@ def _tumbling(
         if emit_closed is not None:
             emit_closed(close, key, value, timestamp, headers)
 
-    return process
+    def advance_to(time: int) -> None:
+        nonlocal observed, close
+        if time > observed:
+            observed = time
+            close = time - grace
+
+    return process if idle is None else idle.follow(process, lambda: observed, advance_to)
 
 
 def _hopping(
@@ -211,6 +223,7 @@ def _hopping(
     context: OperatorContext,
     late: Forward | None,
     emit_closed: EmitClosed | None,
+    idle: IdleTime | None,
 ) -> Process:
     """Several windows a record; each that is closed already counts as a dropped record."""
     size, advance, grace = windows.size_ms, windows.advance_ms, windows.grace_period_ms
@@ -245,13 +258,25 @@ def _hopping(
         if emit_closed is not None:
             emit_closed(close, key, value, timestamp, headers)
 
-    return process
+    def advance_to(time: int) -> None:
+        nonlocal observed, close
+        if time > observed:
+            observed = time
+            close = time - grace
+
+    return process if idle is None else idle.follow(process, lambda: observed, advance_to)
 
 
 def _in_any_windows(
-    windows: Windows[Window], add: AddToWindow[K, V], context: OperatorContext, late: Forward | None
+    windows: Windows[Window],
+    add: AddToWindow[K, V],
+    context: OperatorContext,
+    late: Forward | None,
+    emit_closed: EmitClosed | None,
+    idle: IdleTime | None,
 ) -> Process:
     """Windows that say themselves which they are; a record may fall into none, and is then passed over."""
+    size = windows.size_ms
     windows_for, grace, drop, fail = windows.windows_for, windows.grace_period_ms, context.drop, context.fail
     observed = -1
 
@@ -270,6 +295,9 @@ def _in_any_windows(
             return
         taken = not matched
         for start, window in matched.items():
+            if emit_closed is not None and window.end - start != size:
+                fail(_of_another_size(window, size), key, value, timestamp, headers)
+                return
             if window.end > close:
                 if not add(key, value, timestamp, headers, start, window.end):
                     return
@@ -278,13 +306,25 @@ def _in_any_windows(
                 drop(LATE)
         if late is not None and not taken:
             late(key, value, timestamp, headers)
+        if emit_closed is not None:
+            emit_closed(close, key, value, timestamp, headers)
 
-    return process
+    def advance_to(time: int) -> None:
+        nonlocal observed
+        observed = max(observed, time)
+
+    return process if idle is None else idle.follow(process, lambda: observed, advance_to)
 
 
-def _closed(windows: TimeWindows) -> Closed:
+def _of_another_size(window: Window, size: int) -> ValueError:
+    return ValueError(
+        f"{window!r} is not of the {size} ms that size_ms of its windows says; windows that are emitted on close are "
+        "found in the store by their start and that size, so windows_for must give windows of just this size"
+    )
+
+
+def _closed(size: int, advance: int) -> Closed:
     """Which windows to emit, by their starts: those that end by the close time and did not by the one before."""
-    size, advance = windows.size_ms, windows.advance_ms
 
     def first_and_last(timestamp: int) -> tuple[int, int]:
         return max(0, timestamp - size + advance) // advance, timestamp // advance

@@ -8,7 +8,8 @@ from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward
 from pykstreams.core.windows import EmitStrategy
 from pykstreams.processors.aggregates.late_records import late_outlet, result_outlet
-from pykstreams.processors.emit_on_close import Closed, EmitClosed, ReadClosed, emitter_of_closed
+from pykstreams.processors.emit_on_close import Closed, EmitClosed, LookForClosed, ReadClosed, emitter_of_closed
+from pykstreams.processors.idle_time import IdleTime, idle_time
 from pykstreams.processors.tables.table_forwarding import Emit, forwarder
 from pykstreams.state.interfaces.operator_stores import FlushesToListener
 
@@ -24,6 +25,8 @@ class WindowedAggregate(Protocol):
     def emit_strategy(self) -> EmitStrategy: ...
     @property
     def late_child(self) -> str | None: ...
+    @property
+    def idle_ms(self) -> int | None: ...
 
 
 class WindowOutlets(NamedTuple):
@@ -37,6 +40,9 @@ class WindowOutlets(NamedTuple):
 
     late: Forward | None
     """Takes late records; ``None`` where nobody wants them."""
+
+    look: LookForClosed | None
+    """Forwards what is closed without a record; there if ``emit_closed`` is."""
 
 
 def window_outlets(
@@ -56,6 +62,23 @@ def window_outlets(
     forward = result_outlet(context, operator.late_child)
     late = late_outlet(context, operator.late_child)
     if closed is not None and operator.emit_strategy is EmitStrategy.ON_WINDOW_CLOSE:
-        return WindowOutlets(None, emitter_of_closed(context, operator.store, forward, closed, read), late)
+        closing = emitter_of_closed(context, operator.store, forward, closed, read)
+        return WindowOutlets(None, closing.behind_record, late, closing.at_once)
     emit = forwarder(store, context, operator.send_old_values, forward)
-    return WindowOutlets(emit, None, late)
+    return WindowOutlets(emit, None, late, None)
+
+
+def window_idle_time(
+    operator: WindowedAggregate, context: OperatorContext, look: LookForClosed | None, grace_ms: int, open_ms: int
+) -> IdleTime | None:
+    """The time of an aggregation whose windows close while there is no input; ``None`` where they do not.
+
+    :param grace_ms: by how much stream time is ahead of the close time.
+    :param open_ms: when this has passed since a record, all windows that hold it are closed.
+    """
+
+    def emit(time: int) -> None:
+        if look is not None:
+            look(time - grace_ms, time)
+
+    return idle_time(context, operator.idle_ms, lambda time: time + open_ms, emit)

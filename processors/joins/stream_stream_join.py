@@ -21,6 +21,7 @@ from pykstreams.core.processor import OperatorContext
 from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_JOINS
 from pykstreams.core.types import END_OF_TIME, Headers
 from pykstreams.processors.emit_on_close import emit_interval_ms
+from pykstreams.processors.idle_time import idle_time
 from pykstreams.processors.process import Process
 from pykstreams.processors.stores import join_window_rows, store_of_class
 from pykstreams.state.buffers.waiting import WaitingRecords
@@ -76,6 +77,7 @@ class StreamStreamJoin:
     :param outer: whether records of this side have a result without a partner.
     :param before_ms, after_ms: how much earlier and later than a record of the left side one of the right side may be.
     :param with_key: the joiner gets (key, left, right) instead of (left, right).
+    :param idle_ms: after so long without input windows close by the wall clock; the left side sees to it.
     """
 
     other_store: str
@@ -87,6 +89,7 @@ class StreamStreamJoin:
     after_ms: int
     grace_ms: int
     with_key: bool = False
+    idle_ms: int | None = None
 
     def build(self, context: OperatorContext) -> Process:
         if self.waiting_store is None:
@@ -157,7 +160,32 @@ class StreamStreamJoin:
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
 
-        return process
+        return self._with_idle_time(context, waiting, process, emit_closed)
+
+    def _with_idle_time(
+        self,
+        context: OperatorContext,
+        waiting: WaitingRecords,
+        process: Process,
+        emit_closed: Callable[[Headers], None],
+    ) -> Process:
+        """Lets the time of both sides go on while there is no input, where that is wanted."""
+        progress, fail = waiting.progress, context.fail
+        open_ms = max(self.before_ms, self.after_ms, 0) + max(self.grace_ms, 0) + 1
+
+        def emit(time: int) -> None:
+            progress.next_look = 0  # this look is not one of a record
+            progress.earliest = 0  # what is known of it may be later than what waits
+            try:
+                emit_closed(())
+            except Exception as error:
+                fail(error, None, None, time, ())
+
+        def advance_to(time: int) -> None:
+            progress.stream_time = max(progress.stream_time, time)
+
+        idle = idle_time(context, self.idle_ms, lambda time: time + open_ms, emit, looks=self.left)
+        return process if idle is None else idle.follow(process, lambda: progress.stream_time, advance_to)
 
     def _closed_windows(
         self, context: OperatorContext, waiting: WaitingRecords, join: Joiner

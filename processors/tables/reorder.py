@@ -12,13 +12,13 @@ from typing import Final
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Headers
-from pykstreams.processors.drop_reasons import NULL_TABLE_KEY
+from pykstreams.processors.drop_reasons import LATE_FOR_ORDER, NULL_TABLE_KEY
 from pykstreams.processors.process import Process
 from pykstreams.processors.stores import store_of_class
 from pykstreams.state.buffers.reorder_buffer import ReorderBuffer
 from pykstreams.state.layers.changelogging import record_being_processed
 
-LATE: Final = "it is late: a record that is newer by more than the grace has come before it"
+LATE: Final = LATE_FOR_ORDER
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from typing import Any, Generic, TypeVar
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Change, Headers
+from pykstreams.processors.drop_reasons import CLOSED_WINDOW
+from pykstreams.processors.idle_time import idle_time
 from pykstreams.processors.process import Process
 from pykstreams.processors.stores import store_of_class
 from pykstreams.processors.tables.table_view import ReadRow, TableView
@@ -34,6 +36,9 @@ class TableSuppress:
     With ``final`` the key is windowed and waits for the end of its window, and a deletion does not go on: nothing of
     its window went on before. When there is more in the buffer than it may hold, the first changes go on early, or,
     with ``shut_down_when_full``, this node fails; the change that was too much is then in the buffer already.
+
+    After ``idle_ms`` without input changes go on by the wall clock. A change of a window whose result has gone on by it
+    is dropped.
     """
 
     store: str
@@ -42,6 +47,7 @@ class TableSuppress:
     max_records: int | None = None
     max_bytes: int | None = None
     shut_down_when_full: bool = False
+    idle_ms: int | None = None
 
     def build(self, context: OperatorContext) -> Process:
         buffer = store_of_class(SuppressionBuffer, context, self.store)
@@ -49,6 +55,7 @@ class TableSuppress:
         store, wait_ms, final = self.store, self.wait_ms, self.final
         max_records, max_bytes, shuts_down = self.max_records, self.max_bytes, self.shut_down_when_full
         limited = max_records is not None or max_bytes is not None
+        drops_late, drop = final and self.idle_ms is not None, context.drop
         put, evict_until, evict_first = buffer.put, buffer.evict_until, buffer.evict_first
         stream_time = _NO_TIMESTAMP
 
@@ -71,6 +78,9 @@ class TableSuppress:
             nonlocal stream_time
             if timestamp > stream_time:
                 stream_time = timestamp
+            if drops_late and key.window.end <= stream_time - wait_ms:
+                drop(CLOSED_WINDOW)
+                return
             try:
                 raw = record_being_processed(current, store)
                 put(key.window.end if final else raw[1], key, change, raw)
@@ -85,7 +95,21 @@ class TableSuppress:
             except Exception as error:
                 fail(error, key, change, timestamp, headers)
 
-        return process
+        def evict(time: int) -> None:
+            try:
+                evict_until(time - wait_ms, emit)
+            except Exception as error:
+                fail(error, None, None, time, ())
+
+        def advance_to(time: int) -> None:
+            nonlocal stream_time
+            stream_time = max(stream_time, time)
+
+        def last_of(time: int) -> int:
+            return max(time, buffer.max_time() + wait_ms) if buffer.record_count else time
+
+        idle = idle_time(context, self.idle_ms, last_of, evict)
+        return process if idle is None else idle.follow(process, lambda: stream_time, advance_to)
 
     def _full(self, node: str, buffer: SuppressionBuffer) -> StreamsError:
         early = "" if self.final else " or let it emit early (when_full=BufferFullStrategy.EMIT_EARLY),"

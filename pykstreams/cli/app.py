@@ -81,9 +81,13 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except (StreamsError, SerializationError) as error:
             from pykstreams.cli.exit_codes import error_lines, exit_code
+            from pykstreams.cli.logs import log, writes_json
 
-            for line in error_lines(error):
-                click.echo(line, err=True)
+            lines = list(error_lines(error))
+            if writes_json():
+                log.error("%s", "\n".join(lines), exc_info=error)
+            else:
+                click.echo("\n".join(lines), err=True)
             ctx.exit(exit_code(error))
 
 

@@ -110,7 +110,19 @@ class Bootstraps:
     type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
     default="info",
     show_default=True,
-    help="What pykstreams and your code write to standard error; of other libraries only warnings and errors are.",
+    help="What pykstreams and your code write to standard error.",
+)
+@click.option(
+    "--log-level-libraries",
+    type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
+    help="The same for other libraries. Default: warning, or --log-level where that is higher.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How a line looks; json: one object a line, with a traceback in its field 'exception'.",
 )
 @click.option(
     "--http",
@@ -160,6 +172,8 @@ def run(
     http_tls_key: str | None,
     http_tls_ca: str | None,
     http_stale: str,
+    log_level_libraries: str | None,
+    log_format: str,
     worker: int | None,
 ) -> None:
     """Run a topology until it is stopped by Ctrl-C or SIGTERM.
@@ -188,7 +202,7 @@ def run(
     serving = Serving(http_address, http_token_file, http_tls_cert, http_tls_key, http_tls_ca, http_stale)
     bootstraps.check()
     serving.check()
-    configure_logging(log_level, worker, topology)
+    configure_logging(log_level, worker, topology, libraries=log_level_libraries, form=log_format)
     script = load_script(topology)
     settings = {
         "application.id": application_id,
@@ -205,7 +219,10 @@ def run(
     if worker is not None or (count == 1 and not embedded):
         _work(built, config, bootstraps, serving, worker)
         return
-    arguments = [topology, "--workers", "1", "--log-level", log_level, *settings_arguments(config_file, pairs)]
+    arguments = [topology, "--workers", "1", "--log-level", log_level, "--log-format", log_format]
+    if log_level_libraries is not None:
+        arguments += ["--log-level-libraries", log_level_libraries]
+    arguments += settings_arguments(config_file, pairs)
     arguments += ["--application-id", config.application_id, *bootstraps.arguments(), *serving.arguments()]
     with _place(embedded, bootstrap_servers, state_dir) as options:
         code = _supervise(count, [*arguments, *options], None if embedded else partial(_look, built, config))

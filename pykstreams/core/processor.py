@@ -382,6 +382,18 @@ class OperatorContext(Protocol):
         """
         ...
 
+    def watch_input(self) -> Callable[[], int | None]:
+        """Has the task note when input comes; while it is built.
+
+        Returns what gives the wall-clock time in ms since when nothing has come to any input partition of the task;
+        ``None`` while records wait, or may wait on the brokers.
+        """
+        ...
+
+    def flush_caches(self) -> None:
+        """Forwards what the caches of the task hold back; not while a record is processed."""
+        ...
+
     def on_init(self, callback: Callable[[], None]) -> None:
         """Runs the callback when every node is built, in topological order."""
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Generic, Literal, NamedTuple, TextIO, TypeVar, cast, overload
+from typing import Generic, Literal, TextIO, TypeVar, cast, overload
 
 from pykstreams.core.names import valid_name
 from pykstreams.core.processor import FixedKeyProcessorSupplier, OperatorSupplier, ProcessorSupplier
@@ -13,17 +13,14 @@ from pykstreams.core.windows import JoinWindows
 from pykstreams.dsl.branching import BranchedKStream
 from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.grouped import KGroupedStream
-from pykstreams.dsl.joins.stream_stream_join import join_streams
-from pykstreams.dsl.joins.stream_table_join import (
-    OnExpiredHistory,
-    join_stream_with_global_table,
-    join_stream_with_table,
-)
+from pykstreams.dsl.joins.stream_joins import JoinOptions, join_with_global_table, join_with_stream, join_with_table
+from pykstreams.dsl.joins.stream_table_join import OnExpiredHistory
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Grouped, Joined, Materialized, Produced, Repartitioned, StreamJoined
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.retry import Retry, retried
+from pykstreams.dsl.sql_sinks import add_sql_sink
 from pykstreams.dsl.stores.materialization import options_of, table_store
 from pykstreams.dsl.stores.reordering import reordering_of
 from pykstreams.dsl.stores.table_logic import SourceTable
@@ -34,6 +31,8 @@ from pykstreams.processors import (
     FlatMap,
     FlatMapValues,
     ForEach,
+    Lookup,
+    LookupCache,
     Map,
     MapValues,
     MapValuesAsync,
@@ -45,6 +44,7 @@ from pykstreams.processors import (
     UserProcessor,
 )
 from pykstreams.processors.process import FunctionOperator
+from pykstreams.processors.sinks.sql_sink import SqlSink
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import GraphNode, OperatorNode, Step, StreamSinkNode
@@ -175,6 +175,29 @@ class KStream(Generic[K, V]):
         operator = MapValuesAsync(fn, with_key, max_in_flight, timeout_ms, retries)
         return self._with_new_values(Step(self._named("KSTREAM-MAPVALUESASYNC-", name), operator))
 
+    def lookup(
+        self,
+        fn: Callable[[KG], Awaitable[VO | None]],
+        joiner: Callable[[V, VO | None], VR],
+        *,
+        key: KeyValueMapper[K, V, KG | None],
+        cache: LookupCache | None = None,
+        max_in_flight: int = 100,
+        timeout: Duration | None = None,
+        retries: int = 0,
+        name: str | None = None,
+    ) -> KStream[K, VR]:
+        """Maps each value by ``joiner(value, answer)``, with the answer of ``await fn(key(key, value))``; keys stay.
+
+        Equal keys are asked for once at a time, by all tasks of a process together, and answers are remembered as
+        ``cache`` says. Where ``key`` gives ``None`` nobody is asked, and the answer is ``None``. All else is as in
+        ``map_values_async``; ``timeout`` is that of one question. Beyond Kafka Streams; see
+        docs/guides/asynchronous-enrichment.md.
+        """
+        timeout_ms = None if timeout is None else duration_ms(timeout, "timeout")
+        operator = Lookup(fn, joiner, key, cache, max_in_flight, timeout_ms, retries)
+        return self._with_new_values(Step(self._named("KSTREAM-LOOKUP-", name), operator))
+
     def flat_map(
         self,
         mapper: KeyValueMapper[K, V, Iterable[tuple[KR, VR]]],
@@ -295,6 +318,16 @@ class KStream(Generic[K, V]):
         )
         place.graph.add(node, place.node)
 
+    def to_sql(self, sink: SqlSink[K, V], *, name: str) -> None:
+        """Writes the records as rows of a database, each once; the stream ends here.
+
+        Rows and the offset behind their input record are committed in one transaction of the database, before Kafka's
+        commit. ``name`` is under which the database keeps the offsets: give another one, and all that is read is
+        written again. Steps above must forward records at once; others are a ``TopologyError`` when the topology is
+        built. Beyond Kafka Streams; see docs/guides/effect-once-sinks.md.
+        """
+        add_sql_sink(self._place, sink, self._place.graph.namer.named(name, "KSTREAM-SQLSINK-"))
+
     def to_table(
         self,
         *,
@@ -393,12 +426,36 @@ class KStream(Generic[K, V]):
     @overload
     def join(
         self,
+        other: KTable[KG, VO],
+        joiner: Callable[[V, VO], VR],
+        *,
+        with_key: Literal[False] = False,
+        key_selector: KeyValueMapper[K, V, KG | None],
+        joined: Joined[KG, V, VO] | None = None,
+        repartitioned: Repartitioned[K, VR] | None = None,
+        on_expired_history: OnExpiredHistory = "null",
+    ) -> KStream[K, VR]: ...
+    @overload
+    def join(
+        self,
         other: GlobalKTable[KG, VO],
         joiner: Callable[[V, VO], VR],
         *,
         with_key: Literal[False] = False,
         key_selector: KeyValueMapper[K, V, KG],
         name: str | None = None,
+    ) -> KStream[K, VR]: ...
+    @overload
+    def join(
+        self,
+        other: KTable[KG, VO],
+        joiner: Callable[[K, V, VO], VR],
+        *,
+        with_key: Literal[True],
+        key_selector: KeyValueMapper[K, V, KG | None],
+        joined: Joined[KG, V, VO] | None = None,
+        repartitioned: Repartitioned[K, VR] | None = None,
+        on_expired_history: OnExpiredHistory = "null",
     ) -> KStream[K, VR]: ...
     @overload
     def join(
@@ -412,15 +469,16 @@ class KStream(Generic[K, V]):
     ) -> KStream[K, VR]: ...
     def join(
         self,
-        other: KStream[K, VO] | KTable[K, VO] | GlobalKTable[KG, VO],
+        other: KStream[K, VO] | KTable[KG, VO] | GlobalKTable[KG, VO],
         joiner: Callable[..., VR],
         *,
         with_key: bool = False,
         windows: JoinWindows | None = None,
         stream_joined: StreamJoined[K, V, VO] | None = None,
-        joined: Joined[K, V, VO] | None = None,
+        joined: Joined[KG, V, VO] | None = None,
         on_expired_history: OnExpiredHistory = "null",
-        key_selector: KeyValueMapper[K, V, KG] | None = None,
+        key_selector: KeyValueMapper[K, V, KG | None] | None = None,
+        repartitioned: Repartitioned[K, VR] | None = None,
         name: str | None = None,
     ) -> KStream[K, VR]:
         """Joins each record with its partners on the other side; without one there is no result.
@@ -433,13 +491,28 @@ class KStream(Generic[K, V]):
         Records without key or value are dropped. Both sides need equal partition counts; where keys may have changed
         they go through a repartition topic, named after ``stream_joined.name`` or ``joined.name``.
 
+        With ``key_selector`` a table is joined by a foreign key: records go to its rows through a repartition topic,
+        and results come back through another, with the stream's keys; ``repartitioned`` describes that one, and without
+        value serde results are written by the default one. Records for which it gives ``None`` are dropped. Beyond
+        Kafka Streams; see docs/guides/stream-foreign-key-joins.md.
+
         A versioned table is asked for the row of the record's own time. ``on_expired_history`` says what becomes of a
         record from before the table's history retention (ms, judged by the newest record of its store) for which nobody
         can tell whether there was a row. With ``"null"`` there was none: no result here, and one with ``None`` in
         ``left_join``. With ``"drop"`` either join drops the record, with a warning, and counts it in
         ``dropped-records-total``. A row that has not been replaced since is found in any case.
         """
-        options = _JoinOptions(joiner, with_key, windows, stream_joined, joined, key_selector, name, on_expired_history)
+        options = JoinOptions(
+            joiner,
+            with_key,
+            windows,
+            stream_joined,
+            joined,
+            key_selector,
+            name,
+            on_expired_history,
+            repartitioned,
+        )
         return self._joined(other, options, left_outer=False, right_outer=False)
 
     @overload
@@ -485,12 +558,36 @@ class KStream(Generic[K, V]):
     @overload
     def left_join(
         self,
+        other: KTable[KG, VO],
+        joiner: Callable[[V, VO | None], VR],
+        *,
+        with_key: Literal[False] = False,
+        key_selector: KeyValueMapper[K, V, KG | None],
+        joined: Joined[KG, V, VO] | None = None,
+        repartitioned: Repartitioned[K, VR] | None = None,
+        on_expired_history: OnExpiredHistory = "null",
+    ) -> KStream[K, VR]: ...
+    @overload
+    def left_join(
+        self,
         other: GlobalKTable[KG, VO],
         joiner: Callable[[V, VO | None], VR],
         *,
         with_key: Literal[False] = False,
         key_selector: KeyValueMapper[K, V, KG],
         name: str | None = None,
+    ) -> KStream[K, VR]: ...
+    @overload
+    def left_join(
+        self,
+        other: KTable[KG, VO],
+        joiner: Callable[[K, V, VO | None], VR],
+        *,
+        with_key: Literal[True],
+        key_selector: KeyValueMapper[K, V, KG | None],
+        joined: Joined[KG, V, VO] | None = None,
+        repartitioned: Repartitioned[K, VR] | None = None,
+        on_expired_history: OnExpiredHistory = "null",
     ) -> KStream[K, VR]: ...
     @overload
     def left_join(
@@ -504,15 +601,16 @@ class KStream(Generic[K, V]):
     ) -> KStream[K, VR]: ...
     def left_join(
         self,
-        other: KStream[K, VO] | KTable[K, VO] | GlobalKTable[KG, VO],
+        other: KStream[K, VO] | KTable[KG, VO] | GlobalKTable[KG, VO],
         joiner: Callable[..., VR],
         *,
         with_key: bool = False,
         windows: JoinWindows | None = None,
         stream_joined: StreamJoined[K, V, VO] | None = None,
-        joined: Joined[K, V, VO] | None = None,
+        joined: Joined[KG, V, VO] | None = None,
         on_expired_history: OnExpiredHistory = "null",
-        key_selector: KeyValueMapper[K, V, KG] | None = None,
+        key_selector: KeyValueMapper[K, V, KG | None] | None = None,
+        repartitioned: Repartitioned[K, VR] | None = None,
         name: str | None = None,
     ) -> KStream[K, VR]:
         """As ``join``, and a record of this stream that has no partner is joined with ``None``.
@@ -520,7 +618,17 @@ class KStream(Generic[K, V]):
         With another stream that is known, and so the result is given, when the window and its grace period have passed.
         Records without key are joined with ``None`` at once.
         """
-        options = _JoinOptions(joiner, with_key, windows, stream_joined, joined, key_selector, name, on_expired_history)
+        options = JoinOptions(
+            joiner,
+            with_key,
+            windows,
+            stream_joined,
+            joined,
+            key_selector,
+            name,
+            on_expired_history,
+            repartitioned,
+        )
         return self._joined(other, options, left_outer=True, right_outer=False)
 
     @overload
@@ -555,9 +663,7 @@ class KStream(Generic[K, V]):
         """As ``left_join`` with a stream, and so are records of the other stream; tables cannot be joined so."""
         if not isinstance(other, KStream):
             raise TypeError(f"the other side of an outer join is {other!r}; expected a KStream")
-        options: _JoinOptions[K, V, VO, K, VR] = _JoinOptions(
-            joiner, with_key, windows, stream_joined, None, None, None
-        )
+        options: JoinOptions[K, V, VO, K, VR] = JoinOptions(joiner, with_key, windows, stream_joined, None, None, None)
         return self._joined(other, options, left_outer=True, right_outer=True)
 
     def process(
@@ -599,63 +705,14 @@ class KStream(Generic[K, V]):
         return node
 
     def _joined(
-        self, other: object, options: _JoinOptions[K, V, VO, KG, VR], *, left_outer: bool, right_outer: bool
+        self, other: object, options: JoinOptions[K, V, VO, KG, VR], *, left_outer: bool, right_outer: bool
     ) -> KStream[K, VR]:
-        joiner, with_key = options.joiner, options.with_key
         if isinstance(other, KStream):
-            options.refuse("a stream", joined=options.joined, key_selector=options.key_selector, name=options.name)
-            options.refuse_history("a stream")
-            if options.windows is None:
-                raise TypeError(
-                    "a join of two streams needs windows, such as windows=JoinWindows(timedelta(minutes=5))"
-                )
-            return KStream(
-                join_streams(
-                    self._place,
-                    other._place,
-                    joiner,
-                    options.windows,
-                    options.stream_joined,
-                    left_outer=left_outer,
-                    right_outer=right_outer,
-                    with_key=with_key,
-                )
-            )
+            return KStream(join_with_stream(self._place, other._place, options, left=left_outer, right=right_outer))
         if isinstance(other, KTable):
-            options.refuse("a table", windows=options.windows, stream_joined=options.stream_joined)
-            options.refuse("a table", key_selector=options.key_selector, name=options.name)
-            return KStream(
-                join_stream_with_table(
-                    self._place,
-                    other._table,
-                    joiner,
-                    options.joined,
-                    left=left_outer,
-                    with_key=with_key,
-                    on_expired_history=options.on_expired_history,
-                )
-            )
+            return KStream(join_with_table(self._place, other._table, options, left=left_outer))
         if isinstance(other, GlobalKTable):
-            options.refuse(
-                "a global table", windows=options.windows, stream_joined=options.stream_joined, joined=options.joined
-            )
-            options.refuse_history("a global table")
-            if options.key_selector is None:
-                raise TypeError(
-                    "a join with a global table needs key_selector=, a function of (key, value) that gives the key to "
-                    "look up"
-                )
-            return KStream(
-                join_stream_with_global_table(
-                    self._place,
-                    other._view,
-                    options.key_selector,
-                    joiner,
-                    options.name,
-                    left=left_outer,
-                    with_key=with_key,
-                )
-            )
+            return KStream(join_with_global_table(self._place, other._view, options, left=left_outer))
         raise TypeError(f"the other side of a join is {other!r}; expected a KStream, a KTable or a GlobalKTable")
 
     def _named(self, prefix: str, name: str | None) -> str:
@@ -690,28 +747,3 @@ class KStream(Generic[K, V]):
         )
         self._place.graph.add(node, self._place.node)
         return node
-
-
-class _JoinOptions(NamedTuple, Generic[K, V, VO, KG, VR]):
-    """The options of a join, besides its sides."""
-
-    joiner: Callable[..., VR]
-    with_key: bool
-    windows: JoinWindows | None
-    stream_joined: StreamJoined[K, V, VO] | None
-    joined: Joined[K, V, VO] | None
-    key_selector: KeyValueMapper[K, V, KG] | None
-    name: str | None
-    on_expired_history: OnExpiredHistory = "null"
-
-    def refuse_history(self, other_side: str) -> None:
-        """As ``refuse``, for ``on_expired_history`` unless it is what it is anyway."""
-        self.refuse(other_side, on_expired_history=None if self.on_expired_history == "null" else "drop")
-
-    def refuse(self, other_side: str, **options: object) -> None:
-        """Raises ``TypeError`` for an option that was given and says nothing about joins with such a side."""
-        for name, value in options.items():
-            if value is not None:
-                raise TypeError(
-                    f"{name}={value!r} is given, and the other side of the join is {other_side}; leave it out"
-                )

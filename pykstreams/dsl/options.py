@@ -79,6 +79,9 @@ class StreamJoined(_NamedOptions, Generic[K, V, VO]):
     stores can be given by ``this_store_supplier`` and ``other_store_supplier``, which must retain duplicates and have
     the window size and retention of the join; these have a changelog of default settings, whatever ``logging`` and
     ``topic_config`` say (``KStreamImplJoin.joinWindowStoreBuilderFromSupplier``, 4.3.1).
+
+    With ``idle`` the windows of left and outer joins go on to close by the wall clock once the task has had no input
+    for so long, and what found no partner has its result (docs/guides/idle-input.md; beyond Kafka Streams).
     """
 
     key_serde: Serde[K] | None = None
@@ -91,11 +94,14 @@ class StreamJoined(_NamedOptions, Generic[K, V, VO]):
     dsl_store_suppliers: DslStoreSuppliers | None = None
     logging: bool = True
     topic_config: Mapping[str, str] | None = None
+    idle: Duration | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.store_name is not None:
             valid_name(self.store_name)
+        if self.idle is not None and duration_ms(self.idle, "idle") < 1:
+            raise ValueError(f"idle is {self.idle!r}; it must be at least 1 ms")
 
 
 @dataclass(frozen=True, kw_only=True)

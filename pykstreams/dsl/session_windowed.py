@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
-from pykstreams.core.types import Aggregator, Initializer, Reducer
+from pykstreams.core.types import Aggregator, Duration, Initializer, Reducer
 from pykstreams.core.windows import EmitStrategy, SessionWindows, Windowed
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
+from pykstreams.dsl.aggregations.idle_windows import IdleWindows, idle_ms_on_close
 from pykstreams.dsl.aggregations.late_records import LateRecordsTo, late_child_of
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Materialized
@@ -48,11 +49,17 @@ class SessionWindowedKStream(Generic[K, V]):
         self._records = records
         self._windows = windows
         self._emit_strategy = EmitStrategy.ON_WINDOW_UPDATE
+        self._idle_ms: int | None = None
 
-    def emit_strategy(self, strategy: EmitStrategy) -> SessionWindowedKStream[K, V]:
-        """Says when the aggregations that follow forward their results; returns this stream."""
+    def emit_strategy(self, strategy: EmitStrategy, *, idle: Duration | None = None) -> SessionWindowedKStream[K, V]:
+        """Says when the aggregations that follow forward their results; returns this stream.
+
+        With ``idle`` sessions go on to close by the wall clock once the task has had no input for so long
+        (docs/guides/idle-input.md; beyond Kafka Streams).
+        """
         if not isinstance(strategy, EmitStrategy):
             raise TypeError(f"emit strategy is {strategy!r}; expected a member of EmitStrategy")
+        self._idle_ms = idle_ms_on_close(idle, on_close=strategy is EmitStrategy.ON_WINDOW_CLOSE)
         self._emit_strategy = strategy
         return self
 
@@ -116,9 +123,10 @@ class SessionWindowedKStream(Generic[K, V]):
         store = session_table_store(graph, options, prefix, key_serde, value_serde, windows, strategy)
         node = graph.namer.named(name, prefix)
         late_child = late_child_of(node, late_records_to)
+        idle = IdleWindows.after(self._idle_ms)
 
         def operator(kept: str, old: bool) -> OperatorSupplier:
-            return SessionAggregate(kept, windows, aggregation, old, strategy, late_child)
+            return SessionAggregate(kept, windows, aggregation, old, strategy, late_child, idle.idle_ms)
 
         table = records.aggregated(
             node,
@@ -128,4 +136,5 @@ class SessionWindowedKStream(Generic[K, V]):
             grace_ms=windows.grace_period_ms + windows.inactivity_gap_ms,
             late_records_to=late_records_to,
         )
+        table.place.node.close_when_idle = idle.close_after
         return KTable(table)

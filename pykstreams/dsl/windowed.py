@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
-from pykstreams.core.types import Aggregator, Initializer, Reducer
+from pykstreams.core.types import Aggregator, Duration, Initializer, Reducer
 from pykstreams.core.windows import (
     EmitStrategy,
     SlidingWindows,
-    TimeWindows,
     UnlimitedWindows,
     Window,
     Windowed,
     Windows,
 )
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
+from pykstreams.dsl.aggregations.idle_windows import IdleWindows, idle_ms_on_close
 from pykstreams.dsl.aggregations.late_records import LateRecordsTo, late_child_of
 from pykstreams.dsl.aggregations.windowed_aggregation import checked_windows, window_operator, windowed_key_serde
 from pykstreams.dsl.ktable import KTable
@@ -55,16 +55,22 @@ class TimeWindowedKStream(Generic[K, V]):
         self._records = records
         self._windows = checked_windows(windows)
         self._emit_strategy = EmitStrategy.ON_WINDOW_UPDATE
+        self._idle_ms: int | None = None
 
-    def emit_strategy(self, strategy: EmitStrategy) -> TimeWindowedKStream[K, V]:
+    def emit_strategy(self, strategy: EmitStrategy, *, idle: Duration | None = None) -> TimeWindowedKStream[K, V]:
         """Says when the aggregations that follow forward their results; returns this stream.
 
-        ``ON_WINDOW_CLOSE`` needs windows that end: ``TimeWindows`` or ``SlidingWindows``.
+        ``ON_WINDOW_CLOSE`` needs windows that end; those of a ``Windows`` of your own must all be of ``size_ms``.
+
+        Windows close by the times of records, so without records the last ones stay open. With ``idle`` they go on
+        to close by the wall clock once the task has had no input for so long (docs/guides/idle-input.md; beyond Kafka
+        Streams).
         """
         if not isinstance(strategy, EmitStrategy):
             raise TypeError(f"emit strategy is {strategy!r}; expected a member of EmitStrategy")
         if strategy is EmitStrategy.ON_WINDOW_CLOSE and isinstance(self._windows, UnlimitedWindows):
             raise ValueError("unlimited windows never close; use EmitStrategy.ON_WINDOW_UPDATE or other windows")
+        self._idle_ms = idle_ms_on_close(idle, on_close=strategy is EmitStrategy.ON_WINDOW_CLOSE)
         self._emit_strategy = strategy
         return self
 
@@ -122,18 +128,11 @@ class TimeWindowedKStream(Generic[K, V]):
         graph, key_serde = records.place.graph, records.options.key_serde
         store = window_table_store(graph, options, prefix, key_serde, value_serde, windows, strategy)
         node = graph.namer.named(name, prefix)
-        if (
-            strategy is EmitStrategy.ON_WINDOW_CLOSE
-            and isinstance(windows, Windows)
-            and not isinstance(windows, TimeWindows)
-        ):
-            raise ValueError(
-                f"windows of {node} are {windows!r}; only TimeWindows and SlidingWindows can be emitted on close"
-            )
         late_child = late_child_of(node, late_records_to)
+        idle = IdleWindows.after(self._idle_ms)
 
         def operator(kept: str, old: bool) -> OperatorSupplier:
-            return window_operator(windows, kept, aggregation, old, strategy, late_child)
+            return window_operator(windows, kept, aggregation, old, strategy, late_child, idle.idle_ms)
 
         table = records.aggregated(
             node,
@@ -143,4 +142,5 @@ class TimeWindowedKStream(Generic[K, V]):
             grace_ms=windows.grace_period_ms,
             late_records_to=late_records_to,
         )
+        table.place.node.close_when_idle = idle.close_after
         return KTable(table)

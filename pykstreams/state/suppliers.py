@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pykstreams.core.types import Duration, duration_ms
+from pykstreams.serdes.base import Serde
 from pykstreams.state.encoding.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
 from pykstreams.state.interfaces.session_store import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.interfaces.store import (
@@ -60,8 +61,14 @@ from pykstreams.state.windows.suppliers import (
     window_lengths,
 )
 
-K = TypeVar("K")
-V = TypeVar("V")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    # a store whose serdes are left to the configuration has keys and values of any type
+    K = TypeVarWithDefault("K", default=Any)
+    V = TypeVarWithDefault("V", default=Any)
+else:
+    K, V = TypeVar("K"), TypeVar("V")
 S = TypeVar("S", bound=TaskStore)
 
 log = logging.getLogger(__name__)
@@ -110,13 +117,13 @@ class Stores:
     @staticmethod
     def key_value_store_builder(
         supplier: KeyValueBytesStoreSupplier,
-        key_serde: Any = None,
-        value_serde: Any = None,
+        key_serde: Serde[K] | None = None,
+        value_serde: Serde[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
         topic_config: Mapping[str, str] | None = None,
-    ) -> StoreBuilder[KeyValueStore[Any, Any]]:
+    ) -> StoreBuilder[KeyValueStore[K, V]]:
         """A store of values; serdes that are ``None`` are the defaults of the configuration."""
         return StoreBuilder(
             _key_value(supplier),
@@ -131,13 +138,13 @@ class Stores:
     @staticmethod
     def timestamped_key_value_store_builder(
         supplier: KeyValueBytesStoreSupplier,
-        key_serde: Any = None,
-        value_serde: Any = None,
+        key_serde: Serde[K] | None = None,
+        value_serde: Serde[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
         topic_config: Mapping[str, str] | None = None,
-    ) -> StoreBuilder[TimestampedKeyValueStore[Any, Any]]:
+    ) -> StoreBuilder[TimestampedKeyValueStore[K, V]]:
         """A store of ``ValueAndTimestamp``; over a persistent supplier without timestamps they are lost."""
         return StoreBuilder(
             _key_value(supplier),
@@ -152,13 +159,13 @@ class Stores:
     @staticmethod
     def timestamped_key_value_store_with_headers_builder(
         supplier: KeyValueBytesStoreSupplier,
-        key_serde: Any = None,
-        value_serde: Any = None,
+        key_serde: Serde[K] | None = None,
+        value_serde: Serde[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
         topic_config: Mapping[str, str] | None = None,
-    ) -> StoreBuilder[TimestampedKeyValueStoreWithHeaders[Any, Any]]:
+    ) -> StoreBuilder[TimestampedKeyValueStoreWithHeaders[K, V]]:
         """A store of ``ValueTimestampHeaders``; over a persistent supplier without headers they are lost."""
         return StoreBuilder(
             _key_value(supplier),
@@ -196,13 +203,13 @@ class Stores:
     @staticmethod
     def versioned_key_value_store_builder(
         supplier: VersionedBytesStoreSupplier,
-        key_serde: Any = None,
-        value_serde: Any = None,
+        key_serde: Serde[K] | None = None,
+        value_serde: Serde[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
         topic_config: Mapping[str, str] | None = None,
-    ) -> StoreBuilder[VersionedKeyValueStore[Any, Any]]:
+    ) -> StoreBuilder[VersionedKeyValueStore[K, V]]:
         """A versioned store; serdes that are ``None`` are the defaults of the configuration. It cannot have a cache."""
         checked = checked_versioned_supplier(supplier)
         if caching:
@@ -227,13 +234,13 @@ class Stores:
     @staticmethod
     def session_store_builder(
         supplier: SessionBytesStoreSupplier,
-        key_serde: Any = None,
-        value_serde: Any = None,
+        key_serde: Serde[K] | None = None,
+        value_serde: Serde[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
         topic_config: Mapping[str, str] | None = None,
-    ) -> StoreBuilder[SessionStore[Any, Any]]:
+    ) -> StoreBuilder[SessionStore[K, V]]:
         """A store of aggregates by session."""
         return StoreBuilder(
             _session(supplier), session_store, key_serde, value_serde, caching, logging, dict(topic_config or {})
@@ -242,13 +249,13 @@ class Stores:
     @staticmethod
     def session_store_with_headers_builder(
         supplier: SessionBytesStoreSupplier,
-        key_serde: Any = None,
-        value_serde: Any = None,
+        key_serde: Serde[K] | None = None,
+        value_serde: Serde[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
         topic_config: Mapping[str, str] | None = None,
-    ) -> StoreBuilder[SessionStoreWithHeaders[Any, Any]]:
+    ) -> StoreBuilder[SessionStoreWithHeaders[K, V]]:
         """A store of ``AggregationWithHeaders`` by session; a persistent supplier without headers loses them."""
         return StoreBuilder(
             _session(supplier),
@@ -297,13 +304,13 @@ class Stores:
     @staticmethod
     def window_store_builder(
         supplier: WindowBytesStoreSupplier,
-        key_serde: Any = None,
-        value_serde: Any = None,
+        key_serde: Serde[K] | None = None,
+        value_serde: Serde[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
         topic_config: Mapping[str, str] | None = None,
-    ) -> StoreBuilder[WindowStore[Any, Any]]:
+    ) -> StoreBuilder[WindowStore[K, V]]:
         """A window store of values; serdes that are ``None`` are the defaults of the configuration.
 
         The changelog of one that retains duplicates is not compacted.
@@ -316,13 +323,13 @@ class Stores:
     @staticmethod
     def timestamped_window_store_builder(
         supplier: WindowBytesStoreSupplier,
-        key_serde: Any = None,
-        value_serde: Any = None,
+        key_serde: Serde[K] | None = None,
+        value_serde: Serde[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
         topic_config: Mapping[str, str] | None = None,
-    ) -> StoreBuilder[TimestampedWindowStore[Any, Any]]:
+    ) -> StoreBuilder[TimestampedWindowStore[K, V]]:
         """A window store of ``ValueAndTimestamp``; over a persistent supplier without timestamps they are lost."""
         return _window_builder(
             supplier, timestamped_window_store, key_serde, value_serde, caching, logging, topic_config
@@ -331,13 +338,13 @@ class Stores:
     @staticmethod
     def timestamped_window_store_with_headers_builder(
         supplier: WindowBytesStoreSupplier,
-        key_serde: Any = None,
-        value_serde: Any = None,
+        key_serde: Serde[K] | None = None,
+        value_serde: Serde[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
         topic_config: Mapping[str, str] | None = None,
-    ) -> StoreBuilder[TimestampedWindowStoreWithHeaders[Any, Any]]:
+    ) -> StoreBuilder[TimestampedWindowStoreWithHeaders[K, V]]:
         """A window store of ``ValueTimestampHeaders``; over a persistent supplier without headers they are lost."""
         return _window_builder(
             supplier, timestamped_window_store_with_headers, key_serde, value_serde, caching, logging, topic_config
@@ -348,7 +355,7 @@ def _retention(period: Duration) -> int:
     return duration_ms(period, "retention period")
 
 
-def _session(supplier: Any) -> SessionBytesStoreSupplier:
+def _session(supplier: object) -> SessionBytesStoreSupplier:
     if not isinstance(supplier, SessionBytesStoreSupplier):
         raise TypeError(
             f"supplier of a session store is {supplier!r}; expected one such as "
@@ -357,7 +364,7 @@ def _session(supplier: Any) -> SessionBytesStoreSupplier:
     return supplier
 
 
-def _key_value(supplier: Any) -> KeyValueBytesStoreSupplier:
+def _key_value(supplier: object) -> KeyValueBytesStoreSupplier:
     if isinstance(supplier, VersionedBytesStoreSupplier) or not isinstance(supplier, KeyValueBytesStoreSupplier):
         raise TypeError(
             f"supplier of a key-value store is {supplier!r}; expected one such as "
@@ -378,10 +385,10 @@ def _persistent_window(
 
 
 def _window_builder(
-    supplier: Any,
+    supplier: WindowBytesStoreSupplier,
     make: Callable[[StoreBuilder[S]], S],
-    key_serde: Any,
-    value_serde: Any,
+    key_serde: Serde[K] | None,
+    value_serde: Serde[V] | None,
     caching: bool,
     logging: bool,
     topic_config: Mapping[str, str] | None,

@@ -29,6 +29,7 @@ class GraphNode:
 
     ``joins_null_keys`` marks joins that give results for records without key: repartition topics above keep these.
     ``versioned`` says whether the table of this node is kept in a versioned store; ``None``: it is like its parents.
+    ``close_when_idle`` lets the windows of an aggregation close by the wall clock after so many ms without input.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class GraphNode:
         self.changes_value = changes_value
         self.merges = merges
         self.grace_ms: int | None = None
+        self.close_when_idle: Callable[[int], None] | None = None
         self.joins_null_keys = False
         self.versioned = versioned
         self.priority = 0

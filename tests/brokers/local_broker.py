@@ -44,8 +44,13 @@ class LocalBrokers:
         nodes: int = 1,
         port: int | None = None,
         jvm: Sequence[str] = SMALL_JVM,
+        more_listeners: Mapping[str, int] | None = None,
     ) -> None:
-        """Prepares the nodes for ``start_all``; ``port`` is the first one's, by default a free one."""
+        """Prepares the nodes for ``start_all``; ``port`` is the first one's, by default a free one.
+
+        :param more_listeners: of a single broker, by the name of their security protocol; they say "localhost", which
+            their certificates are made out to.
+        """
         self.directory = directory
         self._runtime = runtime = _Runtime()
         ports = free_ports(2 * nodes)
@@ -56,7 +61,9 @@ class LocalBrokers:
             "kafka" if nodes == 1 else f"kafka-{number}": _Node(
                 runtime,
                 directory / str(number),
-                _properties(number, ports[number - 1], ports[nodes + number - 1], voters, settings),
+                _properties(
+                    number, ports[number - 1], ports[nodes + number - 1], voters, settings, more_listeners or {}
+                ),
                 ports[number - 1],
                 jvm,
             )
@@ -117,11 +124,14 @@ def local_brokers(
     nodes: int = 1,
     port: int | None = None,
     jvm: Sequence[str] = SMALL_JVM,
+    more_listeners: Mapping[str, int] | None = None,
 ) -> Iterator[LocalBrokers]:
     """Ready brokers for the length of a block, with a temporary directory for their data."""
     with tempfile.TemporaryDirectory(prefix="kafka-") as directory:
         taken_care_of = when_killed(["rm", "-rf", directory])
-        brokers = LocalBrokers(Path(directory), settings, nodes=nodes, port=port, jvm=jvm)
+        brokers = LocalBrokers(
+            Path(directory), settings, nodes=nodes, port=port, jvm=jvm, more_listeners=more_listeners
+        )
         try:
             brokers.start_all()
             wait_until_ready(brokers)
@@ -272,15 +282,23 @@ class _Node:
 
 
 def _properties(
-    number: int, port: int, controller_port: int, voters: str, settings: Mapping[str, str]
+    number: int,
+    port: int,
+    controller_port: int,
+    voters: str,
+    settings: Mapping[str, str],
+    more_listeners: Mapping[str, int],
 ) -> dict[str, str]:
+    open_to_clients = [f"PLAINTEXT://127.0.0.1:{port}"]
+    open_to_clients += [f"{name}://localhost:{found}" for name, found in more_listeners.items()]
+    protocols = ["CONTROLLER:PLAINTEXT", *(f"{name}:{name}" for name in ("PLAINTEXT", *more_listeners))]
     return {
         "process.roles": "broker,controller",
         "node.id": str(number),
         "controller.quorum.voters": voters,
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "listeners": ",".join([*open_to_clients, f"CONTROLLER://127.0.0.1:{controller_port}"]),
+        "advertised.listeners": ",".join(open_to_clients),
+        "listener.security.protocol.map": ",".join(protocols),
         "controller.listener.names": "CONTROLLER",
         **settings,
     }

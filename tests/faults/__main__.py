@@ -5,8 +5,11 @@
     python -m tests.faults --minutes 5 --seed 7 --plan > faults.txt      # only prints the schedule
     python -m tests.faults --minutes 5 --brokers 1 --schedule faults.txt  # replays it, with lines left out if wanted
 
-Half of the time there is one broker, half of it three; each has a lone worker, several workers, and several workers in
-a streams group (KIP-1071), of both guarantees.
+    python -m tests.faults --minutes 9 --applications eos-mixed,eos-mixed-streams,eos-java
+
+Half of the time there is one broker, half of it three. Of both guarantees there are a lone worker, several workers, and
+several workers in a streams group (KIP-1071); if they are named, also fleets whose workers change their language with
+each start (``-mixed``, ``-mixed-streams``), and Kafka Streams alone (``-java``, ``-java-streams``), for comparison.
 The exit code is 0 when nothing was wrong, 1 when something was, and 2 when the run itself failed.
 """
 
@@ -22,7 +25,7 @@ from pathlib import Path
 
 from tests.faults.run import Options, Report, Run, StoppedError
 from tests.faults.schedule import read
-from tests.faults.workers import applications
+from tests.faults.workers import OURS, applications
 
 _SHOWN = 12
 
@@ -30,7 +33,8 @@ _SHOWN = 12
 def main() -> int:
     arguments = _arguments()
     known = {one.name: one for one in applications(arguments.several)}
-    names = arguments.applications.split(",") if arguments.applications else [*known]
+    ours = [name for name in known if name.partition("-")[2] in OURS]
+    names = arguments.applications.split(",") if arguments.applications else ours
     if unknown := set(names) - known.keys():
         raise SystemExit(f"unknown applications {sorted(unknown)}; there are {', '.join(known)}")
     folder = Path(arguments.folder or tempfile.mkdtemp(prefix="pykstreams-faults-"))
@@ -89,7 +93,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--brokers", choices=["1", "3", "both"], default="both")
-    parser.add_argument("--applications", help="some of alos- and eos-lone, -several, -streams; all by default")
+    parser.add_argument("--applications", help="some, by their names; all without Java by default")
     parser.add_argument("--several", type=int, default=3, help="how many workers several are")
     parser.add_argument("--rate", type=float, default=50, help="lines a second")
     parser.add_argument("--schedule", type=Path, help="a file with faults to replay, as they are printed")

@@ -69,6 +69,8 @@ class Report:
     faults: Counter[str] = field(default_factory=Counter)
     failures: dict[str, list[str]] = field(default_factory=dict)
     longest_gap_s: dict[str, float] = field(default_factory=dict)
+    ends_of_java: Counter[str] = field(default_factory=Counter)
+    """How often a worker of Java ended otherwise than it should, by application."""
     lines: int = 0
     skipped_markers: list[str] = field(default_factory=list)
     """Transactions that a broker has left open for ever: what exactly-once makes of them is no fault of a worker."""
@@ -82,12 +84,14 @@ class Report:
 
     def table(self) -> str:
         """One line for each application."""
-        rows = [f"{'application':<14} {'workers':>7} {'faults':>6} {'lines':>8} {'longest gap':>12} {'failures':>8}"]
+        heads = f"{'lines':>8} {'longest gap':>12} {'failures':>8} {'ends of Java':>12}"
+        rows = [f"{'application':<18} {'workers':>7} {'faults':>6} {heads}"]
         for one in self.options.applications:
             faults = sum(count for target, count in self.faults.items() if target in one.workers)
             rows.append(
-                f"{one.name:<14} {len(one.workers):>7} {faults:>6} {self.lines:>8} "
-                f"{self.longest_gap_s.get(one.name, 0):>10.1f} s {len(self.failures.get(one.name, [])):>8}"
+                f"{one.name:<18} {len(one.workers):>7} {faults:>6} {self.lines:>8} "
+                f"{self.longest_gap_s.get(one.name, 0):>10.1f} s {len(self.failures.get(one.name, [])):>8} "
+                f"{self.ends_of_java[one.name]:>12}"
             )
         of_brokers = sum(self.faults.values()) - sum(
             count for target, count in self.faults.items() for one in self.options.applications if target in one.workers
@@ -207,6 +211,7 @@ class Run:
 
     def _judge(self, servers: str, watch: Watch, fleet: Fleet, outages: Outages, feed: Feed) -> None:
         report = self._report
+        report.ends_of_java = fleet.of_java
         for application, what in fleet.failures:
             report.fail(application, what)
         for what in feed.failures:

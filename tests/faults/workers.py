@@ -6,14 +6,16 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from pathlib import Path
 
 from tests.brokers.reaper import Process
+from tests.faults.languages import Language
 from tests.faults.schedule import Action, Fault
 from tests.faults.silence import Outages
 
@@ -42,6 +44,22 @@ _SETTINGS = {
 }
 
 
+FLEETS = {
+    "lone": (Language.PYTHON,),
+    "several": (Language.PYTHON,),
+    "streams": (Language.PYTHON,),
+    "mixed": (Language.PYTHON, Language.JAVA),
+    "mixed-streams": (Language.PYTHON, Language.JAVA),
+    "java": (Language.JAVA,),
+    "java-streams": (Language.JAVA,),
+}
+"""Kinds of fleets: one worker, several, several in a streams group; such whose workers change their language with each
+start; and Kafka Streams alone, to compare with."""
+
+OURS = ("lone", "several", "streams")
+"""The fleets without Java."""
+
+
 @dataclass(frozen=True, slots=True)
 class Application:
     """One of the applications; each reads the same input."""
@@ -51,6 +69,8 @@ class Application:
     workers: tuple[str, ...]
     in_streams_group: bool = False
     """Whether the brokers assign its tasks (``group.protocol``)."""
+    languages: tuple[Language, ...] = (Language.PYTHON,)
+    """What its workers are written in: the next one, each time that one is started."""
 
     @property
     def lone(self) -> bool:
@@ -70,16 +90,17 @@ class Application:
 
 
 def applications(several: int = 3) -> list[Application]:
-    """Both guarantees, each with a lone worker, with several, and with several in a streams group."""
+    """Both guarantees, each with all kinds of fleets."""
     return [
         Application(
             f"{short}-{fleet}",
             exactly_once,
-            tuple(f"{short}-{fleet}-{n}" for n in range(1, number + 1)),
-            in_streams_group=fleet == "streams",
+            tuple(f"{short}-{fleet}-{n}" for n in range(1, (1 if fleet == "lone" else several) + 1)),
+            in_streams_group=fleet.endswith("streams"),
+            languages=languages,
         )
         for short, exactly_once in (("alos", False), ("eos", True))
-        for fleet, number in (("lone", 1), ("several", several), ("streams", several))
+        for fleet, languages in FLEETS.items()
     ]
 
 
@@ -90,11 +111,12 @@ class Worker:
         self.name, self.application = name, application
         self.log = folder / f"{name}.log"
         self._state = folder / name
-        self._command = [sys.executable, "-m", "pykstreams", "run", str(Path(__file__).with_name("application.py"))]
-        self._command += ["--application-id", application.name, "--bootstrap-servers", bootstrap_servers]
-        self._command += ["--state-dir", str(self._state)]
-        for key, value in application.settings.items():
-            self._command += ["--set", f"{key}={value}"]
+        own = {"application.id": application.name, "bootstrap.servers": bootstrap_servers, "client.id": name}
+        self._settings = {**application.settings, **own, "state.dir": str(self._state)}
+        self._settings_file = folder / f"{name}.properties"
+        first = application.workers.index(name)
+        self._languages = islice(cycle(application.languages), first, None)
+        self.language = Language.PYTHON
         self._process: Process | None = None
         self._lock = threading.Lock()
         self._wanted = False
@@ -103,7 +125,9 @@ class Worker:
     def start(self) -> None:
         with self._lock, self.log.open("ab") as log:
             environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-            self._process = Process(self._command, stdout=log, stderr=log, env=environment)
+            self.language = next(self._languages)
+            command = self.language.command(self._settings, self._settings_file)
+            self._process = Process(command, stdout=log, stderr=log, env=environment)
             self._wanted = True
             self._started_at = time.monotonic()
 
@@ -164,6 +188,8 @@ class Fleet:
     say: Callable[[str], object]
     failures: list[tuple[str, str]] = field(default_factory=list)
     """Application and what went wrong, in the order of events."""
+    of_java: Counter[str] = field(default_factory=Counter)
+    """How often workers of Java ended otherwise than they should, by application: to compare with, and no failure."""
 
     @classmethod
     def of(
@@ -241,5 +267,9 @@ class Fleet:
             self._fail(worker, f"{worker.name} {wrong}")
 
     def _fail(self, worker: Worker, what: str) -> None:
+        if worker.language is Language.JAVA:
+            self.of_java[worker.application.name] += 1
+            self.say(f"{what}; it is one of Java, for comparison")
+            return
         self.failures.append((worker.application.name, what))
         self.say(f"FAILURE: {what}\n{worker.tail()}")

@@ -136,6 +136,7 @@ def twins(bootstrap_servers: str, make_name: Callable[[str], str], tmp_path: Pat
     made.end()
 
 
+@pytest.mark.nightly
 def test_bootstrapped_applications_hold_and_send_what_one_does_that_has_read_all(twins: Twins, tmp_path: Path) -> None:
     streaming, backfilled, mapped = (twins.make(kind) for kind in ("streaming", "backfilled", "mapped"))
     records = list(drawn())

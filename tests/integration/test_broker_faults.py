@@ -288,6 +288,7 @@ def test_lone_worker_goes_on_after_an_outage(
         app.assert_counted_once()
 
 
+@BY_NIGHT
 @GUARANTEES
 def test_worker_can_be_stopped_while_the_broker_is_away(
     broker: Brokers, make_counting: Callable[..., Counting], guarantee: str

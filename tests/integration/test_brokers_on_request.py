@@ -77,6 +77,7 @@ def test_cluster_takes_records_while_the_leader_is_dead(
     assert outcome is None
 
 
+@pytest.mark.nightly
 def test_cluster_takes_records_while_the_leader_is_frozen(
     three_brokers: Brokers, make_name: Callable[[str], str]
 ) -> None:

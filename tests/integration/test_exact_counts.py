@@ -135,6 +135,7 @@ def test_counts_of_a_million_records_are_exact_without_failures(make_counting: C
     assert app.results() == app.expected
 
 
+@pytest.mark.nightly
 def test_no_count_of_a_million_records_is_too_low_after_a_crash_and_a_loss_of_state(
     make_counting: Callable[..., Counting],
 ) -> None:

@@ -215,6 +215,7 @@ def test_state_whose_changelog_was_deleted_is_refused_and_both_ways_out_are_told
     assert list(app.counts().values()) == [1] * KEYS
 
 
+@pytest.mark.nightly
 def test_source_topic_that_is_deleted_is_noticed_within_a_minute(
     make_application: Callable[..., Application], bootstrap_servers: str
 ) -> None:

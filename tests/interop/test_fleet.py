@@ -127,16 +127,18 @@ def test_a_fleet_that_changes_its_language_under_load_leaves_behind_what_java_al
 
 
 def play(fleet: Fleet, languages: Sequence[str]) -> None:
-    """Goes through all phases with two workers, of which one is replaced in each while records flow."""
-    fleet.start(JAVA, "0")
-    fleet.start(JAVA, "1")
+    """Goes through all phases; in each, the oldest of the workers is replaced while records flow."""
+    workers = ["0"] if fleet.turns.spec.one_instance else ["0", "1"]
+    for worker in workers:
+        fleet.start(JAVA, worker)
     # with several inputs the order of what is there and what is still to come would be drawn
     in_steps = fleet.turns.spec.steps or len(fleet.turns.spec.inputs) > 1
-    for number, (rows, language) in enumerate(zip(rows_of(fleet.turns.program), languages, strict=True)):
+    for number, (rows, language) in enumerate(zip(rows_of(fleet.turns.program), languages, strict=True), len(workers)):
         steps = [[row] for row in rows] if in_steps else [rows]
         for step in steps:
             fleet.turns.send(step)
             if step is steps[0]:
-                fleet.replace(str(number), language, str(number + 2))
+                workers.append(str(number))
+                fleet.replace(workers.pop(0), language, str(number))
             fleet.turns.settle()
             fleet.check()

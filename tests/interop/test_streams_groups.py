@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from pykstreams import StreamsConfig
+from pykstreams.runtime.clients.streams_coordinator import StreamsCoordinator
 from tests.interop.conftest import MakeTurns
 from tests.interop.fleet import JAVA, PYTHON, Fleet
 from tests.interop.java_host import PATIENCE_S, JavaHost
@@ -50,6 +53,16 @@ def test_the_tools_of_kafka_show_members_of_both_languages_and_their_tasks(
     assert len(members) == 2
     assert all("ACTIVE" in line or "0:[" in line or "1:[" in line for line in members), members
     assert any("-membership" in line for line in members), members
+    assert_each_task_is_assigned_once(fleet, [line.split()[1] for line in members])
+
+
+def assert_each_task_is_assigned_once(fleet: Fleet, members: list[str]) -> None:
+    config = StreamsConfig({"application.id": fleet.turns.name, "bootstrap.servers": fleet.turns.brokers})
+    coordinator = StreamsCoordinator.open(config, "onlooker")
+    active = Counter(task for member in members for task in coordinator.assigned(member).active)
+    coordinator.close()
+    assert set(active.values()) == {1}
+    assert {task.partition for task in active} == {0, 1, 2}
 
 
 def test_a_worker_with_another_topology_ends_and_says_what_to_do(make_fleet: Callable[[str], Fleet]) -> None:

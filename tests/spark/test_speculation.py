@@ -84,6 +84,7 @@ def master(tmp_path: Path) -> Iterator[str]:
         yield address
 
 
+@pytest.mark.nightly
 def test_a_task_that_runs_twice_at_once_makes_its_rows_once(master: str, tmp_path: Path) -> None:
     script, source, out = tmp_path / "shop_twice.py", tmp_path / "rows.parquet", tmp_path / "out"
     script.write_text(SCRIPT.replace("@HERE@", str(tmp_path)))

@@ -58,8 +58,8 @@ def sessions(store: MeteredSessionStore[Any, Any], fake: FakeSessionStore) -> tu
 
 
 def subscriptions(store: SubscriptionStore, fake: FakeSubscriptions) -> tuple[SubscriptionRows, ...]:
-    return store, fake
+    return store, fake  # pyright: ignore[reportReturnType]  # it binds a function that an object keeps
 
 
 def context(node: NodeContext, offline: OfflineNode, fake: FakeOperatorContext) -> tuple[OperatorContext, ...]:
-    return node, offline, fake
+    return node, offline, fake  # pyright: ignore[reportReturnType]  # it binds a function that an object keeps

@@ -38,7 +38,7 @@ CEILINGS = {
     "pykstreams/dsl": 5,
     "pykstreams/runtime": 94,
     "pykstreams/runtime/queries": 17,
-    "pykstreams/state": 314,
+    "pykstreams/state": 265,
     "pykstreams/testing": 19,
     "pykstreams/topology": 4,
     "serdes": 9,

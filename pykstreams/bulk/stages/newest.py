@@ -6,16 +6,17 @@ what it referred to: nobody finds out once rows are encoded. ``keyed`` → sort 
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator
 from zlib import crc32
 
 import pyarrow as pa
 
+from pykstreams.bulk.sources.plain_types import plain
 from pykstreams.bulk.sources.rows import RowReader
 from pykstreams.bulk.stages.batches import CHUNK, EncodedColumns
 from pykstreams.bulk.stages.encode import MarkedRows, encode_marked, row_orders
 from pykstreams.bulk.stages.store_job import StoreJob
+from pykstreams.bulk.targets.carried_values import dumps, loads
 
 
 def keyed(job: StoreJob, batches: Iterable[pa.RecordBatch], part: int) -> Iterator[pa.RecordBatch]:
@@ -30,7 +31,7 @@ def keyed(job: StoreJob, batches: Iterable[pa.RecordBatch], part: int) -> Iterat
         raise ValueError(f"rows for store {job.spec.store!r} need not meet")
     row_key, count, columns, orders_of = make(), len(job.shares), EncodedColumns(), row_orders(job, part)
     for batch in batches:
-        for parts, row, order in zip(read(batch), batch.to_pylist(), orders_of(batch), strict=False):
+        for parts, row, order in zip(read(batch), plain(batch).to_pylist(), orders_of(batch), strict=False):
             key, time = None, 0
             if not isinstance(parts, Exception) and parts[0] is not None and parts[2] is not None:
                 time = parts[2]
@@ -38,7 +39,7 @@ def keyed(job: StoreJob, batches: Iterable[pa.RecordBatch], part: int) -> Iterat
                     key = row_key(parts[0])
                 except Exception:  # the first stage meets the same, and says which row it was
                     key = None
-            columns.add(crc32(key or b"") % count, key, time, pickle.dumps(row), order=order)
+            columns.add(crc32(key or b"") % count, key, time, dumps(row), order=order)
         yield columns.batch()
 
 
@@ -60,7 +61,7 @@ def _marked(batches: Iterable[pa.RecordBatch], schema: pa.Schema | None, latest:
 
     def add(raw: bytes, superseded: bool) -> None:
         if not (superseded and latest):
-            rows.append(pickle.loads(raw))
+            rows.append(loads(raw))
             marks.append(superseded)
 
     for batch in batches:

@@ -3,13 +3,13 @@
 The operator is the one of the plan, so initializer, aggregator and merger are the application's, and so is what it
 makes of windows and sessions. Nothing is late: each key has an operator of its own, which has seen no later time.
 
-The value of a record travels to the fold as a pickle: in a stream it would have come through the serde of the grouped
-stream, which a plan does not tell; what the user's ``value`` gives must be what the aggregator takes.
+The value of a record travels to the fold as what it is (``carried_values``): in a stream it would have come through
+the serde of the grouped stream, which a plan does not tell; what the user's ``value`` gives must be what the aggregator
+takes.
 """
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from pykstreams.bulk.application import StorePlace, tasks_of
 from pykstreams.bulk.sources.rows import RowParts
+from pykstreams.bulk.targets.carried_values import dumps, loads
 from pykstreams.bulk.targets.entries import codec_of
 from pykstreams.bulk.targets.partitions import partition_chooser
 from pykstreams.bulk.targets.store_in_memory import OfflineNode, StoreInMemory
@@ -70,7 +71,6 @@ class Aggregates:
     def encoder(self, layout: TopicLayout) -> EncodeRow:
         name, encode_key = self.store.name, codec_of(self.store).encode_key
         choose = partition_chooser(self.partitioner, self.store.serde_topic, tasks_of(layout, self.store.part))
-        dumps, protocol = pickle.dumps, pickle.HIGHEST_PROTOCOL
 
         def encode(parts: RowParts, add: Add) -> None:
             key, value, timestamp, _, _ = parts
@@ -78,7 +78,7 @@ class Aggregates:
                 raise no_key(name)
             time = checked_time(key, timestamp, name)
             raw = encode_key(key, ())
-            add(choose(key, value, raw), raw, time, None if value is None else dumps(value, protocol), ())
+            add(choose(key, value, raw), raw, time, None if value is None else dumps(value), ())
 
         return encode
 
@@ -90,7 +90,6 @@ class Aggregates:
         if windowed:
             supplier = replace(supplier, emit_strategy=EmitStrategy.ON_WINDOW_UPDATE, late_child=None)
         supplier = replace(supplier, send_old_values=False)
-        loads = pickle.loads
 
         def operator() -> Forward:
             node = OfflineNode(self.node.name, kept.context.config, kept.context.task_id, {self.store.name: kept.store})

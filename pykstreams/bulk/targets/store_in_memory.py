@@ -167,6 +167,13 @@ class OfflineNode:
     def limit_intake(self, room: Callable[[], int]) -> None:
         """Takes all that there is."""
 
+    def watch_input(self) -> Callable[[], int | None]:
+        """Is never idle."""
+        return lambda: None
+
+    def flush_caches(self) -> None:
+        """Has none."""
+
     def on_init(self, callback: Callable[[], None]) -> None:
         """Runs it now, as everything is there."""
         callback()

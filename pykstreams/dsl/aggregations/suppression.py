@@ -16,6 +16,7 @@ from pykstreams.core.errors import TopologyError
 from pykstreams.core.names import valid_name
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Duration, duration_ms
+from pykstreams.dsl.aggregations.idle_windows import idle_ms_of
 from pykstreams.dsl.options import Options
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.table_logic import TableLogic
@@ -78,25 +79,36 @@ class Suppressed(Options):
     buffer: BufferConfig
     time_limit_ms: int | None
     name: str | None = None
+    idle_ms: int | None = None
 
     @classmethod
-    def until_window_closes(cls, buffer: BufferConfig, *, name: str | None = None) -> Suppressed:
+    def until_window_closes(
+        cls, buffer: BufferConfig, *, name: str | None = None, idle: Duration | None = None
+    ) -> Suppressed:
         """Lets only the final result of each window go on; the table must be that of a windowed aggregation.
 
         The buffer must be strict, since what went on early would not be final: without limits, or with ``SHUT_DOWN``.
+
+        With ``idle`` windows go on to close by the wall clock, here and in the aggregations above, once the task has
+        had no input for so long (docs/guides/idle-input.md; beyond Kafka Streams).
         """
         if not buffer.is_strict:
             raise ValueError(
                 f"{buffer!r} would let results go on before their window closes; leave its limits away, or give it "
                 "when_full=BufferFullStrategy.SHUT_DOWN"
             )
-        return cls(buffer=buffer, time_limit_ms=None, name=_checked(name))
+        return cls(buffer=buffer, time_limit_ms=None, name=_checked(name), idle_ms=idle_ms_of(idle))
 
     @classmethod
-    def until_time_limit(cls, time_limit: Duration, buffer: BufferConfig, *, name: str | None = None) -> Suppressed:
-        """Lets a change of a key go on after ``time_limit`` of stream time, with all that has changed since then."""
+    def until_time_limit(
+        cls, time_limit: Duration, buffer: BufferConfig, *, name: str | None = None, idle: Duration | None = None
+    ) -> Suppressed:
+        """Lets a change of a key go on after ``time_limit`` of stream time, with all that has changed since then.
+
+        With ``idle`` that time goes on by the wall clock once the task has had no input for so long.
+        """
         limit = duration_ms(time_limit, "time limit of a suppression")
-        return cls(buffer=buffer, time_limit_ms=limit, name=_checked(name))
+        return cls(buffer=buffer, time_limit_ms=limit, name=_checked(name), idle_ms=idle_ms_of(idle))
 
 
 class SuppressedTable(TableLogic):
@@ -138,6 +150,8 @@ def suppress(table: Table, suppressed: Suppressed) -> Table:
         name = suppressed.name  # the counter does not advance (KTableImpl.suppress, 4.3.1)
     final = suppressed.time_limit_ms is None
     wait_ms = grace_above(place.node) if suppressed.time_limit_ms is None else suppressed.time_limit_ms
+    if final and suppressed.idle_ms is not None:
+        close_when_idle(place.node, suppressed.idle_ms)
     if suppressed.name is None:
         store_name = graph.namer.store(_PREFIX)
         if buffer.logging:
@@ -154,6 +168,7 @@ def suppress(table: Table, suppressed: Suppressed) -> Table:
         buffer.max_records,
         buffer.max_bytes,
         buffer.when_full is BufferFullStrategy.SHUT_DOWN,
+        suppressed.idle_ms,
     )
     logic = SuppressedTable(table.logic, operator, GivenStore(store))
     node = OperatorNode(name, logic.operator, stores=logic.stores, versioned=False)
@@ -180,6 +195,24 @@ def _grace_above(node: GraphNode, below: tuple[str, ...]) -> int:
             "of a windowed aggregation, or use Suppressed.until_time_limit"
         )
     return max(_grace_above(parent, path) for parent in parents)
+
+
+def close_when_idle(node: GraphNode, idle_ms: int) -> None:
+    """Has the windowed aggregations that a table is made of close windows after so long without input, too.
+
+    A record that belongs to a window whose result has gone on is late there then. ``TopologyError`` for cogrouped
+    streams, each of which has a time of its own.
+    """
+    if node.grace_ms is None:
+        for parent in node.parents:
+            close_when_idle(parent, idle_ms)
+    elif node.close_when_idle is None:
+        raise TopologyError(
+            f"{node.name} aggregates cogrouped streams, whose windows cannot close while input is idle, since each "
+            "stream has a time of its own; leave idle away, or merge the streams and aggregate them as one"
+        )
+    else:
+        node.close_when_idle(idle_ms)
 
 
 def _checked(name: str | None) -> str | None:

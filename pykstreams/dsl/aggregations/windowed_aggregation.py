@@ -23,11 +23,12 @@ def window_operator(
     send_old_values: bool,
     strategy: EmitStrategy = EmitStrategy.ON_WINDOW_UPDATE,
     late_child: str | None = None,
+    idle_ms: int | None = None,
 ) -> OperatorSupplier:
     """The operator that aggregates in windows of this kind."""
     if isinstance(windows, SlidingWindows):
-        return SlidingAggregate(store, windows, aggregation, send_old_values, strategy, late_child)
-    return WindowAggregate(store, windows, aggregation, send_old_values, strategy, late_child)
+        return SlidingAggregate(store, windows, aggregation, send_old_values, strategy, late_child, idle_ms)
+    return WindowAggregate(store, windows, aggregation, send_old_values, strategy, late_child, idle_ms)
 
 
 def windowed_key_serde(store: WindowTableStore) -> SerdeOrDefault:

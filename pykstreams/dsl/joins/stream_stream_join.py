@@ -13,12 +13,13 @@ from typing import Generic, TypeVar
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.names import NodeNamer, valid_name
-from pykstreams.core.types import K, V, total_ms
+from pykstreams.core.types import K, V, duration_ms, total_ms
 from pykstreams.core.windows import EmitStrategy, JoinWindows
 from pykstreams.dsl.options import StreamJoined
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartitioned_for_join
 from pykstreams.processors import KeepForJoin, PassThrough, StreamSelfJoin, StreamStreamJoin
+from pykstreams.serdes.base import AnySerde
 from pykstreams.state.buffers.waiting import waiting_records
 from pykstreams.state.dsl_suppliers import DslKeyValueParams, DslStoreFormat, DslStoreSuppliers, DslWindowParams
 from pykstreams.state.interfaces.store import TaskStore
@@ -47,7 +48,7 @@ class _WindowStore(Generic[K, V, VO]):
     name: str
     windows: JoinWindows
     options: StreamJoined[K, V, VO]
-    value_serde: object
+    value_serde: AnySerde | None
     supplier: WindowBytesStoreSupplier | None
 
     @property
@@ -160,6 +161,8 @@ def join_streams(
     find no partner.
     """
     options = joined or StreamJoined()
+    if options.idle is not None and not left_outer:
+        raise ValueError("idle is for left and outer joins: an inner join holds no result back; leave it away")
     graph, name = this.graph, options.name
     this = repartitioned_for_join(this, _suffixed(name, "-left"), options.key_serde, options.value_serde)
     other = repartitioned_for_join(other, _suffixed(name, "-right"), options.key_serde, options.other_value_serde)
@@ -187,6 +190,7 @@ def join_streams(
             after_ms=windows.after_ms,
             grace_ms=windows.grace_period_ms,
             with_key=with_key,
+            idle_ms=None if options.idle is None else duration_ms(options.idle, "idle"),
         )
 
     shared = () if waiting is None else (waiting,)
@@ -231,7 +235,7 @@ def _window_store(
     base: str,
     windows: JoinWindows,
     options: StreamJoined[K, V, VO],
-    value_serde: object,
+    value_serde: AnySerde | None,
     supplier: WindowBytesStoreSupplier | None,
 ) -> _WindowStore[K, V, VO]:
     name = f"{base}-store" if supplier is None else supplier.name

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias, TypeVar, get_args
 
 from pykstreams.core.errors import TopologyError
+from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KR, Duration, K, KeyValueMapper, V, duration_ms
 from pykstreams.dsl.options import Joined
 from pykstreams.dsl.place import Place
@@ -16,8 +17,10 @@ from pykstreams.state.buffers.join_buffer import join_buffer
 from pykstreams.topology.graph import OperatorNode
 from pykstreams.topology.stores import GivenStore, StoreFactory
 
-KO = TypeVar("KO")
 VO = TypeVar("VO")
+
+AnyStreamTableJoin: TypeAlias = StreamTableJoin[object, object, object, object]
+"""A join in a topology, which forgets the types of its records."""
 
 OnExpiredHistory: TypeAlias = Literal["null", "drop"]
 """The fate of a record whose time is before the history of the table; see ``KStream.join``."""
@@ -32,10 +35,12 @@ def join_stream_with_table(
     left: bool,
     with_key: bool,
     on_expired_history: OnExpiredHistory = "null",
+    around: Callable[[AnyStreamTableJoin], OperatorSupplier] = lambda join: join,
 ) -> Place:
     """Adds the join, behind a repartition topic where keys may have changed, and returns the place of its results.
 
-    The topics of both must have equal partition counts (``KStreamImpl.doStreamTableJoin``, 4.3.1).
+    The topics of both must have equal partition counts (``KStreamImpl.doStreamTableJoin``, 4.3.1). What runs is
+    ``around`` the operator of the join.
     """
     options = joined or Joined()
     stream = repartitioned_for_join(stream, options.name, options.key_serde, options.value_serde)
@@ -57,7 +62,7 @@ def join_stream_with_table(
         if options.name is None:
             graph.implicit_names.add_store(buffer.name, logging=buffer.logging)
     view = table.logic.materialize_view()
-    operator: StreamTableJoin[object, object, object, object] = StreamTableJoin(
+    join: AnyStreamTableJoin = StreamTableJoin(
         view,
         joiner,
         left,
@@ -65,7 +70,8 @@ def join_stream_with_table(
         buffer=None if buffer is None else buffer.name,
         drops_expired=drops_expired,
     )
-    node = _added(stream, name, operator, view.stores, () if buffer is None else (GivenStore(buffer),))
+    brought = () if buffer is None else (GivenStore(buffer),)
+    node = _added(stream, name, around(join), view.stores, brought, left=left)
     return Place(graph, node, name, options.key_serde or stream.key_serde, None, sources)
 
 
@@ -116,17 +122,19 @@ def join_stream_with_global_table(
     Without a name both kinds are called LEFTJOIN (``KStreamImpl.doGlobalTableJoin``, 4.3.1).
     """
     name = stream.graph.namer.named(name, "KSTREAM-LEFTJOIN-")
-    node = _added(stream, name, StreamTableJoin(view, joiner, left, with_key, key_selector), ())
+    node = _added(stream, name, StreamTableJoin(view, joiner, left, with_key, key_selector), (), left=left)
     return Place(stream.graph, node, name, stream.key_serde, None, stream.sources, stream.rekeyed)
 
 
 def _added(
     stream: Place,
     name: str,
-    operator: StreamTableJoin[K, V, KO, VO],
+    operator: OperatorSupplier,
     read: tuple[str, ...],
     brought: tuple[StoreFactory, ...] = (),
+    *,
+    left: bool,
 ) -> OperatorNode:
-    node = OperatorNode(name, lambda: operator, stores=lambda: brought, connect=read, joins_null_keys=operator.left)
+    node = OperatorNode(name, lambda: operator, stores=lambda: brought, connect=read, joins_null_keys=left)
     stream.graph.add(node, stream.node)
     return node

@@ -27,6 +27,7 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.errors import cluster_error, is_passing, kafka_error
 from pykstreams.runtime.clients.positions import at_positions, without_positions
+from pykstreams.runtime.clients.refused_access import Complaints, cure_of
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ _RETRY_PAUSE_S = 1.0
 _PAUSE_S = 0.05
 _TOPICS_S = 10.0
 """How long what a worker's own thread asks for is waited for; it serves nobody meanwhile."""
+_REFUSED_S = 3.0
+"""How long a start goes on where brokers refuse the client; one that has just started may not know its users yet."""
 _ONE_REQUEST_S = 5.0
 """How long one request waits for an answer, before the client looks who leads what now."""
 _spec: Any = OffsetSpec  # without types
@@ -87,7 +90,7 @@ class ClusterAdmin:
         bootstrap: str,
         clock: Clock,
         timeout_s: float,
-        complaints: list[str],
+        complaints: Complaints,
         start_timeout_s: float | None = None,
     ) -> None:
         self.bootstrap = bootstrap
@@ -102,7 +105,7 @@ class ClusterAdmin:
     @classmethod
     def open(cls, supplier: KafkaClientSupplier, config: StreamsConfig, client_id: str, clock: Clock) -> ClusterAdmin:
         """Makes the client; a request waits for ``request.timeout.ms``, the first one for ``task.timeout.ms``."""
-        complaints: list[str] = []
+        complaints = Complaints()
         timeout_s = config.request_timeout_ms / 1000
         admin = supplier.get_admin(
             {
@@ -111,16 +114,19 @@ class ClusterAdmin:
                 # leads what. A request with a longer time of its own keeps it.
                 "socket.timeout.ms": int(1000 * min(timeout_s, _ONE_REQUEST_S)),
                 "log_level": 0,  # what it would log comes to the callback, and from there into our own words
-                "error_cb": lambda error: complaints.append(error.str()),
+                "error_cb": complaints,
             }
         )
         start_timeout_s = config.task_timeout_ms / 1000
         return cls(admin, ",".join(config.bootstrap_servers), clock, timeout_s, complaints, start_timeout_s)
 
     def wait_until_reachable(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Waits for the cluster, aloud; ``ClusterError`` after ``task.timeout.ms`` without an answer."""
+        """Waits for the cluster, aloud; ``ClusterError`` after ``task.timeout.ms`` without an answer, and soon where
+        brokers answer that they do not let this client in.
+        """
         warnings = RepeatedWarnings(log, self._clock)
         deadline = self._clock.monotonic() + self._start_timeout_s
+        refused_since: float | None = None
         while not stopped():
             left = deadline - self._clock.monotonic()
             try:
@@ -129,20 +135,25 @@ class ClusterAdmin:
                 return
             except KafkaException as exception:
                 self._admin.poll(0)
-                reason = self._complaints[-1] if self._complaints else kafka_error(exception).str()
-                self._complaints.clear()
-                left = deadline - self._clock.monotonic()
-                if left <= 0:
+                reason = self._complaints.take() or kafka_error(exception).str()
+                now = self._clock.monotonic()
+                cure = cure_of(reason)
+                refused_since = None if cure is None else refused_since or now
+                if cure is not None and refused_since is not None and now - refused_since >= _REFUSED_S:
+                    raise ClusterError(
+                        f"the brokers at {self.bootstrap} do not let this application in: {reason}; {cure}"
+                    ) from exception
+                if now >= deadline:
                     raise ClusterError(
                         f"no broker answered at {self.bootstrap} within {self._start_timeout_s:g} s: {reason}; "
-                        "check bootstrap.servers and that the broker runs, or raise task.timeout.ms"
+                        + (cure or "check bootstrap.servers and that the broker runs, or raise task.timeout.ms")
                     ) from exception
                 warnings.warn(
                     "unreachable",
                     "no broker answers at %s: %s; trying again for another %.0f s",
                     self.bootstrap,
                     reason,
-                    left,
+                    deadline - now,
                 )
 
     def partition_counts(self) -> dict[str, int]:

@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import kafka.errors
 from confluent_kafka import KafkaError
+from kafka.net.inet import create_connection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
+from kafka.net.transport import KafkaSSLTransport
 from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
@@ -29,6 +31,7 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import OncePerInterval
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.refused_access import cure_of
 from pykstreams.runtime.clients.wire_settings import wire_settings
 
 if TYPE_CHECKING:
@@ -194,7 +197,7 @@ class CoordinatorRequests:
             answer = connections.ask(self._group.group, request, max(self._timeout_s, at_least_s))
         except (kafka.errors.KafkaError, OSError, RuntimeError) as error:
             self._asked(connections, has_failed=True)
-            raise GroupError(_client_error(error)) from error
+            raise GroupError(_client_error(error, connections.why_closed)) from error
         self._asked(connections, has_failed=False)
         return answer
 
@@ -217,14 +220,51 @@ class CoordinatorRequests:
             connections.close()
 
 
+class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # of a library without types
+    """A manager that remembers why a connection was lost: what it raises does not say.
+
+    That this client was not let in is remembered rather than what came after it.
+    """
+
+    failure: BaseException | None = None
+
+    def get_connection(self, node_id: Any, **options: Any) -> Any:
+        connection = super().get_connection(node_id, **options)
+        connection.close_future.add_errback(self._remember)
+        return connection
+
+    def _remember(self, failure: BaseException) -> None:
+        if self.failure is None or cure_of(str(self.failure)) is None:
+            self.failure = failure
+
+    async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
+        """Connects; unlike the library's own, which leaves the socket of a failed handshake open, closes it."""
+        if not self.ssl_enabled:
+            return await super()._build_transport(node, timeout_at=timeout_at)
+        options = self.config["socket_options"], self.config["proxy_url"]
+        socket = await create_connection(self._net, node.host, node.port, *options, timeout_at=timeout_at)
+        transport = KafkaSSLTransport(self._net, socket, host=node.host, ssl_context=self.config["ssl_context"])
+        try:
+            await transport.handshake()
+        except OSError as error:
+            transport.close()
+            raise kafka.errors.KafkaConnectionError(f"Handshake failed: {error}") from error
+        return transport
+
+
 class _Connections:
     """The connections of one member, driven by the thread that asks."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._net = NetworkSelector(client_id=settings["client_id"])
-        self._manager = KafkaConnectionManager(self._net, **settings)
+        self._manager = _Manager(self._net, **settings)
         self._coordinator: Any = None
         self._is_closed = False
+
+    @property
+    def why_closed(self) -> str:
+        """The reason why the last connection that was lost has been; empty where there is none."""
+        return str(self._manager.failure or "")
 
     def ask(self, group: str, request: Any, timeout_s: float) -> Any:
         return self._net.run(self._ask, group, request, timeout_s)
@@ -277,8 +317,12 @@ def group_settings(config: StreamsConfig, thread: int | None) -> GroupSettings:
     )
 
 
-def _client_error(error: Exception) -> KafkaError:
+def _client_error(error: Exception, why_closed: str) -> KafkaError:
     text = str(error) or type(error).__name__
+    if why_closed and why_closed not in text:
+        text = f"{text}: {why_closed}"
+    if cure := cure_of(text):
+        text = f"{text}; {cure}"
     code = getattr(error, "errno", None)
     if isinstance(error, kafka.errors.BrokerResponseError) and code is not None:
         return KafkaError(code, text)

@@ -51,7 +51,10 @@ class DataConsumer:
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
         """Adds partitions, each from an offset, ``BEGINNING`` or ``END``."""
         if positions:
-            self._consumer.incremental_assign(at_positions(positions))
+            try:
+                self._consumer.incremental_assign(at_positions(positions))
+            except KafkaException as exception:
+                raise cluster_error("taking partitions up", exception) from exception
 
     def unassign(self, partitions: Collection[TopicPartition]) -> None:
         """Stops reading partitions; what was prefetched of them is gone."""
@@ -59,7 +62,10 @@ class DataConsumer:
             self._positions.pop(place, None)
             self._ends.pop(place, None)
         if partitions:
-            self._consumer.incremental_unassign(without_positions(partitions))
+            try:
+                self._consumer.incremental_unassign(without_positions(partitions))
+            except KafkaException as exception:
+                raise cluster_error("giving up partitions", exception) from exception
 
     def fetch(self, timeout: float) -> Fetched:
         """Waits up to ``timeout`` seconds for the first message, and takes at once whatever else is there."""

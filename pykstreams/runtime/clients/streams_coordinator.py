@@ -1,4 +1,4 @@
-"""Requests to the coordinator of a streams group (KIP-1071), whose only one of its own is the heartbeat."""
+"""Requests to the coordinator of a streams group (KIP-1071): the heartbeat, and a look at the tasks of a member."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pykstreams.runtime.clients import schemas
 from pykstreams.runtime.clients.coordinator_requests import CoordinatorRequests
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.streams_heartbeat import (
+    NO_TASKS,
     Endpoint,
     Heartbeat,
     Heartbeaten,
@@ -32,6 +33,8 @@ _Message: Any = type(ApiMessage)  # reads the layout of a class from the file th
 
 StreamsGroupHeartbeatRequest: Any = _Message("StreamsGroupHeartbeatRequest", (ApiMessage,), {}, load_json=schemas)
 StreamsGroupHeartbeatResponse: Any = _Message("StreamsGroupHeartbeatResponse", (ApiMessage,), {}, load_json=schemas)
+StreamsGroupDescribeRequest: Any = _Message("StreamsGroupDescribeRequest", (ApiMessage,), {}, load_json=schemas)
+StreamsGroupDescribeResponse: Any = _Message("StreamsGroupDescribeResponse", (ApiMessage,), {}, load_json=schemas)
 
 
 class StreamsCoordinator(CoordinatorRequests):
@@ -43,6 +46,22 @@ class StreamsCoordinator(CoordinatorRequests):
         if answer.error_code:
             self._refused(answer.error_code, answer.error_message)
         return _answer(answer)
+
+    def assigned(self, member_id: str) -> Tasks:
+        """The tasks that the coordinator has assigned to a member (``StreamsGroupDescribe``).
+
+        :raises GroupError: when it has no such member, or was not heard.
+        """
+        request = StreamsGroupDescribeRequest(
+            max_version=0, group_ids=[self.group.group], include_authorized_operations=False
+        )
+        [group] = self.ask(request).groups
+        if group.error_code:
+            self._refused(group.error_code, group.error_message)
+        for member in group.members:
+            if member.member_id == member_id:
+                return _tasks(member.assignment) or NO_TASKS
+        raise GroupError(KafkaError(KafkaError.UNKNOWN_MEMBER_ID))
 
     def _refused(self, code: int, message: str | None) -> None:
         try:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from pykstreams.core.clock import SystemClock
+from pykstreams.core.errors import ConfigError
 from pykstreams.core.repeated_warnings import OncePerInterval
+from pykstreams.runtime.clients.errors import kafka_error
+
+T = TypeVar("T")
 
 LIBRDKAFKA_LOG = logging.getLogger("pykstreams.librdkafka")
 """Where the client library writes what it notices by itself: during an outage, the same line many times a second."""
@@ -49,16 +53,27 @@ class DefaultKafkaClientSupplier(KafkaClientSupplier):
     """Plain clients of confluent_kafka."""
 
     def get_admin(self, config: Mapping[str, object]) -> AdminClient:
-        return AdminClient(cast("dict[str, Any]", dict(config)))
+        return _made("administrative client", lambda: AdminClient(cast("dict[str, Any]", dict(config))))
 
     def get_producer(self, config: Mapping[str, object]) -> Producer:
-        return Producer(dict(config))
+        return _made("producer", lambda: Producer(dict(config)))
 
     def get_consumer(self, config: Mapping[str, object]) -> Consumer:
-        return Consumer(dict(config))
+        return _made("consumer", lambda: Consumer(dict(config)))
 
     def get_restore_consumer(self, config: Mapping[str, object]) -> Consumer:
-        return Consumer(dict(config))
+        return _made("consumer", lambda: Consumer(dict(config)))
 
     def get_global_consumer(self, config: Mapping[str, object]) -> Consumer:
-        return Consumer(dict(config))
+        return _made("consumer", lambda: Consumer(dict(config)))
+
+
+def _made(kind: str, make: Callable[[], T]) -> T:
+    """Makes a client; ``ConfigError`` where librdkafka cannot use its settings: a file is missing, a key is locked."""
+    try:
+        return make()
+    except KafkaException as exception:
+        raise ConfigError(
+            f"librdkafka made no {kind} of the settings: {kafka_error(exception).str()}; correct the setting that is "
+            "named there (a file must be there and readable, a locked key needs ssl.key.password)"
+        ) from exception

@@ -157,6 +157,8 @@ class Restorer:
         self._lost: set[TopicPartition] = set()
         self._open_transactions = OpenTransactions(SystemClock() if clock is None else clock)
         self._enders: ThreadPoolExecutor | None = None
+        self.restored = 0
+        """How many records it has restored so far."""
 
     def add(
         self, task_id: TaskId, stores: Mapping[TopicPartition, RestorableStore], limits: Mapping[TopicPartition, int]
@@ -288,6 +290,7 @@ class Restorer:
             last = messages[-1].offset()
         one.store.restore(changelog_columns(messages))
         one.total += len(messages)
+        self.restored += len(messages)
         one.uncommitted += len(messages)
         self._listener.on_batch_restored(one.place, one.store.name, last, len(messages))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import StreamsError
+from pykstreams.core.errors import ProcessingError, ProcessorStateError, StreamsError
 from pykstreams.core.ids import TaskId
 from pykstreams.core.in_flight import FinishesLater
 from pykstreams.core.metrics import StreamsMetrics
@@ -34,6 +34,7 @@ from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.failures import Failures
 from pykstreams.runtime.tasks.in_flight import InFlight
+from pykstreams.runtime.tasks.input_watch import InputWatch
 from pykstreams.runtime.tasks.offset_metadata import UNKNOWN_TIME, ProcessorMetadata
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue, Schedule
 from pykstreams.state.interfaces.record_cache import RecordCache
@@ -89,8 +90,29 @@ class TaskState:
     stream_time: list[int] = field(default_factory=lambda: [UNKNOWN_TIME])
     """One slot, so that whoever reads it sees the loop over records write it."""
     commit_requested: bool = False
+    input_watch: InputWatch = field(init=False)
     init_callbacks: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
     close_callbacks: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
+
+    def flush_caches(self) -> None:
+        """Flushes every cache, also after an error; raises the first (``ProcessorStateManager.flushCache``, 4.3.1)."""
+        first: StreamsError | None = None
+        for name, store in self.stores.items():
+            try:
+                store.flush_cache()
+            except Exception as error:
+                if isinstance(error, StreamsError) and not isinstance(error, ProcessingError):
+                    failed = error
+                else:
+                    text = f"the cache of store {name!r} was not flushed: {error}"
+                    failed = ProcessorStateError(text, task_id=self.task_id)
+                    failed.__cause__ = error
+                first = first or failed
+        if first is not None:
+            raise first
+
+    def __post_init__(self) -> None:
+        self.input_watch = InputWatch(self.clock, lambda: False)
 
     @property
     def application_id(self) -> str:
@@ -281,6 +303,14 @@ class NodeContext:
     def limit_intake(self, room: Callable[[], int]) -> None:
         """Has the task take no more records than ``room()`` says."""
         self._task.in_flight.limit(room)
+
+    def watch_input(self) -> Callable[[], int | None]:
+        """Has the task note when input comes; returns what tells since when there has been none."""
+        return self._task.input_watch.begin()
+
+    def flush_caches(self) -> None:
+        """Forwards what the caches of the task hold back."""
+        self._task.flush_caches()
 
     def on_init(self, callback: Callable[[], None]) -> None:
         """Runs the callback when every node is built."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pykstreams.core.clock import Clock
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Counter
+from pykstreams.processors.drop_reasons import LATE_REASONS
 
 if TYPE_CHECKING:
     from pykstreams.core.record import RecordContext
@@ -36,6 +37,8 @@ class DroppedRecords:
         self._counter = counter
         self._clock = clock
         self._position = position
+        self.late = 0
+        """How many of them were late."""
         self._last: dict[tuple[str, str], tuple[float, int]] = {}
 
     @property
@@ -47,16 +50,35 @@ class DroppedRecords:
         """Counts one without a line in the log: it was logged elsewhere, or is part of normal work."""
         self._counter.total += 1
 
-    def drop(self, node: str, reason: str) -> None:
-        """Counts one and warns if it is time to."""
+    def drop(self, node: str, reason: str, where: str = "") -> None:
+        """Counts one and warns if it is time to.
+
+        :param reason: the same for all records of one cause: what differs from one to the next is told by ``where``.
+        :param where: the record; by default the one that is being processed.
+        """
         self._counter.total += 1
+        self.late += reason in LATE_REASONS
         now = self._clock.monotonic()
         last, silent = self._last.get((node, reason), (None, 0))
         if last is not None and now - last < WARN_INTERVAL_S:
             self._last[node, reason] = (last, silent + 1)
             return
         self._last[node, reason] = (now, 0)
-        context = self._position()
-        where = "no input record" if context is None else f"{context.topic}-{context.partition}@{context.offset}"
+        if not where:
+            context = self._position()
+            where = "no input record" if context is None else f"{context.topic}-{context.partition}@{context.offset}"
         more = f" (and {silent} more since the last warning)" if silent else ""
         log.warning("%s dropped a record: %s; task %s, %s%s", node, reason, self._task_id, where, more)
+
+    def sum_up(self) -> None:
+        """Logs those that no line has counted yet, one line for each node and reason."""
+        for (node, reason), (last, silent) in self._last.items():
+            if silent:
+                self._last[node, reason] = (last, 0)
+                log.warning(
+                    "%s dropped %d more records since the last warning: %s; task %s",
+                    node,
+                    silent,
+                    reason,
+                    self._task_id,
+                )

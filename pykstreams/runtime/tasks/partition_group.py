@@ -162,7 +162,8 @@ class RecordQueue:
         if timestamp < 0:
             self._dropped.drop(
                 self.source,
-                f"timestamp extractor {self._extract!r} gave {timestamp} for {topic}-{partition}@{offset}",
+                f"timestamp extractor {self._extract!r} gives timestamps below 0",
+                f"it gave {timestamp} for {topic}-{partition}@{offset}",
             )
             return None
         return timestamp

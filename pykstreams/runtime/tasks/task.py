@@ -20,8 +20,6 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import (
     DamagedStoreError,
-    ProcessingError,
-    ProcessorStateError,
     StoreEngineError,
     StreamsError,
 )
@@ -38,6 +36,7 @@ from pykstreams.runtime.tasks.failures import Failures
 from pykstreams.runtime.tasks.gate import Gate
 from pykstreams.runtime.tasks.in_flight import InFlight
 from pykstreams.runtime.tasks.input_offsets import InputOffsets
+from pykstreams.runtime.tasks.input_watch import InputWatch
 from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata, decode, encode
 from pykstreams.runtime.tasks.open_stores import OpenStores
 from pykstreams.runtime.tasks.partition_group import LagProvider, PartitionGroup, RecordQueue
@@ -125,6 +124,7 @@ class Task:
             InFlight(wake),
             global_stores or {},
         )
+        self._state.input_watch = InputWatch(clock, self._input_waits)
         self._queues: dict[TopicPartition, RecordQueue] = {}
         self._group: PartitionGroup | None = None
         self._only: RecordQueue | None = None
@@ -185,6 +185,16 @@ class Task:
     def buffered(self) -> int:
         """The number of records that wait."""
         return sum(len(queue) for queue in self._queues.values()) + len(self._waiting)
+
+    @property
+    def dropped(self) -> DroppedRecords:
+        """The records that it has dropped."""
+        return self._state.dropped
+
+    def behind(self) -> int:
+        """Returns how many records of its input are still before it, as far as brokers have said."""
+        unread = 0 if self._lag is None else sum(self._lag(partition) or 0 for partition in self.input_partitions)
+        return self.buffered + unread
 
     @property
     def unfinished(self) -> int:
@@ -306,6 +316,8 @@ class Task:
         if count:
             self._commit_needed = True
             self._processed.total += count
+            if self._state.input_watch.wanted:
+                self._state.input_watch.note()
         return count
 
     def punctuate(self, now_ms: int) -> int:
@@ -339,7 +351,7 @@ class Task:
         with self.gate:
             self._forward_finished()
             if not in_flight.unfinished:
-                self._flush_caches()  # may send records to operators that finish later
+                self._state.flush_caches()  # may send records to operators that finish later
         return not in_flight.unfinished
 
     def prepare_commit(self) -> dict[TopicPartition, tuple[int, str]]:
@@ -350,7 +362,7 @@ class Task:
         if not self.commit_needed:
             return {}
         with self.gate:
-            self._flush_caches()
+            self._state.flush_caches()
         if self._state.in_flight and self.unfinished:
             raise StreamsError(
                 f"task {self.id} has {self.unfinished} records in flight; before a commit call settle until it is true",
@@ -464,6 +476,12 @@ class Task:
         if errors:
             raise errors[0]
 
+    def _input_waits(self) -> bool:
+        """Whether records are here, or may be on the brokers, that were not processed yet."""
+        if self.buffered or self.unfinished:
+            return True
+        return self._lag is not None and any(self._lag(partition) != 0 for partition in self.input_partitions)
+
     def _advance_replay(self) -> None:
         self._replay.advance(self._offsets.committed)
         self._state.current.replayed = self._replay.lasts
@@ -561,23 +579,6 @@ class Task:
                     processed[queue.partition] = done.offset()
                 group.come_back(queue)
         return count
-
-    def _flush_caches(self) -> None:
-        """Flushes every cache, also after an error; raises the first (``ProcessorStateManager.flushCache``, 4.3.1)."""
-        first: StreamsError | None = None
-        for name, store in self._state.stores.items():
-            try:
-                store.flush_cache()
-            except Exception as error:
-                if isinstance(error, StreamsError) and not isinstance(error, ProcessingError):
-                    failed = error
-                else:
-                    text = f"the cache of store {name!r} was not flushed: {error}"
-                    failed = ProcessorStateError(text, task_id=self.id)
-                    failed.__cause__ = error
-                first = first or failed
-        if first is not None:
-            raise first
 
     def _fire_stream_time(self) -> None:
         fired = self._state.stream_schedules.fire(self._state.stream_time[0])

@@ -73,9 +73,17 @@ class Corrupted:
     task_id: TaskId
 
 
+class UpdaterEndedError(Exception):
+    """The thread has ended, which ends its worker: nothing would be opened any more."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Something that ends the worker."""
+    """What has ended the thread."""
 
     error: Exception
 
@@ -170,6 +178,11 @@ class StateUpdater:
     def remaining(self) -> dict[TaskId, int]:
         """How many changelog offsets each restoring task has still before it."""
         return {} if self._restorer is None else self._restorer.remaining()
+
+    @property
+    def restored(self) -> int:
+        """How many records have been restored so far."""
+        return 0 if self._restorer is None else self._restorer.restored
 
     def positions(self) -> dict[TopicPartition, int]:
         """How far the changelogs are that are being read; may be called from any thread."""

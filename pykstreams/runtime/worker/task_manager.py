@@ -26,7 +26,7 @@ from pykstreams.runtime.swap.shadow import Shadow
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.worker.commit import Committable
 from pykstreams.runtime.worker.start_offsets import StartOffsets
-from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Leaves, Report, Restored
+from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Leaves, Report, Restored, UpdaterEndedError
 from pykstreams.runtime.worker.tasks_aside import TasksAside
 from pykstreams.runtime.worker.work_notes import at_work, was_left_at_work
 
@@ -78,7 +78,7 @@ class _Opening:
 class TaskManager:
     """All tasks of one worker; for its thread only.
 
-    :param before_start: runs before a task is started, which is when its operators may send records.
+    :param before_start: runs before tasks are started, which is when its operators may send records.
     :param aside: those tasks that wait since a store of theirs failed.
     :param note_of: where it is noted that a task is worked on; ``None`` where a worker that dies leaves nothing behind.
     """
@@ -131,22 +131,28 @@ class TaskManager:
         self._wanted = known
         self.drop([task_id for task_id in (*self.running, *self._opening, *self._held) if task_id not in known])
 
-    def update_inputs(self, inputs: Mapping[TaskId, frozenset[TopicPartition]]) -> list[TaskId]:
-        """Takes what tasks read from now on; returns those tasks that must be rebuilt for it."""
-        changed = [
+    def changed_by(self, inputs: Mapping[TaskId, frozenset[TopicPartition]]) -> list[TaskId]:
+        """The tasks here that read other partitions then, or none at all."""
+        return [
             task_id
             for task_id in (*self.running, *self._opening, *self._held)
             if inputs.get(task_id) != self._inputs[task_id]
         ]
+
+    def update_inputs(self, inputs: Mapping[TaskId, frozenset[TopicPartition]]) -> None:
+        """Takes what tasks read from now on; those that are ``changed_by`` it must be dropped.
+
+        A task without inputs is not wanted any more, until it is assigned again.
+        """
         self._inputs = inputs
-        return changed
+        self._wanted = self._wanted.intersection(inputs)
 
     def poll(self) -> None:
         """Opens what is wanted and starts what is restored."""
         for report in self._updater.reports():
             match report:
                 case Failed(error):
-                    raise error
+                    raise UpdaterEndedError(error)
                 case Corrupted(task_id):
                     self._opening.pop(task_id, None)
                 case Damaged(task_id, error):
@@ -247,20 +253,22 @@ class TaskManager:
 
     def _start_restored(self) -> None:
         restored = [one for one in self._opening.values() if one.changelogs is not None]
+        if not restored:
+            return
         notes = [one.note for one in restored if one.changelogs and one.note is not None]
         if notes and not self._membership.commit(at_work(notes)):
             return  # the group is busy: at the next poll
+        self._before_start()
         for one in restored:
-            del self._opening[one.task.id]
             self._start(one, one.changelogs or frozenset())
 
     def _start(self, opened: _Opening, changelogs: frozenset[TopicPartition]) -> None:
-        self._before_start()
         task = opened.task
         note = opened.note if changelogs else None
         running = Running(task, opened.inputs, changelogs, dict(opened.committed), note)
         self.running[task.id] = running
         self.by_partition.update(dict.fromkeys(opened.inputs, running))
+        del self._opening[task.id]  # from here on it is among those that run, whatever happens
         task.start(opened.committed)
         positions = {
             place: opened.committed[place][0]

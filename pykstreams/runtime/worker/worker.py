@@ -39,6 +39,7 @@ from pykstreams.runtime.worker.purge import RepartitionPurge
 from pykstreams.runtime.worker.setbacks import Setbacks
 from pykstreams.runtime.worker.standing import GroupStanding
 from pykstreams.runtime.worker.start_offsets import StartOffsets
+from pykstreams.runtime.worker.state_updater import UpdaterEndedError
 from pykstreams.runtime.worker.swaps import Swaps
 from pykstreams.runtime.worker.task_manager import Running, TaskManager
 from pykstreams.runtime.worker.thread_metadata import TaskMetadata, metadata_of_tasks
@@ -58,6 +59,9 @@ class Updater(Protocol):
     def start(self) -> None: ...
 
     def stop(self) -> None: ...
+
+    @property
+    def restored(self) -> int: ...
 
     def remaining(self) -> Mapping[TaskId, int]: ...
 
@@ -223,11 +227,11 @@ class Worker:
     def run(self) -> None:
         """Works until it is stopped; what cannot be mended is raised, after everything was closed without a commit."""
         self._begun = True
-        self._parts.updater.start()
-        if self._parts.topic_watch is not None:
-            self._parts.topic_watch.start()
-        self._parts.membership.start(self._layout, self.revoked)
         try:
+            self._parts.updater.start()
+            if self._parts.topic_watch is not None:
+                self._parts.topic_watch.start()
+            self._parts.membership.start(self._layout, self.revoked)
             while not self._stopping.is_set():
                 self.step()
             self._commit_for_the_last_time()
@@ -238,9 +242,13 @@ class Worker:
             self._close()
 
     def step(self) -> None:
-        """One turn."""
+        """One turn; raises what cannot be mended."""
+        if self._failure is not None:
+            raise self._failure
         try:
             self._turn()
+        except UpdaterEndedError as error:
+            raise error.cause from None
         except TaskMigratedError as error:
             log.warning("%s; its tasks are taken up again from their last commit", error)
             self._start_over(None)
@@ -270,8 +278,6 @@ class Worker:
 
     def _turn(self) -> None:
         parts, tasks = self._parts, self._tasks
-        if self._failure is not None:
-            raise self._failure
         if parts.topic_watch is not None:
             parts.topic_watch.check()
         change = parts.membership.poll()
@@ -305,7 +311,7 @@ class Worker:
             parts.purge.poll()
         if (layout := self._topic_check.poll()) is not None:
             self._adapt(layout)
-        self._summary.poll()
+        self._summary.poll(self._tasks.running, parts.updater)
 
     def _work(self) -> bool:
         """Lets tasks process and punctuate; true when one of them wants a commit."""
@@ -377,15 +383,18 @@ class Worker:
             self._schedule.waits()
 
     def _adapt(self, layout: TopicLayout) -> None:
-        """Has tasks whose inputs have changed begin again with the new ones."""
-        self._layout = layout
-        changed = self._tasks.update_inputs(layout.inputs)
-        self._parts.membership.follow(layout)
-        if changed:
-            log.info("tasks %s read other partitions from now on", ", ".join(map(str, sorted(changed))))
-            if not self._parts.output.commits.commit(self._settled(self._tasks.running.values())):
-                self._start_over(None)
+        """Has tasks whose inputs have changed begin again with the new ones, from a commit if there can be one."""
+        changed = self._tasks.changed_by(layout.inputs)
+        try:
+            if changed:
+                log.info("tasks %s read other partitions from now on", ", ".join(map(str, sorted(changed))))
+                if not self._parts.output.commits.commit(self._settled(self._tasks.running.values())):
+                    self._start_over(None)
+        finally:
+            self._layout = layout
             self._drop(changed)
+            self._tasks.update_inputs(layout.inputs)
+            self._parts.membership.follow(layout)  # last: while it joins the group again, nothing can be committed
 
     def _settled(self, tasks: Collection[Running]) -> list[Running]:
         """Waits for what these tasks have in flight; returns those that may be committed after all the time there is.
@@ -455,10 +464,11 @@ class Worker:
         """Commits before the tasks close; keeps the group going while it has other things to do."""
         deadline = self._clock.monotonic() + _LAST_COMMIT_S
         try:
-            while not self._commits_last():
+            while self._tasks.running and not self._commits_last():
                 if self._clock.monotonic() > deadline:
                     raise ClusterUnavailableError("the brokers do not answer")
-                self._parts.membership.poll(SOON_S)
+                if isinstance(self._parts.membership.poll(SOON_S), Lost):
+                    raise TaskMigratedError("the group has gone on without this worker")
         except (TaskMigratedError, TaskCorruptedError, ClusterUnavailableError, StoreEngineError) as error:
             log.warning("the last commit did not succeed, so some records will be processed again: %s", error)
             self._parts.output.commits.abort()
@@ -470,10 +480,10 @@ class Worker:
 
     def _close(self) -> None:
         parts = self._parts
-        self._tasks.drop_all()
-        if parts.topic_watch is not None:
-            parts.topic_watch.stop()
+        watch = parts.topic_watch
         for close in (
+            self._tasks.drop_all,
+            *(() if watch is None else (watch.stop,)),
             parts.updater.stop,
             parts.output.close,
             lambda: parts.membership.close(self._leave),

@@ -101,6 +101,10 @@ class SuppressionBuffer(TaskStore):
         if self._log is not None:
             self._dirty.add(packed_key)
 
+    def max_time(self) -> int:
+        """The largest time in the buffer, -1 when it is empty; reads all of it."""
+        return max((time for time, _ in self._heap), default=-1)
+
     def evict_until(self, time: int, emit: Emit) -> None:
         """Takes out everything of that time or before."""
         while self._heap and self.min_time <= time:

@@ -6,7 +6,7 @@ A layer that is off is not there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.serdes.base import describe, fixed_width
@@ -32,22 +32,25 @@ from pykstreams.state.layers.metered_store import Layers
 from pykstreams.state.layers.rows import RowCodec
 from pykstreams.state.spec import StoreBuilder
 
+K = TypeVar("K")
+V = TypeVar("V")
 
-def key_value_store(builder: StoreBuilder[KeyValueStore[Any, Any]]) -> KeyValueStore[Any, Any]:
+
+def key_value_store(builder: StoreBuilder[KeyValueStore[K, V]]) -> KeyValueStore[K, V]:
     """Builds a plain store."""
     return MeteredKeyValueStore(*key_value_parts(builder, MeteredKeyValueStore.layout))
 
 
 def timestamped_key_value_store(
-    builder: StoreBuilder[TimestampedKeyValueStore[Any, Any]],
-) -> TimestampedKeyValueStore[Any, Any]:
+    builder: StoreBuilder[TimestampedKeyValueStore[K, V]],
+) -> TimestampedKeyValueStore[K, V]:
     """Builds a store with timestamps."""
     return MeteredTimestampedKeyValueStore(*key_value_parts(builder, MeteredTimestampedKeyValueStore.layout))
 
 
 def timestamped_key_value_store_with_headers(
-    builder: StoreBuilder[TimestampedKeyValueStoreWithHeaders[Any, Any]],
-) -> TimestampedKeyValueStoreWithHeaders[Any, Any]:
+    builder: StoreBuilder[TimestampedKeyValueStoreWithHeaders[K, V]],
+) -> TimestampedKeyValueStoreWithHeaders[K, V]:
     """Builds a store with timestamps and headers."""
     return MeteredTimestampedKeyValueStoreWithHeaders(
         *key_value_parts(builder, MeteredTimestampedKeyValueStoreWithHeaders.layout)

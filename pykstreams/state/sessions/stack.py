@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, SESSION_KEY_PART, SessionKeySchema
 from pykstreams.state.encoding.layout import Layout
@@ -21,15 +21,18 @@ from pykstreams.state.sessions.order import InMemorySessions
 from pykstreams.state.sessions.suppliers import SessionBytesStoreSupplier
 from pykstreams.state.spec import StoreBuilder
 
+K = TypeVar("K")
+V = TypeVar("V")
 
-def session_store(builder: StoreBuilder[SessionStore[Any, Any]]) -> SessionStore[Any, Any]:
+
+def session_store(builder: StoreBuilder[SessionStore[K, V]]) -> SessionStore[K, V]:
     """Builds a store of aggregates."""
     return MeteredSessionStore(_parts(builder, MeteredSessionStore.layout))
 
 
 def session_store_with_headers(
-    builder: StoreBuilder[SessionStoreWithHeaders[Any, Any]],
-) -> SessionStoreWithHeaders[Any, Any]:
+    builder: StoreBuilder[SessionStoreWithHeaders[K, V]],
+) -> SessionStoreWithHeaders[K, V]:
     """Builds a store of aggregates with headers."""
     return MeteredSessionStoreWithHeaders(_parts(builder, MeteredSessionStoreWithHeaders.layout))
 

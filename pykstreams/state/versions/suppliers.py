@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from pykstreams.core.types import Duration, duration_ms
 from pykstreams.state.encoding.layout import PLAIN
@@ -18,6 +18,9 @@ from pykstreams.state.user_stores import StateStore, check_name
 from pykstreams.state.versions.history import VersionHistory
 from pykstreams.state.versions.metered import MeteredVersionedStore
 from pykstreams.state.versions.user_versions import UserVersions, VersionedBytesStore
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class VersionedBytesStoreSupplier(KeyValueBytesStoreSupplier):
@@ -91,7 +94,7 @@ def versioned_lengths(name: str, history_retention: Duration, segment_interval: 
     return retention_ms, interval_ms
 
 
-def checked_versioned_supplier(supplier: Any) -> VersionedBytesStoreSupplier:
+def checked_versioned_supplier(supplier: object) -> VersionedBytesStoreSupplier:
     """Returns a supplier of versioned stores; ``TypeError`` for anything else."""
     if not isinstance(supplier, VersionedBytesStoreSupplier):
         raise TypeError(
@@ -101,7 +104,7 @@ def checked_versioned_supplier(supplier: Any) -> VersionedBytesStoreSupplier:
     return supplier
 
 
-def versioned_store(builder: StoreBuilder[VersionedKeyValueStore[Any, Any]]) -> VersionedKeyValueStore[Any, Any]:
+def versioned_store(builder: StoreBuilder[VersionedKeyValueStore[K, V]]) -> VersionedKeyValueStore[K, V]:
     """Builds a versioned store."""
     supplier = checked_versioned_supplier(builder.supplier)
     engine: Any = supplier.get()
@@ -114,8 +117,8 @@ def versioned_store(builder: StoreBuilder[VersionedKeyValueStore[Any, Any]]) -> 
 
 
 def _over_user_store(
-    builder: StoreBuilder[VersionedKeyValueStore[Any, Any]], store: StateStore
-) -> VersionedKeyValueStore[Any, Any]:
+    builder: StoreBuilder[VersionedKeyValueStore[K, V]], store: StateStore
+) -> VersionedKeyValueStore[K, V]:
     if not isinstance(store, VersionedBytesStore):
         raise TypeError(
             f"supplier {builder.supplier!r} of a versioned store gave {store!r}; expected an object of a class derived "

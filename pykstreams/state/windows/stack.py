@@ -5,7 +5,7 @@ Keys are composed in all layers but the changelog, which takes them without the 
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, WINDOW_KEY_PART, WindowKeySchema
 from pykstreams.state.encoding.layout import Layout
@@ -36,22 +36,25 @@ from pykstreams.state.windows.suppliers import checked_window_supplier
 
 _TIME_FIRST_BYTES: Final = 1  # the byte that tells kinds of keys apart in stores in order of time
 
+K = TypeVar("K")
+V = TypeVar("V")
 
-def window_store(builder: StoreBuilder[WindowStore[Any, Any]]) -> WindowStore[Any, Any]:
+
+def window_store(builder: StoreBuilder[WindowStore[K, V]]) -> WindowStore[K, V]:
     """Builds a plain window store."""
     return MeteredWindowStore(_parts(builder, MeteredWindowStore.layout))
 
 
 def timestamped_window_store(
-    builder: StoreBuilder[TimestampedWindowStore[Any, Any]],
-) -> TimestampedWindowStore[Any, Any]:
+    builder: StoreBuilder[TimestampedWindowStore[K, V]],
+) -> TimestampedWindowStore[K, V]:
     """Builds a window store with timestamps."""
     return MeteredTimestampedWindowStore(_parts(builder, MeteredTimestampedWindowStore.layout))
 
 
 def timestamped_window_store_with_headers(
-    builder: StoreBuilder[TimestampedWindowStoreWithHeaders[Any, Any]],
-) -> TimestampedWindowStoreWithHeaders[Any, Any]:
+    builder: StoreBuilder[TimestampedWindowStoreWithHeaders[K, V]],
+) -> TimestampedWindowStoreWithHeaders[K, V]:
     """Builds a window store with timestamps and headers."""
     return MeteredTimestampedWindowStoreWithHeaders(_parts(builder, MeteredTimestampedWindowStoreWithHeaders.layout))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
 from pykstreams.core.types import Duration, duration_ms
 from pykstreams.state.encoding.composed_keys import WINDOW_KEY_PART
@@ -137,7 +137,7 @@ def window_lengths(name: str, retention_period: Duration, window_size: Duration)
     return retention_ms, size_ms
 
 
-def checked_window_supplier(supplier: Any) -> WindowBytesStoreSupplier:
+def checked_window_supplier(supplier: object) -> WindowBytesStoreSupplier:
     """Returns the supplier if it can make a window store; ``TypeError`` for anything else."""
     if not isinstance(supplier, WindowBytesStoreSupplier):
         raise TypeError(

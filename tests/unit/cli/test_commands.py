@@ -62,7 +62,7 @@ def invoke(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Invoke]:
     """Calls the program in an empty folder and without settings in the environment."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr("pykstreams.cli.logs.configure_logging", lambda level, worker, topology: None)
+    monkeypatch.setattr("pykstreams.cli.logs.configure_logging", lambda level, worker, topology, **_: None)
     before = set(sys.modules)
 
     def call(*arguments: str, env: dict[str, str] | None = None) -> Result:
@@ -578,6 +578,7 @@ def test_several_workers_are_supervised(
         write(tmp_path),
         *("--bootstrap-servers", "a:1", "--workers", "3", "--state-dir", "state"),
         *("--config", "a.toml", "--set", "client.id=till", "--set", "app.x=y", "--log-level", "debug"),
+        *("--log-format", "json", "--log-level-libraries", "info"),
     )
 
     assert result.exit_code == 4
@@ -585,7 +586,8 @@ def test_several_workers_are_supervised(
         (
             3,
             [
-                *("shop_job.py", "--workers", "1", "--log-level", "debug", "--config", "a.toml"),
+                *("shop_job.py", "--workers", "1", "--log-level", "debug", "--log-format", "json"),
+                *("--log-level-libraries", "info", "--config", "a.toml"),
                 *("--set", "client.id=till", "--set", "app.x=y", "--application-id", "shop"),
                 *("--bootstrap-servers", "a:1", "--state-dir", "state"),
             ],

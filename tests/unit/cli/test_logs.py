@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from pykstreams.cli.app import cli
 from pykstreams.cli.logs import configure_logging
 
 LIBRARY = """
@@ -23,8 +26,9 @@ def work():
 @pytest.fixture(autouse=True)
 def _logging_as_before() -> Iterator[None]:
     root = logging.getLogger()
-    level, handlers = root.level, list(root.handlers)
+    level, handlers, hook = root.level, list(root.handlers), sys.excepthook
     yield
+    sys.excepthook = hook
     root.handlers[:] = handlers
     root.setLevel(level)
 
@@ -80,3 +84,66 @@ def test_a_worker_is_named_in_each_line(capsys: pytest.CaptureFixture[str]) -> N
     logging.getLogger("pykstreams.x").info("hello")
 
     assert capsys.readouterr().err.endswith(" INFO    [worker 3] pykstreams.x: hello\n")
+
+
+def test_the_level_of_libraries_is_apart(
+    make_module: Callable[[str, str], ModuleType], capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure_logging("error", None, "job.py", libraries="info")
+
+    make_module("lib/site-packages", "library_logging").work()
+    make_module("jobs", "neighbour_logging").work()
+
+    said = [line.rpartition(": ")[2] for line in capsys.readouterr().err.splitlines()]
+    assert said == ["info of library_logging", "warning of library_logging"]
+
+
+def json_lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+
+
+def test_json_is_one_object_a_line_with_the_exception_as_a_field(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging("info", 3, "job.py", form="json")
+
+    logging.getLogger("pykstreams.x").info("größe %s\nof two lines", 1)
+    try:
+        raise ValueError("bad")
+    except ValueError:
+        logging.getLogger("pykstreams.x").exception("failed")
+
+    first, second = json_lines(capsys)
+    assert datetime.fromisoformat(str(first.pop("time"))).utcoffset() == timedelta()
+    assert first == {
+        "level": "info",
+        "logger": "pykstreams.x",
+        "message": "größe 1\nof two lines",
+        "thread": "MainThread",
+        "worker": 3,
+    }
+    assert second["level"] == "error"
+    assert str(second["exception"]).startswith("Traceback")
+    assert str(second["exception"]).endswith("ValueError: bad")
+
+
+def test_an_error_that_nobody_expects_is_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging("info", None, "job.py", form="json")
+
+    error = RuntimeError("bad")
+    sys.excepthook(RuntimeError, error, None)
+
+    (line,) = json_lines(capsys)
+    assert line["message"] == "the program ends with RuntimeError: bad"
+    assert "worker" not in line
+
+
+def test_an_error_of_ours_that_ends_the_program_is_json_too(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        cli(["run", "missing.py", "--log-format", "json", "--application-id", "a", "--bootstrap-servers", "one:1"])
+
+    assert ended.value.code == 2
+    (line,) = [json.loads(one) for one in capfd.readouterr().err.splitlines()]
+    assert line["level"] == "error"
+    assert "missing.py" in line["message"]

@@ -31,6 +31,7 @@ from pykstreams import (
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_WINDOWS
+from pykstreams.errors import ProcessingError
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.task import Task
@@ -103,11 +104,6 @@ def read(driver: TopologyTestDriver, topic: str, key: Any = TEXT, value: Any = T
             lambda: grouped().windowed_by(UnlimitedWindows()).emit_strategy(EmitStrategy.ON_WINDOW_CLOSE),
             ValueError,
             "unlimited windows never close; use EmitStrategy.ON_WINDOW_UPDATE or other windows",
-        ),
-        (
-            lambda: grouped().windowed_by(Days()).emit_strategy(EmitStrategy.ON_WINDOW_CLOSE).count(name="daily"),
-            ValueError,
-            "only TimeWindows and SlidingWindows can be emitted on close",
         ),
         (
             lambda: (
@@ -200,6 +196,48 @@ def test_a_users_own_windows_aggregate() -> None:
     )
     with drive(builder, ("a", "x", 5), ("a", "y", 86_400_001)) as driver:
         assert read(driver, "out", TEXT, Serdes.long()) == [("a@0", 1, 5, ()), ("a@86400000", 1, 86_400_001, ())]
+
+
+class Shifts(Windows[Window]):
+    """Windows of eight, one every six from six on; with ``longer`` not as long as they say."""
+
+    size_ms = 8
+    grace_period_ms = 2
+
+    def __init__(self, longer: int = 0) -> None:
+        self._longer = longer
+
+    def windows_for(self, timestamp: int) -> dict[int, Window]:
+        starts = [start for start in range(6, timestamp + 1, 6) if timestamp < start + 8]
+        return {start: Window(start, start + 8 + self._longer) for start in starts}
+
+
+def shifts_on_close(windows: Shifts) -> StreamsBuilder:
+    builder = StreamsBuilder()
+    kept: Materialized[str, int] = Materialized("win", retention=1000)
+    closing = grouped(builder).windowed_by(windows).emit_strategy(EmitStrategy.ON_WINDOW_CLOSE)
+    closing.count(materialized=kept).to_stream(lambda windowed, _: str(windowed)).to(
+        "out", Produced(key_serde=TEXT, value_serde=Serdes.long())
+    )
+    return builder
+
+
+def test_windows_of_ones_own_are_emitted_on_close_each_once() -> None:
+    records = [("a", "x", time) for time in (5, 6, 13, 15, 16, 21, 22, 40)]
+    with drive(shifts_on_close(Shifts()), *records) as driver:
+        assert [(key, count) for key, count, *_ in read(driver, "out", TEXT, Serdes.long())] == [
+            ("[a@6/14]", 2),
+            ("[a@12/20]", 3),
+            ("[a@18/26]", 2),
+        ]
+
+
+def test_windows_of_ones_own_that_are_emitted_on_close_are_all_of_one_size() -> None:
+    with (
+        TopologyTestDriver(shifts_on_close(Shifts(1)).build(), CONFIG) as driver,
+        pytest.raises(ProcessingError, match=r"Window\(start=6, end=15\) is not of the 8 ms that size_ms"),
+    ):
+        driver.create_input_topic("in", TEXT, TEXT).pipe_input("a", "x", 7)
 
 
 @pytest.mark.parametrize("windows", [TimeWindows(10), TimeWindows(10, advance_by=5), SlidingWindows(10)], ids=repr)

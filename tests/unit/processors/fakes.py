@@ -174,6 +174,8 @@ class FakeOperatorContext:
         self.silently_dropped = 0
         self.in_common: dict[str, Any] = {}
         self.partitions = 1
+        self.flushed = 0
+        self.idle_since: int | None = None
         self.metadata = ProcessorMetadata()
         self.later: list[Any] = []
         self.limits: list[Callable[[], int]] = []
@@ -246,6 +248,12 @@ class FakeOperatorContext:
 
     def limit_intake(self, room: Callable[[], int]) -> None:
         self.limits.append(room)
+
+    def watch_input(self) -> Callable[[], int | None]:
+        return lambda: self.idle_since
+
+    def flush_caches(self) -> None:
+        self.flushed += 1
 
     def on_init(self, callback: Callable[[], None]) -> None:
         self._init.append(callback)

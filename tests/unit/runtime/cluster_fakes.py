@@ -10,11 +10,13 @@ from confluent_kafka import Message as ClientMessage
 
 from pykstreams.core.errors import DamagedStoreError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.metrics import Counter
 from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.restore.restore import RestorableStore
+from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.open_stores import OpenStores
 from pykstreams.runtime.tasks.state_offsets import StateOffsets
 from pykstreams.runtime.tasks.task import Task
@@ -110,8 +112,18 @@ class FakeTask(Task):
         self.evictions: list[Callable[[], bool]] = []
         """What becomes of the cache when an entry is to be evicted, call after call; then there is none."""
         self.punctuated = 0
+        self.drops = DroppedRecords(task_id, Counter(), FakeClock(), lambda: None)
+        self.unread = 0
+        """How many records of its input are on the brokers."""
         self.stands_for: dict[TopicPartition, int] | None = None
         self._dirty = False
+
+    @property
+    def dropped(self) -> DroppedRecords:
+        return self.drops
+
+    def behind(self) -> int:
+        return sum(map(len, self.waiting.values())) + self.unread
 
     def reached(self, offsets: Mapping[TopicPartition, int]) -> None:
         self.stands_for = dict(offsets)
@@ -224,15 +236,19 @@ class FakeMembership:
         self.layout: TopicLayout | None = None
         self.rebalances = False
         """Whether tasks are being shared out anew, so that nothing may be committed."""
+        self._joins = False
+        """Whether other topics have made this member join again, of which it hears with its next poll."""
 
     def start(self, layout: TopicLayout, on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
         self.layout = layout
         self.on_revoked = on_revoked
 
     def follow(self, layout: TopicLayout) -> None:
+        self._joins = self.layout is not None and layout.inputs != self.layout.inputs
         self.layout = layout
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
+        self._joins = False
         while self.changes:
             change = self.changes.pop(0)
             if isinstance(change, Assignment | Lost):
@@ -244,7 +260,7 @@ class FakeMembership:
         self.acknowledged.append(change)
 
     def may_commit(self) -> bool:
-        return not self.rebalances
+        return not self.rebalances and not self._joins
 
     def confirm(self) -> bool:
         self.confirmed += 1
@@ -260,6 +276,8 @@ class FakeMembership:
         if self.fail is not None:
             failure, self.fail = self.fail, None
             raise failure
+        if self._joins:
+            return False
         if self.busy:
             self.busy -= 1
             return False

@@ -15,6 +15,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.assembly import ApplicationParts, build_standbys, build_sums, build_worker
 from pykstreams.runtime.clients.admin import ClusterAdmin
+from pykstreams.runtime.clients.refused_access import Complaints
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.swap.bootstrap import TaskBase
@@ -84,7 +85,7 @@ def make(clients: Clients) -> Make:
     ) -> ApplicationParts:
         config = StreamsConfig({"application.id": "shop", "bootstrap.servers": NOWHERE, **(settings or {})})
         clock = MockClock(0)
-        admin = ClusterAdmin(clients.get_admin({"bootstrap.servers": NOWHERE}), NOWHERE, clock, 1, [])
+        admin = ClusterAdmin(clients.get_admin({"bootstrap.servers": NOWHERE}), NOWHERE, clock, 1, Complaints())
         return ApplicationParts(
             topology,
             config,

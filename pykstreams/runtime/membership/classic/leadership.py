@@ -29,6 +29,7 @@ from pykstreams.runtime.membership.protocol.consumer_protocol import (
     decode_consumer_subscription,
 )
 from pykstreams.runtime.membership.protocol.user_data import MalformedUserDataError
+from pykstreams.runtime.membership.task_names import task_names
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.topology.plan import TopologyPlan
 
@@ -90,7 +91,10 @@ class Leadership:
             given = self._given(said, layout)
         for name, one in sorted(given.items()):
             log.info(
-                "as the leader, gives %s tasks %s; standby %s", name, _names(one.info.active), _names(one.info.standby)
+                "as the leader, gives %s tasks %s; standby %s",
+                name,
+                task_names(set(one.info.active)),
+                task_names(one.info.standby),
             )
         return {
             name: ConsumerAssignment(frozenset(one.partitions), one.info.encode()).encode()
@@ -174,7 +178,3 @@ def _subscriptions(said: Mapping[str, ConsumerSubscription | None]) -> dict[str,
         for name, one in said.items()
         if one is not None
     }
-
-
-def _names(tasks: Collection[TaskId]) -> str:
-    return ", ".join(map(str, sorted(set(tasks)))) or "none"

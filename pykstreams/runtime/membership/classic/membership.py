@@ -22,7 +22,7 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
-from pykstreams.runtime.clients.coordinator_requests import GroupSettings, MemberOf
+from pykstreams.runtime.clients.coordinator_requests import MemberOf
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.group_metadata import group_metadata
 from pykstreams.runtime.clients.positions import Offsets
@@ -35,6 +35,7 @@ from pykstreams.runtime.membership.assignment.check import (
 from pykstreams.runtime.membership.classic.session import Event, RejoinWanted, Synced
 from pykstreams.runtime.membership.classic.subscriptions import Introduction, Subscriptions
 from pykstreams.runtime.membership.group_hosts import GroupHosts
+from pykstreams.runtime.membership.member_offsets import OffsetRequests, committed_by_now, put_off
 from pykstreams.runtime.membership.member_state import State
 from pykstreams.runtime.membership.membership import Assignment, Lost, ShutdownRequestedError
 from pykstreams.runtime.membership.protocol.assignment_info import AT_ONCE, NEVER, AssignmentInfo, decode_assignment
@@ -44,6 +45,7 @@ from pykstreams.runtime.membership.protocol.consumer_protocol import (
     decode_consumer_assignment,
 )
 from pykstreams.runtime.membership.session_events import Expelled, Refused
+from pykstreams.runtime.membership.task_names import task_names, warn_of_lost
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 
 log = logging.getLogger(__name__)
@@ -84,21 +86,12 @@ class Session(Protocol):
     def stop(self) -> None: ...
 
 
-class OffsetRequests(Protocol):
+class Requests(OffsetRequests, Protocol):
     """The requests that a worker makes by itself, on a connection beside that of the session."""
-
-    @property
-    def group(self) -> GroupSettings: ...
-
-    def commit(self, member: MemberOf, offsets: Offsets) -> None: ...
-
-    def committed(self, partitions: Collection[TopicPartition]) -> Offsets: ...
 
     def heartbeat(self, member: MemberOf) -> None: ...
 
     def leave(self, member_id: str, reason: str) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class ClassicMembership:
@@ -113,7 +106,7 @@ class ClassicMembership:
     def __init__(
         self,
         session: Session,
-        requests: OffsetRequests,
+        requests: Requests,
         introduction: Introduction,
         *,
         stateful: frozenset[int],
@@ -216,22 +209,12 @@ class ClassicMembership:
             self._requests.commit(self._member, offsets)
         except GroupError as error:
             self._check_standing(error)
-            if error.may_pass or error.name in _NOT_NOW:
-                log.info("offsets were not committed yet: %s", error)
-                return False
-            raise error.as_cluster_error("committing offsets") from error
+            put_off(error, _NOT_NOW)
+            return False
         return True
 
     def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:
-        if not partitions:
-            return {}
-        try:
-            return self._requests.committed(partitions)
-        except GroupError as error:
-            if error.may_pass:
-                log.info("committed offsets could not be read yet: %s", error)
-                return None
-            raise error.as_cluster_error("reading committed offsets") from error
+        return committed_by_now(self._requests, partitions)
 
     def transaction_metadata(self) -> bytes:
         self._refuse_when_lost()
@@ -285,8 +268,8 @@ class ClassicMembership:
         log.info(
             "in generation %d: active tasks %s; standby tasks %s",
             member.generation,
-            _names(active),
-            _names(info.standby),
+            task_names(active),
+            task_names(info.standby),
         )
         # before tasks are revoked: one that is to be a standby here goes on with its stores open
         self._state.assigned(info.standby, active)
@@ -366,13 +349,7 @@ class ClassicMembership:
             raise TaskMigratedError(f"this worker is no longer in the group: {error}") from error
 
     def _all_lost(self, reason: str) -> None:
-        if self._owned:
-            log.warning(
-                "tasks %s were lost without notice: the group has gone on without this worker (%s); they are taken up "
-                "again from their last commit",
-                _names(self._owned),
-                reason,
-            )
+        warn_of_lost(self._owned, reason)
         self._member = None
         self._generation = NO_GENERATION
         self._owned = frozenset()
@@ -384,7 +361,3 @@ class ClassicMembership:
     def _refuse_when_lost(self) -> None:
         if self._lost or (self._member is None and self._owned):
             raise TaskMigratedError("this worker lost its tasks; nothing may be committed for them any more")
-
-
-def _names(tasks: Collection[TaskId]) -> str:
-    return ", ".join(map(str, sorted(tasks))) or "none"

@@ -11,8 +11,6 @@ silently joined again could commit what others have taken up.
 from __future__ import annotations
 
 import logging
-import threading
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
@@ -24,16 +22,13 @@ from pykstreams.runtime.clients.coordinator_requests import MemberOf
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.group_coordinator import Joined
 from pykstreams.runtime.membership.session_events import Expelled, Refused
+from pykstreams.runtime.membership.session_thread import IDLE_S, LONGEST_BACKOFF_S, SessionThread, backoff_s
 
 log = logging.getLogger(__name__)
 
 Lead: TypeAlias = Callable[[Mapping[str, bytes]], Mapping[str, bytes]]
 """Subscriptions of all members -> assignments of all members."""
 
-_BACKOFF_S: Final = (0.1, 0.2, 0.5, 1.0)
-_IDLE_S: Final = 1.0
-"""How long the thread waits for the worker where nothing is due."""
-_STOP_S: Final = 10.0
 _NO_ID: Final = ""
 
 _OTHER_PROTOCOL: Final = (
@@ -98,20 +93,18 @@ class ClassicSession:
         self._lead = lead
         self._clock = clock
         self._heartbeat_s = heartbeat_s
-        self._max_poll_s = max_poll_s
         self._is_static = is_static
         self._warnings = RepeatedWarnings(log, clock)
-        self._changed = threading.Condition()
-        self._events: deque[Event] = deque()
+        self._thread: SessionThread[Event] = SessionThread(
+            name, self.step, refuse=self._refuse, close=requests.close, clock=clock, max_poll_s=max_poll_s
+        )
+        self._changed = self._thread.changed
         self._wish: bytes | None = None
         self._member: MemberOf | None = None
         self._member_id = _NO_ID
         self._knows_of_rejoin = False
         self._failures = 0
         self._heartbeat_at = 0.0
-        self._polled_at = clock.monotonic()
-        self._stopping = False
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @property
     def member_id(self) -> str:
@@ -128,15 +121,11 @@ class ClassicSession:
             self._wish = subscription
             self._knows_of_rejoin = False
             self._failures = 0
-            self._changed.notify()
+            self._thread.wake()
 
     def poll(self, timeout_s: float) -> Event | None:
         """Returns the next event, waits for it if need be; to be called at least every ``max.poll.interval.ms``."""
-        self._polled_at = self._clock.monotonic()
-        if not self._events and timeout_s:
-            with self._changed:
-                self._changed.wait_for(lambda: bool(self._events), timeout_s)
-        return self._events.popleft() if self._events else None
+        return self._thread.poll(timeout_s)
 
     def expel(self, error: GroupError) -> None:
         """Takes note of what a request of the worker's own has shown: the group goes on without this member.
@@ -152,14 +141,9 @@ class ClassicSession:
     def stop(self) -> None:
         """Ends the thread, with a request that may be under way; the group is not told.
 
-        A leader that is looking at topics which nobody shows is left behind after a while: its thread ends by itself.
+        A leader that is looking at topics which nobody shows is left behind after a while.
         """
-        with self._changed:
-            self._stopping = True
-            self._changed.notify()
-        self._requests.close()
-        if self._thread.is_alive():
-            self._thread.join(_STOP_S)
+        self._thread.stop()
 
     def step(self) -> float:
         """Does what is due; returns for how many seconds nothing else is."""
@@ -167,27 +151,15 @@ class ClassicSession:
         if wish is not None:
             return self._join(wish)
         if member is None:
-            return _IDLE_S
-        now = self._clock.monotonic()
-        if now - self._polled_at > self._max_poll_s:
+            return IDLE_S
+        if self._thread.was_left_alone():
             self._leave_for_silence(member)
-            return _IDLE_S
+            return IDLE_S
+        now = self._clock.monotonic()
         if now >= self._heartbeat_at:
             self._heartbeat_at = now + self._heartbeat_s
             self._heartbeat(member)
         return max(0.0, self._heartbeat_at - self._clock.monotonic())
-
-    def _run(self) -> None:
-        while not self._stopping:
-            try:
-                patience = self.step()
-            except BaseException as error:
-                log.exception("the session of the group ended by a mistake in it")
-                self._refuse(StreamsError(f"the session of the group ended: {error!r}"))
-                return
-            with self._changed:
-                if not self._stopping and (self._wish is None or self._failures):
-                    self._changed.wait(patience)
 
     def _join(self, subscription: bytes) -> float:
         try:
@@ -202,19 +174,19 @@ class ClassicSession:
             return self._backoff()
         except StreamsError as error:
             self._refuse(error)
-            return _IDLE_S
+            return IDLE_S
         with self._changed:
             self._failures = 0
             self._member = joined.member
             self._heartbeat_at = self._clock.monotonic() + self._heartbeat_s
             self._wish = None
             self._knows_of_rejoin = False
-            self._report(Synced(joined.member, assignment))
+            self._thread.report(Synced(joined.member, assignment))
         return 0.0
 
     def _not_joined(self, error: GroupError) -> float:
-        if self._stopping:
-            return _IDLE_S
+        if self._thread.is_stopping:
+            return IDLE_S
         match error.name:
             case "REBALANCE_IN_PROGRESS":
                 return 0.0
@@ -226,12 +198,12 @@ class ClassicSession:
                 self._warnings.warn(error.name, "joining the group failed, and is tried again: %s", error)
             case _:
                 self._refuse(_refusal(error))
-                return _IDLE_S
+                return IDLE_S
         return self._backoff()
 
     def _backoff(self) -> float:
         self._failures += 1
-        return _BACKOFF_S[min(self._failures, len(_BACKOFF_S)) - 1]
+        return backoff_s(self._failures)
 
     def _start_anew(self, error: GroupError) -> float:
         """A member that was in the group has lost its tasks; one that was not just asks for another id."""
@@ -241,7 +213,7 @@ class ClassicSession:
                     self._member_id = _NO_ID
                 return 0.0
             self._expel(error)
-        return _IDLE_S
+        return IDLE_S
 
     def _heartbeat(self, member: MemberOf) -> None:
         try:
@@ -251,17 +223,17 @@ class ClassicSession:
 
     def _no_heartbeat(self, member: MemberOf, error: GroupError) -> None:
         with self._changed:
-            if self._stopping or self._member is not member:
+            if self._thread.is_stopping or self._member is not member:
                 return
             match error.name:
                 case "REBALANCE_IN_PROGRESS":
                     if self._wish is None and not self._knows_of_rejoin:
                         self._knows_of_rejoin = True
-                        self._report(RejoinWanted())
+                        self._thread.report(RejoinWanted())
                 case "UNKNOWN_MEMBER_ID" | "ILLEGAL_GENERATION":
                     self._expel(error)
                 case _ if error.may_pass:
-                    self._heartbeat_at = self._clock.monotonic() + min(self._heartbeat_s, _BACKOFF_S[-1])
+                    self._heartbeat_at = self._clock.monotonic() + min(self._heartbeat_s, LONGEST_BACKOFF_S)
                     self._warnings.warn(
                         error.name, "the coordinator of the group does not answer, and is asked again: %s", error
                     )
@@ -269,11 +241,6 @@ class ClassicSession:
                     self._refuse(_refusal(error))
 
     def _leave_for_silence(self, member: MemberOf) -> None:
-        log.warning(
-            "the worker was busy for longer than max.poll.interval.ms (%g s) and leaves the group, so that others do "
-            "its work; raise consumer.max.poll.interval.ms, or do less per record",
-            self._max_poll_s,
-        )
         if not self._is_static:
             try:
                 self._requests.leave(member.member_id, "max.poll.interval.ms has passed")
@@ -294,18 +261,14 @@ class ClassicSession:
         self._knows_of_rejoin = False
         if not keeps_id:
             self._member_id = _NO_ID
-        self._events.clear()
-        self._report(Expelled(reason))
+        self._thread.withdraw()
+        self._thread.report(Expelled(reason))
 
     def _refuse(self, error: StreamsError) -> None:
         with self._changed:
             self._member = None
             self._wish = None
-            self._report(Refused(error))
-
-    def _report(self, event: Event) -> None:
-        self._events.append(event)
-        self._changed.notify_all()
+            self._thread.report(Refused(error))
 
 
 def _refusal(error: GroupError) -> StreamsError:

@@ -16,17 +16,19 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterUnavailableError, MissingSourceTopicError, TaskMigratedError, TopologyError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
-from pykstreams.runtime.clients.coordinator_requests import GroupSettings, MemberOf
+from pykstreams.runtime.clients.coordinator_requests import MemberOf
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.group_metadata import group_metadata
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.streams_heartbeat import LEAVING, Endpoint, GroupStatus, Heartbeat, Heartbeaten, Tasks
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.host_info import HostInfo
+from pykstreams.runtime.membership.member_offsets import OffsetRequests, committed_by_now, put_off
 from pykstreams.runtime.membership.member_state import State
 from pykstreams.runtime.membership.membership import Assignment, Lost, ShutdownRequestedError
 from pykstreams.runtime.membership.session_events import Expelled, Refused
 from pykstreams.runtime.membership.streams.session import EndpointsChanged, Event, StatusChanged, Targeted
+from pykstreams.runtime.membership.task_names import task_names, warn_of_lost
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 
 log = logging.getLogger(__name__)
@@ -69,19 +71,10 @@ class Session(Protocol):
     def stop(self) -> None: ...
 
 
-class Requests(Protocol):
+class Requests(OffsetRequests, Protocol):
     """The requests that a worker makes by itself, on a connection beside that of the session."""
 
-    @property
-    def group(self) -> GroupSettings: ...
-
-    def commit(self, member: MemberOf, offsets: Offsets) -> None: ...
-
-    def committed(self, partitions: Collection[TopicPartition]) -> Offsets: ...
-
     def heartbeat(self, said: Heartbeat) -> Heartbeaten: ...
-
-    def close(self) -> None: ...
 
 
 class StreamsMembership:
@@ -188,22 +181,12 @@ class StreamsMembership:
             if error.name in _EXPELLED:
                 self._session.expel(str(error))
                 raise TaskMigratedError(f"this worker is no longer in the group: {error}") from error
-            if error.may_pass or error.name in _NOT_NOW:
-                log.info("offsets were not committed yet: %s", error)
-                return False
-            raise error.as_cluster_error("committing offsets") from error
+            put_off(error, _NOT_NOW)
+            return False
         return True
 
     def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:
-        if not partitions:
-            return {}
-        try:
-            return self._requests.committed(partitions)
-        except GroupError as error:
-            if error.may_pass:
-                log.info("committed offsets could not be read yet: %s", error)
-                return None
-            raise error.as_cluster_error("reading committed offsets") from error
+        return committed_by_now(self._requests, partitions)
 
     def transaction_metadata(self) -> bytes:
         self._refuse_when_lost()
@@ -247,7 +230,7 @@ class StreamsMembership:
                 "unknown",
                 "tasks %s were assigned, whose partitions cannot be seen yet; if this stays so, the topology of the "
                 "group is another than that of this worker",
-                _names(unknown),
+                task_names(unknown),
             )
             return False
         return True
@@ -257,8 +240,8 @@ class StreamsMembership:
         log.info(
             "in epoch %s: active tasks %s; standby tasks %s",
             self._session.epoch,
-            _names(tasks.active),
-            _names(tasks.standby | tasks.warmup),
+            task_names(tasks.active),
+            task_names(tasks.standby | tasks.warmup),
         )
         standby = {task: self._layout.inputs[task] for task in tasks.standby | tasks.warmup}
         # before tasks are revoked: one that is to be a standby here goes on with its stores open
@@ -291,13 +274,7 @@ class StreamsMembership:
                 log.info("the group is %s: %s", status.name, statuses[status])
 
     def _all_lost(self, reason: str) -> None:
-        if self._owned:
-            log.warning(
-                "tasks %s were lost without notice: the group has gone on without this worker (%s); they are taken up "
-                "again from their last commit",
-                _names(self._owned),
-                reason,
-            )
+        warn_of_lost(self._owned, reason)
         self._owned = frozenset()
         self._target = self._taken = None
         self._sources_missing = None
@@ -324,7 +301,3 @@ class _MissingSources:
 
 def _host(endpoint: Endpoint) -> HostInfo:
     return HostInfo(endpoint.host, endpoint.port)
-
-
-def _names(tasks: Collection[TaskId]) -> str:
-    return ", ".join(map(str, sorted(tasks))) or "none"

@@ -12,10 +12,8 @@ commit what others have taken up.
 from __future__ import annotations
 
 import logging
-import threading
-from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias
 
 from pykstreams.core.clock import Clock
@@ -34,13 +32,9 @@ from pykstreams.runtime.clients.streams_heartbeat import (
     Tasks,
 )
 from pykstreams.runtime.membership.session_events import Expelled, Refused
+from pykstreams.runtime.membership.session_thread import IDLE_S, SessionThread, backoff_s
 
 log = logging.getLogger(__name__)
-
-_BACKOFF_S: Final = (0.1, 0.2, 0.5, 1.0)
-_IDLE_S: Final = 1.0
-"""How long the thread waits for the worker where nothing is due."""
-_STOP_S: Final = 10.0
 
 _GONE: Final = frozenset({"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH"})
 _OTHER_PROTOCOL: Final = (
@@ -54,6 +48,8 @@ class Heartbeats(Protocol):
     """The requests to the coordinator that a session makes (``StreamsCoordinator``)."""
 
     def heartbeat(self, said: Heartbeat) -> Heartbeaten: ...
+
+    def assigned(self, member_id: str) -> Tasks: ...
 
     def close(self) -> None: ...
 
@@ -107,16 +103,14 @@ class StreamsSession:
         self._requests = requests
         self._joining = joining
         self._clock = clock
-        self._max_poll_s = max_poll_s
         self._shutdown = shutdown
         self._warnings = RepeatedWarnings(log, clock)
-        self._changed = threading.Condition()
-        self._events: deque[Event] = deque()
+        self._thread: SessionThread[Event] = SessionThread(
+            name, self.step, refuse=self._refuse, close=requests.close, clock=clock, max_poll_s=max_poll_s
+        )
+        self._changed = self._thread.changed
         self._place: _Place | None = None
         self._confirmed = _Confirmation()
-        self._polled_at = clock.monotonic()
-        self._stopping = False
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @property
     def epoch(self) -> int | None:
@@ -132,7 +126,7 @@ class StreamsSession:
         """Joins, or joins again, without any task."""
         with self._changed:
             self._place = _Place()
-            self._changed.notify()
+            self._thread.wake()
 
     def own(self, tasks: Tasks) -> None:
         """Reports the tasks that the worker has from now on."""
@@ -140,18 +134,12 @@ class StreamsSession:
             if self._place is not None:
                 self._place.owned = tasks
                 self._place.due_at = 0.0
-                self._changed.notify()
+                self._thread.wake()
 
     def poll(self, timeout_s: float) -> Event | None:
         """Returns the next event, waits for it if need be; to be called at least every ``max.poll.interval.ms``."""
-        self._polled_at = self._clock.monotonic()
-        if not self._events and timeout_s:
-            with self._changed:
-                self._changed.wait_for(lambda: bool(self._events), timeout_s)
-        if not self._events:
-            return None
         with self._changed:
-            event = self._events.popleft()
+            event = self._thread.poll(timeout_s)
             if isinstance(event, Targeted) and self._place is not None:
                 # what the worker is about to take is not given up by a heartbeat that repeats what it had before
                 self._place.owned = self._place.owned.together(event.tasks)
@@ -166,7 +154,7 @@ class StreamsSession:
             if not self._confirmed.is_asked:
                 self._confirmed.ask()
                 place.due_at = 0.0
-                self._changed.notify()
+                self._thread.wake()
             self._changed.wait_for(lambda: self._confirmed.is_given or self._place is not place, timeout_s)
             return self._confirmed.take()
 
@@ -177,37 +165,21 @@ class StreamsSession:
 
     def stop(self) -> None:
         """Ends the thread, with a request that may be under way; the group is not told."""
-        with self._changed:
-            self._stopping = True
-            self._changed.notify()
-        self._requests.close()
-        if self._thread.is_alive():
-            self._thread.join(_STOP_S)
+        self._thread.stop()
 
     def step(self) -> float:
         """Does what is due; returns for how many seconds nothing else is."""
-        place, now = self._place, self._clock.monotonic()
+        place = self._place
         if place is None:
-            return _IDLE_S
-        if now - self._polled_at > self._max_poll_s:
+            return IDLE_S
+        if self._thread.was_left_alone():
             self._leave_for_silence(place)
-            return _IDLE_S
-        if now >= place.due_at:
+            return IDLE_S
+        if self._clock.monotonic() >= place.due_at:
             self._beat(place)
+        if self._place is not place:  # the member was put out meanwhile, or has joined again
+            return IDLE_S
         return max(0.0, place.due_at - self._clock.monotonic())
-
-    def _run(self) -> None:
-        while not self._stopping:
-            try:
-                patience = self.step()
-            except BaseException as error:
-                log.exception("the session of the group ended by a mistake in it")
-                with self._changed:
-                    self._refuse(StreamsError(f"the session of the group ended: {error!r}"))
-                return
-            with self._changed:
-                if not self._stopping and not (self._place is not None and self._place.due_at == 0.0):
-                    self._changed.wait(patience)
 
     def _beat(self, place: _Place) -> None:
         with self._changed:
@@ -215,35 +187,38 @@ class StreamsSession:
             self._confirmed.sent()
         try:
             answer = self._requests.heartbeat(said)
+            if place.may_have_missed_tasks(said, answer):
+                answer = replace(answer, tasks=self._requests.assigned(self.member_id))
         except GroupError as error:
             with self._changed:
-                if self._place is place and not self._stopping:
+                if self._place is place and not self._thread.is_stopping:
                     self._no_answer(place, error)
             return
         with self._changed:
             if self._place is place:
-                self._answered(place, said, answer)
+                self._answered(place, answer)
 
-    def _answered(self, place: _Place, said: Heartbeat, answer: Heartbeaten) -> None:
-        if place.missed_an_answer and said.joining is None and answer.tasks is None and answer.epoch != said.epoch:
-            self._lose("an answer was lost in which tasks may have been assigned")
-            return
+    def _answered(self, place: _Place, answer: Heartbeaten) -> None:
         place.answered(answer, self._clock.monotonic())
         self._confirmed.answered()
         if answer.endpoints is not None:
-            self._report(EndpointsChanged(answer.endpoints))
+            self._thread.report(EndpointsChanged(answer.endpoints))
         statuses = answer.statuses
         if statuses is not None and statuses != place.statuses:
             place.statuses = statuses
-            self._report(StatusChanged(statuses, answer.interval_ms / 1000))
-        if answer.tasks is not None:
+            self._thread.report(StatusChanged(statuses, answer.interval_ms / 1000))
+        if answer.tasks is not None and answer.tasks != place.target:
+            place.target = answer.tasks
             # of several, only the last counts: a task that was taken back in between must not be begun
-            self._events = deque(event for event in self._events if not isinstance(event, Targeted))
-            self._report(Targeted(answer.tasks))
+            self._thread.withdraw(Targeted)
+            self._thread.report(Targeted(answer.tasks))
         self._changed.notify_all()
 
     def _no_answer(self, place: _Place, error: GroupError) -> None:
         place.failed(self._clock.monotonic())
+        if self._thread.withdraw(Targeted):
+            # the next heartbeat says that the member does not have them, so they might be given to another
+            place.target = None
         match error.name:
             case name if name in _GONE and place.epoch != JOINING:
                 self._lose(str(error))
@@ -260,11 +235,6 @@ class StreamsSession:
                 self._refuse(_refusal(error))
 
     def _leave_for_silence(self, place: _Place) -> None:
-        log.warning(
-            "the worker was busy for longer than max.poll.interval.ms (%g s) and leaves the group, so that others do "
-            "its work; raise consumer.max.poll.interval.ms, or do less per record",
-            self._max_poll_s,
-        )
         try:
             if place.epoch != JOINING:
                 self._requests.heartbeat(Heartbeat(self.member_id, LEAVING))
@@ -277,16 +247,12 @@ class StreamsSession:
     def _lose(self, reason: str) -> None:
         if self._place is not None:
             self._place = None
-            self._events.clear()
-            self._report(Expelled(reason))
+            self._thread.withdraw()
+            self._thread.report(Expelled(reason))
 
     def _refuse(self, error: StreamsError) -> None:
         self._place = None
-        self._report(Refused(error))
-
-    def _report(self, event: Event) -> None:
-        self._events.append(event)
-        self._changed.notify_all()
+        self._thread.report(Refused(error))
 
 
 class _Place:
@@ -295,12 +261,13 @@ class _Place:
     def __init__(self) -> None:
         self.epoch = JOINING
         self.owned = NO_TASKS
+        self.target: Tasks | None = None
         self.statuses: Mapping[int, str] = {}
         self.due_at = 0.0
-        self.missed_an_answer = False
         self._told: Tasks | None = None
         self._endpoints_epoch = NO_ENDPOINTS
         self._failures = 0
+        self._missed_an_answer = False
 
     def next(self, member_id: str, joining: Joining, *, shutdown: bool) -> Heartbeat:
         joins = self.epoch == JOINING
@@ -316,15 +283,19 @@ class _Place:
         self.epoch = answer.epoch
         self._endpoints_epoch = answer.endpoints_epoch
         self._failures = 0
-        self.missed_an_answer = False
+        self._missed_an_answer = False
         self.due_at = min(self.due_at, now + answer.interval_ms / 1000)
+
+    def may_have_missed_tasks(self, said: Heartbeat, answer: Heartbeaten) -> bool:
+        """Whether an answer was lost that may have told of other tasks: it would not be repeated."""
+        return self._missed_an_answer and said.joining is None and answer.tasks is None
 
     def failed(self, now: float) -> None:
         """Nobody knows what the coordinator has heard: it is told everything again."""
         self._told = None
-        self.missed_an_answer = True
+        self._missed_an_answer = True
         self._failures += 1
-        self.due_at = min(self.due_at, now + _BACKOFF_S[min(self._failures, len(_BACKOFF_S)) - 1])
+        self.due_at = min(self.due_at, now + backoff_s(self._failures))
 
 
 class _Confirmation:

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.admin import ClusterAdmin, TopicSpec
+from pykstreams.runtime.clients.refused_access import Complaints
 from tests.unit.runtime.cluster_fakes import FakeClock
 
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -103,7 +104,7 @@ class AdminBench:
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.client = FakeAdminClient(self.clock)
-        self.admin = ClusterAdmin(self.client, "broker:9092", self.clock, 40, [])
+        self.admin = ClusterAdmin(self.client, "broker:9092", self.clock, 40, Complaints())
 
 
 @pytest.mark.parametrize("code", [KafkaError.FENCED_LEADER_EPOCH, KafkaError._NOENT, KafkaError.LEADER_NOT_AVAILABLE])

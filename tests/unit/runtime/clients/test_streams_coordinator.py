@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
+from confluent_kafka import KafkaError
 
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.coordinator_requests import GroupSettings
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.streams_coordinator import (
     StreamsCoordinator,
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
 )
@@ -29,6 +32,7 @@ from pykstreams.runtime.clients.wire_settings import wire_settings
 
 GROUP = GroupSettings("app", None, 6_000, 10_000)
 RESPONSE = cast("Any", StreamsGroupHeartbeatResponse)
+DESCRIBED = cast("Any", StreamsGroupDescribeResponse)
 
 
 class Wire:
@@ -50,7 +54,7 @@ class Wire:
     def close(self) -> None: ...
 
 
-def over(wire: Wire) -> StreamsCoordinator:
+def over(wire: Wire | Descriptions) -> StreamsCoordinator:
     settings = wire_settings({"bootstrap.servers": "127.0.0.1:1", "client.id": "test"}, embedded=False)
     coordinator = StreamsCoordinator(settings, GROUP, 1)
     coordinator._connections = cast("Any", wire)
@@ -129,3 +133,68 @@ def test_an_error_says_what_the_coordinator_says_of_it() -> None:
         over(wire).heartbeat(Heartbeat("me", 0))
 
     assert raised.value.name == "INVALID_REQUEST"
+
+
+class Descriptions:
+    """Connections that answer what a group is."""
+
+    def __init__(self, code: int = 0) -> None:
+        self._code = code
+        self.heard: Any = None
+
+    def ask(self, group: str, request: Any, timeout_s: float) -> Any:
+        self.heard = StreamsGroupDescribeRequest.decode(bytes(request.encode(version=0)), version=0)
+        described = DESCRIBED.DescribedGroup
+        member, assignment = described.Member, described.Member.Assignment
+        ids = assignment.TaskIds
+        tasks = assignment(
+            active_tasks=[ids(subtopology_id="1", partitions=[0, 2])],
+            standby_tasks=[ids(subtopology_id="0", partitions=[3])],
+            warmup_tasks=[],
+        )
+        none = assignment(active_tasks=[], standby_tasks=[], warmup_tasks=[])
+        texts = {"instance_id": None, "rack_id": None, "client_id": "c", "client_host": "/", "process_id": "p"}
+        places: dict[str, Any] = {"topology_epoch": 0, "user_endpoint": None, "client_tags": [], "task_offsets": []}
+        fields = {**texts, **places, "task_end_offsets": [], "is_classic": False}
+        members = [
+            member(member_id="you", member_epoch=7, assignment=none, target_assignment=none, **fields),
+            member(member_id="me", member_epoch=7, assignment=tasks, target_assignment=none, **fields),
+        ]
+        found = described(
+            error_code=self._code,
+            error_message=None,
+            group_id=group,
+            group_state="Stable",
+            group_epoch=7,
+            assignment_epoch=7,
+            topology=None,
+            members=[] if self._code else members,
+            authorized_operations=0,
+        )
+        answer = DESCRIBED(version=0, throttle_time_ms=0, groups=[found])
+        return StreamsGroupDescribeResponse.decode(bytes(answer.encode(version=0)), version=0)
+
+    def forget_coordinator(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def test_the_tasks_of_a_member_are_those_that_the_coordinator_has_assigned_to_it() -> None:
+    wire = Descriptions()
+    coordinator = over(wire)
+
+    assert coordinator.assigned("me") == Tasks(frozenset({TaskId(1, 0), TaskId(1, 2)}), frozenset({TaskId(0, 3)}))
+    assert coordinator.assigned("you") == NO_TASKS
+    assert wire.heard.group_ids == ["app"]
+
+
+def test_a_member_that_the_coordinator_does_not_know_is_an_error() -> None:
+    with pytest.raises(GroupError) as raised:
+        over(Descriptions()).assigned("nobody")
+    assert raised.value.name == "UNKNOWN_MEMBER_ID"
+
+
+def test_a_group_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(GroupError) as raised:
+        over(Descriptions(KafkaError.GROUP_ID_NOT_FOUND)).assigned("me")
+    assert raised.value.name == "GROUP_ID_NOT_FOUND"

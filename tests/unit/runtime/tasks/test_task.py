@@ -269,6 +269,20 @@ def test_extractor_gets_the_partition_time_and_drops_records_by_a_negative_resul
     assert bench.task.prepare_commit() == {IN: (4, encode(5, {}))}
 
 
+def test_an_extractor_that_is_wrong_for_every_record_is_told_of_once_an_interval(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bench = TaskBench(
+        source("SOURCE", "in", children=("SINK",), timestamp_extractor=lambda record, time: -1), sink("SINK", "out")
+    )
+
+    with caplog.at_level(logging.WARNING):
+        bench.feed(*(message("in", i, "v", 0) for i in range(50)))
+
+    assert bench.dropped == 50
+    assert len(caplog.messages) == 1
+
+
 def test_extractor_that_raises_stops_the_task_and_is_named() -> None:
     def extractor(record: ConsumerRecord, partition_time: int) -> None:
         raise KeyError("time")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 
 import pytest
 
@@ -12,11 +13,13 @@ from pykstreams.core.errors import (
     ConfigError,
     MissingSourceTopicError,
     ProcessingError,
+    StoreEngineError,
     StreamsError,
     TaskCorruptedError,
     TaskMigratedError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.processors.drop_reasons import LATE_FOR_WINDOWS
 from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import BEGINNING
 from pykstreams.runtime.membership.membership import Lost
@@ -24,7 +27,7 @@ from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.worker import work_summary
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Restored
 from pykstreams.runtime.worker.turns import LOOK_EVERY
-from tests.unit.runtime.cluster_fakes import Message, fetched
+from tests.unit.runtime.cluster_fakes import FakeTask, Message, fetched
 from tests.unit.runtime.worker.worker_bench import (
     INPUTS,
     LOG,
@@ -244,10 +247,11 @@ def test_task_whose_state_was_deleted_is_opened_anew(bench: WorkerBench) -> None
     assert bench.reader.assigned == {P0: BEGINNING}
 
 
-def test_failure_of_the_state_updater_ends_the_worker(bench: WorkerBench) -> None:
-    bench.updater.pending.append(Failed(ProcessingError("disk full")))
+@pytest.mark.parametrize("error", [ProcessingError, ClusterUnavailableError, StoreEngineError])
+def test_failure_of_the_state_updater_ends_the_worker(bench: WorkerBench, error: type[Exception]) -> None:
+    bench.updater.pending.append(Failed(error("disk full")))
 
-    with pytest.raises(ProcessingError, match="disk full"):
+    with pytest.raises(error, match="disk full"):
         bench.worker.step()
 
 
@@ -300,6 +304,50 @@ def test_task_that_reads_more_from_now_on_is_committed_and_rebuilt(bench: Worker
     assert set(bench.reader.assigned) == {P0, more}
 
 
+def test_tasks_that_read_more_from_now_on_are_rebuilt_also_where_they_could_not_be_committed(
+    bench: WorkerBench,
+) -> None:
+    bench.updater.hold = True
+    bench.assign(ONE, TWO)
+    more = TopicPartition("returns", 0)
+    bench.layout = TopicLayout({"orders": 2, "returns": 1}, {**INPUTS, ONE: frozenset({P0, more})})
+    bench.membership.fail = TaskMigratedError("not in the group")
+    bench.clock.advance(301)
+    bench.worker.step()
+    bench.updater.hold = False
+    bench.worker.step()
+    bench.worker.step()
+
+    assert {task.id: set(task.inputs) for task in bench.made[-2:]} == {ONE: {P0, more}, TWO: {P1}}
+
+
+def test_task_whose_topics_are_gone_is_let_go_and_taken_up_when_it_is_assigned_again(bench: WorkerBench) -> None:
+    bench.assign(ONE, TWO)
+    both = bench.layout
+    bench.layout = TopicLayout({"orders": 1}, {ONE: INPUTS[ONE]})
+    bench.clock.advance(301)
+    bench.worker.step()
+    bench.worker.step()
+    assert bench.tasks.running.keys() == {ONE}
+    bench.layout = both
+    bench.clock.advance(301)
+    bench.worker.step()
+    bench.assign(ONE, TWO)
+
+    assert bench.tasks.running.keys() == {ONE, TWO}
+
+
+def test_task_that_is_restored_while_the_worker_is_put_out_of_the_group_is_there_once(bench: WorkerBench) -> None:
+    bench.before_start_failure = TaskMigratedError("not in the group")
+    bench.assign(ONE)
+    assert [task.id for task in bench.tasks.tasks()] == [ONE]
+    bench.before_start_failure = None
+    bench.worker.step()
+
+    assert bench.tasks.running.keys() == {ONE}
+    assert len(bench.made) == 1 + len(bench.updater.closed)
+
+
 @pytest.mark.parametrize("leave", [True, False])
 def test_stopped_worker_commits_closes_and_leaves_as_it_was_told(bench: WorkerBench, leave: bool) -> None:
     def stop() -> None:
@@ -345,6 +393,57 @@ def test_task_that_cannot_start_ends_the_worker_with_its_own_error(bench: Worker
 
     assert bench.updater.closed == [(ONE, None)]
     assert (bench.updater.stopped, bench.reader.closed) == (True, True)
+
+
+def test_worker_that_cannot_join_closes_everything(bench: WorkerBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ConfigError("no such group")
+
+    monkeypatch.setattr(bench.membership, "start", refuse)
+    with pytest.raises(ConfigError):
+        bench.worker.run()
+
+    assert (bench.updater.stopped, bench.output.closed, bench.reader.closed) == (True, True, True)
+
+
+def test_worker_that_closes_goes_on_closing_after_an_error(
+    bench: WorkerBench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(partitions: Collection[TopicPartition]) -> None:
+        if partitions:
+            raise ClusterError("giving up partitions failed")
+
+    monkeypatch.setattr(bench.reader, "unassign", refuse)
+    run(bench, lambda: bench.worker.stop(leave=True))
+
+    assert "giving up partitions failed" in caplog.text
+    assert (bench.updater.stopped, bench.output.closed, bench.reader.closed) == (True, True, True)
+
+
+def test_worker_without_tasks_has_no_last_commit_to_wait_for(
+    bench: WorkerBench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.membership.rebalances = True
+    began = bench.clock.monotonic()
+    bench.worker.stop(leave=True)
+    bench.worker.run()
+
+    assert bench.clock.monotonic() == began
+    assert "the last commit did not succeed" not in caplog.text
+
+
+def test_worker_that_loses_its_tasks_before_the_last_commit_does_not_wait_for_it(
+    bench: WorkerBench, caplog: pytest.LogCaptureFixture
+) -> None:
+    def stop() -> None:
+        bench.membership.rebalances = True
+        bench.membership.changes.append(Lost(2))
+        bench.worker.stop(leave=True)
+
+    run(bench, stop)
+
+    assert "the last commit did not succeed" in caplog.text
+    assert "gone on without this worker" in caplog.text
 
 
 def test_last_commit_that_is_fenced_is_said_and_does_not_fail(
@@ -693,8 +792,39 @@ def test_worker_sums_up_its_work_in_every_interval(caplog: pytest.LogCaptureFixt
         bench.worker.step()
 
     assert caplog.messages == [
-        "worker: processed 4 records, ran 0 punctuators, and committed 2 tasks in the last 2 s",
-        "worker: processed 0 records, ran 0 punctuators, and committed 0 tasks in the last 2 s",
+        "worker: processed 4 records (2.7/s), ran 0 punctuators, and committed 2 tasks in the last 2 s; "
+        "0 records behind; dropped 0 (0 late); restored 0",
+        "worker: processed 0 records (0.0/s), ran 0 punctuators, and committed 0 tasks in the last 2 s; "
+        "0 records behind; dropped 0 (0 late); restored 0",
+    ]
+
+
+def test_worker_says_in_every_interval_how_far_behind_it_is_and_what_was_dropped_and_restored(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bench = WorkerBench({"log.summary.interval.ms": 1000})
+    bench.assign(ONE, TWO)
+    bench.worker.step()
+    one, two = (bench.worker._tasks.running[task].task for task in (ONE, TWO))
+    assert isinstance(one, FakeTask)
+    assert isinstance(two, FakeTask)
+    one.unread, two.unread = 7, 5
+    for _ in range(3):
+        one.dropped.drop("AGGREGATE", LATE_FOR_WINDOWS)
+    two.dropped.drop("AGGREGATE", "its key is null")
+    bench.updater.restored = 40
+    with caplog.at_level(logging.INFO, work_summary.__name__):
+        bench.clock.advance(1.5)
+        bench.worker.step()
+        one.unread = two.unread = 0
+        one.dropped.drop("AGGREGATE", LATE_FOR_WINDOWS)
+        bench.updater.restored = 41
+        bench.clock.advance(1.5)
+        bench.worker.step()
+
+    assert [line.partition("; ")[2] for line in caplog.messages if "processed" in line] == [
+        "12 records behind; dropped 4 (3 late); restored 40",
+        "0 records behind; dropped 1 (1 late); restored 1",
     ]
 
 

@@ -50,6 +50,7 @@ class FakeUpdater:
         self.changelogs: dict[TaskId, frozenset[TopicPartition]] = {}
         self.pending: list[Report] = []
         self.stopped = False
+        self.restored = 0
 
     def start(self) -> None:
         pass
@@ -132,6 +133,7 @@ class WorkerBench:
         self.cache = RecordCache(1000)
         self.pause = Pause()
         self.gone: Exception | None = None
+        self.before_start_failure: Exception | None = None
         self.room = DiskRoom(free=100, wanted=10)
         self.watch = TopicWatch("topics", self._look)
         steps = CommitSteps(
@@ -151,7 +153,7 @@ class WorkerBench:
             updater=self.updater,
             start_offsets=start,
             make_task=self._make_task,
-            before_start=lambda: None,
+            before_start=self._before_start,
             aside=TasksAside(self.clock, lambda _: self.room),
             note_of=note_of if self.notes else lambda _: None,
         )
@@ -185,6 +187,10 @@ class WorkerBench:
         self.interrupted.append(interrupted)
         self.made.append(FakeTask(task_id, inputs, {}, start_failure=self.start_failure))
         return self.made[-1]
+
+    def _before_start(self) -> None:
+        if self.before_start_failure is not None:
+            raise self.before_start_failure
 
     def _look(self) -> None:
         if self.gone is not None:

@@ -82,6 +82,12 @@ class FakeStreamsCoordinator:
             tasks=Tasks(place.assigned) if is_told else None,
         )
 
+    def assigned(self, member_id: str) -> Tasks:
+        self.pass_time()
+        if member_id not in self.members:
+            raise group_error(KafkaError.UNKNOWN_MEMBER_ID)
+        return Tasks(self.members[member_id].assigned)
+
     def commit(self, member: MemberOf, offsets: Offsets, tasks: Mapping[TopicPartition, TaskId]) -> None:
         self.pass_time()
         place = self.members.get(member.member_id)
@@ -166,6 +172,12 @@ class FakeRequests:
         if is_lost:
             raise group_error(NO_ANSWER)
         return answer
+
+    def assigned(self, member_id: str) -> Tasks:
+        if "assigned" in self.loses:
+            self.loses.discard("assigned")
+            raise group_error(NO_ANSWER)
+        return self._coordinator.assigned(member_id)
 
     def commit(self, member: MemberOf, offsets: Offsets) -> None:
         self._coordinator.commit(member, offsets, self._tasks)

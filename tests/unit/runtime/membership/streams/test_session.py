@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Event as Flag
-from threading import Thread
 
 import pytest
 from confluent_kafka import KafkaError
@@ -22,6 +21,7 @@ from pykstreams.runtime.clients.streams_heartbeat import (
     Tasks,
 )
 from pykstreams.runtime.membership.session_events import Expelled, Refused
+from pykstreams.runtime.membership.session_thread import IDLE_S
 from pykstreams.runtime.membership.streams.session import EndpointsChanged, StatusChanged, StreamsSession, Targeted
 from pykstreams.testing.clock import MockClock
 from tests.unit.runtime.membership.streams.fake_coordinator import NO_ANSWER, group_error
@@ -38,6 +38,7 @@ class Script:
         self.said: list[Heartbeat] = []
         self.during: Callable[[], None] | None = None
         self.epoch = 7
+        self.assignments: list[Tasks | GroupError] = []
 
     def heartbeat(self, said: Heartbeat) -> Heartbeaten:
         self.said.append(said)
@@ -47,6 +48,13 @@ class Script:
         if isinstance(answer, GroupError):
             raise answer
         return answer
+
+    def assigned(self, member_id: str) -> Tasks:
+        assert member_id == "me"
+        found = self.assignments.pop(0)
+        if isinstance(found, GroupError):
+            raise found
+        return found
 
     def close(self) -> None: ...
 
@@ -110,8 +118,10 @@ def test_after_a_failure_everything_is_said_again() -> None:
     member.session.own(ONE)
     member.session.step()
     member.beat(group_error(NO_ANSWER))
+    member.requests.assignments = [ONE]
 
     assert member.beat().tasks == ONE
+    assert member.session.poll(0) is None
 
 
 def test_tasks_that_the_worker_is_about_to_take_are_not_given_up_by_what_is_said_meanwhile() -> None:
@@ -120,6 +130,7 @@ def test_tasks_that_the_worker_is_about_to_take_are_not_given_up_by_what_is_said
     member.beat(Heartbeaten(8, 1_000, tasks=TWO))
     assert member.session.poll(0) == Targeted(TWO)
     member.beat(group_error(NO_ANSWER))
+    member.requests.assignments = [TWO]
 
     assert member.beat().tasks == TWO
 
@@ -133,13 +144,57 @@ def test_of_several_assignments_the_worker_gets_the_last() -> None:
     assert member.session.poll(0) is None
 
 
-def test_a_member_whose_answer_was_lost_and_that_is_in_another_epoch_gives_up_all_tasks() -> None:
+@pytest.mark.parametrize("epoch", [7, 8])
+def test_a_member_whose_answer_was_lost_asks_which_tasks_it_has(epoch: int) -> None:
     member = Member().joined(ONE)
     member.beat(group_error(NO_ANSWER))
+    member.requests.assignments = [TWO]
+    member.beat(Heartbeaten(epoch, 1_000))
+
+    assert member.session.poll(0) == Targeted(TWO)
+    assert member.session.epoch == epoch
+    member.beat()  # it asks no more
+    assert member.session.poll(0) is None
+
+
+def test_a_member_that_could_not_ask_which_tasks_it_has_begins_again() -> None:
+    member = Member().joined(ONE)
+    member.beat(group_error(NO_ANSWER))
+    member.requests.assignments = [group_error(NO_ANSWER), TWO]
+    member.beat(Heartbeaten(8, 1_000))
+    assert member.session.epoch == 7
     member.beat(Heartbeaten(8, 1_000))
 
-    assert member.session.poll(0) == Expelled("an answer was lost in which tasks may have been assigned")
-    assert member.session.epoch is None
+    assert member.session.epoch == 8
+    assert member.session.poll(0) == Targeted(TWO)
+
+
+def test_a_member_whose_tasks_come_with_the_next_answer_does_not_ask_for_them() -> None:
+    member = Member().joined(ONE)
+    member.beat(group_error(NO_ANSWER))
+    member.beat(Heartbeaten(8, 1_000, tasks=TWO))
+
+    assert member.session.poll(0) == Targeted(TWO)
+
+
+def test_tasks_that_the_worker_has_not_taken_before_an_answer_was_lost_are_asked_for_again() -> None:
+    member = Member().joined()
+    member.beat(Heartbeaten(8, 1_000, tasks=TWO))
+    member.beat(group_error(NO_ANSWER))
+    assert member.session.poll(0) is None
+    member.requests.assignments = [TWO]
+    assert member.beat(Heartbeaten(8, 1_000)).tasks == NO_TASKS
+
+    assert member.session.poll(0) == Targeted(TWO)
+
+
+def test_a_member_of_which_the_coordinator_knows_nothing_when_asked_is_out() -> None:
+    member = Member().joined(ONE)
+    member.beat(group_error(NO_ANSWER))
+    member.requests.assignments = [group_error(KafkaError.UNKNOWN_MEMBER_ID)]
+    member.beat(Heartbeaten(8, 1_000))
+
+    assert isinstance(member.session.poll(0), Expelled)
 
 
 @pytest.mark.parametrize(
@@ -271,6 +326,18 @@ def test_the_answer_to_a_member_that_was_put_out_meanwhile_is_of_no_account() ->
     assert member.session.epoch is None
 
 
+def test_a_member_that_is_put_out_while_a_heartbeat_is_under_way_can_join_again() -> None:
+    member = Member().joined(ONE)
+    member.requests.during = lambda: member.session.expel("refused")
+    member.requests.answers = [Heartbeaten(7, 1_000)]
+    member.clock.advance(1_000)
+
+    assert member.session.step() == IDLE_S
+    member.requests.during = None
+    member.session.join()
+    assert member.beat().epoch == 0
+
+
 def test_the_thread_sends_heartbeats_until_it_is_stopped() -> None:
     member = Member()
     heard = Flag()
@@ -283,20 +350,3 @@ def test_the_thread_sends_heartbeats_until_it_is_stopped() -> None:
     member.session.own(ONE)
 
     assert len(member.requests.said) == said
-
-
-def test_a_mistake_in_the_session_ends_the_worker_with_an_error() -> None:
-    member = Member()
-
-    def fail() -> None:
-        raise ValueError("a mistake")
-
-    member.requests.during = fail
-    member.session.join()
-    thread = Thread(target=member.session._run)
-    thread.start()
-    thread.join(30)
-    event = member.session.poll(0)
-
-    assert isinstance(event, Refused)
-    assert "a mistake" in str(event.error)

@@ -1,0 +1,80 @@
+"""Joins of a stream with a table by a foreign key: what ``KStream.join`` and ``left_join`` with ``key_selector`` put
+into the graph for a table.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from pykstreams.core.processor import OperatorSupplier
+from pykstreams.core.types import KR, VR, K, KeyValueMapper, V
+from pykstreams.dsl.joins.stream_table_join import VO, OnExpiredHistory, join_stream_with_table
+from pykstreams.dsl.options import Joined, Repartitioned
+from pykstreams.dsl.place import Place
+from pykstreams.dsl.repartitioning import repartition_node
+from pykstreams.dsl.table import Table
+from pykstreams.processors.joins.stream_foreign_key_join import JoinCarried, OwnKeys, SelectForeignKey, SelectOwnKey
+from pykstreams.serdes.carried import CarriedSerde
+from pykstreams.serdes.defaults import over_default
+from pykstreams.topology.graph import OperatorNode
+
+
+def join_stream_by_foreign_key(
+    stream: Place,
+    table: Table,
+    key_selector: KeyValueMapper[K, V, KR | None],
+    joiner: Callable[..., object],
+    joined: Joined[KR, V, VO] | None,
+    repartitioned: Repartitioned[K, VR] | None,
+    *,
+    left: bool,
+    with_key: bool,
+    on_expired_history: OnExpiredHistory = "null",
+) -> Place:
+    """Adds the join between two repartition topics, and returns the place of its results, which have the stream's keys.
+
+    Nodes are named like those of ``select_key``, a join, ``select_key`` and ``repartition``.
+    """
+    there: Joined[KR, V, VO] = joined or Joined()
+    back: Repartitioned[K, VR] = repartitioned or Repartitioned()
+    graph = stream.graph
+    selecting = graph.namer.node("KSTREAM-KEY-SELECT-")
+    own_keys = OwnKeys(stream.key_serde, there.name or selecting)
+    referring = _added(stream, selecting, SelectForeignKey(key_selector, own_keys, left))
+    referring = dataclasses.replace(
+        referring,
+        key_serde=there.key_serde or table.place.key_serde,
+        value_serde=over_default(there.value_serde or stream.value_serde, CarriedSerde),
+    )
+    results = join_stream_with_table(
+        referring,
+        table,
+        joiner,
+        there.replace(key_serde=None, value_serde=None),
+        left=left,
+        with_key=False,
+        on_expired_history=on_expired_history,
+        around=lambda join: JoinCarried(join, own_keys, with_key),
+    )
+    own = _added(results, graph.namer.node("KSTREAM-KEY-SELECT-"), SelectOwnKey(own_keys))
+    name = back.name or (None if there.name is None else f"{there.name}-back")
+    node = repartition_node(
+        graph,
+        name or graph.namer.node("KSTREAM-REPARTITION-"),
+        back.key_serde or stream.key_serde,
+        back.value_serde,
+        named=name is not None,
+        optimizable=False,
+        partitioner=back.partitioner,
+        num_partitions=back.num_partitions,
+    )
+    node.keeps_null_keys = True  # records without key have results, too
+    graph.add(node, own.node)
+    return Place(graph, node, node.name, back.key_serde or stream.key_serde, back.value_serde, frozenset({node.name}))
+
+
+def _added(above: Place, name: str, operator: OperatorSupplier) -> Place:
+    node = OperatorNode(name, lambda: operator, changes_key=True)
+    above.graph.add(node, above.node)
+    return Place(above.graph, node, name, None, None, above.sources, rekeyed=True)
