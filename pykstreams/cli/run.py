@@ -6,7 +6,7 @@ import logging
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from pykstreams.cli.options import (
     settings_options,
     topology_argument,
 )
+from pykstreams.cli.serving import Serving
 from pykstreams.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -123,6 +124,34 @@ class Bootstraps:
     show_default=True,
     help="How a line looks; json: one object a line, with a traceback in its field 'exception'.",
 )
+@click.option(
+    "--http",
+    "http_address",
+    metavar="[HOST:]PORT",
+    help="Answer health and queries of stores over HTTP, needs the extra http. Without a host only this machine is "
+    "answered; 0.0.0.0:8080 answers everybody. Each further worker has the next port.",
+)
+@click.option(
+    "--http-token-file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="A file with the token that clients must send; the same one for all instances.",
+)
+@click.option("--http-tls-cert", metavar="FILE", type=click.Path(dir_okay=False), help="Certificate chain, for HTTPS.")
+@click.option("--http-tls-key", metavar="FILE", type=click.Path(dir_okay=False), help="The key of the certificate.")
+@click.option(
+    "--http-tls-ca",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="What the certificates of other instances are checked with. Default: the authorities of the system.",
+)
+@click.option(
+    "--http-stale",
+    metavar="refuse|allow|MS",
+    default="refuse",
+    show_default=True,
+    help="How old answers of copies may be when the owner of a partition is away.",
+)
 @click.option("--worker", type=int, hidden=True)
 def run(
     topology: str,
@@ -137,6 +166,12 @@ def run(
     reset_offsets: bool,
     load_bootstrap: str | None,
     log_level: str,
+    http_address: str | None,
+    http_token_file: str | None,
+    http_tls_cert: str | None,
+    http_tls_key: str | None,
+    http_tls_ca: str | None,
+    http_stale: str,
     log_level_libraries: str | None,
     log_format: str,
     worker: int | None,
@@ -151,6 +186,7 @@ def run(
         pykstreams run word_count.py --bootstrap-servers localhost:9092
         pykstreams run shop.topology:build --config shop.toml --workers 4
         pykstreams run word_count.py --embedded --set commit.interval.ms=1000
+        pykstreams run word_count.py --http :8080
         pykstreams run shop.topology:build --bootstrap /data/shop-2026-11-21
         pykstreams run shop.topology:build --load-bootstrap /data/shop-2026-12-01
     """
@@ -163,7 +199,9 @@ def run(
             "--embedded brings its own brokers and a fresh state directory; leave out --bootstrap-servers and "
             "--state-dir"
         )
+    serving = Serving(http_address, http_token_file, http_tls_cert, http_tls_key, http_tls_ca, http_stale)
     bootstraps.check()
+    serving.check()
     configure_logging(log_level, worker, topology, libraries=log_level_libraries, form=log_format)
     script = load_script(topology)
     settings = {
@@ -179,13 +217,13 @@ def run(
     if embedded:
         check_embedded(config, built)
     if worker is not None or (count == 1 and not embedded):
-        _work(built, config, bootstraps, supervised=worker is not None)
+        _work(built, config, bootstraps, serving, worker)
         return
     arguments = [topology, "--workers", "1", "--log-level", log_level, "--log-format", log_format]
     if log_level_libraries is not None:
         arguments += ["--log-level-libraries", log_level_libraries]
     arguments += settings_arguments(config_file, pairs)
-    arguments += ["--application-id", config.application_id, *bootstraps.arguments()]
+    arguments += ["--application-id", config.application_id, *bootstraps.arguments(), *serving.arguments()]
     with _place(embedded, bootstrap_servers, state_dir) as options:
         code = _supervise(count, [*arguments, *options], None if embedded else partial(_look, built, config))
     click.get_current_context().exit(code)
@@ -239,18 +277,26 @@ def settings_arguments(config_file: Path | None, pairs: tuple[str, ...]) -> list
     return arguments
 
 
-def _work(topology: Topology, config: StreamsConfig, bootstraps: Bootstraps, *, supervised: bool) -> None:
+def _work(
+    topology: Topology, config: StreamsConfig, bootstraps: Bootstraps, serving: Serving, worker: int | None
+) -> None:
     from pykstreams.runtime.streams import KafkaStreams
 
-    if supervised:
+    if worker is not None:
         from pykstreams.cli.worker_process import stop_with_supervisor
 
         stop_with_supervisor(sys.stdin.fileno())
     _compare(topology, config)
-    streams = KafkaStreams(topology, config, bootstrap=bootstraps.start, reset_offsets=bootstraps.reset_offsets)
-    if bootstraps.load is not None:
-        streams.load_bootstrap(bootstraps.load)
-    streams.run()
+    with ExitStack() as stack:
+        listening = stack.enter_context(serving.bound(worker))
+        if listening is not None:
+            config = listening.told(config)
+        streams = KafkaStreams(topology, config, bootstrap=bootstraps.start, reset_offsets=bootstraps.reset_offsets)
+        if bootstraps.load is not None:
+            streams.load_bootstrap(bootstraps.load)
+        if listening is not None:
+            stack.enter_context(listening.serve(streams, config))
+        streams.run()
 
 
 def _compare(topology: Topology, config: StreamsConfig) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import click
 
+from pykstreams.cli.live_state import LiveStores, export_live, live_options, show, told
 from pykstreams.cli.options import (
     SETTINGS_HELP,
     combined_config,
@@ -20,6 +21,7 @@ from pykstreams.cli.options import (
     settings_options,
     topology_argument,
 )
+from pykstreams.cli.store_keys import key_of_text
 from pykstreams.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -45,7 +47,10 @@ class Entry(NamedTuple):
 
 @click.group()
 def state() -> None:
-    """Look into the stores of a stopped application."""
+    """Look into the stores of an application: of a stopped one in its folders, of a running one over HTTP."""
+
+
+state.add_command(show)
 
 
 _state_dir = click.option(
@@ -99,10 +104,17 @@ def list_stores(
         click.echo(f"{name}  {kind}  {told}")
 
 
+_url = click.option(
+    "--url",
+    metavar="http://HOST:PORT",
+    help="Ask an application that runs with --http, at any instance; leave TOPOLOGY out then.",
+)
+
+
 @state.command(epilog=SETTINGS_HELP)
-@topology_argument
-@click.argument("store")
-@click.argument("key")
+@click.argument("words", nargs=-1, required=True, metavar="[TOPOLOGY] STORE KEY")
+@_url
+@live_options
 @click.option(
     "--as-of",
     metavar="TIME",
@@ -110,9 +122,11 @@ def list_stores(
 )
 @_options
 def get(
-    topology: str,
-    store: str,
-    key: str,
+    words: tuple[str, ...],
+    url: str | None,
+    token_file: str | None,
+    tls_ca: str | None,
+    stale: str | None,
     as_of: str | None,
     config_file: Path | None,
     pairs: tuple[str, ...],
@@ -120,7 +134,7 @@ def get(
     state_dir: str | None,
     form: str,
 ) -> None:
-    """Show what a store has for a key: its value, or its windows or sessions. The application must not run.
+    """Show what a store has for a key: its value, or its windows or sessions. Without --url it must not run.
 
     The key is written as text, number, true or false, UUID, hexadecimal bytes or JSON, whichever the key serde of the
     store takes. What the application has not committed is not there.
@@ -128,7 +142,15 @@ def get(
     \b
         pykstreams state get word_count.py counts hello
         pykstreams state get prices.py prices gold --as-of 2026-01-01T00:00Z
+        pykstreams state get counts hello --url http://localhost:8080
     """
+    if url is not None:
+        store, key = _words(words, "STORE KEY")
+        rows = LiveStores(url, token_file, tls_ca, stale).rows_of_key(store, key, as_of)
+        if not told(rows, form):
+            click.echo(f"store {store!r} has nothing for {key!r}", err=True)
+        return
+    topology, store, key = _words(words, "TOPOLOGY STORE KEY")
     from pykstreams.state.bulk.offline import OfflineStore
     from pykstreams.state.bulk.places import held
     from pykstreams.state.directory.state_directory import application_folder
@@ -169,8 +191,9 @@ def get(
 
 
 @state.command(epilog=SETTINGS_HELP)
-@topology_argument
-@click.argument("store")
+@click.argument("words", nargs=-1, required=True, metavar="[TOPOLOGY] STORE")
+@_url
+@live_options
 @click.option(
     "--to",
     metavar="parquet:PATH|csv:PATH|json:PATH",
@@ -190,8 +213,11 @@ def get(
 @_state_dir
 @settings_options
 def export(
-    topology: str,
-    store: str,
+    words: tuple[str, ...],
+    url: str | None,
+    token_file: str | None,
+    tls_ca: str | None,
+    stale: str | None,
     to: str,
     source: str | None,
     as_of: str | None,
@@ -202,12 +228,23 @@ def export(
     application_id: str | None,
     state_dir: str | None,
 ) -> None:
-    """Write all rows of a store to a file, with the columns that a Spark data frame of it has. Needs pyarrow.
+    """Write all rows of a store to a file, with the columns that a Spark data frame of it has.
+
+    It needs pyarrow, but for a running application (--url), whose rows are written as CSV or JSON as they are answered.
 
     \b
         pykstreams state export word_count.py counts --to parquet:counts.parquet
         pykstreams state export prices.py prices --as-of 2026-01-01T00:00Z --to csv:prices.csv
+        pykstreams state export counts --url http://localhost:8080 --to json:counts.json
     """
+    if url is not None:
+        (store,) = _words(words, "STORE")
+        if as_of is not None or raw or source is not None:
+            raise click.UsageError("--as-of, --raw and --from are for folders; leave them out, or leave out --url")
+        count = export_live(LiveStores(url, token_file, tls_ca, stale).rows(store, None), to)
+        click.echo(f"{store}: {count} rows are in {to.partition(':')[2]}")
+        return
+    topology, store = _words(words, "TOPOLOGY STORE")
     from pykstreams.dsl.script import load_script
 
     try:
@@ -236,6 +273,13 @@ def export(
         config=config,
     )
     click.echo(f"{store}: {report.rows} rows of {report.tasks} tasks are in {report.path}")
+
+
+def _words(words: tuple[str, ...], names: str) -> tuple[str, ...]:
+    """The arguments of a command whose first one depends on --url."""
+    if len(words) != len(names.split()):
+        raise click.UsageError(f"{len(words)} arguments were given, and {names} are needed")
+    return words
 
 
 def entries(
@@ -289,41 +333,6 @@ def moment(text: str, option: str = "--as-of") -> int:
         raise click.BadParameter(
             f"{text!r} is no time ({error}); write 2026-01-01T00:00Z, or ms since the epoch", param_hint=option
         ) from error
-
-
-def key_of_text(builder: StoreBuilder[TaskStore], config: StreamsConfig, text: str) -> object:
-    """Makes the key that a user means by a text, by the key serde of the store."""
-    from uuid import UUID
-
-    from pykstreams.core.errors import SerializationError
-    from pykstreams.serdes import json_serde, primitives
-    from pykstreams.serdes.defaults import or_default
-
-    serde = or_default(builder.key_serde, lambda: config.default_key_serde)
-    try:
-        match serde:
-            case primitives.StringSerde():
-                return text
-            case primitives.ShortSerde() | primitives.IntegerSerde() | primitives.LongSerde():
-                return int(text)
-            case primitives.FloatSerde() | primitives.DoubleSerde():
-                return float(text)
-            case primitives.BooleanSerde():
-                return {"true": True, "false": False}[text]
-            case primitives.UUIDSerde():
-                return UUID(text)
-            case primitives.BytesSerde():
-                return bytes.fromhex(text)
-    except (ValueError, KeyError) as error:
-        raise click.BadParameter(
-            f"{text!r} is no key of store {builder.name!r}, whose key serde is {serde!r}", param_hint="KEY"
-        ) from error
-    try:
-        if isinstance(serde, json_serde.JsonSerde):
-            return serde.deserialize(builder.name, text.encode())
-        return json.loads(text)
-    except (SerializationError, ValueError):
-        return text  # JSON's text needs no quotes here
 
 
 def _planned(

@@ -363,6 +363,11 @@ class KafkaStreams:
             execution_info=execution_info,
         )
 
+    @property
+    def local_queries(self) -> LocalQueries:
+        """The stores of this process, for a server that reads them for others (``pykstreams.http``)."""
+        return self._queries
+
     def all_local_store_partition_lags(self) -> dict[str, dict[int, LagInfo]]:
         """How far each partition of a store that is in this process is behind its changelog, by store and partition.
 

@@ -13,7 +13,9 @@ ROWS = [line for line in PAGE.splitlines() if line.startswith("|") and ".py`" in
 
 
 def test_every_path_of_the_page_exists() -> None:
-    named = set(re.findall(r"`?\b((?:core|serdes|state|topology|processors|dsl|runtime|bulk|cli)/[\w/]+\.py)", PAGE))
+    named = set(
+        re.findall(r"`?\b((?:core|serdes|state|topology|processors|dsl|runtime|bulk|http|cli)/[\w/]+\.py)", PAGE)
+    )
 
     assert len(named) > 40
     assert not [path for path in sorted(named) if not (ROOT / "pykstreams" / path).is_file()]

@@ -22,6 +22,7 @@ from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.runtime.membership.group_hosts import HostPartitions
+from pykstreams.runtime.queries.catalog import HeldPartition, Role, StoreDescription, described
 from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.runtime.queries.metadata import (
     NO_PARTITION,
@@ -84,6 +85,11 @@ class _Found:
         return self.running and self.worker is not None and self.worker.all_running
 
     @property
+    def role(self) -> Role:
+        """What it is here."""
+        return Role.STANDBY if self.worker is None else Role.ACTIVE if self.running else Role.RESTORING
+
+    @property
     def partition(self) -> int:
         return self.task.id.partition
 
@@ -108,7 +114,9 @@ class LocalQueries:
         standbys: Callable[[], Sequence[Task]] = lambda: (),
         hosts: Callable[[], Mapping[HostInfo, HostPartitions]] = dict,
     ) -> None:
+        self._plan = plan
         self._config = config
+        self._described: dict[str, StoreDescription] | None = None
         self._clock = clock
         self._workers = workers
         self._hosts = hosts
@@ -206,7 +214,7 @@ class LocalQueries:
         standby_parts = {task.id.subtopology for task in standbys}
         standby_names = frozenset(name for name in self._logged if self._parts[name] in standby_parts)
         standby_places = frozenset(place for task in standbys for place in task.input_partitions)
-        return StreamsMetadata(self._host, frozenset(names), places, standby_places, standby_names)
+        return StreamsMetadata(self.host, frozenset(names), places, standby_places, standby_names)
 
     def key_metadata(
         self, name: str, key: object, key_serializer: object, partitioner: AnyPartitioner | None
@@ -221,7 +229,7 @@ class LocalQueries:
         if key is None:
             raise TypeError(f"the key for store {name!r} is None; a key must not be None")
         if name in self._global_names:
-            return KeyQueryMetadata(self._host, frozenset(), NO_PARTITION)
+            return KeyQueryMetadata(self.host, frozenset(), NO_PARTITION)
         layout = self._layout()
         if layout is None:
             return KeyQueryMetadata.NOT_AVAILABLE
@@ -238,7 +246,43 @@ class LocalQueries:
             if raw is None:
                 raise TypeError(f"the key {key!r} for store {name!r} was serialized to None, which is in no partition")
             partition = partition_for_key(raw, count)
-        wanted = TaskId(part, partition)
+        return self._places_of(TaskId(part, partition))
+
+    def owners(self, name: str) -> dict[int, KeyQueryMetadata]:
+        """Where each partition of a store is, by partition; empty before the topics are known.
+
+        Of a global store there is one entry, under -1: this instance.
+        """
+        self.check_name(name)
+        if name in self._global_names:
+            return {NO_PARTITION: KeyQueryMetadata(self.host, frozenset(), NO_PARTITION)}
+        layout = self._layout()
+        if layout is None:
+            return {}
+        tasks = sorted(task for task in layout.inputs if task.subtopology == self._parts[name])
+        return {task.partition: self._places_of(task) for task in tasks}
+
+    def held(self, name: str) -> list[HeldPartition]:
+        """The partitions of a store that are in this process in any role, in order; an ``InvalidStateStoreError``
+        where none can be read at all.
+        """
+        self.check_name(name)
+        self._check()
+        if name in self._global_names:
+            return [HeldPartition(NO_PARTITION, Role.GLOBAL, self._global_store(name))]
+        return [HeldPartition(one.partition, one.role, one.store) for one in self._find(name)]
+
+    def descriptions(self) -> dict[str, StoreDescription]:
+        """All stores of the topology, by name."""
+        if self._described is None:
+            self._described = described(self._plan, self._config)
+        return self._described
+
+    def _places_of(self, wanted: TaskId) -> KeyQueryMetadata:
+        """Which instances have a task."""
+        layout, partition = self._layout(), wanted.partition
+        if layout is None:
+            return KeyQueryMetadata.NOT_AVAILABLE
         if known := self._hosts():
             inputs = layout.inputs.get(wanted, frozenset())
             active = [host for host, places in known.items() if not inputs.isdisjoint(places.active)]
@@ -247,11 +291,12 @@ class LocalQueries:
         here = any(wanted == task.id for worker in self._workers() for task in worker.tasks())
         on_standby = not here and any(wanted == task.id for task in self._standbys())
         return KeyQueryMetadata(
-            self._host if here else HostInfo.UNAVAILABLE, frozenset({self._host} if on_standby else ()), partition
+            self.host if here else HostInfo.UNAVAILABLE, frozenset({self.host} if on_standby else ()), partition
         )
 
     @property
-    def _host(self) -> HostInfo:
+    def host(self) -> HostInfo:
+        """The address of this instance."""
         return HostInfo.from_endpoint(self._config.application_server) or HostInfo.UNAVAILABLE
 
     def _find(self, name: str) -> list[_Found]:

@@ -64,6 +64,10 @@ class LocalStore:
         """The same store, with a check before each read."""
         return LocalStore(self.name, self.where, self._reading, self._find, whole=self.whole, check=check)
 
+    def in_chunks(self) -> LocalStore:
+        """The same store with iterators that read chunks; for who is done with them within one ``turn``."""
+        return LocalStore(self.name, self.where, self._reading, self._find, check=self._check)
+
     def read(self, action: Callable[[Any], T]) -> T:
         """Runs ``action(store)`` while nobody else touches the store; iterators that it gives can be used afterwards.
 

@@ -382,7 +382,7 @@ def test_a_foreign_variable_is_warned_of_and_nothing_else(
 def test_a_foreign_variable_is_not_warned_of_by_each_worker(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(run_module, "_work", lambda *arguments, supervised: None)
+    monkeypatch.setattr(run_module, "_work", lambda *arguments: None)
     foreign = {"PYKSTREAMS_SHOP_SERVICE_HOST": "10.0.0.1"}
 
     with caplog.at_level(logging.WARNING):

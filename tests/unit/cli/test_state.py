@@ -13,7 +13,8 @@ from click.testing import CliRunner, Result
 
 from pykstreams import KStream, Materialized, Serdes, SessionWindows, Stores, StreamsBuilder, TimeWindows
 from pykstreams.cli.app import cli
-from pykstreams.cli.state import key_of_text, moment
+from pykstreams.cli.state import moment
+from pykstreams.cli.store_keys import key_of_text
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId

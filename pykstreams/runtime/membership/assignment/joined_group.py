@@ -6,7 +6,7 @@ import logging
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from pykstreams.core.errors import ConfigError
@@ -16,6 +16,7 @@ from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
 from pykstreams.runtime.membership.assignment.group import Client, ClientTasks, Group, Racks, Task
 from pykstreams.runtime.membership.assignment.previous import lags, previous_tasks
 from pykstreams.runtime.membership.assignment.sending import Sending
+from pykstreams.runtime.membership.assignment.threads import consumer_tasks
 from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.process_id import ProcessId
 from pykstreams.runtime.membership.protocol.assignment_info import AssignmentInfo
@@ -65,6 +66,7 @@ class JoinedGroup:
     :param owners: who owns a partition until it joins again; such a partition is given to nobody else.
     :param hosts: the addresses of the instances that have one.
     :param lags_known: whether it could be found out how far behind the instances are.
+    :param processes: the addresses of members, where those of one instance have several: its processes have one each.
     """
 
     group: Group
@@ -73,6 +75,7 @@ class JoinedGroup:
     owners: Mapping[TopicPartition, str]
     hosts: Mapping[ProcessId, HostInfo]
     lags_known: bool
+    processes: Mapping[str, HostInfo] = field(default_factory=dict)
 
     def assignments(
         self, shares: Mapping[ProcessId, ClientTasks], follow_ups: Mapping[ProcessId, int]
@@ -81,11 +84,26 @@ class JoinedGroup:
 
         :param follow_ups: when to look again, in ms, for the instances of which a member is to join then.
         """
-        send = Sending(self.owners, self.group.tasks, shares, self.versions, self.hosts)
+        send = Sending(self.owners, self.group.tasks, shares, self.versions, self._told(shares))
         given: dict[str, MemberAssignment] = {}
         for client in self.group.clients:
             given.update(send.to_client(client, follow_ups.get(client.process_id)))
         return given
+
+    def _told(self, shares: Mapping[ProcessId, ClientTasks]) -> dict[HostInfo, ClientTasks]:
+        """The tasks behind each address. In Java an instance is one process, and has one address."""
+        told: dict[HostInfo, ClientTasks] = {}
+        for client in self.group.clients:
+            share, host = shares[client.process_id], self.hosts.get(client.process_id)
+            if not self.processes.keys() & client.consumers.keys():
+                if host is not None:
+                    told[host] = share
+                continue
+            for name, tasks in consumer_tasks(client, share).items():
+                if (host := self.processes.get(name)) is not None:
+                    before = told.get(host, ClientTasks(frozenset(), frozenset()))
+                    told[host] = ClientTasks(before.active.union(tasks.active), before.standby.union(tasks.standby))
+        return told
 
     def check(self, given: Mapping[str, MemberAssignment]) -> None:
         """Raises ``WrongAssignmentError`` unless these may be sent."""
@@ -106,10 +124,10 @@ def join(members: Mapping[str, Member], topics: Topics, configs: AssignmentConfi
         isinstance(info, SubscriptionInfo) and info.error == AssignorError.SHUTDOWN_REQUESTED for info in said.values()
     ):
         said, refused = {}, refusals(members, AssignorError.SHUTDOWN_REQUESTED, versions)
-    clients, hosts = _clients(members, said, topics)
+    clients, hosts, processes = _clients(members, said, topics)
     owners = {place: name for name, member in members.items() for place in member.owned}
     group = Group(clients, topics.tasks, configs, topics.racks)
-    return JoinedGroup(group, refused, versions, owners, hosts, topics.end_sums is not None)
+    return JoinedGroup(group, refused, versions, owners, hosts, topics.end_sums is not None, processes)
 
 
 def refusals(
@@ -142,8 +160,8 @@ def _read(
 
 def _clients(
     members: Mapping[str, Member], said: Mapping[str, SubscriptionInfo | FutureSubscription], topics: Topics
-) -> tuple[tuple[Client, ...], dict[ProcessId, HostInfo]]:
-    """The instances of a group, and the addresses of those that have one."""
+) -> tuple[tuple[Client, ...], dict[ProcessId, HostInfo], dict[str, HostInfo]]:
+    """The instances of a group, and the addresses of those that have one; of members, where they have several."""
     task_of = {place: task.id for task in topics.tasks for place in task.inputs}
     end_sums = topics.end_sums
     if end_sums is None:
@@ -153,7 +171,8 @@ def _clients(
         process = info.process_id if isinstance(info, SubscriptionInfo) else FUTURE_PROCESS
         consumers[process][name] = info
     clients = []
-    hosts = {}
+    hosts: dict[ProcessId, HostInfo] = {}
+    processes: dict[str, HostInfo] = {}
     for process, infos in sorted(consumers.items()):
         readable = {name: info for name, info in infos.items() if isinstance(info, SubscriptionInfo)}
         sums = {task: offset_sum for info in readable.values() for task, offset_sum in info.offset_sums.items()}
@@ -175,7 +194,10 @@ def _clients(
         host = _host(first)
         if host is not None:
             hosts[process] = host
-    return tuple(clients), hosts
+        named = {name: found for name, info in readable.items() if (found := _host(info)) is not None}
+        if len(set(named.values())) > 1:
+            processes.update(named)
+    return tuple(clients), hosts, processes
 
 
 def _host(info: SubscriptionInfo | None) -> HostInfo | None:

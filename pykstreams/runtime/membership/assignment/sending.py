@@ -24,7 +24,7 @@ class Sending:
 
     :param owners: who owns a partition until it joins again.
     :param shares: the tasks of each instance.
-    :param hosts: the addresses of instances that have one.
+    :param hosts: the addresses that are known, with the tasks behind each.
     """
 
     def __init__(
@@ -33,14 +33,14 @@ class Sending:
         tasks: Iterable[Task],
         shares: Mapping[ProcessId, ClientTasks],
         versions: GroupVersions,
-        hosts: Mapping[ProcessId, HostInfo],
+        hosts: Mapping[HostInfo, ClientTasks],
     ) -> None:
         self._owners = owners
         self._tasks = {task.id: task for task in tasks}
         self._shares = shares
         self._versions = versions
-        self._hosts = {host: self._places(shares[process].active) for process, host in hosts.items()}
-        self._standby_hosts = {host: self._places(shares[process].standby) for process, host in hosts.items()}
+        self._hosts = {host: self._places(tasks.active) for host, tasks in hosts.items()}
+        self._standby_hosts = {host: self._places(tasks.standby) for host, tasks in hosts.items()}
 
     def to_client(self, client: Client, probe_at: int | None) -> dict[str, MemberAssignment]:
         """The assignments of an instance's members; the first that need not join at once probes at that time."""

@@ -128,6 +128,18 @@ def test_all_members_are_told_where_everything_is() -> None:
         assert info.hosts[HostInfo("east", 1)] == frozenset(given["a"].partitions)
 
 
+def test_processes_of_one_instance_with_addresses_of_their_own_are_told_apart() -> None:
+    members = {"a1": Follower(A, "east:1"), "a2": Follower(A, "east:2"), "b": Follower(B, "west:3")}
+    given = led({name: one.says() for name, one in members.items()}, standbys=1)
+
+    addresses = {"a1": HostInfo("east", 1), "a2": HostInfo("east", 2), "b": HostInfo("west", 3)}
+    for each in given.values():
+        assert set(each.info.hosts) == set(each.info.standby_hosts) == set(addresses.values())
+        for name, host in addresses.items():
+            assert each.info.hosts[host] == frozenset(given[name].partitions)
+            assert each.info.standby_hosts[host] == frozenset().union(*given[name].info.standby.values())
+
+
 def test_an_address_that_is_none_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
     assert not led({"a": Follower(A, "nowhere").says()})["a"].info.hosts
     assert "an instance is left out of the addresses for queries: the endpoint 'nowhere'" in caplog.text

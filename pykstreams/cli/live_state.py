@@ -1,0 +1,221 @@
+"""``pykstreams state`` with ``--url``: the stores of an application that runs, asked over HTTP.
+
+Answers come in pages; a failure between two of them leaves no file behind.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar, cast
+from urllib.parse import quote, urlencode
+
+import click
+
+from pykstreams.core.errors import ClusterError, ConfigError
+
+F = TypeVar("F", bound=Callable[..., object])
+
+Row = Mapping[str, object]
+
+TIMEOUT_S: Final = 30.0
+PAGE_ROWS: Final = 500
+
+_SCANS: Final = {"key-value": "range", "window": "windows", "session": "sessions"}
+
+
+@dataclass(frozen=True, slots=True)
+class LiveStores:
+    """The stores of a running application.
+
+    :param url: of any of its instances, ``http://shop-3:8080``.
+    :param stale: as ``--http-stale`` of ``run``; ``None`` for what the instance says.
+    """
+
+    url: str
+    token_file: str | None = None
+    ca_file: str | None = None
+    stale: str | None = None
+
+    def rows_of_key(self, store: str, key: str, as_of: str | None) -> Iterator[Row]:
+        """Reads what a store has for a key: its value, or its windows or sessions."""
+        kind = self.kind(store)
+        if kind in ("window", "session"):
+            if as_of is not None:
+                raise ConfigError(f"store {store!r} is a {kind} store, which keeps no versions; leave --as-of out")
+            yield from self._pages(store, _SCANS[kind], {"key": key}, None)
+            return
+        query = {"key": key} | ({} if as_of is None else {"as_of": as_of})
+        with suppress(NothingThereError):
+            yield self._get(f"/stores/{quote(store, safe='')}/keys", query)
+
+    def rows(self, store: str, limit: int | None) -> Iterator[Row]:
+        """Reads the rows of a store, so many at most."""
+        kind = self.kind(store)
+        if kind not in _SCANS:
+            raise ConfigError(f"store {store!r} is a {kind} store, whose rows are read by key only; take 'state get'")
+        return self._pages(store, _SCANS[kind], {}, limit)
+
+    def kind(self, store: str) -> str:
+        """The kind of a store."""
+        return str(self._get(f"/stores/{quote(store, safe='')}", {}, stale=False)["kind"])
+
+    def _pages(self, store: str, way: str, query: Mapping[str, str], limit: int | None) -> Iterator[Row]:
+        left, cursor = limit, ""
+        while left is None or left > 0:
+            asked = {**query, "limit": str(PAGE_ROWS if left is None else min(left, PAGE_ROWS))}
+            page = self._get(f"/stores/{quote(store, safe='')}/{way}", asked | ({"cursor": cursor} if cursor else {}))
+            rows = cast("list[Row]", page["rows"])
+            yield from rows
+            left = None if left is None else left - len(rows)
+            if page["next"] is None:
+                return
+            cursor = str(page["next"])
+
+    def _get(self, path: str, query: Mapping[str, str], *, stale: bool = True) -> Row:
+        if not self.url.startswith(("http://", "https://")):
+            raise click.BadParameter(f"{self.url!r} is no address; write http://HOST:PORT", param_hint="--url")
+        asked = {**query, "stale": self.stale} if stale and self.stale is not None else query
+        target = f"{self.url.rstrip('/')}{path}" + (f"?{urlencode(asked)}" if asked else "")
+        request = urllib.request.Request(target, headers=self._headers())
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=self._tls()) as answer:
+                return cast("Row", json.load(answer))
+        except urllib.error.HTTPError as error:
+            with error:
+                raise _failure(target, error.code, error.read(1 << 16)) from error
+        except (OSError, ValueError) as error:
+            raise ClusterError(f"{self.url} was not reached: {error}; is it the --http of a running worker?") from error
+
+    def _headers(self) -> dict[str, str]:
+        if self.token_file is None:
+            return {}
+        try:
+            return {"Authorization": f"Bearer {Path(self.token_file).read_text(encoding='utf-8').strip()}"}
+        except OSError as error:
+            raise ConfigError(f"the token file cannot be read: {error}; name another one") from error
+
+    def _tls(self) -> ssl.SSLContext | None:
+        return ssl.create_default_context(cafile=self.ca_file) if self.url.startswith("https:") else None
+
+
+class NothingThereError(ConfigError):
+    """The store has nothing for a key."""
+
+
+def _failure(target: str, status: int, body: bytes) -> Exception:
+    try:
+        told = json.loads(body)
+        kind, detail = str(told["type"]).rpartition(":")[2], str(told["detail"])
+    except (ValueError, KeyError, TypeError):
+        kind, detail = "", "it is no server of pykstreams; give the address of a --http"
+    if kind == "no-such-key":
+        return NothingThereError(detail)
+    text = f"{target} answered {status}: {detail}"
+    return ClusterError(text) if status >= 500 else ConfigError(text)
+
+
+def live_options(command: F) -> F:
+    """Adds the options of a command that can ask a running application."""
+    for option in (
+        click.option("--stale", metavar="refuse|allow|MS", help="With --url: how old answers of copies may be."),
+        click.option("--tls-ca", metavar="FILE", help="With --url: what certificates are checked with."),
+        click.option("--token-file", metavar="FILE", help="With --url: a file with the token of the application."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("store")
+@click.option("--url", metavar="http://HOST:PORT", required=True, help="An instance of the running application.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many rows at most.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="As of 'get'."
+)
+@live_options
+def show(
+    store: str, url: str, limit: int, form: str, token_file: str | None, tls_ca: str | None, stale: str | None
+) -> None:
+    """Show the first rows of a store of an application that runs with --http, from all of its instances.
+
+    \b
+        pykstreams state show counts --limit 20 --url http://localhost:8080
+    """
+    told(LiveStores(url, token_file, tls_ca, stale).rows(store, limit), form)
+
+
+def told(rows: Iterator[Row], form: str) -> int:
+    """Prints rows; returns how many there were."""
+    found = list(rows)
+    if form == "json":
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        for row in found:
+            click.echo(_as_text(row))
+    return len(found)
+
+
+def _as_text(row: Row) -> str:
+    parts = [_cell(row["key"]), _cell(row["value"])]
+    if isinstance(window := row.get("window"), dict):
+        parts.insert(1, f"{window['start']} to {window['end']}")
+    if row.get("timestamp") is not None:
+        parts.append(f"(of {row['timestamp']})")
+    source = row.get("from")
+    if isinstance(source, dict) and source["role"] not in ("active", "global"):
+        parts.append(f"({source['role']}, {source['stale_ms']} ms old)")
+    return "  ".join(parts)
+
+
+def export_live(rows: Iterator[Row], to: str) -> int:
+    """Writes rows to ``csv:PATH`` or ``json:PATH``, which must be new; returns how many there were."""
+    form, _, name = to.partition(":")
+    if form not in ("csv", "json") or not name:
+        raise click.BadParameter(
+            f"{to!r} cannot be written from a running application; write csv:PATH or json:PATH", param_hint="--to"
+        )
+    path = Path(name)
+    try:
+        file = path.open("x", encoding="utf-8", newline="")
+    except OSError as error:
+        raise click.BadParameter(f"{name!r} cannot be made: {error}; name a new file", param_hint="--to") from error
+    count = 0
+    try:
+        with file:
+            write = _csv_writer(csv.writer(file).writerow) if form == "csv" else _json_writer(file.write)
+            for row in rows:
+                write(row)
+                count += 1
+    except BaseException:
+        path.unlink()
+        raise
+    return count
+
+
+def _json_writer(write: Callable[[str], object]) -> Callable[[Row], object]:
+    return lambda row: write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _csv_writer(write: Callable[[list[object]], object]) -> Callable[[Row], object]:
+    columns = ["key", "window_start", "window_end", "value", "timestamp"]
+    write(list(columns))
+
+    def row_written(row: Row) -> None:
+        window = row.get("window")
+        ends = [window["start"], window["end"]] if isinstance(window, dict) else ["", ""]
+        time = row.get("timestamp")
+        write([_cell(row["key"]), *ends, _cell(row["value"]), "" if time is None else time])
+
+    return row_written
+
+
+def _cell(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,211 @@
+"""Answers of the partitions that are in this process: rows up to a limit, how current they are, and where to go on."""
+
+from __future__ import annotations
+
+import base64
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import orjson
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.errors import InvalidStateStoreError
+from pykstreams.http.problems import ProblemError
+from pykstreams.http.questions import Question, Row
+from pykstreams.runtime.queries.catalog import HeldPartition, Role
+from pykstreams.runtime.queries.lags import LagInfo
+from pykstreams.state.interfaces.position import Position, PositionBound, is_permitted
+
+LAGS_AFTER_S: Final = 1.0
+"""How old lags may be; then the brokers are asked again."""
+
+_SAMPLES: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where an answer goes on: after a row of a partition."""
+
+    partition: int
+    mark: str
+
+    @classmethod
+    def parse(cls, text: str) -> Cursor:
+        """Reads what ``str`` gave; a ``ProblemError`` for anything else."""
+        try:
+            partition, mark = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+            return cls(int(partition), str(mark))
+        except (ValueError, TypeError) as error:
+            raise ProblemError(
+                "bad-request", f"{text!r} is no cursor; take the 'next' of an answer as it is"
+            ) from error
+
+    def __str__(self) -> str:
+        return base64.urlsafe_b64encode(orjson.dumps([self.partition, self.mark])).decode().rstrip("=")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the rows of a partition are from, and how current they are.
+
+    :param offset_lag: changelog offsets that are missing; ``None`` for a task that runs.
+    :param stale_ms: since when at most they have been missing; ``None`` where that is not known.
+    """
+
+    partition: int
+    host: str
+    role: str
+    position: Mapping[str, Mapping[str, int]]
+    offset_lag: int | None = None
+    stale_ms: int | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """The object in an answer."""
+        found: dict[str, object] = {"partition": self.partition, "host": self.host, "role": self.role}
+        if self.role not in (Role.ACTIVE.value, Role.GLOBAL.value):
+            found |= {"offset_lag": self.offset_lag, "stale_ms": self.stale_ms}
+        return found | {"position": self.position}
+
+
+@dataclass(slots=True)
+class Part:
+    """The answer of one partition."""
+
+    source: Source
+    rows: list[Row] = field(default_factory=list)
+    more: bool = False
+    """Whether it has rows after these."""
+
+
+class Staleness:
+    """How far the copies of this process are behind, asked of the brokers once a second at most.
+
+    A copy that has come to where its changelog ended at a moment is no older than that moment.
+    """
+
+    def __init__(self, lags: Callable[[], Mapping[str, Mapping[int, LagInfo]]], clock: Clock) -> None:
+        self._lags = lags
+        self._clock = clock
+        self._samples: deque[tuple[float, Mapping[str, Mapping[int, LagInfo]]]] = deque(maxlen=_SAMPLES)
+
+    def of(self, store: str, partition: int) -> tuple[int | None, int | None]:
+        """The offsets that are missing, and since how many ms at most; ``None`` for what is not known."""
+        now = self._clock.monotonic()
+        if not self._samples or now - self._samples[-1][0] >= LAGS_AFTER_S:
+            self._samples.append((now, self._lags()))
+        newest = self._samples[-1][1].get(store, {}).get(partition)
+        if newest is None:
+            return None, None
+        reached = [
+            at
+            for at, lags in self._samples
+            if (then := lags.get(store, {}).get(partition)) is not None
+            and then.end_offset_position <= newest.current_offset_position
+        ]
+        return newest.offset_lag, max(0, round((now - max(reached)) * 1000)) if reached else None
+
+
+def answer_of(
+    held: HeldPartition,
+    question: Question,
+    *,
+    host: str,
+    after: str | None,
+    limit: int,
+    most_bytes: int,
+    bound: PositionBound,
+    stale: int | None,
+    staleness: Staleness,
+) -> Part:
+    """Reads one partition; a ``ProblemError`` when it may not be read so, or has not come far enough.
+
+    :param stale: how old it may be in ms if its task does not run here; 0 refuses, ``None`` allows everything.
+    """
+    source = _source(held, host, stale, staleness, question.store.name)
+    local = held.store
+
+    def rows() -> Part:
+        read = local if held.role in (Role.ACTIVE, Role.GLOBAL) else local.in_chunks()
+        position = read.read(lambda store: store.position)
+        _check_bound(position, bound, held.partition, question.store.name)
+        part = Part(_at(source, position))
+        found = question.rows(read, after)
+        _take(found, part, limit, most_bytes)
+        return part
+
+    if held.role in (Role.ACTIVE, Role.GLOBAL):
+        return rows()
+    return local.turn(rows)  # such a store may be opened anew, so it is read in one go
+
+
+def _take(found: Iterator[Row], part: Part, limit: int, most_bytes: int) -> None:
+    size = 0
+    try:
+        for row in found:
+            if len(part.rows) >= limit or (part.rows and size + len(row.body) > most_bytes):
+                part.more = True
+                return
+            part.rows.append(row)
+            size += len(row.body)
+    finally:
+        close = getattr(found, "close", None)
+        if close is not None:
+            close()
+
+
+def _source(held: HeldPartition, host: str, stale: int | None, staleness: Staleness, store: str) -> Source:
+    role = held.role.value
+    if held.role in (Role.ACTIVE, Role.GLOBAL):
+        return Source(held.partition, host, role, {})
+    where = f"partition {held.partition} of store {store!r} is {_PLACES[held.role]} on {host}"
+    if stale == 0:
+        raise ProblemError(
+            "unavailable", f"{where}, and stale answers are refused; ask again, or with stale=allow or ms"
+        )
+    lag, age = staleness.of(store, held.partition)
+    if stale is not None and (age is None or age > stale):
+        told = "it is not known how far behind" if age is None else f"{age} ms behind"
+        raise ProblemError("unavailable", f"{where}, {told}, and {stale} ms are allowed; ask again, or allow more")
+    return Source(held.partition, host, role, {}, lag, age)
+
+
+_PLACES: Final = {Role.STANDBY: "a standby", Role.RESTORING: "being restored"}
+
+
+def _at(source: Source, position: Position) -> Source:
+    offsets = {
+        topic: {str(number): offset for number, offset in position.partition_positions(topic).items()}
+        for topic in sorted(position.topics)
+    }
+    return Source(source.partition, source.host, source.role, offsets, source.offset_lag, source.stale_ms)
+
+
+def _check_bound(position: Position, bound: PositionBound, partition: int, store: str) -> None:
+    if not is_permitted(position, bound, partition):
+        raise ProblemError(
+            "not-up-to-bound",
+            f"partition {partition} of store {store!r} is at {position!r}, not yet up to {bound.position!r}; ask again",
+        )
+
+
+def bound_of(text: str | None) -> PositionBound:
+    """Reads a position bound, which is JSON as in answers; a ``ProblemError`` for anything else."""
+    if text is None:
+        return PositionBound.UNBOUNDED
+    try:
+        position = Position()
+        for topic, offsets in orjson.loads(text).items():
+            for number, offset in offsets.items():
+                position.with_component(str(topic), int(number), int(offset))
+        return PositionBound.at(position)
+    except (ValueError, AttributeError, TypeError) as error:
+        raise ProblemError(
+            "bad-request", f'position is {text!r}; write JSON as answers have it: {{"topic":{{"0":17}}}}'
+        ) from error
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether a partition that failed so may be asked again, or elsewhere."""
+    return isinstance(error, InvalidStateStoreError) or (isinstance(error, ProblemError) and error.status == 503)

@@ -1,0 +1,290 @@
+"""The questions that a store can be asked, each as the rows that one partition has for it, in the order of the store.
+
+A question may go on after a row of an earlier answer. Key-value stores are entered at that row; the others are read
+from the beginning, without showing what was shown already.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import orjson
+
+from pykstreams.core.windows import Windowed
+from pykstreams.http.json_values import json_bytes
+from pykstreams.http.problems import ProblemError
+from pykstreams.runtime.queries.catalog import StoreDescription
+from pykstreams.runtime.queries.local_store import LocalStore
+from pykstreams.serdes.base import AnySerde
+from pykstreams.state.interfaces.session_store import SessionStore
+from pykstreams.state.interfaces.store import KeyValueIterator, KeyValueStore
+from pykstreams.state.interfaces.versioned_store import ResultOrder, VersionedKeyValueStore, VersionedRecord
+from pykstreams.state.interfaces.window_store import WindowStore
+from pykstreams.state.queries.values import alone, keeps_headers, keeps_time
+
+K = TypeVar("K")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of an answer.
+
+    :param mark: tells it from the other rows of its partition; a cursor is made of it.
+    :param body: the row as JSON.
+    """
+
+    mark: str
+    body: bytes
+
+
+class Question(Protocol):
+    """What is asked of each partition of a store.
+
+    :param key: the key whose partition is asked; ``None`` asks all partitions.
+    """
+
+    @property
+    def store(self) -> StoreDescription: ...
+
+    @property
+    def key(self) -> object: ...
+
+    def rows(self, local: LocalStore, after: str | None) -> Iterator[Row]:
+        """Reads a partition; of a store that may be opened anew it must be used up inside of its gate."""
+        ...
+
+
+def mark_of(store: StoreDescription, key: object, *times: int) -> str:
+    """The mark of a row, by the bytes of its key and its window."""
+    return ".".join([base64.urlsafe_b64encode(key_bytes(store, key)).decode().rstrip("="), *map(str, times)])
+
+
+def key_bytes(store: StoreDescription, key: object) -> bytes:
+    """A key as the store has it."""
+    return _serde(store).serializer.serialize(store.name, key) or b""
+
+
+def key_of_mark(store: StoreDescription, mark: str) -> object:
+    """The key of a mark; a ``ProblemError`` for what is none."""
+    try:
+        raw = base64.urlsafe_b64decode(mark.partition(".")[0] + "==")
+        return _serde(store).deserializer.deserialize(store.name, raw)
+    except ValueError as error:
+        raise ProblemError("bad-request", f"the cursor is damaged ({error}); begin again without it") from error
+
+
+def _serde(store: StoreDescription) -> AnySerde:
+    if store.key_serde is None:
+        raise ProblemError(
+            "wrong-kind",
+            f"store {store.name!r} is one of your own, which HTTP cannot read; read it by KafkaStreams.store",
+        )
+    return store.key_serde
+
+
+@dataclass(frozen=True, slots=True)
+class KeyQuestion:
+    """The value of a key of a key-value store."""
+
+    store: StoreDescription
+    key: object
+
+    def rows(self, local: LocalStore, after: str | None) -> Iterator[Row]:
+        def read(store: KeyValueStore[object, object]) -> list[Row]:
+            kept = store.peek(self.key)
+            return [] if kept is None else [_row(self.store, self.key, kept, store)]
+
+        return iter(local.read(read))
+
+
+@dataclass(frozen=True, slots=True)
+class RangeQuestion:
+    """The rows of a key-value store between two keys, or those whose keys begin with some bytes."""
+
+    store: StoreDescription
+    lower: object = None
+    upper: object = None
+    prefix: bytes | None = None
+    reverse: bool = False
+
+    @property
+    def key(self) -> object:
+        return None
+
+    def rows(self, local: LocalStore, after: str | None) -> Iterator[Row]:
+        last = None if after is None else key_of_mark(self.store, after)
+        lower = last if last is not None and not self.reverse else self.lower
+        upper = last if last is not None and self.reverse else self.upper
+
+        def read(store: KeyValueStore[object, object]) -> KeyValueIterator[object, object]:
+            if self.prefix is None or last is not None:
+                return store.range(lower, upper, reverse=self.reverse)
+            return store.prefix_scan(self.prefix, _Raw())
+
+        for key, kept, store in _pairs(local, read):
+            if (mark := mark_of(self.store, key)) == after:
+                continue
+            if self.prefix is not None and not key_bytes(self.store, key).startswith(self.prefix):
+                break
+            yield _row(self.store, key, kept, store, mark)
+
+
+class _Raw:
+    """Serializes bytes as they are."""
+
+    def serialize(self, topic: str, data: bytes | None, headers: object = None) -> bytes | None:
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class VersionQuestion:
+    """The version of a key that was valid at a time; the newest one without a time."""
+
+    store: StoreDescription
+    key: object
+    as_of: int | None = None
+
+    def rows(self, local: LocalStore, after: str | None) -> Iterator[Row]:
+        def read(store: VersionedKeyValueStore[object, object]) -> list[Row]:
+            found = store.get(self.key, self.as_of)
+            return [] if found is None else [_version(self.store, self.key, found)]
+
+        return iter(local.read(read))
+
+
+@dataclass(frozen=True, slots=True)
+class VersionsQuestion:
+    """The versions of a key that were valid at some time between two, the newest first unless ``reverse``."""
+
+    store: StoreDescription
+    key: object
+    time_from: int | None
+    time_to: int | None
+    reverse: bool
+
+    def rows(self, local: LocalStore, after: str | None) -> Iterator[Row]:
+        order = ResultOrder.ASCENDING if self.reverse else ResultOrder.DESCENDING
+
+        def read(store: VersionedKeyValueStore[object, object]) -> list[Row]:
+            with store.get(self.key, self.time_from, self.time_to, order) as versions:
+                return [_version(self.store, self.key, one) for one in versions]
+
+        return _after(iter(local.read(read)), after)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsQuestion:
+    """The windows of a key, or of the keys between two, that start between two times."""
+
+    store: StoreDescription
+    key: object
+    time_from: int
+    time_to: int
+    lower: object = None
+    upper: object = None
+    reverse: bool = False
+
+    def rows(self, local: LocalStore, after: str | None) -> Iterator[Row]:
+        return _after(self._of_key(local) if self.key is not None else self._of_keys(local), after)
+
+    def _of_key(self, local: LocalStore) -> Iterator[Row]:
+        size = self.store.window_size_ms or 0
+
+        def read(store: WindowStore[object, object]) -> KeyValueIterator[int, object]:
+            return store.fetch(self.key, self.time_from, self.time_to, reverse=self.reverse)
+
+        for start, kept, store in _pairs(local, read):
+            yield _row(self.store, self.key, kept, store, window=(start, start + size))
+
+    def _of_keys(self, local: LocalStore) -> Iterator[Row]:
+        def read(store: WindowStore[object, object]) -> KeyValueIterator[Windowed[object], object]:
+            if self.lower is None and self.upper is None:
+                return store.fetch_all(self.time_from, self.time_to, reverse=self.reverse)
+            return store.fetch_range(self.lower, self.upper, self.time_from, self.time_to, reverse=self.reverse)
+
+        for key, kept, store in _pairs(local, read):
+            yield _row(self.store, key.key, kept, store, window=(key.window.start, key.window.end))
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsQuestion:
+    """The sessions of a key, or of the keys between two, that touch a span of time."""
+
+    store: StoreDescription
+    key: object
+    time_from: int
+    time_to: int
+    lower: object = None
+    upper: object = None
+    reverse: bool = False
+
+    def rows(self, local: LocalStore, after: str | None) -> Iterator[Row]:
+        def read(store: SessionStore[object, object]) -> KeyValueIterator[Windowed[object], object]:
+            if self.key is not None:
+                return store.find_sessions(self.key, self.time_from, self.time_to, reverse=self.reverse)
+            return store.find_sessions_range(self.lower, self.upper, self.time_from, self.time_to, reverse=self.reverse)
+
+        rows = (
+            _row(self.store, key.key, kept, store, window=(key.window.start, key.window.end))
+            for key, kept, store in _pairs(local, read)
+        )
+        return _after(rows, after)
+
+
+def _pairs(local: LocalStore, read: Callable[..., KeyValueIterator[K, object]]) -> Iterator[tuple[K, object, object]]:
+    """The rows of an iterator, each with the store that it is of."""
+    stores: list[object] = []
+
+    def opened(store: object) -> KeyValueIterator[K, object]:
+        stores.append(store)
+        return read(store)
+
+    with local.read(opened) as rows:
+        for key, kept in rows:
+            yield key, kept, stores[0]
+
+
+def _after(rows: Iterator[Row], mark: str | None) -> Iterator[Row]:
+    """The rows after one with a mark; a ``ProblemError`` when there is none such."""
+    if mark is None:
+        yield from rows
+        return
+    seen = False
+    for row in rows:
+        if seen:
+            yield row
+        seen = seen or row.mark == mark
+    if not seen:
+        raise ProblemError("cursor-gone", "the row at which the cursor stands is gone; begin again without it")
+
+
+def _row(
+    described: StoreDescription,
+    key: object,
+    kept: object,
+    store: object,
+    mark: str | None = None,
+    window: tuple[int, int] | None = None,
+) -> Row:
+    row: dict[str, object] = {"key": key}
+    if window is not None:
+        row["window"] = {"start": window[0], "end": window[1]}
+    row["value"] = alone(store)(kept)
+    if keeps_time(store):
+        row["timestamp"] = getattr(kept, "timestamp", None)
+    if keeps_headers(store):
+        row["headers"] = [list(header) for header in getattr(kept, "headers", ())]
+    return Row(mark or mark_of(described, key, *(window or ())), json_bytes(row, f"store {described.name!r}"))
+
+
+def _version(described: StoreDescription, key: object, found: VersionedRecord[object]) -> Row:
+    row = {"key": key, "value": found.value, "timestamp": found.timestamp, "valid_to": found.valid_to}
+    return Row(mark_of(described, key, found.timestamp), json_bytes(row, f"store {described.name!r}"))
+
+
+def fragment(row: Row) -> orjson.Fragment:
+    """A row as a part of a larger JSON text."""
+    return orjson.Fragment(row.body)

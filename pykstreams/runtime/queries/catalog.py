@@ -1,0 +1,106 @@
+"""The stores of an application as a reader sees them: of what kind each is, and the serdes of its keys and values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.runtime.queries.local_store import LocalStore
+from pykstreams.serdes.base import AnySerde
+from pykstreams.serdes.defaults import or_default
+from pykstreams.state.interfaces.session_store import SessionStore
+from pykstreams.state.interfaces.store import KeyValueStore, TaskStore
+from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
+from pykstreams.state.interfaces.window_store import WindowStore
+from pykstreams.state.spec import StoreBuilder
+from pykstreams.topology.plan import TopologyPlan
+
+
+class StoreKind(Enum):
+    """The kinds of stores."""
+
+    KEY_VALUE = "key-value"
+    VERSIONED = "versioned"
+    WINDOW = "window"
+    SESSION = "session"
+    CUSTOM = "custom"
+    """A store that a user has written."""
+
+
+_KINDS = {
+    VersionedKeyValueStore: StoreKind.VERSIONED,
+    KeyValueStore: StoreKind.KEY_VALUE,
+    WindowStore: StoreKind.WINDOW,
+    SessionStore: StoreKind.SESSION,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StoreDescription:
+    """A store of the topology.
+
+    :param key_serde: of a window or session store, the serde of the keys without their windows; ``None`` for a store
+        of a user, whose serdes are its own affair.
+    :param is_global: whether each instance has all of it.
+    :param retention_ms: how long windows, sessions or old versions are kept; ``None`` for other kinds.
+    """
+
+    name: str
+    kind: StoreKind
+    key_serde: AnySerde | None
+    value_serde: AnySerde | None
+    is_global: bool
+    window_size_ms: int | None
+    retention_ms: int | None
+
+
+class Role(Enum):
+    """How current the rows are that an instance has of a partition."""
+
+    ACTIVE = "active"
+    """Its task runs here."""
+    RESTORING = "restoring"
+    """Its task is here, and is being restored."""
+    STANDBY = "standby"
+    """A copy is kept here while the task runs elsewhere."""
+    GLOBAL = "global"
+    """It is a global store, which every instance has."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldPartition:
+    """A partition of a store that is in this process; -1 stands for a global store."""
+
+    partition: int
+    role: Role
+    store: LocalStore
+
+
+def described(plan: TopologyPlan, config: StreamsConfig) -> dict[str, StoreDescription]:
+    """Describes all stores, by name, in the order of their names."""
+    found = {
+        name: _description(name, builder, config, is_global=False)
+        for part in plan.subtopologies
+        for name, builder in part.stores.items()
+    }
+    for one in plan.global_stores:
+        found[one.store.name] = _description(one.store.name, one.store, config, is_global=True)
+    return dict(sorted(found.items()))
+
+
+def _description(
+    name: str, builder: StoreBuilder[TaskStore], config: StreamsConfig, *, is_global: bool
+) -> StoreDescription:
+    store, supplier = builder.build(), builder.supplier
+    kind = next((kind for type_, kind in _KINDS.items() if isinstance(store, type_)), StoreKind.CUSTOM)
+    custom = kind is StoreKind.CUSTOM
+    return StoreDescription(
+        name,
+        kind,
+        None if custom else or_default(builder.key_serde, lambda: config.default_key_serde),
+        None if custom else or_default(builder.value_serde, lambda: config.default_value_serde),
+        is_global,
+        getattr(supplier, "window_size_ms", None) if kind is StoreKind.WINDOW else None,
+        supplier.retention_ms if supplier.retention_ms is not None else supplier.history_retention_ms,
+    )

@@ -1,0 +1,129 @@
+"""``pykstreams state`` with ``--url``: the stores of an application that runs, over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pykstreams.cli.app import cli
+from pykstreams.http import Address, HttpOptions, HttpServer, app
+from pykstreams.http.server import bound
+from tests.unit.cli.test_state import shop
+from tests.unit.http.served import Streams
+from tests.unit.runtime.queries.queried import Application
+
+SETTINGS = {
+    "default.key.serde": "pykstreams.serdes.primitives:StringSerde",
+    "default.value.serde": "pykstreams.serdes.primitives:StringSerde",
+}
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """The address of an application with a store of each kind, whose answers have two rows at most."""
+    tasks = Application(shop(), tmp_path / "tasks", settings=SETTINGS).start()
+    tasks.feed(*((key, "x", time) for time, key in enumerate(["apple", "pear", "a,b", 'qu"ote', "fig"])))
+    tasks.feed(("apple", "y", 20_000))
+    (tmp_path / "token").write_text("secret\n")
+    options = HttpOptions(token="secret", max_rows=500)
+    server = HttpServer(app(Streams(tasks), options=options), bound(Address.parse(":0")), options)
+    server.start()
+    yield f"http://127.0.0.1:{server.port}"
+    server.close()
+    tasks.close()
+
+
+@pytest.fixture
+def invoke(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pykstreams.cli.live_state.PAGE_ROWS", 2)
+
+    def call(*words: str) -> Result:
+        arguments = ["state", *words, "--url", url, "--token-file", "token"]
+        return CliRunner(env={}).invoke(cli, arguments, catch_exceptions=False)
+
+    return call
+
+
+def test_the_first_rows_of_a_store_are_shown(invoke: Callable[..., Result]) -> None:
+    assert invoke("show", "totals", "--limit", "3").output == "a,b  1  (of 2)\napple  2  (of 20000)\nfig  1  (of 4)\n"
+    assert len(json.loads(invoke("show", "per-window", "--format", "json").output)) == 6
+
+
+def test_what_a_store_has_for_a_key_is_shown(invoke: Callable[..., Result]) -> None:
+    assert invoke("get", "totals", "apple").output == "apple  2  (of 20000)\n"
+    assert invoke("get", "history", "apple", "--as-of", "5").output == "apple  x  (of 0)\n"
+    assert invoke("get", "per-window", "apple").output == (
+        "apple  0 to 10000  1  (of 0)\napple  20000 to 30000  1  (of 20000)\n"
+    )
+    assert invoke("get", "per-session", "pear").output == "pear  1 to 1  1\n"
+    assert invoke("get", "totals", "nothing").output == "store 'totals' has nothing for 'nothing'\n"
+
+
+def test_all_rows_are_exported_without_any_extra(invoke: Callable[..., Result], tmp_path: Path) -> None:
+    assert invoke("export", "totals", "--to", "csv:totals.csv").output == "totals: 5 rows are in totals.csv\n"
+    invoke("export", "totals", "--to", "json:totals.json")
+
+    assert (tmp_path / "totals.csv").read_text().splitlines() == [
+        "key,window_start,window_end,value,timestamp",
+        '"a,b",,,1,2',
+        "apple,,,2,20000",
+        "fig,,,1,4",
+        "pear,,,1,1",
+        '"qu""ote",,,1,3',
+    ]
+    rows = [json.loads(line) for line in (tmp_path / "totals.json").read_text().splitlines()]
+    assert [(row["key"], row["value"]) for row in rows] == [
+        ("a,b", 1),
+        ("apple", 2),
+        ("fig", 1),
+        ("pear", 1),
+        ('qu"ote', 1),
+    ]
+
+
+def test_a_file_that_is_there_is_not_written_over(invoke: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / "there").write_text("old")
+
+    assert "name a new file" in invoke("export", "totals", "--to", "csv:there").output
+    assert "write csv:PATH or json:PATH" in invoke("export", "totals", "--to", "parquet:new").output
+    assert (tmp_path / "there").read_text() == "old"
+
+
+def test_an_export_that_fails_leaves_no_file(invoke: Callable[..., Result], tmp_path: Path) -> None:
+    result = invoke("export", "nothing", "--to", "csv:new.csv")
+
+    assert result.exit_code == 2
+    assert "the topology has no store 'nothing'" in result.output
+    assert not (tmp_path / "new.csv").exists()
+
+
+def test_what_the_application_refuses_is_an_error_that_says_why(invoke: Callable[..., Result], tmp_path: Path) -> None:
+    by_key = invoke("show", "history")
+    assert (by_key.exit_code, "whose rows are read by key only" in by_key.output) == (2, True)
+    (tmp_path / "token").write_text("other")
+    refused = invoke("show", "totals")
+    assert refused.exit_code == 2
+    assert "answered 401" in refused.output
+    assert "needs the token" in refused.output
+
+
+def test_an_application_that_does_not_answer_is_an_error_that_says_so() -> None:
+    with bound(Address.parse(":0")) as sock:
+        url = f"http://127.0.0.1:{sock.getsockname()[1]}"
+        result = CliRunner().invoke(cli, ["state", "show", "totals", "--url", url], catch_exceptions=False)
+
+    assert result.exit_code != 0
+    assert "was not reached" in result.output
+
+
+@pytest.mark.parametrize("words", [["get", "totals"], ["get", "a", "b", "c"], ["export", "a", "b", "--to", "csv:x"]])
+def test_the_topology_is_left_out_with_a_url(words: list[str]) -> None:
+    result = CliRunner().invoke(cli, ["state", *words, "--url", "http://127.0.0.1:1"])
+
+    assert result.exit_code == 2
+    assert "are needed" in result.output

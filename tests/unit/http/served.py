@@ -1,0 +1,106 @@
+"""Tasks of a topology behind an ASGI application, without workers and brokers, and a client for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import orjson
+
+from pykstreams.core.ids import TaskId
+from pykstreams.http.asgi import HttpApp, app
+from pykstreams.http.options import HttpOptions
+from pykstreams.runtime.health import Health, TaskHealth
+from pykstreams.runtime.life_cycle import State
+from pykstreams.runtime.queries.lags import LagInfo
+from pykstreams.runtime.queries.local import LocalQueries
+from pykstreams.runtime.queries.metadata import StreamsMetadata
+from pykstreams.testing.clock import MockClock
+from tests.unit.runtime.queries.queried import Application
+
+
+class Streams:
+    """Stands for the ``KafkaStreams`` of some tasks."""
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+        self.state = State.RUNNING
+        self.is_paused = False
+        self.tasks = {TaskId(0, 0): TaskHealth(True, 0)}
+        self.lags: dict[str, dict[int, LagInfo]] = {}
+
+    @property
+    def local_queries(self) -> LocalQueries:
+        return self.application.queries
+
+    def health(self) -> Health:
+        alive = self.state not in (State.PENDING_ERROR, State.ERROR)
+        return Health(alive, self.state is State.RUNNING, self.state, self.tasks)
+
+    def all_local_store_partition_lags(self) -> dict[str, dict[int, LagInfo]]:
+        return self.lags
+
+    def metadata_for_all_streams_clients(self) -> list[StreamsMetadata]:
+        return self.application.queries.streams_metadata()
+
+
+class Answered(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return orjson.loads(self.body)
+
+    @property
+    def problem(self) -> str:
+        """The kind of a problem, which must have all that a problem has."""
+        assert self.headers["content-type"] == "application/problem+json"
+        assert self.json.keys() >= {"type", "title", "status", "detail", "instance"}
+        assert self.json["status"] == self.status
+        assert "Traceback" not in self.body.decode()
+        return str(self.json["type"]).rpartition(":")[2]
+
+
+class Client:
+    """Asks an ASGI application in this process."""
+
+    def __init__(self, served: HttpApp, clock: MockClock | None = None) -> None:
+        self.app = served
+        self.clock = clock
+
+    def get(self, target: str, headers: Mapping[str, str] | None = None, method: str = "GET") -> Answered:
+        return asyncio.run(self.ask(target, headers or {}, method))
+
+    async def ask(self, target: str, headers: Mapping[str, str], method: str = "GET") -> Answered:
+        parts = urlsplit(target)
+        scope = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": method,
+            "path": unquote(parts.path),
+            "raw_path": parts.path.encode(),
+            "root_path": "",
+            "query_string": parts.query.encode(),
+            "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+        }
+        sent: list[Any] = []
+
+        async def receive() -> dict[str, object]:
+            return {"type": "http.request", "body": b""}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await self.app(scope, receive, send)
+        told = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+        return Answered(sent[0]["status"], told, b"".join(one.get("body", b"") for one in sent[1:]))
+
+
+def client_of(application: Application, **options: Any) -> Client:
+    """A client of the ASGI application over some tasks."""
+    clock = MockClock(0)
+    return Client(app(Streams(application), options=HttpOptions(**options), clock=clock), clock)

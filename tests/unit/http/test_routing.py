@@ -1,0 +1,204 @@
+"""Several instances over HTTP: any of them answers for any key, copies answer when their owner is away."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pykstreams.core.hashing import partition_for_key
+from pykstreams.core.ids import TopicPartition
+from pykstreams.http import Address, HttpOptions, HttpServer, app
+from pykstreams.http.server import bound
+from pykstreams.runtime.membership.host_info import HostInfo
+from pykstreams.runtime.queries.lags import LagInfo
+from pykstreams.testing.clock import MockClock
+from tests.unit.http.served import Client, Streams
+from tests.unit.http.test_store_routes import spread, table
+from tests.unit.runtime.queries.queried import TOPIC, Application
+
+KEYS = [f"key-{number}" for number in range(20)]
+PARTITIONS = 4
+
+
+class Instance:
+    """An instance with some of the tasks, which serves at a port of its own."""
+
+    def __init__(self, folder: Path, active: set[int], standby: set[int], **options: Any) -> None:
+        self.socket = bound(Address("127.0.0.1", 0))
+        self.host = HostInfo("127.0.0.1", self.socket.getsockname()[1])
+        settings = {"application.server": f"{self.host.host}:{self.host.port}"}
+        self.tasks = Application(table(), folder, partitions=PARTITIONS, settings=settings).start()
+        spread(self.tasks, KEYS, PARTITIONS)
+        self.active, self.standby = active, standby
+        self.tasks.commit()
+        for number in range(PARTITIONS):
+            if number in standby:
+                self.tasks.keep_copy(number)
+            elif number not in active:
+                self.tasks.started.pop(self.tasks.by_partition[number])
+        self.streams = Streams(self.tasks)
+        self.clock = MockClock(0)
+        http = HttpOptions(**options)
+        self.app = app(self.streams, options=http, clock=self.clock)
+        self.client = Client(self.app)
+        self.server = HttpServer(self.app, self.socket, http)
+        self.server.start()
+
+    def learn(self, instances: list[Instance]) -> None:
+        self.tasks.hosts.update(
+            {one.host: _places(one.active) for one in instances}, {one.host: _places(one.standby) for one in instances}
+        )
+
+    def close(self) -> None:
+        self.server.close()
+        self.tasks.close()
+
+
+def _places(numbers: set[int]) -> frozenset[TopicPartition]:
+    return frozenset(TopicPartition(TOPIC, number) for number in numbers)
+
+
+Make = Callable[..., list[Instance]]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    made: list[Instance] = []
+
+    def build(*shares: tuple[set[int], set[int]], options: Mapping[str, Any] | None = None) -> list[Instance]:
+        for active, standby in shares:
+            made.append(Instance(tmp_path / str(len(made)), active, standby, **(options or {})))
+        for one in made:
+            one.learn(made)
+        return made
+
+    yield build
+    for one in made:
+        one.close()
+
+
+def test_any_instance_answers_for_any_key(make: Make) -> None:
+    one, two = make(({0, 1}, set()), ({2, 3}, set()), options={"token": "secret"})
+
+    for client in (one.client, two.client):
+        for key in KEYS:
+            answer = client.get(f"/stores/prices/keys/{key}", {"authorization": "Bearer secret"}).json
+            owner = one if answer["from"]["partition"] in one.active else two
+            assert (answer["key"], answer["value"]) == (key, f"v-{key}")
+            assert answer["from"]["host"] == f"127.0.0.1:{owner.host.port}"
+            assert answer["from"]["role"] == "active"
+
+
+def test_a_key_that_no_instance_has_is_answered_by_its_owner(make: Make) -> None:
+    one, _ = make((set(), set()), ({0, 1, 2, 3}, set()))
+
+    answer = one.client.get("/stores/prices/keys/nothing")
+    assert (answer.status, answer.problem) == (404, "no-such-key")
+    assert answer.json["from"]["role"] == "active"
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7, 100])
+def test_pages_of_a_range_are_gathered_from_all_instances(make: Make, limit: int) -> None:
+    one, two = make(({0, 2}, set()), ({1, 3}, set()))
+    pages = []
+    for client in (one.client, two.client):
+        found, cursor = [], ""
+        while True:
+            page = client.get(f"/stores/prices/range?limit={limit}{cursor}").json
+            assert len(page["rows"]) <= limit
+            found += [row["key"] for row in page["rows"]]
+            if page["next"] is None:
+                break
+            cursor = f"&cursor={page['next']}"
+        pages.append(found)
+
+    assert pages[0] == pages[1]
+    assert sorted(pages[0]) == sorted(KEYS)
+    order = [partition_for_key(key.encode(), PARTITIONS) for key in pages[0]]
+    assert order == sorted(order)
+
+
+def test_local_scope_asks_nobody_else(make: Make) -> None:
+    one, _ = make(({0, 1}, set()), ({2, 3}, set()))
+
+    page = one.client.get("/stores/prices/range?scope=local").json
+    assert [source["partition"] for source in page["from"]] == [0, 1]
+    away = next(key for key in KEYS if partition_for_key(key.encode(), PARTITIONS) == 2)
+    assert one.client.get(f"/stores/prices/keys/{away}?scope=local").problem == "unavailable"
+
+
+def test_a_copy_answers_with_its_staleness_when_the_owner_is_away(make: Make) -> None:
+    one, two = make((set(), {0, 1, 2, 3}), ({0, 1, 2, 3}, set()))
+    two.server.close()
+    one.streams.lags = {"prices": {number: LagInfo(7, 10) for number in range(PARTITIONS)}}
+
+    refused = one.client.get("/stores/prices/keys/key-1")
+    assert (refused.status, refused.problem, refused.headers["retry-after"]) == (503, "unavailable", "1")
+    assert refused.json["copies"] == [f"127.0.0.1:{one.host.port}"]
+
+    stale = one.client.get("/stores/prices/keys/key-1?stale=allow").json
+    assert stale["value"] == "v-key-1"
+    assert (stale["from"]["role"], stale["from"]["offset_lag"], stale["from"]["stale_ms"]) == ("standby", 3, None)
+    assert one.client.get("/stores/prices/keys/key-1?stale=1000").problem == "unavailable"  # how old is not known
+
+
+def test_a_copy_is_as_old_as_the_last_end_that_it_has_come_to(make: Make) -> None:
+    one, two = make((set(), {0, 1, 2, 3}), ({0, 1, 2, 3}, set()))
+    two.server.close()
+    one.streams.lags = {"prices": {number: LagInfo(10, 10) for number in range(PARTITIONS)}}
+    target = "/stores/prices/keys/key-1?stale=1500"
+    assert one.client.get(target).json["from"]["stale_ms"] == 0
+
+    one.streams.lags = {"prices": {number: LagInfo(10, 12) for number in range(PARTITIONS)}}
+    one.clock.advance(1400)
+    assert one.client.get(target).json["from"]["stale_ms"] == 1400
+
+    one.clock.advance(200)
+    assert one.client.get(target).problem == "unavailable"
+
+
+def test_a_copy_of_a_third_instance_answers(make: Make) -> None:
+    one, two, three = make((set(), set()), ({0, 1, 2, 3}, set()), (set(), {0, 1, 2, 3}))
+    two.server.close()
+    three.streams.lags = {"prices": {number: LagInfo(10, 10) for number in range(PARTITIONS)}}
+
+    page = one.client.get("/stores/prices/range?stale=allow").json
+    assert sorted(row["key"] for row in page["rows"]) == sorted(KEYS)
+    assert {(source["role"], source["host"]) for source in page["from"]} == {
+        ("standby", f"127.0.0.1:{three.host.port}")
+    }
+    assert one.client.get("/stores/prices/range").problem == "unavailable"
+
+
+def test_an_owner_that_does_not_answer_in_time_is_away(make: Make) -> None:
+    one, two = make((set(), set()), ({0, 1, 2, 3}, set()), options={"peer_timeout_ms": 100})
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        two.host = HostInfo("127.0.0.1", silent.getsockname()[1])
+        one.learn([one, two])
+
+        answer = one.client.get("/stores/prices/keys/key-1")
+    assert answer.problem == "unavailable"
+    assert f"127.0.0.1:{two.host.port}" in answer.json["detail"]
+
+
+def test_an_instance_with_another_token_is_a_problem_that_says_so(make: Make) -> None:
+    one, two = make((set(), set()), ({0, 1, 2, 3}, set()))
+    two.app._token = b"other"
+
+    answer = one.client.get("/stores/prices/keys/key-1")
+    assert answer.problem == "unavailable"
+    assert "give all instances the same one" in answer.json["detail"]
+
+
+def test_an_instance_that_is_named_as_owner_and_has_nothing_answers_no_question_of_its_own(make: Make) -> None:
+    one, two = make((set(), set()), (set(), set()))
+    two.active = {0, 1, 2, 3}
+    one.learn([one, two])
+    two.learn([one, two])
+
+    assert one.client.get("/stores/prices/keys/key-1").problem == "unavailable"
+    assert two.client.get("/stores/prices/keys/key-1").problem == "unavailable"

@@ -1,0 +1,311 @@
+"""The server at its socket: health, tokens, limits, slow clients, and where it may be bound."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from pykstreams.core.errors import ConfigError
+from pykstreams.core.ids import TaskId
+from pykstreams.http import Address, HttpApp, HttpOptions, HttpServer, app
+from pykstreams.http.options import LOOPBACK
+from pykstreams.http.parameters import Parameter
+from pykstreams.http.server import bound
+from pykstreams.runtime.health import TaskHealth
+from pykstreams.runtime.life_cycle import State
+from tests.unit.http.served import Answered, Client, Streams, client_of
+from tests.unit.http.test_store_routes import spread, table
+from tests.unit.runtime.queries.queried import Application
+
+PATIENCE_S = 20.0
+
+
+@pytest.fixture
+def application(tmp_path: Path) -> Iterator[Application]:
+    made = Application(table(), tmp_path, partitions=2).start()
+    spread(made, ["tea", "milk"], 2)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def serve(application: Application) -> Iterator[Callable[..., HttpServer]]:
+    made: list[HttpServer] = []
+
+    def build(**options: Any) -> HttpServer:
+        chosen = HttpOptions(**options)
+        made.append(HttpServer(app(Streams(application), options=chosen), bound(Address.parse(":0")), chosen))
+        made[-1].start()
+        return made[-1]
+
+    yield build
+    for one in made:
+        one.close()
+
+
+def get(port: int, target: str, method: str = "GET", **headers: str) -> Answered:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    try:
+        connection.request(method, target, headers=headers)
+        answer = connection.getresponse()
+        return Answered(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+    finally:
+        connection.close()
+
+
+def test_health_is_what_orchestrators_ask_for(application: Application) -> None:
+    streams = Streams(application)
+    client = Client(app(streams, options=HttpOptions(token="secret")))  # health needs no token
+    assert (client.get("/health/live").status, client.get("/health/ready").status) == (200, 200)
+
+    streams.state, streams.tasks = (
+        State.REBALANCING,
+        {TaskId(0, 0): TaskHealth(True, 0), TaskId(0, 1): TaskHealth(False, 42)},
+    )
+    assert client.get("/health/live").status == 200
+    ready = client.get("/health/ready")
+    assert ready.status == 503
+    assert ready.json == {
+        "ready": False,
+        "alive": True,
+        "state": "rebalancing",
+        "paused": False,
+        "running": 1,
+        "restoring": 1,
+        "remaining": 42,
+        "tasks": {"0_0": {"running": True, "remaining": 0}, "0_1": {"running": False, "remaining": 42}},
+    }
+
+    streams.state = State.ERROR
+    assert (client.get("/health/live").status, client.get("/health/ready").status) == (503, 503)
+
+
+def test_whoever_has_no_token_reads_no_store(serve: Callable[..., HttpServer]) -> None:
+    port = serve(token="secret").port
+
+    assert get(port, "/stores/prices/keys/tea", Authorization="Bearer secret").json["value"] == "v-tea"
+    assert get(port, "/health/live").status == 200
+    for sent in (
+        {},
+        {"Authorization": "Bearer secre"},
+        {"Authorization": "Bearer "},
+        {"Authorization": "Basic secret"},
+    ):
+        answer = get(port, "/stores/prices/keys/tea", **sent)
+        assert (answer.status, answer.problem) == (401, "unauthorized")
+        assert "Bearer" in answer.headers["www-authenticate"]
+    assert get(port, "/openapi.json").status == 401
+    assert get(port, "/stores").status == 401
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_only_reading_is_possible(application: Application, method: str) -> None:
+    answer = client_of(application).get("/stores/prices/keys/tea", method=method)
+
+    assert (answer.status, answer.problem, answer.headers["allow"]) == (405, "method", "GET, HEAD")
+
+
+def test_a_body_is_refused(application: Application) -> None:
+    client = client_of(application)
+
+    assert client.get("/stores", {"content-length": "100000"}).problem == "too-large"
+    assert client.get("/stores", {"content-length": "9" * 5000}).problem == "too-large"
+    assert client.get("/stores", {"transfer-encoding": "chunked"}).problem == "too-large"
+
+
+def test_a_client_that_sends_its_request_too_slowly_is_cut(serve: Callable[..., HttpServer]) -> None:
+    port = serve(client_timeout_ms=100).port
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as slow:
+        slow.sendall(b"GET /stores HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+
+        try:
+            left = slow.recv(100)
+        except ConnectionResetError:
+            left = b""
+    assert left == b""
+    assert get(port, "/stores").status == 200
+
+
+def test_connections_beyond_the_limit_are_closed_and_others_go_on(serve: Callable[..., HttpServer]) -> None:
+    port = serve(max_connections=3).port
+    kept = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    kept.request("GET", "/stores")
+    assert kept.getresponse().read()
+    others = [socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) for _ in range(20)]
+    try:
+        cut = 0
+        for one in others[2:]:
+            try:
+                cut += one.recv(1) == b""
+            except ConnectionResetError:
+                cut += 1
+        assert cut == 18
+        kept.request("GET", "/stores")
+        assert kept.getresponse().status == 200
+    finally:
+        kept.close()
+        for one in others:
+            one.close()
+
+
+def test_more_reads_than_may_wait_are_refused_and_health_still_answers(application: Application) -> None:
+    client = client_of(application, readers=1, waiting=1)
+    entered, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with application.by_partition[0].gate, application.by_partition[1].gate:
+            entered.set()
+            release.wait(PATIENCE_S)
+
+    worker = threading.Thread(target=hold)  # a worker that is busy with a batch
+    worker.start()
+    entered.wait(PATIENCE_S)
+
+    async def ask() -> list[Answered]:
+        waiting = [asyncio.create_task(client.ask("/stores/prices/keys/tea", {})) for _ in range(2)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        refused = await client.ask("/stores/prices/keys/tea", {})
+        alive = await client.ask("/health/live", {})
+        release.set()
+        return [refused, alive, *await asyncio.gather(*waiting)]
+
+    try:
+        refused, alive, *answered = asyncio.run(ask())
+    finally:
+        release.set()
+        worker.join()
+    assert (refused.status, refused.problem, refused.headers["retry-after"]) == (503, "overloaded", "1")
+    assert alive.status == 200
+    assert [one.status for one in answered] == [200, 200]
+
+
+def test_an_answer_that_takes_too_long_is_given_up(application: Application) -> None:
+    client = client_of(application, timeout_ms=30)
+    with application.by_partition[0].gate, application.by_partition[1].gate:
+        answer = client.get("/stores/prices/keys/tea")
+
+    assert (answer.status, answer.problem) == (504, "timeout")
+
+
+def test_an_error_that_nobody_foresaw_shows_nothing_of_the_inside(
+    application: Application, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> tuple[bytes, str]:
+        raise RuntimeError("password 1234")
+
+    client = Client(app(Streams(application), metrics=fail))
+    answer = client.get("/metrics")
+
+    assert (answer.status, answer.problem) == (500, "internal")
+    assert "1234" not in answer.body.decode()
+    assert "password 1234" in caplog.text
+
+
+def test_metrics_are_those_of_the_provider(application: Application) -> None:
+    client = Client(app(Streams(application), metrics=lambda: (b"up 1\n", "text/plain; version=0.0.4")))
+    answer = client.get("/metrics")
+
+    assert (answer.body, answer.headers["content-type"]) == (b"up 1\n", "text/plain; version=0.0.4")
+
+
+def test_the_description_has_every_route_with_its_parameters(application: Application) -> None:
+    served = app(Streams(application), options=HttpOptions(token="x"), metrics=lambda: (b"", ""))
+    told: Any = orjson.loads(orjson.dumps(served.openapi()))
+
+    assert told["openapi"] == "3.1.0"
+    assert list(told["paths"]) == [route.path for route in served.routes]
+    for route in served.routes:
+        operation = told["paths"][route.path]["get"]
+        assert {(one["name"], one["in"]) for one in operation["parameters"]} == {
+            (one.name, one.place) for one in route.parameters
+        }
+        assert {one.name for one in route.parameters if one.place == "path"} == _names_in(route.path)
+        assert ("security" in operation) is not route.open
+    assert len({told["paths"][path]["get"]["operationId"] for path in told["paths"]}) == len(served.routes)
+    assert _references(told) <= {
+        f"#/components/{kind}/{name}" for kind in ("schemas", "responses") for name in told["components"][kind]
+    }
+
+
+def _names_in(path: str) -> set[str]:
+    return {part[1:-1] for part in path.split("/") if part.startswith("{")}
+
+
+def _references(told: Any) -> set[str]:
+    if isinstance(told, dict):
+        own = {told["$ref"]} if "$ref" in told else set()
+        return own.union(*map(_references, told.values()))
+    return set().union(*map(_references, told)) if isinstance(told, list) else set()
+
+
+def test_a_parameter_with_choices_names_them_in_its_description() -> None:
+    told = Parameter("order", "which", choices=("asc", "desc")).as_json()
+
+    assert told["schema"] == {"type": "string", "enum": ["asc", "desc"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("8080", LOOPBACK, 8080),
+        (":8080", LOOPBACK, 8080),
+        ("0.0.0.0:8080", "0.0.0.0", 8080),
+        ("shop-1:80", "shop-1", 80),
+        ("[::]:80", "::", 80),
+    ],
+)
+def test_an_address_without_a_host_is_the_loopback_interface(text: str, host: str, port: int) -> None:
+    assert Address.parse(text) == Address(host, port)
+
+
+@pytest.mark.parametrize("text", ["", "shop", "shop:", "shop:70000", "::1:80", "a b:80", "http://shop:80"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"is no host:port; write 127\.0\.0\.1:8080"):
+        Address.parse(text)
+
+
+def test_each_worker_has_the_next_port() -> None:
+    assert [Address("h", 8080).of_worker(number).port for number in (None, 1, 2, 3)] == [8080, 8080, 8081, 8082]
+    assert Address("h", 0).of_worker(2).port == 0
+    with pytest.raises(ConfigError, match="worker 3 has no port"):
+        Address("h", 65534).of_worker(3)
+
+
+def test_what_is_published_is_what_others_can_reach() -> None:
+    assert Address("127.0.0.1", 0).published(5) == "127.0.0.1:5"
+    assert Address("::1", 0).published(5) == "[::1]:5"
+    assert Address("0.0.0.0", 0).published(5) == f"{socket.gethostname()}:5"
+
+
+def test_a_port_that_is_taken_is_an_error_that_says_what_to_do() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ConfigError, match="give another --http"):
+        bound(Address("127.0.0.1", taken.getsockname()[1])).listen()
+
+
+def test_tls_files_that_are_none_are_refused(application: Application, tmp_path: Path) -> None:
+    for name in ("cert.pem", "key.pem"):
+        (tmp_path / name).write_text("nothing")
+    served, options = app(Streams(application)), HttpOptions()
+    with bound(Address.parse(":0")) as sock, pytest.raises(ConfigError, match="give PEM files that belong together"):
+        HttpServer(served, sock, options, certificate=str(tmp_path / "cert.pem"), key=str(tmp_path / "key.pem"))
+
+
+def test_an_application_may_be_mounted_in_another_one(application: Application) -> None:
+    from starlette.applications import Starlette
+    from starlette.routing import Mount
+
+    outer = Starlette(routes=[Mount("/kafka", app=app(Streams(application)))])
+    served: Any = outer
+    client = Client(served)
+    assert isinstance(app(Streams(application)), HttpApp)
+    assert client.get("/kafka/stores/prices/keys/tea").json["value"] == "v-tea"
+    assert client.get("/kafka/nothing").problem == "not-found"

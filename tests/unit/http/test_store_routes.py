@@ -1,0 +1,298 @@
+"""Stores of one instance over HTTP: every kind of store, keys and values of every serde, pages, and what is refused."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from pykstreams import (
+    Consumed,
+    Grouped,
+    Materialized,
+    Serdes,
+    SessionWindows,
+    Stores,
+    StreamsBuilder,
+    TimeWindows,
+)
+from pykstreams.core.hashing import partition_for_key
+from pykstreams.serdes.json_serde import JsonSerde
+from tests.unit.http.served import Client, client_of
+from tests.unit.runtime.queries.queried import TOPIC, Application
+
+TEXT, NUMBER = Serdes.string(), Serdes.long()
+Make = Callable[..., Application]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    made: list[Application] = []
+
+    def build(builder: StreamsBuilder, **more: Any) -> Application:
+        made.append(Application(builder, tmp_path / str(len(made)), **more).start())
+        return made[-1]
+
+    yield build
+    for one in made:
+        one.close()
+
+
+def table(key_serde: Any = TEXT, value_serde: Any = TEXT, store: Any = "prices") -> StreamsBuilder:
+    builder = StreamsBuilder()
+    builder.table(TOPIC, Consumed(key_serde=key_serde, value_serde=value_serde), materialized=Materialized(store))
+    return builder
+
+
+def spread(application: Application, keys: list[str], partitions: int, value: str = "v") -> None:
+    """Feeds rows where their keys belong."""
+    for time, key in enumerate(keys):
+        application.feed((key, f"{value}-{key}", time), partition=partition_for_key(key.encode(), partitions))
+
+
+@pytest.fixture
+def prices(make: Make) -> Client:
+    application = make(table(), partitions=3)
+    spread(application, ["tea", "milk", "a/b", "a b", "ä", "50%", ".."], 3)
+    return client_of(application)
+
+
+def test_a_key_is_answered_with_where_it_is_from(prices: Client) -> None:
+    answer = prices.get("/stores/prices/keys/tea")
+
+    number = partition_for_key(b"tea", 3)
+    assert answer.status == 200
+    assert answer.json == {
+        "key": "tea",
+        "value": "v-tea",
+        "timestamp": 0,
+        "from": {
+            "partition": number,
+            "host": "unavailable:-1",
+            "role": "active",
+            "position": answer.json["from"]["position"],
+        },
+    }
+    assert list(answer.json["from"]["position"]) == [TOPIC]
+
+
+@pytest.mark.parametrize("key", ["a/b", "a b", "ä", "50%", ".."])
+def test_a_key_with_characters_of_urls_is_found_in_the_path_and_in_the_query(prices: Client, key: str) -> None:
+    in_path = prices.get(f"/stores/prices/keys/{quote(key, safe='')}").json
+    in_query = prices.get(f"/stores/prices/keys?key={quote(key, safe='')}").json
+
+    assert in_path["value"] == in_query["value"] == f"v-{key}"
+
+
+def test_a_key_that_is_not_there_is_a_problem_that_says_who_was_asked(prices: Client) -> None:
+    answer = prices.get("/stores/prices/keys/coffee")
+
+    assert (answer.status, answer.problem) == (404, "no-such-key")
+    assert answer.json["from"]["role"] == "active"
+
+
+def test_pages_give_every_row_once_and_in_the_order_of_partitions(prices: Client) -> None:
+    found, cursor, pages = [], "", 0
+    while True:
+        page = prices.get(f"/stores/prices/range?limit=2{cursor}").json
+        found += [row["key"] for row in page["rows"]]
+        pages += 1
+        if page["next"] is None:
+            break
+        cursor = f"&cursor={page['next']}"
+
+    whole = [row["key"] for row in prices.get("/stores/prices/range").json["rows"]]
+    assert found == whole
+    assert sorted(found) == sorted(["tea", "milk", "a/b", "a b", "ä", "50%", ".."])
+    assert pages >= 4
+
+
+def test_pages_may_go_the_other_way_round(make: Make) -> None:
+    application = make(table())
+    application.feed(*((key, key, 0) for key in "abcde"))
+    client = client_of(application)
+    first = client.get("/stores/prices/range?order=desc&limit=2&from=b").json
+    second = client.get(f"/stores/prices/range?order=desc&limit=2&from=b&cursor={first['next']}").json
+
+    assert [row["key"] for row in first["rows"] + second["rows"]] == ["e", "d", "c", "b"]
+    assert second["next"] is None
+
+
+def test_a_prefix_finds_the_keys_that_begin_with_it_page_by_page(make: Make) -> None:
+    application = make(table())
+    application.feed(*((key, key, 0) for key in ("tea", "te", "ten", "tf", "a")))
+    client = client_of(application)
+    first = client.get("/stores/prices/prefix?prefix=te&limit=2").json
+    second = client.get(f"/stores/prices/prefix?prefix=te&cursor={first['next']}").json
+
+    assert [row["key"] for row in first["rows"] + second["rows"]] == ["te", "tea", "ten"]
+
+
+@dataclass(frozen=True)
+class Product:
+    name: str
+    grams: int
+
+
+@pytest.mark.parametrize(
+    ("serde", "key", "text", "shown"),
+    [
+        (NUMBER, 7, "7", 7),
+        (Serdes.bytes(), b"\x00\xff/", "AP8v", "AP8v"),
+        (Serdes.bytes(), b"\xff\xef", "_-8", base64.b64encode(b"\xff\xef").decode()),
+        (JsonSerde(Product), Product("tea", 5), '{"name":"tea","grams":5}', {"name": "tea", "grams": 5}),
+        (JsonSerde(str), "tea", "tea", "tea"),
+    ],
+)
+def test_keys_are_written_as_their_serde_has_them(make: Make, serde: Any, key: Any, text: str, shown: Any) -> None:
+    application = make(table(serde, JsonSerde(Product)))
+    value = JsonSerde(Product).serializer.serialize(TOPIC, Product("green", 1))
+    application.feed_raw((serde.serializer.serialize(TOPIC, key), value, 5))
+
+    answer = client_of(application).get(f"/stores/prices/keys/{quote(text, safe='')}").json
+    assert (answer["key"], answer["value"], answer["timestamp"]) == (shown, {"name": "green", "grams": 1}, 5)
+
+
+def test_versions_are_read_as_of_a_time_and_over_a_span(make: Make) -> None:
+    application = make(table(store=Stores.persistent_versioned_key_value_store("prices", 1_000_000)))
+    application.feed(("tea", "old", 10), ("tea", "new", 20))
+    client = client_of(application)
+
+    assert client.get("/stores/prices/keys/tea").json["value"] == "new"
+    assert client.get("/stores/prices/keys/tea?as_of=15").json["value"] == "old"
+    assert client.get("/stores/prices/keys/tea?as_of=1970-01-01T00:00:00.015Z").json["value"] == "old"
+    rows = client.get("/stores/prices/versions/tea?from=0&to=100").json["rows"]
+    assert [(row["value"], row["timestamp"], row["valid_to"]) for row in rows] == [("old", 10, 20), ("new", 20, None)]
+    assert client.get("/stores/prices/range").problem == "wrong-kind"
+
+
+@pytest.fixture
+def windows(make: Make) -> Client:
+    builder = StreamsBuilder()
+    grouped = builder.stream(TOPIC, Consumed(key_serde=TEXT, value_serde=TEXT)).group_by_key(
+        Grouped(key_serde=TEXT, value_serde=TEXT)
+    )
+    grouped.windowed_by(TimeWindows(10)).count(materialized=Materialized("counts"))
+    application = make(builder)
+    application.feed(*((key, "x", time) for time in (1, 5, 11, 25) for key in ("a", "b")))
+    return client_of(application)
+
+
+def test_windows_of_a_key_are_read_by_time(windows: Client) -> None:
+    rows = windows.get("/stores/counts/windows/a?from=0&to=10").json["rows"]
+
+    assert [(row["window"], row["value"]) for row in rows] == [
+        ({"start": 0, "end": 10}, 2),
+        ({"start": 10, "end": 20}, 1),
+    ]
+    assert windows.get("/stores/counts/windows?key=a&from=0&to=10").json["rows"] == rows
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_windows_of_all_keys_come_in_pages(windows: Client, order: str) -> None:
+    whole = windows.get(f"/stores/counts/windows?order={order}").json["rows"]
+    found: list[Any] = []
+    cursor = ""
+    while True:
+        page = windows.get(f"/stores/counts/windows?order={order}&limit=1{cursor}").json
+        found += page["rows"]
+        if page["next"] is None:
+            break
+        cursor = f"&cursor={page['next']}"
+
+    assert len(whole) == 6
+    assert found == whole
+
+
+def test_windows_of_a_range_of_keys(windows: Client) -> None:
+    rows = windows.get("/stores/counts/windows?key_from=b&from=20").json["rows"]
+
+    assert [(row["key"], row["window"]["start"]) for row in rows] == [("b", 20)]
+
+
+def test_sessions_are_read_by_key_and_by_range(make: Make) -> None:
+    builder = StreamsBuilder()
+    grouped = builder.stream(TOPIC, Consumed(key_serde=TEXT, value_serde=TEXT)).group_by_key(
+        Grouped(key_serde=TEXT, value_serde=TEXT)
+    )
+    grouped.windowed_by(SessionWindows(10)).count(materialized=Materialized("visits"))
+    application = make(builder)
+    application.feed(("a", "x", 0), ("a", "x", 5), ("b", "x", 7), ("a", "x", 100))
+    client = client_of(application)
+
+    rows = client.get("/stores/visits/sessions/a").json["rows"]
+    assert [(row["window"]["start"], row["window"]["end"], row["value"]) for row in rows] == [(0, 5, 2), (100, 100, 1)]
+    assert [row["key"] for row in client.get("/stores/visits/sessions?to=50").json["rows"]] == ["a", "b"]
+    assert client.get("/stores/visits/keys/a").problem == "wrong-kind"
+
+
+def test_the_stores_and_their_kinds_are_listed(windows: Client) -> None:
+    (told,) = windows.get("/stores").json["stores"]
+
+    assert (told["name"], told["kind"], told["global"], told["window_size_ms"]) == ("counts", "window", False, 10)
+    assert windows.get("/stores/counts").json["here"] == [{"partition": 0, "role": "active"}]
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "kind"),
+    [
+        ("/stores/nothing/keys/a", 404, "unknown-store"),
+        ("/stores/..%2fprices/keys/a", 404, "not-found"),
+        ("/stores/prices/windows/a", 400, "wrong-kind"),
+        ("/stores/prices/keys", 400, "bad-request"),
+        ("/stores/prices/keys/a?as_of=5", 400, "wrong-kind"),
+        ("/stores/prices/keys/a?whatever=5", 400, "bad-request"),
+        ("/stores/prices/keys/a?stale=now", 400, "bad-request"),
+        ("/stores/prices/keys/a?partition=9", 400, "bad-request"),
+        ("/stores/prices/keys/a?scope=world", 400, "bad-request"),
+        ("/stores/prices/keys/a?position=5", 400, "bad-request"),
+        ("/stores/prices/range?limit=1000000", 400, "too-many-rows"),
+        ("/stores/prices/range?limit=" + "9" * 5000, 400, "too-many-rows"),
+        ("/stores/prices/range?limit=0", 400, "bad-request"),
+        ("/stores/prices/range?limit=-1", 400, "bad-request"),
+        ("/stores/prices/range?limit=1&limit=2", 400, "bad-request"),
+        ("/stores/prices/range?cursor=x", 400, "bad-request"),
+        ("/stores/prices/range?order=up", 400, "bad-request"),
+        ("/stores/../../etc/passwd", 404, "not-found"),
+        ("/stores/%2e%2e/%2e%2e/etc/passwd", 404, "not-found"),
+        ("//stores", 404, "not-found"),
+        ("/stores/", 404, "not-found"),
+        ("/metrics", 404, "not-found"),
+        ("/", 404, "not-found"),
+    ],
+)
+def test_what_cannot_be_answered_is_a_problem(prices: Client, target: str, status: int, kind: str) -> None:
+    answer = prices.get(target)
+
+    assert (answer.status, answer.problem) == (status, kind)
+
+
+def test_a_key_that_its_serde_does_not_take_is_a_problem(make: Make) -> None:
+    client = client_of(make(table(NUMBER)))
+
+    assert client.get("/stores/prices/keys/tea").problem == "bad-key"
+    assert client.get(f"/stores/prices/keys/{2**70}").problem == "bad-key"
+
+
+def test_a_bound_that_is_not_reached_is_a_problem_that_passes(prices: Client) -> None:
+    number = partition_for_key(b"tea", 3)
+    bound = quote(f'{{"in":{{"{number}":99}}}}')
+    answer = prices.get(f"/stores/prices/keys/tea?position={bound}")
+
+    assert (answer.problem, answer.headers["retry-after"]) == ("not-up-to-bound", "1")
+    reached = quote(f'{{"in":{{"{number}":0}}}}')
+    assert prices.get(f"/stores/prices/keys/tea?position={reached}").status == 200
+
+
+def test_an_answer_ends_before_it_has_too_many_bytes_and_goes_on(make: Make) -> None:
+    application = make(table())
+    application.feed(*((key, "x" * 100, 0) for key in "abcd"))
+    page = client_of(application, max_answer_bytes=300).get("/stores/prices/range").json
+
+    assert [row["key"] for row in page["rows"]] == ["a", "b"]
+    assert page["next"] is not None
