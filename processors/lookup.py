@@ -54,7 +54,7 @@ class LookupCache:
 
 
 class Answers(Generic[Q, A]):
-    """What was found, and the questions that are under way; for the loop's thread only."""
+    """The answers that were found, and the questions that are under way; for the loop's thread only."""
 
     def __init__(
         self, function: Callable[[Q], Awaitable[A | None]], cache: LookupCache | None, timeout_ms: int | None

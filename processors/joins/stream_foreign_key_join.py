@@ -106,7 +106,7 @@ class JoinCarried(Generic[KO, V, VO]):
 
 @dataclass(frozen=True, slots=True)
 class SelectOwnKey:
-    """Gives every record the key that its value carries, and the value without it."""
+    """Puts the key that its value carries on every record, and takes it out of the value."""
 
     own_keys: OwnKeys
 

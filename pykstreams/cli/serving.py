@@ -119,6 +119,7 @@ class Listening:
     def serve(self, streams: KafkaStreams, config: StreamsConfig) -> Iterator[None]:
         """Answers while the application starts, runs and ends."""
         from pykstreams.http import HttpOptions, HttpServer, app
+        from pykstreams.metrics import prometheus_text
 
         serving = self.serving
         options = replace(
@@ -126,9 +127,8 @@ class Listening:
             peer_tls=serving.certificate is not None,
             peer_ca_file=serving.ca_file,
         )
-        server = HttpServer(
-            app(streams, options=options), self.sock, options, certificate=serving.certificate, key=serving.key
-        )
+        served = app(streams, options=options, metrics=lambda: prometheus_text(streams))
+        server = HttpServer(served, self.sock, options, certificate=serving.certificate, key=serving.key)
         server.start()
         log.info("HTTP at port %s; others are told %s", server.port, config.application_server)
         try:

@@ -1,4 +1,4 @@
-"""What stands before all routes: methods, sizes and time, and problems in the place of errors."""
+"""The guard before all routes: methods, sizes and time, and problems in the place of errors."""
 
 from __future__ import annotations
 

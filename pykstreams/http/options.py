@@ -105,6 +105,6 @@ class Address:
             return False
 
     def published(self, port: int) -> str:
-        """What others are told (``application.server``); the name of the machine where it listens everywhere."""
+        """The address for ``application.server``; with the name of the machine where it listens everywhere."""
         host = socket.gethostname() if self.is_any else self.host
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

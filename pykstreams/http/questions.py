@@ -41,7 +41,7 @@ class Row:
 
 
 class Question(Protocol):
-    """What is asked of each partition of a store.
+    """A question that is asked of each partition of a store.
 
     :param key: the key whose partition is asked; ``None`` asks all partitions.
     """

@@ -69,7 +69,7 @@ class Answer:
 
 @dataclass(slots=True)
 class _Begun:
-    """What is known after the partitions here were read."""
+    """The answer as far as the partitions here have it."""
 
     owners: dict[int, KeyQueryMetadata]
     parts: dict[int, Part] = field(default_factory=dict)

@@ -50,6 +50,7 @@ def app(bootstrap_servers: str, make_name: Callable[[str], str], tmp_path: Path)
     made.end()
 
 
+@pytest.mark.nightly
 def test_last_windows_close_without_records_and_once_although_a_worker_is_killed(app: Workers) -> None:
     def counts() -> dict[str, int]:
         found: dict[str, int] = {}

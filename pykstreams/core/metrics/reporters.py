@@ -1,4 +1,4 @@
-"""What reporters of metrics look like: ``metric.reporters``."""
+"""The interface of reporters of metrics (``metric.reporters``)."""
 
 from __future__ import annotations
 

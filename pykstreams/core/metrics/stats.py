@@ -1,4 +1,4 @@
-"""What a sensor keeps, and the statistics that are read from it (``SampledStat``, ``Rate``, 4.3.1).
+"""The values that a sensor keeps, and the statistics that are read from them (``SampledStat``, ``Rate``, 4.3.1).
 
 All statistics of a sensor read the same few numbers, so that a record costs the same however many there are.
 """
@@ -126,7 +126,7 @@ class SampleWindow:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a sensor has recorded: all of it, and the last windows."""
+    """The values that a sensor has recorded: all of them, and those of the last windows."""
 
     ever: Amounts
     window: SampleWindow

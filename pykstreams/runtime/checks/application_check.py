@@ -17,13 +17,13 @@ from pykstreams.topology.plan import TopologyPlan
 
 
 def local_findings(plan: TopologyPlan, config: StreamsConfig) -> list[Finding]:
-    """What can be found without a cluster: serdes and the disk."""
+    """Finds what needs no cluster: serdes and the disk."""
     serdes = [of_message("serdes", plan.application_id, text) for text in missing_serdes(plan, config)]
     return [*serdes, *disk_findings(plan, config)]
 
 
 def cluster_findings(plan: TopologyPlan, config: StreamsConfig, client: TopicClient, facts: Facts) -> list[Finding]:
-    """What the cluster tells, which has been reached."""
+    """Finds what a cluster tells that has been reached."""
 
     def rights() -> Iterator[Finding]:
         existing = client.partition_counts()

@@ -1,1 +1,1 @@
-"""What the runtime measures, under the names of Kafka Streams."""
+"""The metrics of the runtime, under the names of Kafka Streams."""

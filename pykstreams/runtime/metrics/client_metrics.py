@@ -1,4 +1,4 @@
-"""What is told of an application as a whole."""
+"""The metrics of an application as a whole."""
 
 from __future__ import annotations
 

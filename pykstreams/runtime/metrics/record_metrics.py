@@ -1,4 +1,4 @@
-"""What has to see each record of a task, compiled into its path at ``DEBUG``.
+"""The metrics that see each record of a task, compiled into its path at ``DEBUG``.
 
 A record only appends a number or two to lists; they are summed up, in C, at the end of each batch. Of several inputs
 each is held against stream time as it was before the batch, and against its own records.

@@ -1,4 +1,4 @@
-"""What one task measures, as plain numbers that its worker hands to the sensors a few times a second.
+"""The metrics of one task: plain numbers that its worker hands to the sensors a few times a second.
 
 At ``INFO`` a batch costs a few additions, and a record nothing. What has to see each record is made by ``of_records``
 when the task is compiled, and only at ``DEBUG``.

@@ -1,4 +1,4 @@
-"""What one worker measures: its turns are summed up as plain numbers, and recorded a few times a second."""
+"""The metrics of one worker: its turns are summed up as plain numbers, and recorded a few times a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What restoring measures: by batch of changelog records."""
+"""The metrics of restoring, by batch of changelog records."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class _Found:
 
     @property
     def role(self) -> Role:
-        """What it is here."""
+        """The state of the store here."""
         return Role.STANDBY if self.worker is None else Role.ACTIVE if self.running else Role.RESTORING
 
     @property

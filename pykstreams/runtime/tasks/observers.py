@@ -1,4 +1,4 @@
-"""What may see each record of a task: it is compiled into the path, where settings ask for it."""
+"""The observers of each record of a task, compiled into its path where settings ask for them."""
 
 from __future__ import annotations
 

@@ -270,7 +270,7 @@ class Task:
         self._run_callbacks(self._state.init_callbacks)
 
     def _observers(self) -> list[RecordObserver]:
-        """What has to see each record, by the settings."""
+        """The observers of each record that the settings ask for."""
         found: list[RecordObserver] = []
         if self._metrics.of_records is not None:
             found.append(self._metrics.of_records)

@@ -85,7 +85,7 @@ class UpdaterEndedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """What has ended the thread."""
+    """The error that has ended the thread."""
 
     error: Exception
 

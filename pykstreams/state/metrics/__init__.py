@@ -1,1 +1,1 @@
-"""What stores measure."""
+"""The metrics of stores."""

@@ -1,4 +1,4 @@
-"""What a changed topology does to an application that has run: a pure function over two shapes."""
+"""The effects of a changed topology on an application that has run: a pure function over two shapes."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from pykstreams.cli.serving import Listening, Serving
 from pykstreams.core.config import StreamsConfig
@@ -95,7 +96,13 @@ def test_a_worker_answers_while_it_runs(tmp_path: Path) -> None:
                 process.wait(0.1)
         connection.request("GET", "/stores/prices/keys/tea")
         with connection.getresponse() as answer:
+            answer.read()
             assert (status, answer.status) == (200, 404)
+        connection.request("GET", "/metrics")
+        with connection.getresponse() as answer:
+            families = {family.name: family for family in text_string_to_metric_families(answer.read().decode())}
+        [threads] = families["kafka_streams_alive_stream_threads"].samples
+        assert threads.value == 1
         connection.close()
     finally:
         process.terminate()
