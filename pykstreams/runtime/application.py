@@ -3,7 +3,7 @@
 ``prepare`` looks at the cluster and at the topics; ``start_global`` reads the global stores; ``start_standbys`` starts
 what keeps standby tasks; from then on ``worker`` makes workers, as many as are wanted, until ``close``.
 
-Invariant: nothing here runs before ``prepare``, and nothing is left of it after ``close``.
+Invariant: nothing here runs before ``prepare``, and nothing runs any more after ``close``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +76,7 @@ class Prepared:
 
 
 class Application:
-    """The parts of one application; those that are asked for from any thread are properties.
+    """The parts of one application; the thread that started it opens and closes them, any thread may ask for them.
 
     :param stopped: tells whether somebody wants the application to stop, which ends a start early.
     """
@@ -174,21 +175,21 @@ class Application:
         check_start(self._plan, config, admin)
         topics = TopicAdmin(admin, self._plan, replication=config.replication_factor, embedded=admin.embedded)
         app = ApplicationParts(
-            self._plan,
-            config,
-            self._clock,
-            self._options.supplier,
-            admin,
-            topics,
-            self._metrics,
-            client_id,
-            process_id,
-            _checked_id(directory.instance_id(), directory),
-            admin.embedded,
-            TaskBase(self._plan, config, admin, bootstrap),
-            self._caches,
-            self._options.recommit_interval_ms,
-            self.pause,
+            plan=self._plan,
+            config=config,
+            clock=self._clock,
+            supplier=self._options.supplier,
+            admin=admin,
+            topics=topics,
+            metrics=self._metrics,
+            client_id=client_id,
+            process_id=process_id,
+            instance=_checked_id(directory.instance_id(), directory),
+            embedded=admin.embedded,
+            base=TaskBase(self._plan, config, admin, bootstrap),
+            caches=self._caches,
+            recommit_interval_ms=self._options.recommit_interval_ms,
+            pause=self.pause,
         )
         layout = topics.prepare()
         if bootstrap is not None:
@@ -257,15 +258,17 @@ class Application:
 
     def close(self) -> None:
         """Closes everything, after the last worker has ended; a second call does nothing."""
-        keeper, self._global = self._global, None
-        if keeper is not None:
-            keeper.stop()
+        global_thread, self._global = self._global, None
         standbys, self._standbys = self._standbys, None
-        if standbys is not None:
-            standbys.stop()
         directory, self._directory = self._directory, None
-        if directory is not None:
-            directory.close()
+        self._sums = None
+        with ExitStack() as stack:  # closed from the last to the first, whatever one of them raises
+            if directory is not None:
+                stack.callback(directory.close)
+            if standbys is not None:
+                stack.callback(standbys.stop)
+            if global_thread is not None:
+                stack.callback(global_thread.stop)
 
     def open_directory(self) -> StateDirectory:
         """Opens the state directory once more: each that is opened has locks of its own."""

@@ -60,7 +60,7 @@ from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
-from pykstreams.runtime.worker.commit import RECOMMIT_INTERVAL_MS, CommitSteps, Deliveries
+from pykstreams.runtime.worker.commit import CommitSteps, Deliveries
 from pykstreams.runtime.worker.outage import Outage
 from pykstreams.runtime.worker.output import WorkerOutput
 from pykstreams.runtime.worker.purge import RepartitionPurge
@@ -87,7 +87,7 @@ _WHILE_COMMITTING_S = 3.0
 """How long a commit waits for the ends of changelogs, without which state just keeps its old offsets."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationParts:
     """The plan, clients and caches that all workers of one ``KafkaStreams`` share."""
 
@@ -105,8 +105,8 @@ class ApplicationParts:
     embedded: bool
     base: TaskBase
     caches: CacheShares
-    recommit_interval_ms: int = RECOMMIT_INTERVAL_MS
-    pause: Pause = field(default_factory=Pause)
+    recommit_interval_ms: int
+    pause: Pause
     gates: Gates = field(default_factory=Gates)
 
 
@@ -278,21 +278,21 @@ def build_worker(
     return Worker(
         name,
         WorkerParts(
-            membership,
-            reader,
-            updater,
-            output,
-            tasks,
-            purge,
-            start_offsets,
-            app.topics.prepare,
-            cache,
-            woken,
-            swaps,
-            app.pause,
-            topic_watch,
-            metrics,
-            app.process_id,
+            membership=membership,
+            reader=reader,
+            updater=updater,
+            output=output,
+            tasks=tasks,
+            purge=purge,
+            start_offsets=start_offsets,
+            prepare_topics=app.topics.prepare,
+            cache=cache,
+            woken=woken,
+            swaps=swaps,
+            pause=app.pause,
+            topic_watch=topic_watch,
+            metrics=metrics,
+            process_id=app.process_id,
         ),
         layout=layout,
         config=config,

@@ -27,6 +27,7 @@ from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import DeliveryFailures
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.membership.membership import Assignment, Lost
+from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.restore.restore import Restorer, StateRestoreListener
 from pykstreams.runtime.swap.bootstrap import TaskBase
 from pykstreams.runtime.swap.generation import Generation
@@ -451,17 +452,21 @@ class SimulatedWorker:
         self.worker = Worker(
             "worker",
             WorkerParts(
-                self.member,
-                reader,
-                self.updater,
-                Output(commits),
-                self.tasks,
-                None,
-                start,
-                lambda: layout,
-                RecordCache(0),
-                threading.Event(),
-                self.swaps,
+                membership=self.member,
+                reader=reader,
+                updater=self.updater,
+                output=Output(commits),
+                tasks=self.tasks,
+                purge=None,
+                start_offsets=start,
+                prepare_topics=lambda: layout,
+                cache=RecordCache(0),
+                woken=threading.Event(),
+                swaps=self.swaps,
+                pause=Pause(),
+                topic_watch=None,
+                metrics=StreamsMetrics(),
+                process_id="",
             ),
             layout=layout,
             config=config,

@@ -21,6 +21,15 @@ def test_every_path_of_the_page_exists() -> None:
     assert not [path for path in sorted(named) if not (ROOT / "pykstreams" / path).is_file()]
 
 
+def test_every_decision_is_in_their_list_under_its_title() -> None:
+    folder = ROOT / "docs" / "decisions"
+    records = [one for one in sorted(folder.glob("0*.md")) if one.name != "0000-template.md"]
+    titles = [one.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ").partition(": ") for one in records]
+    rows = [f"| [{title[0]}]({one.name}) | {title[2]} |" for one, title in zip(records, titles, strict=True)]
+
+    assert rows == re.findall(r"^\| \[.*$", (folder / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+
 @pytest.mark.parametrize("row", ROWS)
 def test_names_beside_a_path_are_defined_there(row: str) -> None:
     cells = [cell.strip() for cell in row.strip("|").split("|")]

@@ -582,8 +582,8 @@ _KEYS = (
         _INT,
         40_000,
         _LOW,
-        "How long a client waits for an answer; a worker that finds no broker at its start gives up after this "
-        "time. Handed to librdkafka as socket.timeout.ms, for producers also under its own name.",
+        "How long a client waits for an answer; how long brokers are waited for at all is task.timeout.ms. Handed to "
+        "librdkafka as socket.timeout.ms, for producers also under its own name.",
         minimum=10,
         maximum=300_000,
     ),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from pykstreams.core.clock import Clock
@@ -98,7 +98,7 @@ class Output(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerParts:
     """The parts that a worker is put together from."""
 
@@ -111,16 +111,16 @@ class WorkerParts:
     start_offsets: StartOffsets
     prepare_topics: Callable[[], TopicLayout]
     cache: RecordCache
-    woken: threading.Event = field(default_factory=threading.Event)
+    woken: threading.Event
     """Set, from any thread, when something that was in flight has finished."""
-    swaps: Swaps | None = None
+    swaps: Swaps | None
     """Swaps tasks for the state of a bootstrap; ``None`` where the cluster has no transactions."""
-    pause: Pause = field(default_factory=Pause)
-    topic_watch: TopicWatch | None = None
+    pause: Pause
+    topic_watch: TopicWatch | None
     """``None`` where no topic can be deleted."""
-    metrics: StreamsMetrics = field(default_factory=StreamsMetrics)
+    metrics: StreamsMetrics
     """Those with the tag of this worker."""
-    process_id: str = ""
+    process_id: str
 
 
 class Worker:

@@ -18,9 +18,11 @@ from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.refused_access import Complaints
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.membership.group_hosts import GroupHosts
+from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.swap.bootstrap import TaskBase
 from pykstreams.runtime.tasks.cache_shares import CacheShares
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
+from pykstreams.runtime.worker.commit import RECOMMIT_INTERVAL_MS
 from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.worker import Worker
 from pykstreams.state.directory.state_directory import StateDirectory
@@ -87,19 +89,21 @@ def make(clients: Clients) -> Make:
         clock = MockClock(0)
         admin = ClusterAdmin(clients.get_admin({"bootstrap.servers": NOWHERE}), NOWHERE, clock, 1, Complaints())
         return ApplicationParts(
-            topology,
-            config,
-            clock,
-            clients,
-            admin,
-            TopicAdmin(admin, topology, replication=1, embedded=embedded),
-            StreamsMetrics(),
-            "shop-client",
-            "process",
-            "0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1",
-            embedded,
-            TaskBase(topology, config, admin, None),
-            CacheShares(config.statestore_cache_max_bytes, has_global=False),
+            plan=topology,
+            config=config,
+            clock=clock,
+            supplier=clients,
+            admin=admin,
+            topics=TopicAdmin(admin, topology, replication=1, embedded=embedded),
+            metrics=StreamsMetrics(),
+            client_id="shop-client",
+            process_id="process",
+            instance="0d1c9ea6-0f3b-4b7e-8f53-52d4a6d3a6b1",
+            embedded=embedded,
+            base=TaskBase(topology, config, admin, None),
+            caches=CacheShares(config.statestore_cache_max_bytes, has_global=False),
+            recommit_interval_ms=RECOMMIT_INTERVAL_MS,
+            pause=Pause(),
         )
 
     return application

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterUnavailableError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.membership import Assignment
 from pykstreams.runtime.pause import Pause
@@ -160,17 +162,21 @@ class WorkerBench:
         self.worker = Worker(
             "worker",
             WorkerParts(
-                self.membership,
-                self.reader,
-                self.updater,
-                self.output,
-                self.tasks,
-                None,
-                start,
-                lambda: self.layout,
-                self.cache,
+                membership=self.membership,
+                reader=self.reader,
+                updater=self.updater,
+                output=self.output,
+                tasks=self.tasks,
+                purge=None,
+                start_offsets=start,
+                prepare_topics=lambda: self.layout,
+                cache=self.cache,
+                woken=threading.Event(),
+                swaps=None,
                 pause=self.pause,
                 topic_watch=self.watch,
+                metrics=StreamsMetrics(),
+                process_id="",
             ),
             layout=self.layout,
             config=StreamsConfig({"commit.interval.ms": 1000, "buffered.records.per.partition": 2, **self.settings}),
