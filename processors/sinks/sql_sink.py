@@ -52,7 +52,7 @@ class SqlSink(Generic[K, V]):
     :param call_timeout: how long a statement may take in the server (PostgreSQL).
     """
 
-    engine: str | Callable[[], Engine]
+    engine: str | Callable[[], Engine] = field(repr=False)  # a URL may hold a password
     statement: SqlStatement
     row: Callable[[K, V], Row | None]
     offsets_table: str = "pykstreams_offsets"

@@ -157,3 +157,11 @@ def test_what_is_no_sink_is_refused() -> None:
 
     with pytest.raises(TypeError, match="expected a SqlSink"):
         words.to_sql("sqlite://", name="rows")  # type: ignore[arg-type]  # a user without a type checker
+
+
+def test_the_password_of_a_database_is_not_shown() -> None:
+    sink: SqlSink[str, str] = SqlSink(
+        "postgresql://shop:secret@db/shop", "insert into orders values (:id)", lambda key, value: None
+    )
+
+    assert "secret" not in repr(sink)
