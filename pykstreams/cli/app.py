@@ -16,9 +16,11 @@ _COMMANDS = {
     "describe": "pykstreams.cli.describe:describe",
     "diff": "pykstreams.cli.diff:diff",
     "dlq": "pykstreams.cli.dlq:dlq",
+    "lag": "pykstreams.cli.group:lag",
     "reset": "pykstreams.cli.reset:reset",
     "run": "pykstreams.cli.run:run",
     "state": "pykstreams.cli.state:state",
+    "status": "pykstreams.cli.group:status",
     "topics": "pykstreams.cli.topics:topics",
 }
 

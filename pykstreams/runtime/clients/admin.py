@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
+from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException
 from confluent_kafka.admin import (
     AdminClient,
     ConfigResource,
@@ -222,13 +222,15 @@ class ClusterAdmin:
         return {topic: {name: entry.value for name, entry in entries.items()} for topic, entries in found.items()}
 
     def end_offsets(
-        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None, read_committed: bool = False
     ) -> dict[TopicPartition, int]:
         """The offset after the last record, transaction markers and open transactions included.
 
         :param timeout_s: how long to wait, ``request.timeout.ms`` by default.
+        :param read_committed: whether the end lies before the first transaction that is open.
         """
-        return self._offsets(partitions, _spec.latest(), "end", timeout_s)
+        isolation = {"isolation_level": IsolationLevel.READ_COMMITTED} if read_committed else {}
+        return self._offsets(partitions, _spec.latest(), "end", timeout_s, isolation)
 
     def beginning_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """The first offset that there still is."""
@@ -239,7 +241,12 @@ class ClusterAdmin:
         return self._offsets(partitions, _spec.for_timestamp(timestamp), "starting", _TOPICS_S)
 
     def _offsets(
-        self, partitions: Collection[TopicPartition], spec: Any, what: str, timeout_s: float | None = None
+        self,
+        partitions: Collection[TopicPartition],
+        spec: Any,
+        what: str,
+        timeout_s: float | None = None,
+        isolation: Mapping[str, IsolationLevel] | None = None,
     ) -> dict[TopicPartition, int]:
         """Asks the leaders of the partitions.
 
@@ -248,7 +255,9 @@ class ClusterAdmin:
         """
 
         def ask(left: Collection[TopicPartition], timeout_s: float) -> dict[TopicPartition, Future[Any]]:
-            asked = self._admin.list_offsets(dict.fromkeys(without_positions(left), spec), request_timeout=timeout_s)
+            asked = self._admin.list_offsets(
+                dict.fromkeys(without_positions(left), spec), request_timeout=timeout_s, **(isolation or {})
+            )
             return {TopicPartition(place.topic, place.partition): future for place, future in asked.items()}
 
         found = self._answers(

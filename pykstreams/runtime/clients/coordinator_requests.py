@@ -140,10 +140,11 @@ class CoordinatorRequests:
             for found in one.partitions:
                 self.raise_for(found.error_code)
 
-    def committed(self, partitions: Collection[TopicPartition]) -> Offsets:
+    def committed(self, partitions: Collection[TopicPartition], *, stable: bool = True) -> Offsets:
         """Reads what the group has committed, without the partitions of which it has committed nothing.
 
-        ``UNSTABLE_OFFSET_COMMIT`` while a transaction that commits one of them is open.
+        :param stable: whether a transaction that commits one of them and is open leads to ``UNSTABLE_OFFSET_COMMIT``;
+            otherwise what was committed before counts.
         """
         wanted = OffsetFetchRequest.OffsetFetchRequestGroup
         by_topic: defaultdict[str, list[int]] = defaultdict(list)
@@ -168,7 +169,7 @@ class CoordinatorRequests:
                         ],
                     )
                 ],
-                require_stable=True,
+                require_stable=stable,
             )
         )
         group = answer.groups[0] if answer.groups else answer

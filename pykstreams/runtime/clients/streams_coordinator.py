@@ -60,7 +60,7 @@ class StreamsCoordinator(CoordinatorRequests):
             self._refused(group.error_code, group.error_message)
         for member in group.members:
             if member.member_id == member_id:
-                return _tasks(member.assignment) or NO_TASKS
+                return tasks_of(member.assignment) or NO_TASKS
         raise GroupError(KafkaError(KafkaError.UNKNOWN_MEMBER_ID))
 
     def _refused(self, code: int, message: str | None) -> None:
@@ -160,13 +160,16 @@ def _answer(answer: Any) -> Heartbeaten:
         answer.heartbeat_interval_ms,
         answer.endpoint_information_epoch,
         None if answer.status is None else {one.status_code: one.status_detail for one in answer.status},
-        _tasks(answer),
+        tasks_of(answer),
         None if endpoints is None else tuple(map(_endpoint, endpoints)),
     )
 
 
-def _tasks(answer: Any) -> Tasks | None:
-    """The tasks, which come all or not at all (``StreamsMembershipManager.onHeartbeatSuccess``, 4.3.1)."""
+def tasks_of(answer: Any) -> Tasks | None:
+    """The tasks, which come all or not at all (``StreamsMembershipManager.onHeartbeatSuccess``, 4.3.1).
+
+    :param answer: a heartbeat's answer, or the assignment in a description.
+    """
     found = (answer.active_tasks, answer.standby_tasks, answer.warmup_tasks)
     if all(tasks is None for tasks in found):
         return None

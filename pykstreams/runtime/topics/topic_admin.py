@@ -109,6 +109,16 @@ class TopicAdmin:
         counts.update({store.topic: existing[store.topic] for store in self._plan.global_stores})
         return TopicLayout(counts, inputs)
 
+    def look(self) -> TopicLayout:
+        """The tasks that there are, or would be once internal topics are made; creates nothing.
+
+        ``MissingSourceTopicError`` where a topic is missing that the user makes.
+        """
+        existing = self._client.partition_counts()
+        self._user_topics.check_sources(existing)
+        sources, counts, _ = self._counted(existing)
+        return TopicLayout(counts, _inputs(sources, counts, _task_counts(sources, counts)))
+
     def faults(self) -> list[StreamsError]:
         """Everything that ``prepare`` would refuse of the topics that exist; creates and changes nothing."""
         existing = self._client.partition_counts()
@@ -300,7 +310,7 @@ def _inputs(
 ) -> dict[TaskId, frozenset[TopicPartition]]:
     return {
         TaskId(subtopology, number): frozenset(
-            TopicPartition(topic, number) for topic in sources[subtopology] if number < counts[topic]
+            TopicPartition(topic, number) for topic in sources[subtopology] if number < counts.get(topic, 0)
         )
         for subtopology, size in tasks.items()
         for number in range(size)

@@ -38,6 +38,13 @@ class StartOffsets:
         self._offsets_at = offsets_at
         self._clock = clock
 
+    def policy(self, place: TopicPartition) -> AutoOffsetReset:
+        """The policy for a partition without an offset."""
+        if place.topic in self._repartition:
+            return AutoOffsetReset.EARLIEST
+        source = self._source(place.topic)
+        return (source.offset_reset if source is not None else None) or self._default
+
     def start(self, place: TopicPartition, *, because: str) -> int:
         """The offset to start at, ``BEGINNING`` or ``END``; ``StreamsError`` where the policy is ``none``.
 
@@ -45,8 +52,7 @@ class StartOffsets:
         """
         if place.topic in self._repartition:
             return BEGINNING
-        source = next((source for source in self._sources if _reads(source, place.topic)), None)
-        policy = (source.offset_reset if source is not None else None) or self._default
+        source, policy = self._source(place.topic), self.policy(place)
         log.info("partition %s %s and is read by policy %r", place, because, policy.strategy)
         if policy.strategy == "earliest":
             return BEGINNING
@@ -60,6 +66,9 @@ class StartOffsets:
             f"{'its source' if source is None else source.name} is 'none'; commit an offset for group and topic "
             "first, or choose 'earliest' or 'latest' for the source (offset_reset_policy)"
         )
+
+    def _source(self, topic: str) -> SourceNode | None:
+        return next((source for source in self._sources if _reads(source, topic)), None)
 
 
 def _reads(source: SourceNode, topic: str) -> bool:

@@ -18,7 +18,8 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.coordinator_requests import CoordinatorRequests, MemberOf
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.clients.streams_coordinator import StreamsGroupDescribeRequest
+from pykstreams.runtime.clients.streams_coordinator import StreamsGroupDescribeRequest, tasks_of
+from pykstreams.runtime.clients.streams_heartbeat import NO_TASKS, Tasks
 
 T = TypeVar("T")
 
@@ -31,12 +32,29 @@ _WHY: Final = "removed by pykstreams reset --force"
 
 
 @dataclass(frozen=True, slots=True)
+class StreamsMember:
+    """The facts that a coordinator knows of a member of a streams group.
+
+    :param endpoint: the ``application.server`` of the member.
+    """
+
+    process_id: str
+    endpoint: str | None
+    tasks: Tasks
+
+
+@dataclass(frozen=True, slots=True)
 class GroupMember:
     """A member, as its coordinator knows it."""
 
     member_id: str
     client_id: str
     host: str
+    said: bytes = b""
+    """The subscription of a member of a classic group; empty while the group rebalances."""
+    given: bytes = b""
+    """The assignment of a member of a classic group; empty while the group rebalances."""
+    of_streams: StreamsMember | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +63,8 @@ class GroupView:
 
     protocol: Literal["classic", "streams"]
     members: tuple[GroupMember, ...]
+    state: str = "Dead"
+    """The state in the words of its coordinator: ``Stable``, ``Empty``, ``PreparingRebalance``, ``Reconciling``."""
 
 
 class GroupRequests(CoordinatorRequests):
@@ -52,16 +72,20 @@ class GroupRequests(CoordinatorRequests):
 
     def view(self) -> GroupView:
         """Asks for the members, of a streams group first."""
-        found = self._streams_members()
+        found = self._streams_group()
         if found is not None:
-            return GroupView("streams", found)
+            return found
         answer = self.ask(DescribeGroupsRequest(max_version=6, groups=[self.group.group]))
         (one,) = answer.groups
         if one.error_code != _NOT_FOUND:
             self.raise_for(one.error_code)
-        return GroupView("classic", _members(one.members))
+        members = tuple(
+            GroupMember(member.member_id, member.client_id, member.client_host, *_bytes_of(member))
+            for member in one.members
+        )
+        return GroupView("classic", members, one.group_state or "Dead")
 
-    def _streams_members(self) -> tuple[GroupMember, ...] | None:
+    def _streams_group(self) -> GroupView | None:
         try:
             answer = self.ask(
                 StreamsGroupDescribeRequest(group_ids=[self.group.group], include_authorized_operations=False)
@@ -74,7 +98,11 @@ class GroupRequests(CoordinatorRequests):
         if one.error_code in (_NOT_FOUND, KafkaError.UNSUPPORTED_VERSION):
             return None
         self.raise_for(one.error_code)
-        return _members(one.members)
+        members = tuple(
+            GroupMember(member.member_id, member.client_id, member.client_host, of_streams=_of_streams(member))
+            for member in one.members
+        )
+        return GroupView("streams", members, one.group_state)
 
     def remove(self, members: Collection[GroupMember]) -> None:
         """Removes members of a classic group, static ones too."""
@@ -107,9 +135,12 @@ class GroupTools:
         """Asks for the members."""
         return self._asked("asking for the members", self._requests.view)
 
-    def committed(self, partitions: Collection[TopicPartition]) -> Offsets:
-        """Reads what the group has committed."""
-        return self._asked("reading the offsets", lambda: self._requests.committed(partitions))
+    def committed(self, partitions: Collection[TopicPartition], *, stable: bool = True) -> Offsets:
+        """Reads what the group has committed.
+
+        :param stable: whether to wait for transactions that commit offsets; otherwise what was before them counts.
+        """
+        return self._asked("reading the offsets", lambda: self._requests.committed(partitions, stable=stable))
 
     def set_offsets(self, offsets: Offsets) -> None:
         """Commits offsets for a group without members; the coordinator refuses it for one that has some."""
@@ -139,5 +170,14 @@ class GroupTools:
                 raise ClusterError(f"{doing} of group {self._requests.group.group!r} failed: {why}") from error
 
 
-def _members(found: Collection[Any]) -> tuple[GroupMember, ...]:
-    return tuple(GroupMember(one.member_id, one.client_id, one.client_host) for one in found)
+def _bytes_of(member: Any) -> tuple[bytes, bytes]:
+    return bytes(member.member_metadata or b""), bytes(member.member_assignment or b"")
+
+
+def _of_streams(member: Any) -> StreamsMember:
+    endpoint = member.user_endpoint
+    return StreamsMember(
+        member.process_id,
+        None if endpoint is None else f"{endpoint.host}:{endpoint.port}",
+        tasks_of(member.assignment) or NO_TASKS,
+    )

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import Any, ClassVar
 
 import pytest
-from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
+from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError
@@ -48,14 +48,20 @@ class FakeAdminClient(AdminClient):
         self.clock = clock
         self.looked = 0
         self.asked: list[int] = []
+        self.isolation: IsolationLevel | None = None
         self.nothing: set[int] = set()
         """Partitions of which the next answer says nothing."""
         self.refusals: list[int] = []
         self.answer: Callable[[int], Exception | None] = lambda partition: None
 
     def list_offsets(  # type: ignore[override]  # AdminClient is not what its own base class says either
-        self, topic_partition_offsets: Mapping[Any, Any], *, request_timeout: float
+        self,
+        topic_partition_offsets: Mapping[Any, Any],
+        *,
+        request_timeout: float,
+        isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> dict[Any, Future[Offset]]:
+        self.isolation = isolation_level
         self.clock.advance(0.1)
         self.asked.append(len(topic_partition_offsets))
         futures: dict[Any, Future[Offset]] = {}
@@ -105,6 +111,16 @@ class AdminBench:
         self.clock = FakeClock()
         self.client = FakeAdminClient(self.clock)
         self.admin = ClusterAdmin(self.client, "broker:9092", self.clock, 40, Complaints())
+
+
+@pytest.mark.parametrize("read_committed", [False, True])
+def test_end_lies_before_open_transactions_where_that_is_asked_for(read_committed: bool) -> None:
+    bench = AdminBench()
+    bench.admin.end_offsets([P0], read_committed=read_committed)
+
+    assert bench.client.isolation == (
+        IsolationLevel.READ_COMMITTED if read_committed else IsolationLevel.READ_UNCOMMITTED
+    )
 
 
 @pytest.mark.parametrize("code", [KafkaError.FENCED_LEADER_EPOCH, KafkaError._NOENT, KafkaError.LEADER_NOT_AVAILABLE])
