@@ -81,7 +81,7 @@ def findings(plan: TopologyPlan, config: StreamsConfig) -> list[Finding]:
     """Checks script, machine and, where brokers are named, the cluster."""
     from pykstreams.core.clock import SystemClock
     from pykstreams.runtime.checks.application_check import cluster_findings, local_findings
-    from pykstreams.runtime.clients.admin import ClusterAdmin
+    from pykstreams.runtime.clients.admin import TOOL_PATIENCE_S, ClusterAdmin
     from pykstreams.runtime.clients.inspection.cluster_facts import ClusterFacts
 
     found = local_findings(plan, config)
@@ -89,7 +89,7 @@ def findings(plan: TopologyPlan, config: StreamsConfig) -> list[Finding]:
         return found
     client_id = f"{config.client_id or config.application_id}-check"
     admin = ClusterAdmin.open(config.client_supplier, config, client_id, SystemClock())
-    admin.wait_until_reachable()
+    admin.wait_until_reachable(at_most_s=TOOL_PATIENCE_S)
     facts = ClusterFacts.open(config, client_id)
     try:
         return found + cluster_findings(plan, config, admin, facts)

@@ -11,7 +11,8 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -107,6 +108,41 @@ class CommandLine:
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         return done.stdout
 
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Has the word count run, with answers at the port that the page names."""
+        self.send("lines", ("k", "tea and more tea", 1_000))
+        log = self.folder / "served.log"
+        command = ["pykstreams", "run", "word_count.py", "--state-dir", str(self.folder / "served"), "--http", ":0"]
+        with log.open("wb") as out:
+            process = Process(command, cwd=self.folder, env=self.environment, stdout=out, stderr=out)
+        try:
+            deadline = time.monotonic() + PATIENCE_S
+            while True:
+                assert process.poll() is None, log.read_text()
+                assert time.monotonic() < deadline, log.read_text()
+                if port := re.search(r"HTTP at port (\d+)", log.read_text()):
+                    self._places["localhost:8080"] = f"127.0.0.1:{port[1]}"
+                    counts = self.here("pykstreams state show counts --url http://localhost:8080")
+                    if (
+                        "tea"
+                        in subprocess.run(
+                            ["bash", "-c", counts],
+                            env=self.environment,
+                            capture_output=True,
+                            text=True,
+                            timeout=PATIENCE_S,
+                        ).stdout
+                    ):
+                        break
+                time.sleep(0.1)
+            yield
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE_S) == 0, log.read_text()
+        finally:
+            process.kill()
+            process.wait()
+
     def run_for_a_while(self, command: str, done: Callable[[str], bool]) -> None:
         """Starts workers, waits until something is done, by what they log for instance, and stops them."""
         log = self.folder / "run.log"
@@ -191,6 +227,9 @@ def test_every_command_of_the_page_runs(shell: CommandLine) -> None:
             workers = re.search(r"--workers (\d+)", command)
             count = int(workers[1]) if workers else 1
             shell.run_for_a_while(command, partial(runs_by_now, workers=count))
+        elif "--url " in command:
+            with shell.serving():
+                said[command] = shell.run(command)
         elif command.startswith("pykstreams backfill"):
             shell.environment["PYKSTREAMS_APPLICATION_ID"] = "shop-with-history"
             said[command] = shell.run(command)
@@ -202,6 +241,7 @@ def test_every_command_of_the_page_runs(shell: CommandLine) -> None:
     assert (shell.folder / "shop.mmd").read_text().startswith("flowchart")
     assert (shell.folder / "word_count.html").read_text().startswith("<!DOCTYPE html>")
     assert (shell.folder / "prices.parquet").exists()
+    assert "tea" in (shell.folder / "counts.json").read_text()
     letters = [text for command, text in said.items() if command.startswith("pykstreams dlq")]
     assert len(letters) == 4
     assert all("TimeoutError" in text for text in letters[:2]), letters

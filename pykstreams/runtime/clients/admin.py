@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException
 from confluent_kafka.admin import (
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 K = TypeVar("K")
+
+TOOL_PATIENCE_S: Final = 15.0
+"""How long a command that looks at a cluster waits for it."""
 
 _RETRY_PAUSE_S = 1.0
 _PAUSE_S = 0.05
@@ -120,12 +123,17 @@ class ClusterAdmin:
         start_timeout_s = config.task_timeout_ms / 1000
         return cls(admin, ",".join(config.bootstrap_servers), clock, timeout_s, complaints, start_timeout_s)
 
-    def wait_until_reachable(self, stopped: Callable[[], bool] = lambda: False) -> None:
+    def wait_until_reachable(
+        self, stopped: Callable[[], bool] = lambda: False, *, at_most_s: float = float("inf")
+    ) -> None:
         """Waits for the cluster, aloud; ``ClusterError`` after ``task.timeout.ms`` without an answer, and soon where
         brokers answer that they do not let this client in.
+
+        :param at_most_s: the longest time, for somebody who sits before it.
         """
         warnings = RepeatedWarnings(log, self._clock)
-        deadline = self._clock.monotonic() + self._start_timeout_s
+        patience_s = min(self._start_timeout_s, at_most_s)
+        deadline = self._clock.monotonic() + patience_s
         refused_since: float | None = None
         while not stopped():
             left = deadline - self._clock.monotonic()
@@ -145,7 +153,7 @@ class ClusterAdmin:
                     ) from exception
                 if now >= deadline:
                     raise ClusterError(
-                        f"no broker answered at {self.bootstrap} within {self._start_timeout_s:g} s: {reason}; "
+                        f"no broker answered at {self.bootstrap} within {patience_s:g} s: {reason}; "
                         + (cure or "check bootstrap.servers and that the broker runs, or raise task.timeout.ms")
                     ) from exception
                 warnings.warn(

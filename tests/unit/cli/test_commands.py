@@ -155,8 +155,13 @@ def test_the_script_in_the_help_runs(invoke: Invoke, tmp_path: Path) -> None:
 
 
 def test_the_commands_of_the_help_run(
-    invoke: Invoke, tmp_path: Path, worker: type[Worker], supervised: list[tuple[int, list[str]]]
+    invoke: Invoke,
+    tmp_path: Path,
+    worker: type[Worker],
+    supervised: list[tuple[int, list[str]]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("pykstreams.runtime.clients.admin.TOOL_PATIENCE_S", 0.1)
     lines = _HELP.split("# word_count.py\n")[1].split("\n\n")[0].splitlines()
     write(tmp_path, "\n".join(line.removeprefix("    ") for line in lines), "word_count.py")
     commands = re.findall(r"^    pykstreams (.*?)(?: *#.*)?$", _HELP, re.MULTILINE)
@@ -166,6 +171,7 @@ def test_the_commands_of_the_help_run(
     assert codes == {
         "describe word_count.py": 0,
         "topics word_count.py": 0,
+        "check word_count.py --bootstrap-servers localhost:9092": 3,  # no broker is there
         "run word_count.py --bootstrap-servers localhost:9092": 0,
         "run word_count.py --embedded": 4,  # what the supervisor of the test says
     }
