@@ -109,3 +109,15 @@ def test_cluster_that_does_not_answer_ends_with_3(command: str, looks: Looks, tm
     looks.failure = ClusterError("no broker answered")
 
     assert invoke(tmp_path, command, "--bootstrap-servers", "a:1").exit_code == 3
+
+
+@pytest.mark.parametrize("command", ["lag", "status"])
+def test_command_does_not_wait_long_for_brokers_that_are_not_there(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pykstreams.runtime.clients.admin.TOOL_PATIENCE_S", 0.1)
+
+    result = invoke(tmp_path, command, "--bootstrap-servers", "127.0.0.1:1")
+
+    assert result.exit_code == 3
+    assert "no broker answered at 127.0.0.1:1 within 0.1 s" in result.output
