@@ -7,10 +7,11 @@ from typing import Any, cast
 import pytest
 from confluent_kafka import KafkaError
 from kafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse
+from kafka.protocol.consumer import OffsetFetchResponse
 
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import ClusterError
-from pykstreams.core.ids import TaskId
+from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.coordinator_requests import GroupSettings
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.inspection.group_tools import (
@@ -160,3 +161,20 @@ def test_classic_group_is_seen_with_its_state_and_what_members_said_and_were_giv
     assert view(Wire(streams_group(NOT_FOUND), found)) == GroupView(
         "classic", () if code else (GroupMember("m-1", "c-1", "/10.0.0.1", b"said", b"given"),), state
     )
+
+
+@pytest.mark.parametrize("stable", [True, False])
+def test_offsets_of_open_transactions_are_waited_for_only_where_that_is_asked_for(stable: bool) -> None:
+    heard: list[bool] = []
+
+    class Offsets(Wire):
+        def ask(self, group: str, request: Any, timeout_s: float) -> Any:
+            heard.append(request.require_stable)
+            return OffsetFetchResponse(throttle_time_ms=0, error_code=0, topics=[], groups=[])
+
+    settings = wire_settings({"bootstrap.servers": "127.0.0.1:1", "client.id": "test"}, embedded=False)
+    requests = GroupRequests(settings, GroupSettings("shop", None, 1, 1), 1)
+    requests._connections = cast("Any", Offsets(None))
+    found = GroupTools(requests, SystemClock(), 1).committed([TopicPartition("orders", 0)], stable=stable)
+
+    assert (heard, found) == ([stable], {})
