@@ -10,6 +10,7 @@ import click
 from pykstreams.cli.options import (
     SETTINGS_HELP,
     combined_config,
+    format_option,
     need_application_id,
     settings_options,
     topology_argument,
@@ -31,14 +32,7 @@ if TYPE_CHECKING:
     type=click.Path(file_okay=False),
     help="Folder for local state (state.dir), as the worker has it.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="text: to read. json: for programs.",
-)
+@format_option
 def check(
     topology: str,
     bootstrap_servers: str | None,

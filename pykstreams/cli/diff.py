@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from pykstreams.cli.options import SETTINGS_HELP, combined_config, settings_options
+from pykstreams.cli.options import SETTINGS_HELP, combined_config, format_option, settings_options
 
 if TYPE_CHECKING:
     from pykstreams.topology.changes.shape import TopologyShape
@@ -22,14 +22,7 @@ _PATIENCE_S: Final = 60
 @click.argument("old")
 @click.argument("new")
 @settings_options
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="text: to read. json: for programs.",
-)
+@format_option
 def diff(
     old: str, new: str, config_file: Path | None, pairs: tuple[str, ...], application_id: str | None, form: str
 ) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 import click
 
 from pykstreams.cli.letter_texts import as_data, as_text, shown_by, time_text
-from pykstreams.cli.options import combined_config
+from pykstreams.cli.options import combined_config, format_option
 from pykstreams.cli.state import moment
 
 if TYPE_CHECKING:
@@ -97,20 +97,10 @@ def _common(command: F) -> F:
     return command
 
 
-_format = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="text: to read. json: for programs.",
-)
-
-
 @dlq.command("list", epilog=_EPILOG)
 @click.argument("letters", metavar="TOPIC...", nargs=-1, required=True)
 @click.option("--by", type=click.Choice(["hour", "day"]), help="Count those of each hour or day on their own.")
-@_format
+@format_option
 @_common
 def list_letters(letters: tuple[str, ...], by: str | None, form: str, **options: Unpack[CommonOptions]) -> None:
     """Count the letters of topics by the class of their error and the topic that they were read from.
@@ -150,7 +140,7 @@ def list_letters(letters: tuple[str, ...], by: str | None, form: str, **options:
 @click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="How many at most.")
 @click.option("--key-serde", metavar="SERDE", help="How keys are read: string, long, ..., or module:Class.")
 @click.option("--value-serde", metavar="SERDE", help="The same of values. Default: text, or else hexadecimal.")
-@_format
+@format_option
 @_common
 def show(
     letters: str,

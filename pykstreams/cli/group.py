@@ -13,6 +13,7 @@ import click
 from pykstreams.cli.options import (
     SETTINGS_HELP,
     combined_config,
+    format_option,
     need_application_id,
     settings_options,
     topology_argument,
@@ -45,14 +46,7 @@ class Looks(Protocol):
 
 def _group_options(command: F) -> F:
     """Adds TOPOLOGY, the brokers, the settings, and --format."""
-    command = click.option(
-        "--format",
-        "form",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        show_default=True,
-        help="text: to read. json: for programs.",
-    )(command)
+    command = format_option(command)
     command = settings_options(command)
     command = click.option(
         "--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers to ask first (bootstrap.servers)."

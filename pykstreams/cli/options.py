@@ -29,6 +29,18 @@ def topology_argument(command: F) -> F:
     return click.argument("topology", metavar="TOPOLOGY")(command)
 
 
+def format_option(command: F) -> F:
+    """Adds --format, for what is printed."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="text: to read. json: for programs.",
+    )(command)
+
+
 def settings_options(command: F) -> F:
     """Adds --application-id, --set and --config."""
     for option in (

@@ -17,6 +17,7 @@ from pykstreams.cli.live_state import LiveStores, export_live, live_options, sho
 from pykstreams.cli.options import (
     SETTINGS_HELP,
     combined_config,
+    format_option,
     need_application_id,
     settings_options,
     topology_argument,
@@ -59,18 +60,10 @@ _state_dir = click.option(
     type=click.Path(file_okay=False),
     help="Folder for local state (state.dir), as the worker has it.",
 )
-_format = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="text: to read. json: for programs.",
-)
 
 
 def _options(command: F) -> F:
-    return settings_options(_state_dir(_format(command)))
+    return settings_options(_state_dir(format_option(command)))
 
 
 @state.command("list", epilog=SETTINGS_HELP)
