@@ -9,10 +9,12 @@ import click
 
 from pykstreams.cli.options import (
     SETTINGS_HELP,
+    brokers_option,
     combined_config,
     format_option,
     need_application_id,
     settings_options,
+    state_dir_option,
     topology_argument,
 )
 
@@ -24,14 +26,9 @@ if TYPE_CHECKING:
 
 @click.command(epilog=SETTINGS_HELP)
 @topology_argument
-@click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers to ask first (bootstrap.servers).")
+@brokers_option
 @settings_options
-@click.option(
-    "--state-dir",
-    metavar="DIR",
-    type=click.Path(file_okay=False),
-    help="Folder for local state (state.dir), as the worker has it.",
-)
+@state_dir_option
 @format_option
 def check(
     topology: str,

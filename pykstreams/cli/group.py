@@ -12,6 +12,7 @@ import click
 
 from pykstreams.cli.options import (
     SETTINGS_HELP,
+    brokers_option,
     combined_config,
     format_option,
     need_application_id,
@@ -48,10 +49,7 @@ def _group_options(command: F) -> F:
     """Adds TOPOLOGY, the brokers, the settings, and --format."""
     command = format_option(command)
     command = settings_options(command)
-    command = click.option(
-        "--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers to ask first (bootstrap.servers)."
-    )(command)
-    return topology_argument(command)
+    return topology_argument(brokers_option(command))
 
 
 @click.command(epilog=SETTINGS_HELP)

@@ -41,6 +41,23 @@ def format_option(command: F) -> F:
     )(command)
 
 
+def brokers_option(command: F) -> F:
+    """Adds --bootstrap-servers."""
+    return click.option(
+        "--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers to ask first (bootstrap.servers)."
+    )(command)
+
+
+def state_dir_option(command: F) -> F:
+    """Adds --state-dir, for commands beside a worker."""
+    return click.option(
+        "--state-dir",
+        metavar="DIR",
+        type=click.Path(file_okay=False),
+        help="Folder for local state (state.dir), as the worker has it.",
+    )(command)
+
+
 def settings_options(command: F) -> F:
     """Adds --application-id, --set and --config."""
     for option in (

@@ -11,9 +11,11 @@ import click
 
 from pykstreams.cli.options import (
     SETTINGS_HELP,
+    brokers_option,
     combined_config,
     need_application_id,
     settings_options,
+    state_dir_option,
     topology_argument,
 )
 from pykstreams.cli.state import moment
@@ -27,14 +29,9 @@ if TYPE_CHECKING:
 
 @click.command(epilog=SETTINGS_HELP)
 @topology_argument
-@click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers to ask first (bootstrap.servers).")
+@brokers_option
 @settings_options
-@click.option(
-    "--state-dir",
-    metavar="DIR",
-    type=click.Path(file_okay=False),
-    help="Folder for local state (state.dir), as the worker has it.",
-)
+@state_dir_option
 @click.option("--to-earliest", is_flag=True, help="Begin with the first records that there are; the default.")
 @click.option("--to-latest", is_flag=True, help="Begin after the last records.")
 @click.option("--to-current", is_flag=True, help="Keep the offsets; only internal topics and state are deleted.")

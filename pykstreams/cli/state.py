@@ -20,6 +20,7 @@ from pykstreams.cli.options import (
     format_option,
     need_application_id,
     settings_options,
+    state_dir_option,
     topology_argument,
 )
 from pykstreams.cli.store_keys import key_of_text
@@ -54,16 +55,8 @@ def state() -> None:
 state.add_command(show)
 
 
-_state_dir = click.option(
-    "--state-dir",
-    metavar="DIR",
-    type=click.Path(file_okay=False),
-    help="Folder for local state (state.dir), as the worker has it.",
-)
-
-
 def _options(command: F) -> F:
-    return settings_options(_state_dir(format_option(command)))
+    return settings_options(state_dir_option(format_option(command)))
 
 
 @state.command("list", epilog=SETTINGS_HELP)
@@ -203,7 +196,7 @@ def get(
 @click.option("--as-of", metavar="TIME", help="Only what a versioned store had then, one row a key.")
 @click.option("--raw", is_flag=True, help="Keys and values as the bytes that are stored.")
 @click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers to ask first, for a topic.")
-@_state_dir
+@state_dir_option
 @settings_options
 def export(
     words: tuple[str, ...],

@@ -8,7 +8,7 @@ the trace of the record that was put last.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from pykstreams._version import __version__
 from pykstreams.core.errors import ConfigError
@@ -69,7 +69,7 @@ class RecordTraces:
         context_of, attributes_of, inject = self._context_of, self._attributes_of, self._propagator.inject
 
         def traced(topic: str, *record: object) -> None:
-            headers: Headers = record[-1] or ()  # type: ignore[assignment]  # the last argument of every way out
+            headers = cast("Headers", record[-1] or ())  # the last argument of every way out
             inside = trace.get_current_span().get_span_context().is_valid
             context = None if inside else context_of(headers)
             with tracer.start_as_current_span(
