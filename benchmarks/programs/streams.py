@@ -2,47 +2,36 @@
 
     python -m benchmarks.programs.streams NAME=VALUE...      (the fields of ``Job``)
 
-The commits are seen from outside, where they go to the client library: nothing is added per record.
+The commits are seen from outside, where a worker learns that they are done: nothing is added per record.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
-
-from confluent_kafka import Consumer
+from collections.abc import Collection
 
 from benchmarks.programs.counting import CountingStores
 from benchmarks.programs.job import Job, Progress, report, report_reads
 from benchmarks.programs.topologies import build
 from pykstreams import KafkaStreams, StreamsConfig, TopicPartition
-from pykstreams.runtime.clients import committed_offsets
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.clients.producer import WorkerProducer
 from pykstreams.runtime.restore.restore import StateRestoreListener
+from pykstreams.runtime.worker.commit import CommitSteps, Committable
 
 
 def _report_commits(measured: str, stores: CountingStores | None) -> None:
-    """Tells about each commit from now on; no client does."""
+    """Reports each commit from now on: where the offsets of both guarantees are known to be committed."""
     progress = Progress(measured)
-    plain = committed_offsets.commit
+    plainly = CommitSteps.committed
 
-    def commit(consumer: Consumer, offsets: Offsets, timeout_s: float) -> None:
-        plain(consumer, offsets, timeout_s)
+    def committed(steps: CommitSteps, tasks: Collection[Committable], offsets: Offsets) -> None:
+        plainly(steps, tasks, offsets)
         if stores is not None:
             report_reads(stores.reads)
         progress.committed((*place, offset) for place, (offset, _) in offsets.items())
 
-    committed_offsets.commit = commit
-
-    plainly = WorkerProducer.commit
-
-    def commit_transaction(producer: WorkerProducer, offsets: Offsets, group_metadata: Any) -> None:
-        plainly(producer, offsets, group_metadata)
-        progress.committed((*place, offset) for place, (offset, _) in offsets.items())
-
-    WorkerProducer.commit = commit_transaction  # type: ignore[method-assign,assignment]
+    CommitSteps.committed = committed  # type: ignore[method-assign]
 
 
 class _RestoreReport(StateRestoreListener):
