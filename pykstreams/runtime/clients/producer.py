@@ -33,6 +33,11 @@ _CALL_S = 10.0
 
 _ONE_TRANSACTION_MS = 60_000
 
+_LOOK_UP_S = 1.0
+"""How long is waited for an answer to who leads which partition."""
+
+_LOOK_UP_INTERVAL_S = 5.0
+
 
 class DeliveryFailures:
     """Takes reports of failed deliveries, inside ``poll`` and ``flush``, and hands them to ``handler``.
@@ -62,6 +67,7 @@ class WorkerProducer:
         self._clock = clock
         self._calls: BoundedCalls | None = None
         self._broken = False
+        self._look_up_at = clock.monotonic()
 
     @classmethod
     def open(
@@ -115,8 +121,15 @@ class WorkerProducer:
         self._serve(lambda: self.raw.poll(timeout_s))
 
     def flush(self, timeout_s: float) -> int:
-        """Waits until each record has been delivered or has failed, and returns how many have not in this time."""
-        return self._serve(lambda: self.raw.flush(timeout_s))
+        """Waits until each record has been delivered or has failed, and returns how many have not in this time.
+
+        Those may wait for a leader that the client takes to be away: it asks the brokers again who leads them.
+        """
+        left = self._serve(lambda: self.raw.flush(timeout_s))
+        if left and self._clock.monotonic() >= self._look_up_at:
+            self._look_up_leaders()
+            self._look_up_at = self._clock.monotonic() + _LOOK_UP_INTERVAL_S
+        return left
 
     @property
     def undelivered(self) -> int:
@@ -177,6 +190,12 @@ class WorkerProducer:
         self.raw.purge(blocking=False)
         if self._calls is not None:
             self._calls.end()
+
+    def _look_up_leaders(self) -> None:
+        try:
+            served(lambda: self.raw.list_topics(timeout=_LOOK_UP_S))
+        except KafkaException as exception:
+            log.info("who leads the partitions was not found out yet: %s", kafka_error(exception).str())
 
     def _bounded(self, act: Callable[[float], object], timeout_s: float) -> None:
         if self._calls is None:

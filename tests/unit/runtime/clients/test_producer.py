@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import ClusterMetadata
 
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
@@ -32,6 +33,7 @@ class FakeProducerClient(Producer):
     def __init__(self) -> None:
         self.answers: dict[str, list[Exception | Callable[[], None]]] = {}
         self.calls: list[str] = []
+        self.undelivered = 0
 
     def _answer(self, call: str) -> int:
         self.calls.append(call)
@@ -49,7 +51,13 @@ class FakeProducerClient(Producer):
         return self._answer("poll")
 
     def flush(self, timeout: float = -1) -> int:
-        return self._answer("flush")
+        self._answer("flush")
+        return self.undelivered
+
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> ClusterMetadata:
+        assert timeout > 0
+        self._answer("list topics")
+        return ClusterMetadata()
 
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
         assert in_queue and in_flight and not blocking
@@ -214,3 +222,27 @@ def test_discarded_producer_drops_what_it_holds(bench: ProducerBench) -> None:
 
     assert bench.client.calls == ["purge"]
     assert not bench.producer.abort()
+
+
+def test_leaders_are_looked_up_while_records_are_not_delivered(bench: ProducerBench) -> None:
+    bench.client.undelivered = 3
+    bench.client.answers["list topics"] = [failure(KafkaError._TRANSPORT, retriable=True)]
+
+    assert bench.producer.flush(1) == 3
+    bench.client.undelivered = 0
+    bench.clock.advance(60)
+    assert bench.producer.flush(1) == 0
+
+    assert bench.client.calls == ["flush", "list topics", "flush"]
+
+
+def test_leaders_are_looked_up_at_most_every_few_seconds(bench: ProducerBench) -> None:
+    bench.client.undelivered = 3
+
+    for _ in range(3):
+        bench.producer.flush(1)
+        bench.clock.advance(2)
+    bench.clock.advance(2)
+    bench.producer.flush(1)
+
+    assert bench.client.calls.count("list topics") == 2
