@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, Self
 
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Counter, RecordingLevel, Sensor, StreamsMetrics
@@ -31,6 +31,29 @@ class _Consumed:
     bytes: Counter | None = None
     e2e: Amounts = field(default_factory=Amounts)
     sensor: Sensor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Sensors:
+    """The sensors of a task, which are listed while it is open."""
+
+    processed: Sensor
+    dropped: Sensor
+    latency: Sensor
+    punctuations: Sensor
+    enforced: Sensor
+    share: Sensor
+
+    @classmethod
+    def listed(cls, metrics: StreamsMetrics, tags: Mapping[str, str]) -> Self:
+        return cls(
+            processed=metrics.sensor(built_in.PROCESS_RATE, **tags),
+            dropped=metrics.sensor(built_in.DROPPED_RATE, **tags),
+            latency=metrics.sensor(built_in.PROCESS_LATENCY, **tags),
+            punctuations=metrics.sensor(built_in.PUNCTUATE, **tags),
+            enforced=metrics.sensor(built_in.ENFORCED, **tags),
+            share=metrics.sensor(built_in.PROCESS_SHARE, **tags),
+        )
 
 
 class TaskMetrics:
@@ -56,7 +79,7 @@ class TaskMetrics:
         self._consumed: dict[str, _Consumed] = {}
         self._processed_before = self._dropped_before = 0
         self._latency, self._punctuations, self._enforced = Amounts(), Amounts(), Amounts()
-        self._open = False
+        self._sensors: _Sensors | None = None
         self.of_records: RecordMetrics | None = None
         """What has to see each record; ``None`` at ``INFO``."""
         self.processed, self.dropped = Counter(), Counter()
@@ -72,19 +95,13 @@ class TaskMetrics:
         counted = (built_in.PROCESS_COUNTED, self.processed), (built_in.DROPPED_COUNTED, self.dropped)
         for spec, counter in counted:
             metrics.add_counter(counter, spec.name, spec.group, spec.description, **task)
-        self._rate = metrics.sensor(built_in.PROCESS_RATE, **task)
-        self._dropped_rate = metrics.sensor(built_in.DROPPED_RATE, **task)
-        self._latencies = metrics.sensor(built_in.PROCESS_LATENCY, **task)
-        self._punctuate = metrics.sensor(built_in.PUNCTUATE, **task)
-        self._enforcements = metrics.sensor(built_in.ENFORCED, **task)
-        self._share = metrics.sensor(built_in.PROCESS_SHARE, **task)
+        self._sensors = _Sensors.listed(metrics, task)
         metrics.add_gauge(built_in.BUFFERED, self._buffered, **task)
         metrics.add_gauge(built_in.CACHE_SIZE, self._cache_bytes, **task)
         if self._debug:
             self.of_records = RecordMetrics(metrics, self._task)
         for topic, node in sources.items():
             self._consumed[topic] = self._list_topic(topic, node)
-        self._open = True
 
     def _list_topic(self, topic: str, node: str) -> _Consumed:
         metrics, tags = self._metrics, {"task_id": self._task, "processor_node_id": node}
@@ -133,30 +150,31 @@ class TaskMetrics:
 
     def flush(self, now_ms: int, share: float | None) -> None:
         """Hands everything to the sensors; ``share`` is the part of this task in what its worker has processed."""
-        if not self._open:
+        sensors = self._sensors
+        if sensors is None:
             return
         if share is not None:
-            self._share.record(share, now_ms)
+            sensors.share.record(share, now_ms)
         self.busy_s = 0.0
         processed, dropped = self.processed.total, self.dropped.total
         if processed != self._processed_before:
-            self._rate.record(processed - self._processed_before, now_ms)
+            sensors.processed.record(processed - self._processed_before, now_ms)
             self._processed_before = processed
         if dropped != self._dropped_before:
-            self._dropped_rate.record(dropped - self._dropped_before, now_ms)
+            sensors.dropped.record(dropped - self._dropped_before, now_ms)
             self._dropped_before = dropped
         for consumed in self._consumed.values():
             if consumed.sensor is not None:
                 consumed.sensor.take(consumed.e2e, now_ms)
         if self._debug:
-            self._latencies.take(self._latency, now_ms)
-            self._punctuate.take(self._punctuations, now_ms)
-            self._enforcements.take(self._enforced, now_ms)
+            sensors.latency.take(self._latency, now_ms)
+            sensors.punctuations.take(self._punctuations, now_ms)
+            sensors.enforced.take(self._enforced, now_ms)
         if self.of_records is not None:
             self.of_records.flush(now_ms)
 
     def close(self) -> None:
         """Removes every metric with the tag of this task, those of its stores included."""
-        if self._open:
-            self._open = False
+        if self._sensors is not None:
+            self._sensors = None
             self._metrics.remove(task_id=self._task)

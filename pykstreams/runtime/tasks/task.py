@@ -96,7 +96,6 @@ class Task:
         self.id = task_id
         self.input_partitions = tuple(input_partitions)
         self._plan = plan
-        self._clock = clock
         self._cache = cache
         self._lag = lag
         self._make_ready = make_ready
@@ -304,7 +303,7 @@ class Task:
             return in_flight.has_news
         if self._group is None:
             return bool(self._waiting)
-        return self._group.is_ready(self._clock.now_ms())
+        return self._group.is_ready(self._state.clock.now_ms())
 
     def process(self, max_records: int) -> int:
         """Processes up to so many records; gives how many were taken, those that had to be skipped included.
@@ -320,11 +319,12 @@ class Task:
             max_records = min(max_records, self._state.in_flight.room)
             if max_records <= 0:
                 return 0
-        began = self._clock.monotonic()
+        clock = self._state.clock
+        began = clock.monotonic()
         count = self._process_one_partition(max_records) if self._group is None else self._process_group(max_records)
         if count:
             self._commit_needed = True
-            self._metrics.batch(count, self._clock.monotonic() - began, self._last_record(), self._clock.now_ms())
+            self._metrics.batch(count, clock.monotonic() - began, self._last_record(), clock.now_ms())
             if self._state.input_watch.wanted:
                 self._state.input_watch.note()
         return count
@@ -583,7 +583,7 @@ class Task:
             return 0
         state, processed = self._state, self._offsets.processed
         current, times, due = state.current, state.stream_time, state.stream_schedules.next_due
-        now = self._clock.now_ms()
+        now = self._state.clock.now_ms()
         count = 0
         if group.lacks_input and group.is_ready(now):
             self._metrics.enforced()
@@ -618,12 +618,12 @@ class Task:
 
     def _punctuate(self, node: str, callback: Punctuator, now: int) -> None:
         self._state.current.raw = (None, now, ())
-        began = self._clock.monotonic()
+        began = self._state.clock.monotonic()
         try:
             callback(now)
         except Exception as error:
             self._state.failures.punctuation(node, error, now)
-        self._metrics.punctuated(self._clock.monotonic() - began)
+        self._metrics.punctuated(self._state.clock.monotonic() - began)
 
     def _committable(self, partition: TopicPartition) -> tuple[int, str] | None:
         queue = self._queues[partition]
@@ -640,7 +640,7 @@ class Task:
         source = source_of(self._plan, partition.topic)
         extractor = source.timestamp_extractor or self._state.config.default_timestamp_extractor
         if isinstance(extractor, WallclockTimestampExtractor):
-            extractor = extractor.on_clock(self._clock)
+            extractor = extractor.on_clock(self._state.clock)
         return RecordQueue(
             partition,
             source.name,
@@ -661,7 +661,7 @@ class Task:
 
     def _run_callbacks(self, callbacks: dict[str, list[Callable[[], None]]]) -> None:
         for name, found in _in_order(self._plan, callbacks):
-            self._state.current.raw = (None, self._clock.now_ms(), ())
+            self._state.current.raw = (None, self._state.clock.now_ms(), ())
             for callback in found:
                 try:
                     callback()

@@ -36,6 +36,7 @@ from pykstreams.runtime.topics.topic_watch import TopicWatch
 from pykstreams.runtime.worker.commit import Commits
 from pykstreams.runtime.worker.commit_schedule import CommitSchedule
 from pykstreams.runtime.worker.feed import SOON_S, Feed, InputConsumer
+from pykstreams.runtime.worker.life import WorkerLife
 from pykstreams.runtime.worker.outage import Outage
 from pykstreams.runtime.worker.purge import RepartitionPurge
 from pykstreams.runtime.worker.setbacks import Setbacks
@@ -148,7 +149,7 @@ class Worker:
         self._tasks = parts.tasks
         self._layout = layout
         self._clock = clock
-        self._on_running = on_running
+        self._life = WorkerLife(on_running)
         self._exactly_once = config.exactly_once
         self._poll_s = config.poll_ms / 1000
         self._schedule = CommitSchedule(clock, config.commit_interval_ms / 1000, self._poll_s)
@@ -170,12 +171,8 @@ class Worker:
         """Whether a commit waits for deliveries: until they are there nothing is added to it."""
         self._outage = Outage(f"requests of {name}", clock, config.task_timeout_ms / 1000)
         self._setbacks = Setbacks(float(str(config["retry.backoff.ms"])) / 1000)
-        self._stopping = threading.Event()
         self._failure: Exception | None = None
         self._leave = leaves_on_failure
-        self._begun = False
-        self._assigned = False
-        self._was_running = False
 
     @property
     def running_tasks(self) -> frozenset[TaskId]:
@@ -185,7 +182,7 @@ class Worker:
     @property
     def all_running(self) -> bool:
         """Whether it has all of its tasks, and all of them run."""
-        return self._was_running
+        return self._life.runs
 
     def tasks(self) -> Mapping[Task, bool]:
         """Its tasks, and whether each of them runs; may be called from any thread."""
@@ -202,11 +199,7 @@ class Worker:
     @property
     def thread_state(self) -> str:
         """Where it is in its life, in the words of Kafka Streams (``StreamThread.State``, 4.3.1)."""
-        if self._stopping.is_set():
-            return "PENDING_SHUTDOWN"
-        if self._was_running:
-            return "RUNNING"
-        return "PARTITIONS_ASSIGNED" if self._assigned else "STARTING" if self._begun else "CREATED"
+        return self._life.thread_state
 
     def active_tasks(self) -> frozenset[TaskMetadata]:
         """The metadata of its active tasks; may be called from any thread."""
@@ -224,7 +217,7 @@ class Worker:
     def stop(self, *, leave: bool) -> None:
         """Asks the worker to commit, close its tasks, and leave the group or not."""
         self._leave = leave
-        self._stopping.set()
+        self._life.stop()
 
     def fail(self, failure: Exception) -> None:
         """Has ``run`` raise an error that belongs to this worker and has happened elsewhere; for any thread."""
@@ -232,14 +225,14 @@ class Worker:
 
     def run(self) -> None:
         """Works until it is stopped; what cannot be mended is raised, after everything was closed without a commit."""
-        self._begun = True
+        self._life.begin()
         self._metrics.describe(lambda: self.thread_state, self._parts.process_id)
         try:
             self._parts.updater.start()
             if self._parts.topic_watch is not None:
                 self._parts.topic_watch.start()
             self._parts.membership.start(self._layout, self.revoked)
-            while not self._stopping.is_set():
+            while not self._life.stops:
                 self.step()
             self._commit_for_the_last_time()
         except BaseException:
@@ -299,7 +292,7 @@ class Worker:
                 parts.membership.ack(change)
         elif change is not None:
             with self._metrics.assigning():
-                self._assigned = True
+                self._life.assign()
                 if change.layout is not self._layout:
                     self._adapt(change.layout)
                 tasks.want(change.active)
@@ -308,7 +301,7 @@ class Worker:
             return
         tasks.poll()
         works = not parts.pause.is_set
-        if parts.swaps is not None and self._assigned and works:
+        if parts.swaps is not None and self._life.is_assigned and works:
             parts.swaps.poll()
         self._report_running()
         began = self._clock.monotonic()
@@ -365,18 +358,15 @@ class Worker:
     def _patience(self) -> float:
         """How long to wait for records: not long while something else is about to happen."""
         swaps = self._parts.swaps
-        if not self._was_running or (swaps is not None and swaps.holds_a_task):
+        if not self._life.runs or (swaps is not None and swaps.holds_a_task):
             return min(SOON_S, self._poll_s)
         return max(0.0, min(self._poll_s, self._schedule.left_s))
 
     def _report_running(self) -> None:
         # while nothing may be restored nobody waits for it (DefaultStateUpdater.restoresActiveTasks, 4.3.1)
-        running = self._assigned and (self._tasks.all_running or self._parts.pause.is_set)
-        if running != self._was_running:
-            if running:
-                self._outage.over()
-            self._was_running = running
-            self._on_running(running)
+        running = self._life.is_assigned and (self._tasks.all_running or self._parts.pause.is_set)
+        if self._life.note(runs=running) and running:
+            self._outage.over()
 
     def _all_settled(self) -> bool:
         """Whether nothing is in flight any more, so that the commit that is due can be made."""
