@@ -1,4 +1,8 @@
-"""Type aliases of functions, times and headers."""
+"""Type aliases of functions, times and headers; and what types stand for where a serde is expected.
+
+``register(type, serde)`` gives a type its serde; ``Int16``, ``Int32``, ``Float32`` and ``Annotated[T, Avro(schema)]``
+are for annotations. See docs/guides/types.md.
+"""
 
 from pykstreams.core.types import (
     Aggregator,
@@ -22,19 +26,29 @@ from pykstreams.core.types import (
     ValueMapper,
     ValueMapperWithKey,
 )
+from pykstreams.serdes.by_type import TYPES, SerdeMarker, SerdeOrType
+from pykstreams.serdes.markers import Avro, Float32, Int16, Int32
+
+register = TYPES.register
 
 __all__ = [
     "Aggregator",
+    "Avro",
     "CommitCallback",
     "Duration",
+    "Float32",
     "ForeachAction",
     "Headers",
     "Initializer",
+    "Int16",
+    "Int32",
     "KeyValueMapper",
     "Merger",
     "Predicate",
     "Punctuator",
     "Reducer",
+    "SerdeMarker",
+    "SerdeOrType",
     "StateRestoreCallback",
     "StreamPartitioner",
     "Timestamp",
@@ -44,4 +58,5 @@ __all__ = [
     "ValueJoinerWithKey",
     "ValueMapper",
     "ValueMapperWithKey",
+    "register",
 ]

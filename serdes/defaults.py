@@ -15,11 +15,13 @@ W = TypeVar("W")
 class OverDefault:
     """A serde around the default one, which is known only with the configuration.
 
-    ``of_keys``: around the default key serde, also where it serves for values (values that hold a key).
+    ``of_keys``: around the default key serde, also where it serves for values (values that hold a key). ``lacking``
+    says why there is no other, where there might have been one: the type that a function returns has none.
     """
 
     wrap: Callable[[AnySerde], object]
     of_keys: bool = False
+    lacking: str | None = None
 
     @property
     def serializer(self) -> OverDefault:
@@ -47,7 +49,16 @@ def over_default(serde: SerdeOrDefault, wrap: Callable[[AnySerde], W], *, of_key
     """Wraps a serde: now, or by an ``OverDefault`` where the default one is needed for it; ``of_keys`` as there."""
     if serde is not None and not isinstance(serde, OverDefault):
         return wrap(serde)
-    return OverDefault(lambda default: or_default(wrap(or_default(serde, lambda: default)), lambda: default), of_keys)
+    return OverDefault(
+        lambda default: or_default(wrap(or_default(serde, lambda: default)), lambda: default),
+        of_keys,
+        None if serde is None else serde.lacking,
+    )
+
+
+def default_for(lacking: str) -> OverDefault:
+    """Returns what stands for the default serde where a type has none; ``lacking`` says so."""
+    return OverDefault(lambda default: default, lacking=lacking)
 
 
 def default_part(given: object, part: str) -> str:

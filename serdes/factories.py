@@ -21,6 +21,7 @@ from pykstreams.serdes.base import (
     bind_serializer,
     describe,
 )
+from pykstreams.serdes.by_type import TYPES
 from pykstreams.serdes.list_serde import ListSerde
 from pykstreams.serdes.primitives import (
     BooleanSerde,
@@ -102,20 +103,16 @@ class Serdes:
 
     @staticmethod
     def for_type(type_: type[T]) -> Serde[T]:
-        """Returns the serde for a Python type: str, bytes, int (long), float (double), bool, UUID or NoneType.
+        """Returns the serde for a Python type: str, bytes, int (long), float (double), bool, UUID or NoneType, or any
+        other that may stand for a serde (docs/guides/types.md).
 
-        Raises ``TypeError`` for any other.
+        Raises ``TypeError`` for one that has none.
 
-        >>> Serdes.for_type(int)
-        LongSerde()
+        >>> Serdes.for_type(int), Serdes.for_type(list[int])
+        (LongSerde(), JsonSerde(list))
         """
-        try:
-            return cast("Serde[T]", _BY_TYPE[type_])
-        except KeyError:
-            names = ", ".join(known.__name__ for known in _BY_TYPE)
-            raise TypeError(
-                f"no built-in serde for {type_!r}; there are serdes for {names}, and there is JsonSerde"
-            ) from None
+        simple = _BY_TYPE.get(type_) if isinstance(type_, type) else None
+        return TYPES.serde(type_) if simple is None else cast("Serde[T]", simple)
 
     @staticmethod
     def from_functions(

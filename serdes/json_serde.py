@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from decimal import Decimal
+from functools import partial
 from typing import Any, Generic, TypeGuard, TypeVar, overload
 
 import orjson
@@ -19,9 +21,9 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
     """JSON text in UTF-8. Without a type the values are what JSON has: dicts, lists, text, numbers.
 
     With a type (a dataclass, a pydantic model, a msgspec struct, or a combination such as ``list[Order]``)
-    values of that type are written and made. ``dumps`` replaces the writer (``value -> bytes`` or ``str``),
-    ``loads`` the reader of plain values (``bytes -> value``); the type is still applied. Raises ``TypeError``
-    for a type whose values cannot be made from JSON.
+    values of that type are written and made; a ``Decimal`` in them is text. ``dumps`` replaces the writer
+    (``value -> bytes`` or ``str``), ``loads`` the reader of plain values (``bytes -> value``); the type is still
+    applied. Raises ``TypeError`` for a type whose values cannot be made from JSON.
 
     The JSON text ``null`` is read as ``None``. Keys are compared by their bytes, so the fields of a JSON key
     must always come in the same order.
@@ -111,7 +113,14 @@ def _writer(type_: object) -> Callable[[Any], bytes]:
         import msgspec
 
         return msgspec.json.Encoder().encode
-    return orjson.dumps
+    return orjson.dumps if type_ is None else partial(orjson.dumps, default=_number_text)
+
+
+def _number_text(value: object) -> str:
+    """Writes a ``Decimal`` as text, which keeps all its digits; orjson asks for what it does not know."""
+    if isinstance(value, Decimal):
+        return str(value)
+    raise TypeError(f"Type is not JSON serializable: {type(value).__qualname__}")
 
 
 def _reader(type_: object, loads: Callable[[bytes], object] | None) -> Callable[[bytes], object]:
@@ -123,8 +132,7 @@ def _reader(type_: object, loads: Callable[[bytes], object] | None) -> Callable[
         import msgspec
 
         return msgspec.json.Decoder(type_).decode
-    if dataclasses.is_dataclass(type_):
-        _refuse_hidden_fields(type_)
+    _refuse_hidden_fields(type_)
     parse, make = loads or orjson.loads, plain_reader(type_)
     return lambda data: make(parse(data))
 
@@ -137,8 +145,10 @@ def _text_writer(dumps: Callable[[T], bytes | str]) -> Callable[[T], bytes]:
     return write
 
 
-def _refuse_hidden_fields(type_: Any) -> None:
+def _refuse_hidden_fields(type_: object) -> None:
     """orjson leaves out fields with a leading underscore, so such a dataclass would not come back."""
+    if not dataclasses.is_dataclass(type_) or not isinstance(type_, type):
+        return
     for field in dataclasses.fields(type_):
         if field.init and field.name.startswith("_"):
             raise TypeError(

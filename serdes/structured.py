@@ -12,7 +12,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard
 from uuid import UUID
@@ -147,8 +147,10 @@ def _simple_reader(type_: object) -> Convert | None:
         return _read_float
     if type_ is int:
         return _read_int
-    if type_ in (bool, str, bytes, Decimal):
+    if type_ in (bool, str, bytes):
         return _instance_reader(type_, type_)
+    if type_ is Decimal:
+        return _text_reader(Decimal, _decimal)
     if type_ in (datetime, date, time):
         return _text_reader(type_, type_.fromisoformat)
     if type_ is UUID:
@@ -196,6 +198,13 @@ def _text_reader(type_: type, parse: Convert, text: type = str) -> Convert:
         raise _mismatch(type_, plain)
 
     return read
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation as error:
+        raise ValueError(str(error)) from error
 
 
 def _member_reader(type_: object, members: tuple[object, ...]) -> Convert:

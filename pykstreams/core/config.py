@@ -338,8 +338,8 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
         if serde is None:
             part = "key" if is_key else "value"
             raise ConfigError(
-                f"a step needs a {part} serde and none is set; give {part}_serde in its options (Consumed, Produced, "
-                f"Grouped, Materialized), or set {key!r}"
+                f"a step needs a {part} serde and none is set; give a type or a serde as {part}_serde in its options "
+                f"(Consumed, Produced, Grouped, Materialized), or set {key!r}"
             )
         return serde
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import TypeAlias, TypeVar, overload
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
@@ -14,7 +14,7 @@ from pykstreams.core.types import Duration
 from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.kstream import KStream
 from pykstreams.dsl.ktable import KTable
-from pykstreams.dsl.options import Consumed, Materialized
+from pykstreams.dsl.options import Consumed, Materialized, consumed_of
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stores.materialization import options_of, table_store
@@ -22,6 +22,7 @@ from pykstreams.dsl.stores.reordering import reordering_of
 from pykstreams.dsl.stores.table_logic import SourceTable
 from pykstreams.dsl.table import Table
 from pykstreams.processors import StoredView, TableSource
+from pykstreams.serdes.by_type import SerdeOrType
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
@@ -44,6 +45,9 @@ from pykstreams.topology.topology import Topology
 K = TypeVar("K")
 V = TypeVar("V")
 
+Topics: TypeAlias = str | Iterable[str] | re.Pattern[str]
+"""A topic, several, or a pattern of their names."""
+
 
 class StreamsBuilder:
     """Reads topics as streams and tables, and builds the ``Topology`` of all that was made of them.
@@ -59,16 +63,23 @@ class StreamsBuilder:
         self._topology = Topology(self._config)
         self._built = False
 
+    @overload
+    def stream(self, topics: Topics, consumed: Consumed[K, V] | None = None) -> KStream[K, V]: ...
+    @overload
+    def stream(self, topics: Topics, key: SerdeOrType[K], value: SerdeOrType[V], /) -> KStream[K, V]: ...
     def stream(
         self,
-        topics: str | Iterable[str] | re.Pattern[str],
-        consumed: Consumed[K, V] | None = None,
+        topics: Topics,
+        consumed: Consumed[K, V] | SerdeOrType[K] | None = None,
+        value: SerdeOrType[V] | None = None,
     ) -> KStream[K, V]:
         """Reads one topic, several, or all that match a compiled pattern, as a stream.
 
-        Several topics are read by one source, with no order between them; one that is named twice is read once.
+        The types of keys and values, or their serdes, may stand in place of ``consumed``, as in ``stream("orders", str,
+        Order)``. Several topics are read by one source, with no order between them; one that is named twice is read
+        once.
         """
-        graph, options = self._graph, consumed or Consumed()
+        graph, options = self._graph, consumed_of(consumed, value) or Consumed()
         pattern = topics if isinstance(topics, re.Pattern) else None
         names: tuple[str, ...] = ()
         if isinstance(topics, str):
@@ -80,6 +91,7 @@ class StreamsBuilder:
         graph.add(node, graph.root)
         return KStream(Place(graph, node, name, options.key_serde, options.value_serde, frozenset({name})))
 
+    @overload
     def table(
         self,
         topic: str,
@@ -87,11 +99,31 @@ class StreamsBuilder:
         *,
         materialized: Materialized[K, V] | str | None = None,
         reorder_grace: Duration | None = None,
+    ) -> KTable[K, V]: ...
+    @overload
+    def table(
+        self,
+        topic: str,
+        key: SerdeOrType[K],
+        value: SerdeOrType[V],
+        /,
+        *,
+        materialized: Materialized[K, V] | str | None = None,
+        reorder_grace: Duration | None = None,
+    ) -> KTable[K, V]: ...
+    def table(
+        self,
+        topic: str,
+        consumed: Consumed[K, V] | SerdeOrType[K] | None = None,
+        value: SerdeOrType[V] | None = None,
+        *,
+        materialized: Materialized[K, V] | str | None = None,
+        reorder_grace: Duration | None = None,
     ) -> KTable[K, V]:
         """Reads a topic as a table: the last record of a key is its row, ``None`` deletes; null keys are dropped.
 
-        Serdes of ``consumed`` are used for the store too, those of ``materialized`` for both where ``consumed`` is
-        not given.
+        The types of keys and values, or their serdes, may stand in place of ``consumed``. Serdes of either are used for
+        the store too, those of ``materialized`` for both where neither is given.
 
         :param reorder_grace: how late records may come (a ``timedelta``, or an ``int`` of ms) and be put in the order
             of their timestamps nevertheless: each waits until the newest timestamp of its partition is later than its
@@ -101,7 +133,7 @@ class StreamsBuilder:
             until the topic goes on, also at its end. The buffer is a store on disk with a changelog.
         """
         graph, given = self._graph, options_of(materialized)
-        options: Consumed[K, V] = consumed or Consumed(key_serde=given.key_serde, value_serde=given.value_serde)
+        options = consumed_of(consumed, value) or _consumed_as(given)
         kept = given.replace(key_serde=options.key_serde, value_serde=options.value_serde)
         store = table_store(graph, kept, f"{topic}-", None, None)
         logic = SourceTable(store)
@@ -124,6 +156,7 @@ class StreamsBuilder:
         place = Place(graph, node, name, options.key_serde, options.value_serde, frozenset({source}))
         return KTable(Table(place, logic, store))
 
+    @overload
     def global_table(
         self,
         topic: str,
@@ -131,10 +164,31 @@ class StreamsBuilder:
         *,
         materialized: Materialized[K, V] | str | None = None,
         reorder_grace: None = None,
+    ) -> GlobalKTable[K, V]: ...
+    @overload
+    def global_table(
+        self,
+        topic: str,
+        key: SerdeOrType[K],
+        value: SerdeOrType[V],
+        /,
+        *,
+        materialized: Materialized[K, V] | str | None = None,
+        reorder_grace: None = None,
+    ) -> GlobalKTable[K, V]: ...
+    def global_table(
+        self,
+        topic: str,
+        consumed: Consumed[K, V] | SerdeOrType[K] | None = None,
+        value: SerdeOrType[V] | None = None,
+        *,
+        materialized: Materialized[K, V] | str | None = None,
+        reorder_grace: None = None,
     ) -> GlobalKTable[K, V]:
         """Reads a topic as a table that every worker keeps whole; null keys are dropped.
 
-        Serdes are those of ``consumed``, or of ``materialized`` where ``consumed`` is not given. The topic serves as
+        The types of keys and values, or their serdes, may stand in place of ``consumed``; where neither is given, the
+        serdes are those of ``materialized``. The topic serves as
         changelog: it should be compacted, and its partitions may be of any number. That is why its records cannot be
         put in the order of their timestamps: a ``reorder_grace`` is a ``TopologyError``.
         """
@@ -150,7 +204,7 @@ class StreamsBuilder:
                 f"global table of {topic!r} is given {given!r} without the name of a store; name it, or leave "
                 "materialized out"
             )
-        options: Consumed[K, V] = consumed or Consumed(key_serde=given.key_serde, value_serde=given.value_serde)
+        options = consumed_of(consumed, value) or _consumed_as(given)
         kept = given.replace(key_serde=options.key_serde, value_serde=options.value_serde, logging=False)
         store = table_store(graph, kept, f"{topic}-", None, None)
         if store.history_ms is not None:
@@ -209,6 +263,10 @@ class StreamsBuilder:
         self, topic: str, key_serde: SerdeOrDefault, value_serde: SerdeOrDefault
     ) -> RepartitionNode:
         return repartition_node(self._graph, topic, key_serde, value_serde, named=True)
+
+
+def _consumed_as(materialized: Materialized[K, V]) -> Consumed[K, V]:
+    return Consumed(key_serde=materialized.key_serde, value_serde=materialized.value_serde)
 
 
 def _settings(options: Consumed[K, V]) -> SourceSettings:

@@ -72,11 +72,12 @@ class CogroupedKStream(Generic[K, VR]):
     ) -> KTable[K, VR]:
         """Aggregates each key from ``initializer()`` by the aggregators of all streams; ``None`` deletes.
 
-        The serdes of the table are those of ``materialized`` or else the defaults: which of the streams would have the
-        right ones is nothing that could be told.
+        The serdes of the table are those of ``materialized``, or else of the types that the streams and the functions
+        agree on, or else the defaults: which of the streams would have the right ones is nothing that could be told.
         """
         records = self._records
-        store = table_store(records.graph, options_of(materialized), AGGREGATE, None, None)
+        serdes = records.key_serde(), records.value_serde(initializer)
+        store = table_store(records.graph, options_of(materialized), AGGREGATE, *serdes)
 
         def operator(aggregator: OneAggregator[K, VR], old: bool) -> OperatorSupplier:
             return StreamAggregate(store.name, initializer, aggregator, old)
@@ -118,8 +119,9 @@ class TimeWindowedCogroupedKStream(Generic[K, VR]):
     ) -> KTable[Windowed[K], VR]:
         """Aggregates each key and window from ``initializer()`` by the aggregators of all streams; ``None`` deletes."""
         records, windows = self._records, self._windows
+        serdes = records.key_serde(), records.value_serde(initializer)
         store = window_table_store(
-            records.graph, options_of(materialized), AGGREGATE, None, None, windows, EmitStrategy.ON_WINDOW_UPDATE
+            records.graph, options_of(materialized), AGGREGATE, *serdes, windows, EmitStrategy.ON_WINDOW_UPDATE
         )
 
         def operator(aggregator: OneAggregator[K, VR], old: bool) -> OperatorSupplier:
@@ -154,8 +156,9 @@ class SessionWindowedCogroupedKStream(Generic[K, VR]):
         what ``initializer()`` gave.
         """
         records, windows = self._records, self._windows
+        serdes = records.key_serde(), records.value_serde(initializer)
         store = session_table_store(
-            records.graph, options_of(materialized), AGGREGATE, None, None, windows, EmitStrategy.ON_WINDOW_UPDATE
+            records.graph, options_of(materialized), AGGREGATE, *serdes, windows, EmitStrategy.ON_WINDOW_UPDATE
         )
 
         def operator(aggregator: OneAggregator[K, VR], old: bool) -> OperatorSupplier:

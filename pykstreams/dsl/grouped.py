@@ -10,6 +10,7 @@ from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import SessionWindows, SlidingWindows, Window, Windows
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.cogrouped import CogroupedKStream
+from pykstreams.dsl.inference import aggregate_serde
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Grouped, Materialized
 from pykstreams.dsl.place import Place
@@ -80,7 +81,8 @@ class KGroupedStream(Generic[K, V]):
         name: str | None = None,
     ) -> KTable[K, VR]:
         """Aggregates each group from ``initializer()`` by ``aggregator(key, value, aggregate)``; ``None`` deletes."""
-        store = table_store(self._place.graph, options_of(materialized), _AGGREGATE, self._options.key_serde, None)
+        values = aggregate_serde(initializer, aggregator)
+        store = table_store(self._place.graph, options_of(materialized), _AGGREGATE, self._options.key_serde, values)
         return self._aggregated(
             _AGGREGATE, name, store, lambda kept, old: StreamAggregate(kept, initializer, aggregator, old)
         )

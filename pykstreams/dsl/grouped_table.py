@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
+from pykstreams.dsl.inference import aggregate_serde
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
@@ -73,7 +74,7 @@ class KGroupedTable(Generic[K, V]):
         name: str | None = None,
     ) -> KTable[K, VR]:
         """Aggregates each group from ``initializer()`` by ``adder(key, value, aggregate)`` and ``subtractor(...)``."""
-        store = self._store(materialized, None)
+        store = self._store(materialized, aggregate_serde(initializer, adder, subtractor))
         return self._aggregated(
             _AGGREGATE,
             name,

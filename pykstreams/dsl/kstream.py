@@ -13,6 +13,17 @@ from pykstreams.core.windows import JoinWindows
 from pykstreams.dsl.branching import BranchedKStream
 from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.grouped import KGroupedStream
+from pykstreams.dsl.inference import (
+    fixed_key_processor_serde,
+    key_serde,
+    merged,
+    pair_serdes,
+    pairs_serdes,
+    passed_on,
+    processor_serdes,
+    value_serde,
+    values_serde,
+)
 from pykstreams.dsl.joins.stream_joins import JoinOptions, join_with_global_table, join_with_stream, join_with_table
 from pykstreams.dsl.joins.stream_table_join import OnExpiredHistory
 from pykstreams.dsl.ktable import KTable
@@ -88,7 +99,7 @@ class KStream(Generic[K, V]):
     ) -> KStream[KR, V]:
         """Sets the key of each record to ``mapper(key, value)``; marks the stream for repartitioning."""
         step = self._tried("KSTREAM-KEY-SELECT-", name, SelectKey(mapper), retry)
-        return self._rekeyed(step, self._place.value_serde)
+        return self._rekeyed(step, key_serde(mapper), self._place.value_serde)
 
     def map(
         self,
@@ -98,7 +109,7 @@ class KStream(Generic[K, V]):
         name: str | None = None,
     ) -> KStream[KR, VR]:
         """Maps each record to the pair ``mapper(key, value)``; marks the stream for repartitioning."""
-        return self._rekeyed(self._tried("KSTREAM-MAP-", name, Map(mapper), retry), None)
+        return self._rekeyed(self._tried("KSTREAM-MAP-", name, Map(mapper), retry), *pair_serdes(mapper))
 
     @overload
     def map_values(
@@ -127,7 +138,8 @@ class KStream(Generic[K, V]):
         name: str | None = None,
     ) -> KStream[K, VR]:
         """Maps each value by ``mapper(value)``, or ``mapper(key, value)`` with ``with_key``; keys stay."""
-        return self._with_new_values(self._tried("KSTREAM-MAPVALUES-", name, MapValues(mapper, with_key), retry))
+        step = self._tried("KSTREAM-MAPVALUES-", name, MapValues(mapper, with_key), retry)
+        return self._with_new_values(step, value_serde(mapper))
 
     @overload
     def map_values_async(
@@ -173,7 +185,7 @@ class KStream(Generic[K, V]):
         """
         timeout_ms = None if timeout is None else duration_ms(timeout, "timeout")
         operator = MapValuesAsync(fn, with_key, max_in_flight, timeout_ms, retries)
-        return self._with_new_values(Step(self._named("KSTREAM-MAPVALUESASYNC-", name), operator))
+        return self._with_new_values(Step(self._named("KSTREAM-MAPVALUESASYNC-", name), operator), value_serde(fn))
 
     def lookup(
         self,
@@ -196,7 +208,7 @@ class KStream(Generic[K, V]):
         """
         timeout_ms = None if timeout is None else duration_ms(timeout, "timeout")
         operator = Lookup(fn, joiner, key, cache, max_in_flight, timeout_ms, retries)
-        return self._with_new_values(Step(self._named("KSTREAM-LOOKUP-", name), operator))
+        return self._with_new_values(Step(self._named("KSTREAM-LOOKUP-", name), operator), value_serde(joiner))
 
     def flat_map(
         self,
@@ -206,7 +218,7 @@ class KStream(Generic[K, V]):
         name: str | None = None,
     ) -> KStream[KR, VR]:
         """Maps each record to any number of pairs; a generator function will do. Marks for repartitioning."""
-        return self._rekeyed(self._tried("KSTREAM-FLATMAP-", name, FlatMap(mapper), retry), None)
+        return self._rekeyed(self._tried("KSTREAM-FLATMAP-", name, FlatMap(mapper), retry), *pairs_serdes(mapper))
 
     @overload
     def flat_map_values(
@@ -236,7 +248,7 @@ class KStream(Generic[K, V]):
     ) -> KStream[K, VR]:
         """Maps each value to any number of values by ``mapper(value)``, or ``mapper(key, value)``; keys stay."""
         step = self._tried("KSTREAM-FLATMAPVALUES-", name, FlatMapValues(mapper, with_key), retry)
-        return self._with_new_values(step)
+        return self._with_new_values(step, values_serde(mapper))
 
     def peek(
         self, action: ForeachAction[K, V], *, retry: Retry[K, V] | None = None, name: str | None = None
@@ -275,7 +287,8 @@ class KStream(Generic[K, V]):
         node = OperatorNode(mine.graph.namer.named(name, "KSTREAM-MERGE-"), PassThrough, merges=True)
         mine.graph.add(node, mine.node, theirs.node)
         rekeyed = mine.rekeyed or theirs.rekeyed
-        return KStream(Place(mine.graph, node, node.name, None, None, mine.sources | theirs.sources, rekeyed))
+        keys, values = merged(mine.key_serde, theirs.key_serde), merged(mine.value_serde, theirs.value_serde)
+        return KStream(Place(mine.graph, node, node.name, keys, values, mine.sources | theirs.sources, rekeyed))
 
     def repartition(self, repartitioned: Repartitioned[K, V] | None = None) -> KStream[K, V]:
         """Sends the records through a topic of the application's own, partitioned by their key.
@@ -283,20 +296,20 @@ class KStream(Generic[K, V]):
         Creates ``<application.id>-<name>-repartition``; records without key are dropped.
         """
         place, options = self._place, repartitioned or Repartitioned()
-        value_serde = options.value_serde or place.value_serde
+        values = options.value_serde or place.value_serde
         node = repartition_node(
             place.graph,
             options.name or place.graph.namer.node("KSTREAM-REPARTITION-"),
-            options.key_serde,
-            value_serde,
+            options.key_serde or passed_on(place.key_serde),
+            values,
             named=options.name is not None,
             optimizable=False,
             partitioner=options.partitioner,
             num_partitions=options.num_partitions,
         )
         place.graph.add(node, place.node)
-        key_serde = options.key_serde or place.key_serde
-        return KStream(Place(place.graph, node, node.name, key_serde, value_serde, frozenset({node.name})))
+        keys = options.key_serde or place.key_serde
+        return KStream(Place(place.graph, node, node.name, keys, values, frozenset({node.name})))
 
     def to(self, topic: str | TopicNameExtractor[K, V], produced: Produced[K, V] | None = None) -> None:
         """Writes the records to a topic, or to the one that ``topic(key, value, record context)`` names.
@@ -305,15 +318,12 @@ class KStream(Generic[K, V]):
         """
         place, options = self._place, produced or Produced()
         name = place.graph.namer.named(options.name, "KSTREAM-SINK-")
-        key_serde, value_serde = (
-            options.key_serde or place.key_serde,
-            options.value_serde or place.value_serde,
-        )
+        keys, values = options.key_serde or place.key_serde, options.value_serde or place.value_serde
         node = StreamSinkNode(
             name,
             topic,
-            None if key_serde is None else key_serde.serializer,
-            None if value_serde is None else value_serde.serializer,
+            None if keys is None else keys.serializer,
+            None if values is None else values.serializer,
             options.partitioner,
         )
         place.graph.add(node, place.node)
@@ -344,18 +354,16 @@ class KStream(Generic[K, V]):
         place, namer = self._place, self._place.graph.namer
         node_name = namer.named(name, "KSTREAM-TOTABLE-")
         options = options_of(materialized)
-        key_serde, value_serde = options.key_serde or place.key_serde, options.value_serde or place.value_serde
-        inherited = (key_serde, value_serde) if materialized is None else (None, None)
+        keys, values = options.key_serde or place.key_serde, options.value_serde or place.value_serde
+        inherited = (keys, values) if materialized is None else (passed_on(keys), passed_on(values))
         store = table_store(place.graph, options, "KSTREAM-TOTABLE-", *inherited)
         parent: GraphNode = place.node
         sources = place.sources
         if place.rekeyed:
-            parent = repartition_node(place.graph, node_name, key_serde, value_serde, named=name is not None)
+            parent = repartition_node(place.graph, node_name, keys, values, named=name is not None)
             place.graph.add(parent, place.node)
             sources = frozenset({parent.name})
-        reordering = reordering_of(
-            place.graph, node_name, reorder_grace, key_serde, value_serde, named=name is not None
-        )
+        reordering = reordering_of(place.graph, node_name, reorder_grace, keys, values, named=name is not None)
         if reordering is not None:
             reorder, stores = reordering.operator, reordering.stores
             above, parent = parent, OperatorNode(reordering.name, lambda: reorder, stores=lambda: stores)
@@ -363,7 +371,7 @@ class KStream(Generic[K, V]):
         logic = SourceTable(store)
         node = OperatorNode(node_name, logic.operator, stores=logic.stores, versioned=store.history_ms is not None)
         place.graph.add(node, parent)
-        table = Table(Place(place.graph, node, node_name, key_serde, value_serde, sources), logic, store)
+        table = Table(Place(place.graph, node, node_name, keys, values, sources), logic, store)
         return KTable(table)
 
     def group_by_key(self, grouped: Grouped[K, V] | None = None) -> KGroupedStream[K, V]:
@@ -372,7 +380,7 @@ class KStream(Generic[K, V]):
             key_serde=cast("Serde[K] | None", self._place.key_serde),  # or what stands for one around the default
             value_serde=cast("Serde[V] | None", self._place.value_serde),
         )
-        return KGroupedStream(self._place, options, KStream)
+        return KGroupedStream(self._place, self._grouped(options), KStream)
 
     def group_by(
         self, key_selector: KeyValueMapper[K, V, KR], grouped: Grouped[KR, V] | None = None
@@ -380,8 +388,8 @@ class KStream(Generic[K, V]):
         """Groups the records by ``key_selector(key, value)``, through a repartition topic."""
         options = grouped or Grouped(value_serde=cast("Serde[V] | None", self._place.value_serde))
         step = Step(self._named("KSTREAM-KEY-SELECT-", options.name), SelectKey(key_selector))
-        selected: KStream[KR, V] = self._rekeyed(step, self._place.value_serde)
-        return KGroupedStream(selected._place, options, KStream)
+        selected: KStream[KR, V] = self._rekeyed(step, key_serde(key_selector), self._place.value_serde)
+        return KGroupedStream(selected._place, selected._grouped(options), KStream)
 
     @overload
     def join(
@@ -675,7 +683,7 @@ class KStream(Generic[K, V]):
         """
         node = self._user_node("KSTREAM-PROCESSOR-", name, supplier, UserProcessor(supplier), state_store_names)
         place = self._place
-        return KStream(Place(place.graph, node, node.name, None, None, place.sources, rekeyed=True))
+        return KStream(Place(place.graph, node, node.name, *processor_serdes(supplier), place.sources, rekeyed=True))
 
     def process_values(
         self, supplier: FixedKeyProcessorSupplier[K, V, VR], *state_store_names: str, name: str | None = None
@@ -685,7 +693,8 @@ class KStream(Generic[K, V]):
             "KSTREAM-PROCESSVALUES-", name, supplier, UserFixedKeyProcessor(supplier), state_store_names
         )
         place = self._place
-        return KStream(Place(place.graph, node, node.name, place.key_serde, None, place.sources, place.rekeyed))
+        values = fixed_key_processor_serde(supplier)
+        return KStream(Place(place.graph, node, node.name, place.key_serde, values, place.sources, place.rekeyed))
 
     def _user_node(
         self,
@@ -729,13 +738,21 @@ class KStream(Generic[K, V]):
         kept = Place(place.graph, node, node.name, place.key_serde, place.value_serde, place.sources, place.rekeyed)
         return KStream(kept)
 
-    def _with_new_values(self, step: Step) -> KStream[K, VR]:
+    def _with_new_values(self, step: Step, values: SerdeOrDefault) -> KStream[K, VR]:
         place, node = self._place, self._add(step, changes_value=True)
-        return KStream(Place(place.graph, node, node.name, place.key_serde, None, place.sources, place.rekeyed))
+        return KStream(Place(place.graph, node, node.name, place.key_serde, values, place.sources, place.rekeyed))
 
-    def _rekeyed(self, step: Step, value_serde: SerdeOrDefault) -> KStream[KR, VR]:
+    def _rekeyed(self, step: Step, keys: SerdeOrDefault, values: SerdeOrDefault) -> KStream[KR, VR]:
         place, node = self._place, self._add(step, changes_key=True)
-        return KStream(Place(place.graph, node, node.name, None, value_serde, place.sources, rekeyed=True))
+        return KStream(Place(place.graph, node, node.name, keys, values, place.sources, rekeyed=True))
+
+    def _grouped(self, options: Grouped[K, V]) -> Grouped[K, V]:
+        """The options with the serdes of types where they have none."""
+        place = self._place
+        return options.replace(
+            key_serde=options.key_serde or passed_on(place.key_serde),
+            value_serde=options.value_serde or passed_on(place.value_serde),
+        )
 
     def _add(self, step: Step, *, changes_key: bool = False, changes_value: bool = False) -> OperatorNode:
         node = OperatorNode(

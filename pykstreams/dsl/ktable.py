@@ -10,6 +10,7 @@ from pykstreams.core.types import V1, V2, KeyValueMapper, Predicate, ValueJoiner
 from pykstreams.core.value_transformer import ValueTransformerWithKey, ValueTransformerWithKeySupplier
 from pykstreams.dsl.aggregations.suppression import Suppressed, suppress
 from pykstreams.dsl.grouped_table import KGroupedTable
+from pykstreams.dsl.inference import pair_serdes, passed_on, transformer_serde, value_serde
 from pykstreams.dsl.joins.one_to_many_join import ResultKeys, join_one_to_many
 from pykstreams.dsl.joins.table_join_options import TableJoinOptions, add_table_join
 from pykstreams.dsl.options import Grouped, Materialized, TableJoined
@@ -29,6 +30,7 @@ from pykstreams.processors.user import check_supplier
 from pykstreams.serdes.base import AnySerde, Serde
 from pykstreams.serdes.combined_key import CombinedKey
 from pykstreams.serdes.composed_keys import ComposedKeySerde
+from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import OperatorNode, is_versioned
 from pykstreams.topology.stores import StoreFactory
 
@@ -109,9 +111,10 @@ class KTable(Generic[K, V]):
 
         The mapper does not see deletions.
         """
-        store = self._named_store("KTABLE-MAPVALUES-", materialized)
+        values = value_serde(mapper)
+        store = self._named_store("KTABLE-MAPVALUES-", materialized, values)
         logic = DerivedTable(self._table.logic, store, lambda kept, old: TableMapValues(mapper, with_key, kept, old))
-        return self._derived("KTABLE-MAPVALUES-", name, logic, materialized, store, keeps_values=False)
+        return self._derived("KTABLE-MAPVALUES-", name, logic, materialized, store, values)
 
     def transform_values(
         self,
@@ -127,7 +130,8 @@ class KTable(Generic[K, V]):
         only the stores that they are connected to: materialize the table if its transformer keeps state.
         """
         check_supplier(supplier, ValueTransformerWithKey)
-        store = None if materialized is None else named_table_store(options_of(materialized))
+        keys, values = passed_on(self._table.place.key_serde), transformer_serde(supplier)
+        store = None if materialized is None else named_table_store(options_of(materialized), keys, values)
         logic = DerivedTable(self._table.logic, store, lambda kept, old: TableTransformValues(supplier, kept, old))
         return self._derived(
             "KTABLE-TRANSFORMVALUES-",
@@ -135,7 +139,7 @@ class KTable(Generic[K, V]):
             logic,
             materialized,
             store,
-            keeps_values=False,
+            values,
             brought=provided_stores(supplier),
             connect=state_store_names,
         )
@@ -174,15 +178,14 @@ class KTable(Generic[K, V]):
 
         When a row changes its old pair is taken away from its group, and the new one added to its.
         """
-        options = grouped or Grouped()
+        options, (keys, values) = grouped or Grouped(), pair_serdes(selector)
         place = self._table.place
         node = self._add(
             "KTABLE-SELECT-", options.name, lambda: TableRepartitionMap(selector, is_versioned(place.node))
         )
         self._table.logic.send_old_values(force=True)
-        selected = Place(
-            place.graph, node, node.name, options.key_serde, options.value_serde, place.sources, rekeyed=True
-        )
+        keys, values = options.key_serde or keys, options.value_serde or values
+        selected = Place(place.graph, node, node.name, keys, values, place.sources, rekeyed=True)
         return KGroupedTable(selected, options.name)
 
     @overload
@@ -624,21 +627,23 @@ class KTable(Generic[K, V]):
         materialized: Materialized[K, V] | str | None,
         name: str | None,
     ) -> KTable[K, V]:
-        store = self._named_store("KTABLE-FILTER-", materialized)
-        parent = self._table.place.node
+        values, parent = self._table.place.value_serde, self._table.place.node
+        store = self._named_store("KTABLE-FILTER-", materialized, passed_on(values))
         logic = DerivedTable(
             self._table.logic,
             store,
             lambda kept, old: TableFilter(predicate, negate, kept, old, is_versioned(parent)),
         )
-        table: KTable[K, V] = self._derived("KTABLE-FILTER-", name, logic, materialized, store, keeps_values=True)
+        table: KTable[K, V] = self._derived("KTABLE-FILTER-", name, logic, materialized, store, values)
         logic.follow_parent()
         return table
 
-    def _named_store(self, prefix: str, materialized: Materialized[KR, VR] | str | None) -> TableStore | None:
+    def _named_store(
+        self, prefix: str, materialized: Materialized[KR, VR] | str | None, values: SerdeOrDefault
+    ) -> TableStore | None:
         if materialized is None:
             return None
-        store = named_table_store(options_of(materialized))
+        store = named_table_store(options_of(materialized), passed_on(self._table.place.key_serde), values)
         if store is None:
             self._table.place.graph.namer.store(prefix)
         return store
@@ -650,8 +655,8 @@ class KTable(Generic[K, V]):
         logic: DerivedTable,
         materialized: Materialized[KR, VR] | str | None,
         store: TableStore | None,
+        values: SerdeOrDefault,
         *,
-        keeps_values: bool,
         brought: tuple[StoreFactory, ...] = (),
         connect: tuple[str, ...] = (),
     ) -> KTable[K, VR]:
@@ -669,7 +674,7 @@ class KTable(Generic[K, V]):
             node,
             node.name,
             options.key_serde or place.key_serde,
-            options.value_serde or (place.value_serde if keeps_values else None),
+            options.value_serde or values,
             place.sources,
             partitioner=place.partitioner,
         )

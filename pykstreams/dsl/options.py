@@ -1,19 +1,21 @@
 """Option objects: frozen, built with keywords; a changed copy is ``options.replace(name="x")``.
 
-Serdes and names left away follow the rules of Kafka Streams: passed on by steps that keep keys or values, else the
-default of the configuration; names are generated.
+Wherever a serde is taken, a type will do (docs/guides/types.md). Serdes and names left away follow the rules of Kafka
+Streams: passed on by steps that keep keys or values, else by the annotations of the step's function, else the default
+of the configuration; names are generated.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Generic, Self, TypeVar
 
 from pykstreams.core.names import valid_name
 from pykstreams.core.types import Duration, StreamPartitioner, TimestampExtractor, duration_ms
-from pykstreams.serdes.base import Serde
+from pykstreams.dsl.serde_fields import SerdeField, key_serde_field, value_serde_field
+from pykstreams.serdes.by_type import SerdeOrType
 from pykstreams.state.dsl_suppliers import DslStoreSuppliers
 from pykstreams.state.spec import StoreSupplier
 from pykstreams.topology.offset_reset import AutoOffsetReset
@@ -45,19 +47,33 @@ class _NamedOptions(Options):
 class Consumed(_NamedOptions, Generic[K, V]):
     """How a source reads its topics."""
 
-    key_serde: Serde[K] | None = None
-    value_serde: Serde[V] | None = None
+    key_serde: SerdeField[K] = key_serde_field()
+    value_serde: SerdeField[V] = value_serde_field()
     timestamp_extractor: TimestampExtractor | None = None
     offset_reset_policy: AutoOffsetReset | str | None = None
     name: str | None = None
+
+
+def consumed_of(given: Consumed[K, V] | SerdeOrType[K] | None, value: SerdeOrType[V] | None) -> Consumed[K, V] | None:
+    """Reads what a source was given: options, or the types (or serdes) of key and value.
+
+    ``TypeError`` for one type without the other.
+    """
+    if given is None or isinstance(given, Consumed):
+        if value is not None:
+            raise TypeError(f"the type of values, {value!r}, is given beside {given!r}; expected that of keys")
+        return given
+    if value is None:
+        raise TypeError(f"{given!r} is given as the type of keys, without that of values; give both, or a Consumed")
+    return Consumed(key_serde=given, value_serde=value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Produced(_NamedOptions, Generic[K, V]):
     """How a sink writes; ``partitioner(topic, key, value, number of partitions)``."""
 
-    key_serde: Serde[K] | None = None
-    value_serde: Serde[V] | None = None
+    key_serde: SerdeField[K] = key_serde_field()
+    value_serde: SerdeField[V] = value_serde_field()
     partitioner: StreamPartitioner[K, V] | None = None
     name: str | None = None
 
@@ -66,8 +82,8 @@ class Produced(_NamedOptions, Generic[K, V]):
 class Grouped(_NamedOptions, Generic[K, V]):
     """How records are grouped; ``name`` also names the repartition topic, if there is one."""
 
-    key_serde: Serde[K] | None = None
-    value_serde: Serde[V] | None = None
+    key_serde: SerdeField[K] = key_serde_field()
+    value_serde: SerdeField[V] = value_serde_field()
     name: str | None = None
 
 
@@ -84,9 +100,9 @@ class StreamJoined(_NamedOptions, Generic[K, V, VO]):
     for so long, and what found no partner has its result (docs/guides/idle-input.md; beyond Kafka Streams).
     """
 
-    key_serde: Serde[K] | None = None
-    value_serde: Serde[V] | None = None
-    other_value_serde: Serde[VO] | None = None
+    key_serde: SerdeField[K] = key_serde_field()
+    value_serde: SerdeField[V] = value_serde_field()
+    other_value_serde: SerdeField[VO] = value_serde_field()
     name: str | None = None
     store_name: str | None = None
     this_store_supplier: StoreSupplier[object] | None = None
@@ -111,9 +127,9 @@ class Joined(_NamedOptions, Generic[K, V, VO]):
     With ``grace_period`` a stream record waits that long for the table to catch up; the table must be versioned.
     """
 
-    key_serde: Serde[K] | None = None
-    value_serde: Serde[V] | None = None
-    other_value_serde: Serde[VO] | None = None
+    key_serde: SerdeField[K] = key_serde_field()
+    value_serde: SerdeField[V] = value_serde_field()
+    other_value_serde: SerdeField[VO] = value_serde_field()
     name: str | None = None
     grace_period: Duration | None = None
 
@@ -140,8 +156,8 @@ class Repartitioned(_NamedOptions, Generic[K, V]):
     """A repartition topic; without ``num_partitions`` it has as many as the inputs of its sub-topology."""
 
     name: str | None = None
-    key_serde: Serde[K] | None = None
-    value_serde: Serde[V] | None = None
+    key_serde: SerdeField[K] = key_serde_field()
+    value_serde: SerdeField[V] = value_serde_field()
     num_partitions: int | None = None
     partitioner: StreamPartitioner[K, V] | None = None
 
@@ -161,13 +177,14 @@ class Materialized(Options, Generic[K, V]):
     """
 
     store: str | StoreSupplier[object] | None = None
-    key_serde: Serde[K] | None = dataclasses.field(default=None, kw_only=True)
-    value_serde: Serde[V] | None = dataclasses.field(default=None, kw_only=True)
-    caching: bool = dataclasses.field(default=True, kw_only=True)
-    logging: bool = dataclasses.field(default=True, kw_only=True)
-    topic_config: Mapping[str, str] | None = dataclasses.field(default=None, kw_only=True)
-    retention: Duration | None = dataclasses.field(default=None, kw_only=True)
-    store_type: DslStoreSuppliers | None = dataclasses.field(default=None, kw_only=True)
+    _: KW_ONLY
+    key_serde: SerdeField[K] = key_serde_field()
+    value_serde: SerdeField[V] = value_serde_field()
+    caching: bool = True
+    logging: bool = True
+    topic_config: Mapping[str, str] | None = None
+    retention: Duration | None = None
+    store_type: DslStoreSuppliers | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.store, str):

@@ -11,10 +11,10 @@ from pykstreams.core.names import valid_name
 from pykstreams.core.types import Duration, duration_ms
 from pykstreams.dsl.options import Options
 from pykstreams.dsl.place import Place
+from pykstreams.dsl.serde_fields import SerdeField, key_serde_field, value_serde_field
 from pykstreams.processors.backoff import Backoff, RetryPolicy
 from pykstreams.processors.process import FunctionOperator
 from pykstreams.processors.retrying import Retrying
-from pykstreams.serdes.base import Serde
 from pykstreams.state.buffers.retry_buffer import retry_buffer
 from pykstreams.topology.graph import Step
 from pykstreams.topology.stores import GivenStore
@@ -56,8 +56,8 @@ class Retry(Options, Generic[K, V]):
     jitter: float = 0.2
     seed: int = 0
     max_waiting: int = 10_000
-    key_serde: Serde[K] | None = None
-    value_serde: Serde[V] | None = None
+    key_serde: SerdeField[K] = key_serde_field()
+    value_serde: SerdeField[V] = value_serde_field()
 
     def __post_init__(self) -> None:
         if self.max_attempts is not None and self.max_attempts < 1:

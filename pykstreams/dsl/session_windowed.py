@@ -11,6 +11,7 @@ from pykstreams.core.windows import EmitStrategy, SessionWindows, Windowed
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.aggregations.idle_windows import IdleWindows, idle_ms_on_close
 from pykstreams.dsl.aggregations.late_records import LateRecordsTo, late_child_of
+from pykstreams.dsl.inference import aggregate_serde
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import options_of
@@ -107,7 +108,8 @@ class SessionWindowedKStream(Generic[K, V]):
         what ``initializer()`` gave. ``None`` deletes.
         """
         aggregation = SessionAggregation(initializer, aggregator, session_merger)
-        return self._aggregated(_AGGREGATE, name, options_of(materialized), None, aggregation, late_records_to)
+        values, options = aggregate_serde(initializer, aggregator, session_merger), options_of(materialized)
+        return self._aggregated(_AGGREGATE, name, options, values, aggregation, late_records_to)
 
     def _aggregated(
         self,

@@ -18,6 +18,7 @@ from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.aggregations.idle_windows import IdleWindows, idle_ms_on_close
 from pykstreams.dsl.aggregations.late_records import LateRecordsTo, late_child_of
 from pykstreams.dsl.aggregations.windowed_aggregation import checked_windows, window_operator, windowed_key_serde
+from pykstreams.dsl.inference import aggregate_serde
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import options_of
@@ -113,7 +114,8 @@ class TimeWindowedKStream(Generic[K, V]):
         ``None`` deletes.
         """
         aggregation = Aggregation(initializer, aggregator)
-        return self._aggregated(_AGGREGATE, name, options_of(materialized), None, aggregation, late_records_to)
+        values, options = aggregate_serde(initializer, aggregator), options_of(materialized)
+        return self._aggregated(_AGGREGATE, name, options, values, aggregation, late_records_to)
 
     def _aggregated(
         self,

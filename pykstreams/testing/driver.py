@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
@@ -33,6 +33,7 @@ from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.serdes.base import AnySerde, bind_deserializer, bind_serializer
+from pykstreams.serdes.by_type import TYPES, SerdeOrType, is_type
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.interfaces.session_store import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.interfaces.store import (
@@ -55,12 +56,20 @@ from pykstreams.testing.plain_values import PlainValues
 from pykstreams.testing.plain_windows import PlainWindows, TimestampedWindows
 from pykstreams.testing.records import ProducedRecord
 from pykstreams.testing.topics import DriverTopics
+from pykstreams.topology.missing_serdes import check_serdes
 from pykstreams.topology.plan import SubtopologyPlan
 
 if TYPE_CHECKING:
     from pykstreams.topology.topology import Topology
 
+K = TypeVar("K")
+V = TypeVar("V")
 S = TypeVar("S")
+
+AnyInputTopic: TypeAlias = TestInputTopic[Any, Any]
+"""A topic of which only the serdes know the types."""
+
+AnyOutputTopic: TypeAlias = TestOutputTopic[Any, Any]
 
 _DEFAULTS: Mapping[str, object] = {
     "application.id": "topology-test-driver",
@@ -102,6 +111,7 @@ class TopologyTestDriver:
         self._metrics = metrics.with_tags(thread_id=threading.current_thread().name)
         self._producer = CapturingProducer()
         self._plan = topology.plan(self._config)
+        check_serdes(self._plan, self._config)
         self._topics = DriverTopics.of(self._plan, partitions)
         self._collector = RecordCollector(
             self._producer,
@@ -137,6 +147,17 @@ class TopologyTestDriver:
 
     # Topics
 
+    @overload
+    def create_input_topic(
+        self,
+        topic: str,
+        key_serializer: SerdeOrType[K],
+        value_serializer: SerdeOrType[V],
+        *,
+        start_timestamp: Timestamp | None = None,
+        auto_advance: Duration | None = None,
+    ) -> TestInputTopic[K, V]: ...
+    @overload
     def create_input_topic(
         self,
         topic: str,
@@ -145,8 +166,19 @@ class TopologyTestDriver:
         *,
         start_timestamp: Timestamp | None = None,
         auto_advance: Duration | None = None,
-    ) -> TestInputTopic[Any, Any]:
-        """Makes an object that pipes records into a topic; serdes default to those of the configuration.
+    ) -> AnyInputTopic: ...
+    def create_input_topic(
+        self,
+        topic: str,
+        key_serializer: object = None,
+        value_serializer: object = None,
+        *,
+        start_timestamp: Timestamp | None = None,
+        auto_advance: Duration | None = None,
+    ) -> AnyInputTopic:
+        """Makes an object that pipes records into a topic, written by serdes, or by those of types.
+
+        Serdes default to those of the configuration.
 
         :param start_timestamp: time of the first record without one; the driver's clock if not given.
         :param auto_advance: how far apart records without a timestamp are; 0 if not given.
@@ -160,10 +192,21 @@ class TopologyTestDriver:
             0 if auto_advance is None else auto_advance,
         )
 
+    @overload
+    def create_output_topic(
+        self, topic: str, key_deserializer: SerdeOrType[K], value_deserializer: SerdeOrType[V]
+    ) -> TestOutputTopic[K, V]: ...
+    @overload
     def create_output_topic(
         self, topic: str, key_deserializer: object = None, value_deserializer: object = None
-    ) -> TestOutputTopic[Any, Any]:
-        """Makes an object that reads what was sent to a topic; serdes default to those of the configuration."""
+    ) -> AnyOutputTopic: ...
+    def create_output_topic(
+        self, topic: str, key_deserializer: object = None, value_deserializer: object = None
+    ) -> AnyOutputTopic:
+        """Makes an object that reads what was sent to a topic, by serdes, or by those of types.
+
+        Serdes default to those of the configuration.
+        """
         return TestOutputTopic(
             topic,
             self._decoder(topic, key_deserializer, "key"),
@@ -448,10 +491,14 @@ class TopologyTestDriver:
             self._feed_global_store(record)
 
     def _encoder(self, topic: str, serializer: object, part: str) -> Encoder:
+        if is_type(serializer):
+            serializer = TYPES.serde(serializer, is_key=part == "key")
         chosen = serializer if serializer is not None else self._default(part).serializer
         return bind_serializer(getattr(chosen, "serializer", chosen), topic)
 
     def _decoder(self, topic: str, deserializer: object, part: str) -> Decoder:
+        if is_type(deserializer):
+            deserializer = TYPES.serde(deserializer, is_key=part == "key")
         chosen = deserializer if deserializer is not None else self._default(part).deserializer
         return bind_deserializer(getattr(chosen, "deserializer", chosen), topic)
 

@@ -25,20 +25,28 @@ def check_serdes(plan: TopologyPlan, config: StreamsConfig) -> None:
 def missing_serdes(plan: TopologyPlan, config: StreamsConfig) -> list[str]:
     """Returns a text for keys and one for values, each naming all steps that lack a serde, with the cure."""
     missing: dict[str, list[str]] = {"key": [], "value": []}
+    lacking: dict[str, list[str]] = {"key": [], "value": []}
     for step, given, side in _wanted(plan):
         part = default_part(given, side)
         if (given is None or isinstance(given, OverDefault)) and config[f"default.{part}.serde"] is None:
-            steps = missing[part]
-            if step not in steps:
-                steps.append(step)
-    return [_told(part, steps) for part, steps in missing.items() if steps]
+            _add(missing[part], step)
+            if given is not None and given.lacking is not None:
+                _add(lacking[part], given.lacking)
+    return [_told(part, steps, lacking[part]) for part, steps in missing.items() if steps]
 
 
-def _told(part: str, steps: list[str]) -> str:
+def _add(texts: list[str], text: str) -> None:
+    if text not in texts:
+        texts.append(text)
+
+
+def _told(part: str, steps: list[str], lacking: list[str]) -> str:
     who = f"{', '.join(steps[:-1])} and {steps[-1]} need" if steps[1:] else f"{steps[0]} needs"
+    why = "".join(f" ({reason})" for reason in lacking)
     return (
-        f"{who} a {part} serde and none is set; give {part}_serde in the options of the step (Consumed, Produced, "
-        f"Grouped, Materialized), or set 'default.{part}.serde'"
+        f"{who} a {part} serde and none is set{why}; give a type or a serde as {part}_serde in the options of the step "
+        f"(Consumed, Produced, Grouped, Materialized), annotate the function before it, or set "
+        f"'default.{part}.serde'"
     )
 
 

@@ -9,12 +9,14 @@ topics must have equal partition counts (``CogroupedStreamAggregateBuilder``, 4.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Generic, TypeAlias
 
 from pykstreams.core.processor import OperatorSupplier
-from pykstreams.core.types import VR, Aggregator, K
+from pykstreams.core.types import VR, Aggregator, Initializer, K
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
+from pykstreams.dsl.inference import aggregate_serde, merged, passed_on
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore
 from pykstreams.dsl.stores.session_materialization import SessionTableStore
@@ -48,6 +50,15 @@ class CogroupedRecords(Generic[K, VR]):
     def add(self, records: OneStream[K], aggregator: OneAggregator[K, VR]) -> None:
         """Adds a grouped stream; one that is there already gets another aggregator."""
         self._aggregators[records] = aggregator
+
+    def key_serde(self) -> SerdeOrDefault:
+        """The serde of keys that all streams have, where it stands for a type; else the default."""
+        first, *others = (records.options.key_serde for records in self._aggregators)
+        return functools.reduce(merged, others, passed_on(first))
+
+    def value_serde(self, initializer: Initializer[VR]) -> SerdeOrDefault:
+        """The serde of aggregates, where the functions say their type; else the default."""
+        return aggregate_serde(initializer, *self._aggregators.values())
 
     def aggregated(
         self,

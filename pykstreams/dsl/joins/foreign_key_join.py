@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, StreamPartitioner, V, ValueJoiner
+from pykstreams.dsl.inference import value_serde
 from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.repartitioned_join import combined_serde
 from pykstreams.dsl.options import Materialized, TableJoined
@@ -299,7 +300,7 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
         left_view = self.left.logic.materialize_view()
         resolve_name = self.name("-subscription-response-resolver", f"{_RESPONSE}RESOLVER-PROCESSOR-")
         result_name = self.name("-result", _OUTPUT)
-        kept = table_store(graph, options_of(materialized), _OUTPUT, left.key_serde, None)
+        kept = table_store(graph, options_of(materialized), _OUTPUT, left.key_serde, value_serde(self.joiner))
         logic = SourceTable(kept)
         resolve = OperatorNode(
             resolve_name,

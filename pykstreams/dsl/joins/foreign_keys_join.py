@@ -7,6 +7,7 @@ from operator import methodcaller
 from typing import TypeVar
 
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, V, ValueJoiner
+from pykstreams.dsl.inference import value_serde
 from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.repartitioned_join import (
     RepartitionedJoin,
@@ -44,6 +45,7 @@ def join_by_foreign_keys(
         RepartitionedKeys(over_default(serde, methodcaller("partial_key_serializer"))),
         kept_serde=serde,
         result_serde=serde,
+        value_serde=value_serde(joiner),
         keeps_unmatched=right_is_optional,
     )
     return add_repartitioned_join(left, right, join, materialized, name)

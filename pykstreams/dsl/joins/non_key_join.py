@@ -12,6 +12,8 @@ from operator import itemgetter, methodcaller
 from typing import Generic, TypeVar
 
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, V, ValueJoiner
+from pykstreams.dsl.inference import key_serde as returned_key_serde
+from pykstreams.dsl.inference import value_serde as returned_value_serde
 from pykstreams.dsl.joins.optional_sides import over_missing_keys, over_missing_rows
 from pykstreams.dsl.joins.outer_foreign_key_join import optional
 from pykstreams.dsl.joins.repartitioned_join import (
@@ -130,7 +132,12 @@ def join_on_mapped_key(
     )
     joined = add_repartitioned_join(this, other, join, None, name)
     joined.logic.send_old_values(force=True)
-    return _by_selected_key(graph, joined.place, both_keys, functions, options_of(materialized), name)
+    options = options_of(materialized)
+    options = options.replace(
+        key_serde=options.key_serde or returned_key_serde(functions.selector),
+        value_serde=options.value_serde or returned_value_serde(joiner),
+    )
+    return _by_selected_key(graph, joined.place, both_keys, functions, options, name)
 
 
 def _by_selected_key(

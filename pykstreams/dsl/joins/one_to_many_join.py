@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import methodcaller
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.types import KR, V1, V2, VR, K, ValueJoiner
+from pykstreams.dsl.inference import key_serde, value_serde
 from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.repartitioned_join import (
     RepartitionedJoin,
@@ -113,7 +114,8 @@ def join_one_to_many(
         keys,
         kept_serde=serde,
         topic_serde=written,
-        result_serde=serde if keys.result is None else None,
+        result_serde=serde if keys.result is None else key_serde(keys.result),
+        value_serde=value_serde(joiner),
     )
     return add_repartitioned_join(many, one, join, materialized, name)
 
@@ -127,8 +129,8 @@ def _made_by(
 ) -> Callable[[K, KO], KR]:
     """Makes the user's key of a foreign key and a row's own key; without a combiner the row's key is one already."""
 
-    def make(foreign_key: K, key: Any) -> KR:
-        made: KR = key if combiner is None else combiner(CombinedKey(foreign_key, key))
+    def make(foreign_key: K, key: KO) -> KR:
+        made = cast("KR", key) if combiner is None else combiner(CombinedKey(foreign_key, key))
         found = extractor(made)
         if found != foreign_key:
             cure = "" if combiner is not None else "; give output_key_combiner to make a key of both"

@@ -11,6 +11,7 @@ from operator import methodcaller
 from typing import TypeVar
 
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, V, ValueJoiner
+from pykstreams.dsl.inference import value_serde
 from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.repartitioned_join import (
     RepartitionedJoin,
@@ -58,6 +59,7 @@ def join_on_foreign_key_outer(
         RepartitionedKeys(over_default(serde, methodcaller("partial_key_serializer"))),
         kept_serde=serde,
         result_serde=serde,
+        value_serde=value_serde(joiner),
         keeps_unmatched=keeps_left,
         keeps_unreferred=True,
     )

@@ -46,6 +46,7 @@ class RepartitionedJoin(Generic[V1, V2]):
     :param joiner: ``joiner(right value, left value)``.
     :param kept_serde: of the keys of repartitioned rows in their store, and in the topic where ``topic_serde`` is none.
     :param result_serde: of the keys of the result, where ``materialized`` has none.
+    :param value_serde: of the values of the result, likewise.
     :param keep: store name -> the operator that keeps the rows that come from the topic.
     :param partitioner: of the topic; without one the foreign key alone is hashed, written by the key serde of the right
         table.
@@ -62,6 +63,7 @@ class RepartitionedJoin(Generic[V1, V2]):
     partitioner: AnyPartitioner | None = None
     keeps_unmatched: bool = False
     keeps_unreferred: bool = False
+    value_serde: SerdeOrDefault = None
 
 
 class RepartitionedJoinTable(JoinedTable, Generic[V1, V2]):
@@ -170,9 +172,9 @@ def add_repartitioned_join(
     left_place, right_place = left.place, right.place
     graph = left_place.graph
     store = None
-    result_serde, value_serde = join.result_serde, None
+    result_serde, value_serde = join.result_serde, join.value_serde
     if materialized is not None:
-        store = table_store(graph, options_of(materialized), f"{join.prefix}RESULT-", join.result_serde, None)
+        store = table_store(graph, options_of(materialized), f"{join.prefix}RESULT-", join.result_serde, value_serde)
         result_serde, value_serde = store.key_serde, store.value_serde
     names = _Names.taken(graph.namer, name, join.prefix)
     kept = join_store(names.store, join.kept_serde, left_place.value_serde)

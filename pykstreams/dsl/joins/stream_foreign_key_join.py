@@ -59,11 +59,12 @@ def join_stream_by_foreign_key(
     )
     own = _added(results, graph.namer.node("KSTREAM-KEY-SELECT-"), SelectOwnKey(own_keys))
     name = back.name or (None if there.name is None else f"{there.name}-back")
+    keys, values = back.key_serde or stream.key_serde, back.value_serde or results.value_serde
     node = repartition_node(
         graph,
         name or graph.namer.node("KSTREAM-REPARTITION-"),
-        back.key_serde or stream.key_serde,
-        back.value_serde,
+        keys,
+        values,
         named=name is not None,
         optimizable=False,
         partitioner=back.partitioner,
@@ -71,7 +72,7 @@ def join_stream_by_foreign_key(
     )
     node.keeps_null_keys = True  # records without key have results, too
     graph.add(node, own.node)
-    return Place(graph, node, node.name, back.key_serde or stream.key_serde, back.value_serde, frozenset({node.name}))
+    return Place(graph, node, node.name, keys, values, frozenset({node.name}))
 
 
 def _added(above: Place, name: str, operator: OperatorSupplier) -> Place:

@@ -15,6 +15,7 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.names import NodeNamer, valid_name
 from pykstreams.core.types import K, V, duration_ms, total_ms
 from pykstreams.core.windows import EmitStrategy, JoinWindows
+from pykstreams.dsl.inference import passed_on, value_serde
 from pykstreams.dsl.options import StreamJoined
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartitioned_for_join
@@ -160,7 +161,7 @@ def join_streams(
     The topics of both sides must have equal partition counts. Records of an outer side have a result also where they
     find no partner.
     """
-    options = joined or StreamJoined()
+    options = _with_types(joined or StreamJoined(), this, other)
     if options.idle is not None and not left_outer:
         raise ValueError("idle is for left and outer joins: an inner join holds no result back; leave it away")
     graph, name = this.graph, options.name
@@ -211,7 +212,16 @@ def join_streams(
         joins_null_keys=left_outer,
     )
     graph.add(node, this.node, other.node)
-    return Place(graph, node, names.merge, options.key_serde, None, sources)
+    return Place(graph, node, names.merge, options.key_serde, value_serde(joiner), sources)
+
+
+def _with_types(options: StreamJoined[K, V, VO], this: Place, other: Place) -> StreamJoined[K, V, VO]:
+    """The options with the serdes of the types of both streams where they have none."""
+    return options.replace(
+        key_serde=options.key_serde or passed_on(this.key_serde) or passed_on(other.key_serde),
+        value_serde=options.value_serde or passed_on(this.value_serde),
+        other_value_serde=options.other_value_serde or passed_on(other.value_serde),
+    )
 
 
 def _add_windowed(place: Place, name: str, store: _WindowStore[K, V, VO]) -> None:

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias, TypeVar, get_args
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KR, Duration, K, KeyValueMapper, V, duration_ms
+from pykstreams.dsl.inference import value_serde
 from pykstreams.dsl.options import Joined
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartitioned_for_join
@@ -72,7 +73,7 @@ def join_stream_with_table(
     )
     brought = () if buffer is None else (GivenStore(buffer),)
     node = _added(stream, name, around(join), view.stores, brought, left=left)
-    return Place(graph, node, name, options.key_serde or stream.key_serde, None, sources)
+    return Place(graph, node, name, options.key_serde or stream.key_serde, value_serde(joiner), sources)
 
 
 def _grace(grace: Duration, name: str, table: Table) -> int:
@@ -123,7 +124,7 @@ def join_stream_with_global_table(
     """
     name = stream.graph.namer.named(name, "KSTREAM-LEFTJOIN-")
     node = _added(stream, name, StreamTableJoin(view, joiner, left, with_key, key_selector), (), left=left)
-    return Place(stream.graph, node, name, stream.key_serde, None, stream.sources, stream.rekeyed)
+    return Place(stream.graph, node, name, stream.key_serde, value_serde(joiner), stream.sources, stream.rekeyed)
 
 
 def _added(

@@ -8,6 +8,7 @@ from typing import Generic, Protocol
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KR, V1, V2, VR, ValueJoiner
+from pykstreams.dsl.inference import value_serde
 from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
@@ -224,9 +225,9 @@ def join_tables(
     """
     left_place, right_place = left.place, right.place
     graph, key_serde = left_place.graph, left_place.key_serde
-    store = None
+    store, values = None, value_serde(joiner)
     if materialized is not None:
-        store = table_store(graph, options_of(materialized), _MERGE, key_serde, None)
+        store = table_store(graph, options_of(materialized), _MERGE, key_serde, values)
         store = replace(store, queryable=True)  # by a generated name, too: KTableImpl.doJoin, 4.3.1
         key_serde = store.key_serde
     merge_name = graph.namer.named(name, _MERGE)
@@ -262,8 +263,8 @@ def join_tables(
     )
     node = TableTableJoinNode(merge_name, names, (left_place.name, right_place.name), logic)
     graph.add(node, left_place.node, right_place.node)
-    value_serde = None if store is None else store.value_serde
-    place = Place(graph, node, merge_name, key_serde, value_serde, sources, partitioner=left_place.partitioner)
+    values = values if store is None else store.value_serde
+    place = Place(graph, node, merge_name, key_serde, values, sources, partitioner=left_place.partitioner)
     return Table(place, logic, store)
 
 

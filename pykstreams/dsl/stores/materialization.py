@@ -106,14 +106,16 @@ def options_of(materialized: Materialized[K, V] | str | None) -> Materialized[K,
     return Materialized() if materialized is None else materialized
 
 
-def named_table_store(options: Materialized[K, V]) -> TableStore | None:
+def named_table_store(
+    options: Materialized[K, V], key_serde: SerdeOrDefault = None, value_serde: SerdeOrDefault = None
+) -> TableStore | None:
     """The store that the user named, ``None`` where no name was given.
 
-    Its serdes are those of the options or else the defaults, never those of the table above
-    (``KTableImpl.doFilter``, 4.3.1).
+    Its serdes are those of the options or else the given ones, which are those of types, or else the defaults; never
+    those of the table above (``KTableImpl.doFilter``, 4.3.1).
     """
     name = options.store_name
-    return None if name is None else _table_store(name, options, True, None, None)
+    return None if name is None else _table_store(name, options, True, key_serde, value_serde)
 
 
 def table_store(

@@ -191,7 +191,10 @@ words.count(materialized="counts").to_stream().to("out")
 @pytest.mark.parametrize("command", ["describe", "topics", "run --bootstrap-servers a:1", "run --embedded"])
 def test_steps_without_serdes_are_named_before_anything_runs(invoke: Invoke, tmp_path: Path, command: str) -> None:
     script = write(tmp_path, BARE)
-    cure = "and none is set; give {0}_serde in the options of the step (Consumed, Produced, Grouped, Materialized), or "
+    cure = (
+        "and none is set; give a type or a serde as {0}_serde in the options of the step (Consumed, Produced, Grouped, "
+        "Materialized), annotate the function before it, or "
+    )
 
     result = invoke(*command.split(), script)
 

@@ -110,7 +110,7 @@ def test_a_missing_default_serde_says_where_to_give_one(part: str) -> None:
         getattr(StreamsConfig(), f"default_{part}_serde")
 
     assert str(caught.value) == (
-        f"a step needs a {part} serde and none is set; give {part}_serde in its options "
+        f"a step needs a {part} serde and none is set; give a type or a serde as {part}_serde in its options "
         "(Consumed, Produced, Grouped, Materialized), "
         f"or set 'default.{part}.serde'"
     )

@@ -239,7 +239,7 @@ def test_a_key_serde_that_is_missing_is_named_with_its_store() -> None:
     stream.group_by_key(Grouped()).windowed_by(TEN).count(materialized="ses")
     config = StreamsConfig({"application.id": "app", "bootstrap.servers": "x:1"})
 
-    with pytest.raises(ConfigError, match="store 'ses' of task 0_0 has no key serde"):
+    with pytest.raises(ConfigError, match="and store 'ses' need a key serde and none is set"):
         TopologyTestDriver(builder.build(), config)
 
 

@@ -55,8 +55,9 @@ def test_sources_and_sinks_are_named_with_topics_of_the_user_and_the_cure() -> N
         check_serdes(builder.build(config).plan(config), config)
 
     assert str(raised.value) == (
-        "KSTREAM-SOURCE-0000000000 (topic 'a', 'b') needs a value serde and none is set; give value_serde in the "
-        "options of the step (Consumed, Produced, Grouped, Materialized), or set 'default.value.serde'"
+        "KSTREAM-SOURCE-0000000000 (topic 'a', 'b') needs a value serde and none is set; give a type or a serde "
+        "as value_serde in the options of the step (Consumed, Produced, Grouped, Materialized), annotate the function "
+        "before it, or set 'default.value.serde'"
     )
     assert said(builder, default_value_serde=TEXT) == []
 

@@ -233,7 +233,7 @@ def test_a_table_that_nothing_reads_keeps_no_store_but_the_buffer() -> None:
 
 def test_a_global_table_cannot_be_re_ordered() -> None:
     with pytest.raises(TopologyError) as caught:
-        StreamsBuilder().global_table("rates", reorder_grace=5)  # type: ignore[arg-type]
+        StreamsBuilder().global_table("rates", reorder_grace=5)  # type: ignore[call-overload]
 
     assert str(caught.value) == (
         "Invalid topology: global table of 'rates' is given reorder_grace=5; it cannot be re-ordered, since its topic "

@@ -1,0 +1,196 @@
+"""The serdes of Python types: what a type stands for where a serde is expected.
+
+``str`` is text, ``int`` a long, ``float`` a double, ``bool``, ``bytes``, ``UUID`` and ``None`` are what ``Serdes`` has
+for them; times and ``Decimal`` are text; what has parts is JSON: dataclasses, pydantic models, msgspec structs,
+``TypedDict``, ``list``, ``dict``, ``tuple``, ``Literal``, enumerations and unions. ``Optional`` adds nothing, since
+each serde writes ``None`` as nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from enum import Enum
+from typing import Protocol, TypeAlias, TypeGuard, TypeVar, cast, runtime_checkable
+from uuid import UUID
+
+from pykstreams.serdes.base import AnySerde, Serde, resolve_serde
+from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
+from pykstreams.serdes.json_keys import JsonKeySerde
+from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.optional import OptionalSerde
+from pykstreams.serdes.primitives import (
+    BooleanSerde,
+    BytesSerde,
+    DoubleSerde,
+    LongSerde,
+    StringSerde,
+    UUIDSerde,
+    VoidSerde,
+)
+from pykstreams.serdes.structured import is_pydantic, is_struct
+from pykstreams.serdes.text_values import TextSerde
+from pykstreams.serdes.windowed import SessionWindowedSerde, TimeWindowedSerde
+
+T = TypeVar("T")
+
+SerdeOrType: TypeAlias = Serde[T] | type[T]
+"""A serde, or the type whose serde is meant (``pykstreams.types.register``)."""
+
+_SIMPLE: Mapping[object, Callable[[], AnySerde]] = {
+    str: StringSerde,
+    bytes: BytesSerde,
+    int: LongSerde,
+    float: DoubleSerde,
+    bool: BooleanSerde,
+    UUID: UUIDSerde,
+    types.NoneType: VoidSerde,
+}
+_TEXTS = (datetime, date, time, Decimal)
+ANYTHING = (typing.Any, object)
+"""Types that say nothing of their values."""
+
+_CURE = "register one, types.register({type}, serde), or give a serde"
+
+
+@runtime_checkable
+class SerdeMarker(Protocol):
+    """Something in ``Annotated[T, marker]`` that makes the serde of ``T``; a serde itself will do, too."""
+
+    def serde_for(self, type_: type[T], /) -> Serde[T]:
+        """Returns the serde of that type."""
+        ...
+
+
+class TypeSerdes:
+    """The serdes of types: those that were registered, and those that every type of some kind has."""
+
+    def __init__(self) -> None:
+        self._registered: dict[object, AnySerde] = {}
+        self._made: dict[tuple[object, bool], AnySerde] = {}
+        self._known: dict[int, AnySerde] = {}
+        """Each serde that was ever registered or made here, by its identity."""
+
+    def register(self, type_: type[T], serde: Serde[T]) -> None:
+        """Has a type written and read by that serde, as key and as value, wherever the type stands for a serde.
+
+        The last one registered counts, for what is built afterwards. Raises ``ConfigError`` for an object that is no
+        serde.
+        """
+        found = self._registered[type_] = resolve_serde(serde)
+        self._known[id(found)] = found
+        self._made.clear()
+
+    def serde(self, type_: type[T], *, is_key: bool = False) -> Serde[T]:
+        """Returns the serde of a type, the same object each time; JSON and text have one form for equal keys.
+
+        Raises ``TypeError`` for a type that has none, with the cure.
+        """
+        found = self._registered.get(type_) if _is_hashable(type_) else None
+        if found is not None:
+            return found
+        made = self._made.get((type_, is_key)) if _is_hashable(type_) else None
+        if made is None:
+            made = self._new(type_, is_key)
+            self._known[id(made)] = made
+            if _is_hashable(type_):
+                self._made[type_, is_key] = made
+        return made
+
+    def is_made_of_types(self, serde: object) -> bool:
+        """Whether a serde stands for a type, or is of serdes that do, as that of windowed keys."""
+        if isinstance(serde, TimeWindowedSerde | SessionWindowedSerde | OptionalSerde):
+            return self.is_made_of_types(serde.inner)
+        if isinstance(serde, CombinedKeySerde):
+            return self.is_made_of_types(serde.prefix) and self.is_made_of_types(serde.suffix)
+        return id(serde) in self._known
+
+    def _new(self, type_: object, is_key: bool) -> AnySerde:
+        origin, arguments = typing.get_origin(type_), typing.get_args(type_)
+        if origin is typing.Annotated:
+            return _marked(type_) or self.serde(arguments[0], is_key=is_key)
+        if isinstance(type_, typing.NewType):
+            return self.serde(cast("type[object]", type_.__supertype__), is_key=is_key)
+        if origin in (typing.Union, types.UnionType):
+            there = tuple(one for one in arguments if one is not types.NoneType)
+            if len(there) == 1:
+                return self.serde(there[0], is_key=is_key)
+        if origin is CombinedKey:
+            return CombinedKeySerde(*(self.serde(one, is_key=True) for one in arguments))
+        if (simple := _SIMPLE.get(type_)) is not None:
+            return simple()
+        if type_ in _TEXTS:
+            return TextSerde(type_, is_key=is_key)
+        return _json(type_, is_key)
+
+
+TYPES = TypeSerdes()
+"""The serdes of types in this process."""
+
+
+def _marked(annotated: object) -> AnySerde | None:
+    type_, *markers = typing.get_args(annotated)
+    for marker in markers:
+        if typing.get_origin(marker) is typing.Annotated and (found := _marked(marker)) is not None:
+            return found
+        if isinstance(marker, SerdeMarker):
+            return marker.serde_for(type_)
+        if isinstance(marker, Serde) and not isinstance(marker, type):
+            return marker
+    return None
+
+
+def _json(type_: object, is_key: bool) -> AnySerde:
+    if not _is_json(type_):
+        name = getattr(type_, "__name__", None) or str(type_)
+        raise TypeError(f"there is no serde for {name}{_why(type_)}; {_CURE.format(type=name)}")
+    json_type = cast("type[object]", type_)
+    return JsonKeySerde(json_type) if is_key else JsonSerde(json_type)
+
+
+def _is_json(type_: object) -> bool:
+    origin = typing.get_origin(type_) or type_
+    if origin in (list, dict, tuple, Sequence, Mapping, typing.Union, types.UnionType, typing.Literal):
+        return True
+    if not isinstance(type_, type):
+        return False
+    known = dataclasses.is_dataclass(type_) or is_pydantic(type_) or is_struct(type_) or typing.is_typeddict(type_)
+    return known or issubclass(type_, Enum)
+
+
+def _why(type_: object) -> str:
+    name = getattr(typing.get_origin(type_), "__name__", "")
+    if name == "Windowed":
+        return ", since a type does not tell how long its windows are (WindowedSerdes has serdes)"
+    if type_ in ANYTHING or isinstance(type_, TypeVar):
+        return ", which may be anything"
+    if hasattr(type_, "DESCRIPTOR"):
+        return ", whose schema may come from a registry (SchemaRegistryProtobufSerde)"
+    return ""
+
+
+def is_type(given: object) -> TypeGuard[type[object]]:
+    """Whether an object is a type, or an annotation that stands for one; a class of serdes is none."""
+    if isinstance(given, type):
+        return not hasattr(given, "serialize") and not hasattr(given, "serializer")
+    return typing.get_origin(given) is not None or isinstance(given, typing.NewType | TypeVar) or given in ANYTHING
+
+
+def given_serde(given: SerdeOrType[T] | None, *, is_key: bool) -> Serde[T] | None:
+    """Returns the serde that was given, or that of the type; raises ``TypeError`` for a type that has none."""
+    if is_type(given):
+        return TYPES.serde(cast("type[T]", given), is_key=is_key)
+    return cast("Serde[T] | None", given)
+
+
+def _is_hashable(type_: object) -> bool:
+    """Whether a type can be looked up; one that is annotated with a list, say, cannot."""
+    try:
+        hash(type_)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,95 @@
+"""Times and decimal numbers as text: ISO 8601, and the digits.
+
+Text as a key has one form for equal values, since records of a key must be in one partition.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Generic, TypeVar
+
+from pykstreams.core.types import Decoder, Headers
+from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_bytes, refused_value, wrong_type
+
+T = TypeVar("T", date, time, datetime, Decimal)
+
+_EXACT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+
+
+class TextSerde(CompiledSerde[T], Generic[T]):
+    """Values of one type as text in UTF-8; ``None`` has no bytes.
+
+    A ``datetime``, ``date`` or ``time`` is written as by ``isoformat()``, a ``Decimal`` as by ``str()``. With
+    ``is_key`` equal values have equal bytes: a ``datetime`` with a time zone is written in UTC, and a ``Decimal``
+    without zeros at its end.
+
+    >>> TextSerde(Decimal).serialize("topic", Decimal("1.50"))
+    b'1.50'
+    >>> TextSerde(Decimal, is_key=True).serialize("topic", Decimal("1.50"))
+    b'1.5'
+    """
+
+    def __init__(self, type_: type[T], *, is_key: bool = False) -> None:
+        self._type: type[T] = type_
+        self._is_key = is_key
+        self._text: Callable[[T], str] = _one_text if is_key else _text
+
+    def __repr__(self) -> str:
+        return f"TextSerde({self._type.__name__}{', is_key=True' if self._is_key else ''})"
+
+    def writes_as(self, other: object) -> bool:
+        return type(other) is TextSerde and (other._type, other._is_key) == (self._type, self._is_key)
+
+    def encoder(self, topic: str) -> EncoderOf[T]:
+        type_, text = self._type, self._text
+
+        def encode(data: T | None, headers: Headers) -> bytes | None:
+            if data is None:
+                return None
+            if type(data) is not type_:
+                raise wrong_type(repr(self), topic, data, type_.__name__)
+            try:
+                return text(data).encode()
+            except ValueError as error:
+                raise refused_value(repr(self), topic, data, str(error)) from error
+
+        return encode
+
+    def decoder(self, topic: str) -> Decoder:
+        type_ = self._type
+        parse = Decimal if issubclass(type_, Decimal) else type_.fromisoformat
+
+        def decode(data: bytes | None, headers: Headers) -> object:
+            if data is None:
+                return None
+            try:
+                return parse(data.decode())
+            except (ValueError, decimal.InvalidOperation, AttributeError) as error:
+                raise refused_bytes(repr(self), topic, data, f"expected a {type_.__name__} as text") from error
+
+        return decode
+
+
+def one_datetime(value: datetime) -> datetime:
+    """Returns the same moment in UTC; without time zone the value itself."""
+    return value if value.tzinfo is None else value.astimezone(UTC)
+
+
+def one_decimal(value: Decimal) -> Decimal:
+    """Returns the same number without zeros at its end; ``ValueError`` for one that is not equal to itself."""
+    if value.is_nan():
+        raise ValueError("a key must be equal to itself, which NaN is not")
+    return _EXACT.normalize(value) if value else Decimal(0)
+
+
+def _text(value: date | time | Decimal) -> str:
+    return str(value) if isinstance(value, Decimal) else value.isoformat()
+
+
+def _one_text(value: date | time | Decimal) -> str:
+    if isinstance(value, Decimal):
+        return str(one_decimal(value))
+    return (one_datetime(value) if isinstance(value, datetime) else value).isoformat()

@@ -1,0 +1,188 @@
+"""What types stand for where a serde is expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Literal, NewType, TypedDict, TypeVar
+from uuid import UUID
+
+import msgspec
+import pydantic
+import pytest
+
+from pykstreams.core.errors import ConfigError, SerdeError
+from pykstreams.core.windows import Windowed
+from pykstreams.serdes import CombinedKey, Serdes, TimeWindowedSerde
+from pykstreams.serdes.by_type import TypeSerdes
+from pykstreams.types import Avro, Float32, Int16, Int32
+
+T = TypeVar("T")
+OrderId = NewType("OrderId", str)
+
+
+class Color(Enum):
+    RED = "red"
+
+
+class Point(TypedDict):
+    x: float
+
+
+@dataclass(frozen=True)
+class Order:
+    id: int
+    price: Decimal
+
+
+class Customer(pydantic.BaseModel):
+    name: str
+
+
+class Product(msgspec.Struct):
+    name: str
+
+
+class Unknown:
+    """Nothing can be said of its bytes."""
+
+
+@pytest.fixture
+def types() -> Iterator[TypeSerdes]:
+    yield TypeSerdes()
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "raw"),
+    [
+        (str, "a", b"a"),
+        (bytes, b"\x00", b"\x00"),
+        (int, 1, b"\0\0\0\0\0\0\0\x01"),
+        (float, 1.0, b"\x3f\xf0\0\0\0\0\0\0"),
+        (bool, True, b"\x01"),
+        (UUID, UUID(int=1), b"00000000-0000-0000-0000-000000000001"),
+        (datetime, datetime(2026, 1, 2, 3, tzinfo=UTC), b"2026-01-02T03:00:00+00:00"),
+        (date, date(2026, 1, 2), b"2026-01-02"),
+        (Decimal, Decimal("1.50"), b"1.50"),
+        (Int16, 1, b"\0\x01"),
+        (Int32, 1, b"\0\0\0\x01"),
+        (Float32, 1.0, b"\x3f\x80\0\0"),
+        (Annotated[int, Int32], 1, b"\0\0\0\x01"),
+        (Annotated[str, "a note"], "a", b"a"),
+        (Annotated[dict[str, int], Avro('{"type": "map", "values": "long"}')], {}, b"\x00"),
+        (OrderId, "a", b"a"),
+        (str | None, "a", b"a"),
+        (list[int], [1, 2], b"[1,2]"),
+        (tuple[int, str], (1, "a"), b'[1,"a"]'),
+        (dict[str, int], {"b": 1, "a": 2}, b'{"b":1,"a":2}'),
+        (dict, {"a": None}, b'{"a":null}'),
+        (int | str, "a", b'"a"'),
+        (Literal["a", "b"], "a", b'"a"'),
+        (Color, Color.RED, b'"red"'),
+        (Point, {"x": 1.5}, b'{"x":1.5}'),
+        (Order, Order(1, Decimal("1.50")), b'{"id":1,"price":"1.50"}'),
+        (Customer, Customer(name="Ann"), b'{"name":"Ann"}'),
+        (Product, Product("Tea"), b'{"name":"Tea"}'),
+        (CombinedKey[str, int], CombinedKey("a", 1), b"\0\0\0\x01a\0\0\0\0\0\0\0\x01"),
+    ],
+)
+def test_values_of_a_type_are_written_and_read(types: TypeSerdes, type_: Any, value: object, raw: bytes) -> None:
+    serde = types.serde(type_)
+
+    assert serde.serializer.serialize("topic", value) == raw
+    assert serde.deserializer.deserialize("topic", raw) == value
+    assert serde.serializer.serialize("topic", None) is None
+
+
+@pytest.mark.parametrize(
+    ("type_", "equal", "raw"),
+    [
+        (dict[str, float], ({"b": 1.0, "a": 2.0}, {"a": 2, "b": 1}), b'{"a":2.0,"b":1.0}'),
+        (Order, (Order(1, Decimal("1.5")), Order(True, Decimal("1.50"))), b'{"id":1,"price":"1.5"}'),
+        (Decimal, (Decimal("100"), Decimal("1E+2"), Decimal("100.00")), b"1E+2"),
+        (Decimal, (Decimal("0"), Decimal("-0.00")), b"0"),
+        (
+            datetime,
+            (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 1, tzinfo=timezone(timedelta(hours=1)))),
+            b"2026-01-01T00:00:00+00:00",
+        ),
+        (list[float], ([0.0], [-0.0]), b"[0.0]"),
+        (Customer, (Customer(name="Ann"),), b'{"name":"Ann"}'),
+        (Point, ({"x": 1}, {"x": 1.0}), b'{"x":1.0}'),
+    ],
+)
+def test_equal_keys_have_equal_bytes(types: TypeSerdes, type_: Any, equal: tuple[object, ...], raw: bytes) -> None:
+    serde = types.serde(type_, is_key=True)
+
+    assert {serde.serializer.serialize("topic", value) for value in equal} == {raw}
+    assert serde.deserializer.deserialize("topic", raw) == equal[0]
+
+
+def test_decimal_keys_of_many_digits_stay_apart(types: TypeSerdes) -> None:
+    serde = types.serde(Decimal, is_key=True)
+    keys = [Decimal("1." + "0" * 40 + digit) for digit in "123"]
+
+    assert len({serde.serializer.serialize("topic", key) for key in keys}) == 3
+
+
+def test_a_key_that_is_not_equal_to_itself_is_refused(types: TypeSerdes) -> None:
+    with pytest.raises(SerdeError, match="a key must be equal to itself, which NaN is not"):
+        types.serde(Decimal, is_key=True).serializer.serialize("topic", Decimal("NaN"))
+
+
+@pytest.mark.parametrize("is_key", [False, True])
+def test_a_value_of_another_type_is_refused(types: TypeSerdes, is_key: bool) -> None:
+    with pytest.raises(SerdeError, match="cannot write 'a' of type str for topic 'topic': expected Order"):
+        types.serde(Order, is_key=is_key).serializer.serialize("topic", "a")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("type_", "why"),
+    [
+        (Unknown, r"no serde for Unknown; register one, types.register\(Unknown, serde\), or give a serde"),
+        (object, "no serde for object, which may be anything"),
+        (Any, "which may be anything"),
+        (T, "no serde for T, which may be anything"),
+        (Windowed[str], "does not tell how long its windows are"),
+        (list[Unknown], "Unknown"),
+    ],
+)
+def test_a_type_without_serde_is_refused_with_the_cure(types: TypeSerdes, type_: Any, why: str) -> None:
+    with pytest.raises(TypeError, match=why):
+        types.serde(type_)
+
+
+def test_a_registered_serde_counts_wherever_the_type_stands(types: TypeSerdes) -> None:
+    serde = Serdes.from_functions(lambda value: b"?", lambda raw: Unknown())
+    types.register(Unknown, serde)
+
+    assert types.serde(Unknown) is serde
+    assert types.serde(Unknown, is_key=True) is serde
+    assert types.serde(Annotated[Unknown, "a note"]) is serde  # type: ignore[arg-type]
+    assert types.serde(CombinedKey[Unknown, str], is_key=True).prefix is serde  # type: ignore[attr-defined]
+
+
+def test_the_last_serde_registered_counts(types: TypeSerdes) -> None:
+    before = types.serde(CombinedKey[int, int])
+    types.register(int, Serdes.integer())
+
+    assert before.serializer.serialize("topic", CombinedKey(1, 1)) == b"\0\0\0\x08" + b"\0\0\0\0\0\0\0\x01" * 2
+    after = types.serde(CombinedKey[int, int])
+    assert after.serializer.serialize("topic", CombinedKey(1, 1)) == b"\0\0\0\x04" + b"\0\0\0\x01" * 2
+
+
+def test_what_is_no_serde_cannot_be_registered(types: TypeSerdes) -> None:
+    with pytest.raises(ConfigError, match="expected an object with the attributes serializer and deserializer"):
+        types.register(int, 5)  # type: ignore[arg-type]
+
+
+def test_serdes_of_types_are_told_from_those_that_were_given(types: TypeSerdes) -> None:
+    made = types.serde(str)
+
+    assert types.is_made_of_types(made)
+    assert types.is_made_of_types(TimeWindowedSerde(made, 5))
+    assert not types.is_made_of_types(Serdes.string())
+    assert not types.is_made_of_types(TimeWindowedSerde(Serdes.string(), 5))
