@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
 
 import orjson
 from starlette.requests import Request
@@ -17,55 +15,22 @@ from pykstreams.core.clock import Clock, SystemClock
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.http import parameters as named
 from pykstreams.http.guard import Guard
+from pykstreams.http.live.page import LivePage
 from pykstreams.http.local_answers import Staleness
 from pykstreams.http.openapi import described
 from pykstreams.http.options import HttpOptions
-from pykstreams.http.parameters import Given, Parameter
+from pykstreams.http.parameters import Given
 from pykstreams.http.problems import ProblemError
 from pykstreams.http.questions import fragment
+from pykstreams.http.route import JSON, HttpRoute, json_response
 from pykstreams.http.routing import Answer, Routing, parts_json
+from pykstreams.http.served import Served
 from pykstreams.http.store_routes import STORE_ROUTES, StoreRoute
-from pykstreams.runtime.health import Health
 from pykstreams.runtime.queries.catalog import StoreDescription
-from pykstreams.runtime.queries.lags import LagInfo
-from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.metadata import StreamsMetadata
 
 MetricsText = Callable[[], tuple[bytes, str]]
 """Returns the metrics as a body and its content type."""
-
-Handler = Callable[[Request, Given], Awaitable[Response]]
-
-JSON = "application/json"
-
-
-class Served(Protocol):
-    """The methods of a ``KafkaStreams`` that this package calls."""
-
-    @property
-    def local_queries(self) -> LocalQueries: ...
-    @property
-    def is_paused(self) -> bool: ...
-    def health(self) -> Health: ...
-    def all_local_store_partition_lags(self) -> dict[str, dict[int, LagInfo]]: ...
-    def metadata_for_all_streams_clients(self) -> list[StreamsMetadata]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class HttpRoute:
-    """A route with its description.
-
-    :param open: whether it needs no token.
-    :param content: media types and schemas of a success.
-    """
-
-    path: str
-    name: str
-    summary: str
-    handler: Handler
-    parameters: tuple[Parameter, ...] = ()
-    open: bool = False
-    content: Mapping[str, object] = field(default_factory=lambda: {JSON: {"schema": {"type": "object"}}})
 
 
 def app(
@@ -103,6 +68,7 @@ class HttpApp:
         self._metrics = metrics
         staleness = Staleness(streams.all_local_store_partition_lags, clock)
         self._routing = Routing(streams.local_queries, options, staleness, partitioners)
+        self._page = LivePage(streams, self._routing, clock)
         self._token = None if options.token is None else options.token.encode()
         self.routes = self._made()
         """All routes, in the order in which they are tried."""
@@ -115,6 +81,7 @@ class HttpApp:
 
     def close(self) -> None:
         """Ends its threads when they have done what they do; questions are refused from then on."""
+        self._page.close()
         self._routing.close()
 
     def openapi(self) -> dict[str, object]:
@@ -123,6 +90,7 @@ class HttpApp:
 
     def _made(self) -> list[HttpRoute]:
         routes = [
+            *self._page.routes(),
             HttpRoute(
                 "/health/live", "live", "200 unless the application has failed: restart it.", self._live, open=True
             ),
@@ -147,7 +115,7 @@ class HttpApp:
             question = route.asked_of(store, given)
             answer = await self._routing.answer(question, asked)
             if given.scope == "parts":
-                return _json(parts_json(answer))
+                return json_response(parts_json(answer))
             return _one(answer, store, given) if route.single else _rows(answer)
 
         schema = {"$ref": f"#/components/schemas/{'value' if route.single else 'rows'}"}
@@ -180,7 +148,7 @@ class HttpApp:
 
     async def _live(self, request: Request, given: Given) -> Response:
         health = self._streams.health()
-        return _json({"alive": health.alive, "state": health.state.value}, 200 if health.alive else 503)
+        return json_response({"alive": health.alive, "state": health.state.value}, 200 if health.alive else 503)
 
     async def _ready(self, request: Request, given: Given) -> Response:
         health = self._streams.health()
@@ -198,10 +166,10 @@ class HttpApp:
             "remaining": sum(one.remaining for one in health.tasks.values()),
             "tasks": tasks,
         }
-        return _json(body, 200 if health.ready else 503)
+        return json_response(body, 200 if health.ready else 503)
 
     async def _described(self, request: Request, given: Given) -> Response:
-        return _json(self.openapi())
+        return json_response(self.openapi())
 
     async def _told(self, request: Request, given: Given) -> Response:
         if self._metrics is None:
@@ -211,11 +179,11 @@ class HttpApp:
 
     async def _instances(self, request: Request, given: Given) -> Response:
         found = await self._routing.readers.run(self._streams.metadata_for_all_streams_clients)
-        return _json({"instances": [_instance(one) for one in found]})
+        return json_response({"instances": [_instance(one) for one in found]})
 
     async def _stores(self, request: Request, given: Given) -> Response:
         found = await self._routing.readers.run(self._streams.local_queries.descriptions)
-        return _json({"stores": [_told_of(one) for one in found.values()]})
+        return json_response({"stores": [_told_of(one) for one in found.values()]})
 
     async def _store(self, request: Request, given: Given) -> Response:
         store = self._store_of(given)
@@ -235,7 +203,7 @@ class HttpApp:
                 ],
             }
 
-        return _json(await self._routing.readers.run(look))
+        return json_response(await self._routing.readers.run(look))
 
     def _store_of(self, given: Given) -> StoreDescription:
         name = given.need("store")
@@ -262,22 +230,17 @@ def _one(answer: Answer, store: StoreDescription, given: Given) -> Response:
             "no-such-key", f"store {store.name!r} has nothing for {given.text('key')!r}", **{"from": told}
         )
     source = next(part.source.as_json() for part in answer.parts if part.rows)
-    return _json(rows[0].body[:-1] + b',"from":' + orjson.dumps(source) + b"}")
+    return json_response(rows[0].body[:-1] + b',"from":' + orjson.dumps(source) + b"}")
 
 
 def _rows(answer: Answer) -> Response:
-    return _json(
+    return json_response(
         {
             "rows": [fragment(row) for row in answer.rows],
             "next": None if answer.next is None else str(answer.next),
             "from": [part.source.as_json() for part in answer.parts],
         }
     )
-
-
-def _json(body: bytes | Mapping[str, object], status: int = 200) -> Response:
-    raw = body if isinstance(body, bytes) else orjson.dumps(body)
-    return Response(raw, status, headers={"content-type": JSON, "cache-control": "no-store"})
 
 
 def _told_of(store: StoreDescription) -> dict[str, object]:

@@ -106,6 +106,10 @@ class Routing:
             await asyncio.gather(*(self._ask_copies(one, question, asked, begun) for one in list(begun.failed)))
         return _merged(begun, asked)
 
+    async def ask(self, host: HostInfo, target: str) -> object:
+        """The JSON that another instance answers to ``GET target``; a ``ProblemError`` when it does not."""
+        return await self.callers.run(partial(self._peers.ask, host, target))
+
     def _begin(self, question: Question, asked: Asked) -> _Begun:
         name = question.store.name
         owners = self._wanted(question, asked)

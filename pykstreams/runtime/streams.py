@@ -42,6 +42,7 @@ from pykstreams.runtime.signals import stopped_by_signals
 from pykstreams.runtime.standby.update_listener import StandbyUpdateListener
 from pykstreams.runtime.swap.generation import BootstrapLoad
 from pykstreams.runtime.swap.loading import BootstrapLoading
+from pykstreams.runtime.tasks.dropped import NodeDrops
 from pykstreams.runtime.worker.commit import RECOMMIT_INTERVAL_MS
 from pykstreams.runtime.worker.thread_metadata import ThreadMetadata
 from pykstreams.runtime.worker.worker import Worker
@@ -50,6 +51,7 @@ from pykstreams.state.bulk.folder import folder_at
 from pykstreams.state.interfaces.position import PositionBound
 from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.query_results import StateQueryResult
+from pykstreams.topology.description import TopologyDescription
 from pykstreams.topology.topology import Topology
 
 log = logging.getLogger(__name__)
@@ -439,6 +441,19 @@ class KafkaStreams:
     def metrics(self) -> dict[MetricName, Metric]:
         """All metrics."""
         return self._metrics.metrics()
+
+    def dropped_records(self) -> dict[TaskId, Mapping[str, NodeDrops]]:
+        """The records that the tasks of this process have dropped, by task and node."""
+        return {task.id: task.dropped.by_node() for worker in self._workers.workers for task in worker.tasks()}
+
+    @property
+    def application_id(self) -> str:
+        """The ``application.id``."""
+        return self._config.application_id
+
+    def describe(self) -> TopologyDescription:
+        """The description of the topology that runs."""
+        return self._topology.describe()
 
     def clean_up(self) -> None:
         """Deletes the local state of tasks that no worker uses; before the start or after the end only."""

@@ -273,7 +273,7 @@ class NodeContext:
 
     def count_dropped(self) -> None:
         """Counts a dropped record without a warning."""
-        self._task.dropped.count()
+        self._task.dropped.count(self.node, failed=False)
 
     def shared(self, name: str, make: Callable[[], T]) -> T:
         """The object that operators of this task share in memory under a name."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pykstreams.core.clock import Clock
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 WARN_INTERVAL_S = 10.0
+
+
+@dataclass(slots=True)
+class NodeDrops:
+    """The records that a node dropped: all of them, those that were late, and those that failed."""
+
+    total: int = 0
+    late: int = 0
+    failed: int = 0
 
 
 class DroppedRecords:
@@ -39,6 +49,7 @@ class DroppedRecords:
         self._position = position
         self.late = 0
         """How many of them were late."""
+        self._by_node: dict[str, NodeDrops] = {}
         self._last: dict[tuple[str, str], tuple[float, int]] = {}
 
     @property
@@ -46,9 +57,16 @@ class DroppedRecords:
         """How many there were."""
         return self._counter.total
 
-    def count(self) -> None:
+    def by_node(self) -> Mapping[str, NodeDrops]:
+        """The same, of each node that has dropped any; may be called from any thread."""
+        return {node: replace(drops) for node, drops in self._by_node.copy().items()}
+
+    def count(self, node: str, *, failed: bool) -> None:
         """Counts one without a line in the log: it was logged elsewhere, or is part of normal work."""
         self._counter.total += 1
+        drops = self._of(node)
+        drops.total += 1
+        drops.failed += failed
 
     def drop(self, node: str, reason: str, where: str = "") -> None:
         """Counts one and warns if it is time to.
@@ -56,8 +74,12 @@ class DroppedRecords:
         :param reason: the same for all records of one cause: what differs from one to the next is told by ``where``.
         :param where: the record; by default the one that is being processed.
         """
+        is_late = reason in LATE_REASONS
         self._counter.total += 1
-        self.late += reason in LATE_REASONS
+        self.late += is_late
+        drops = self._of(node)
+        drops.total += 1
+        drops.late += is_late
         now = self._clock.monotonic()
         last, silent = self._last.get((node, reason), (None, 0))
         if last is not None and now - last < WARN_INTERVAL_S:
@@ -69,6 +91,12 @@ class DroppedRecords:
             where = "no input record" if context is None else f"{context.topic}-{context.partition}@{context.offset}"
         more = f" (and {silent} more since the last warning)" if silent else ""
         log.warning("%s dropped a record: %s; task %s, %s%s", node, reason, self._task_id, where, more)
+
+    def _of(self, node: str) -> NodeDrops:
+        found = self._by_node.get(node)
+        if found is None:
+            found = self._by_node[node] = NodeDrops()
+        return found
 
     def sum_up(self) -> None:
         """Logs those that no line has counted yet, one line for each node and reason."""

@@ -87,7 +87,7 @@ class Failures:
         context = ErrorHandlerContext(topic, partition, offset, headers, source, self._task_id, timestamp, key, value)
         record = ConsumerRecord(topic, partition, offset, timestamp, key, value, headers)
         if self._resumes("deserialization", self._deserialization, context, record, found):
-            self._dropped.count()
+            self._dropped.count(source, failed=True)
             return
         part = _unreadable_part(key, headers, decode_key)
         raise StreamsError(
@@ -103,7 +103,7 @@ class Failures:
         context = self._context(node, timestamp, headers)
         record = None if timestamp < 0 else Record(key, value, timestamp, headers)
         if self._resumes("processing", self._processing, context, record, error):
-            self._dropped.count()
+            self._dropped.count(node, failed=True)
             return
         if isinstance(error, StreamsError) and not isinstance(error, SerdeError) and origin_of(error) is None:
             said = str(error)  # our own, a sink's for instance: it has the place and the cure
@@ -117,7 +117,7 @@ class Failures:
             raise error
         context = ErrorHandlerContext(None, -1, -1, (), node, self._task_id, time)
         if self._resumes("processing", self._processing, context, None, error):
-            self._dropped.count()
+            self._dropped.count(node, failed=True)
             return
         said = f"{self._described(node, context, error)}; punctuator at {time}; {_CORRECT_IT}"
         raise self._final(node, context, said) from error

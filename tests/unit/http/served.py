@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 import orjson
 
 from pykstreams.core.ids import TaskId
+from pykstreams.core.metrics import Metric, MetricName
 from pykstreams.http.asgi import HttpApp, app
 from pykstreams.http.options import HttpOptions
 from pykstreams.runtime.health import Health, TaskHealth
@@ -17,7 +18,10 @@ from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.queries.lags import LagInfo
 from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.metadata import StreamsMetadata
+from pykstreams.runtime.tasks.dropped import NodeDrops
+from pykstreams.runtime.worker.thread_metadata import ThreadMetadata
 from pykstreams.testing.clock import MockClock
+from pykstreams.topology.description import TopologyDescription
 from tests.unit.runtime.queries.queried import Application
 
 
@@ -30,10 +34,27 @@ class Streams:
         self.is_paused = False
         self.tasks = {TaskId(0, 0): TaskHealth(True, 0)}
         self.lags: dict[str, dict[int, LagInfo]] = {}
+        self.threads: list[ThreadMetadata] = []
+
+    @property
+    def application_id(self) -> str:
+        return self.application.config.application_id
 
     @property
     def local_queries(self) -> LocalQueries:
         return self.application.queries
+
+    def describe(self) -> TopologyDescription:
+        return self.application.topology.describe()
+
+    def metrics(self) -> dict[MetricName, Metric]:
+        return self.application.metrics.metrics()
+
+    def dropped_records(self) -> dict[TaskId, Mapping[str, NodeDrops]]:
+        return {task.id: task.dropped.by_node() for task in self.application.tasks()}
+
+    def metadata_for_local_threads(self) -> list[ThreadMetadata]:
+        return self.threads
 
     def health(self) -> Health:
         alive = self.state not in (State.PENDING_ERROR, State.ERROR)

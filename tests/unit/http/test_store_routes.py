@@ -263,7 +263,7 @@ def test_the_stores_and_their_kinds_are_listed(windows: Client) -> None:
         ("//stores", 404, "not-found"),
         ("/stores/", 404, "not-found"),
         ("/metrics", 404, "not-found"),
-        ("/", 404, "not-found"),
+        ("/nothing", 404, "not-found"),
     ],
 )
 def test_what_cannot_be_answered_is_a_problem(prices: Client, target: str, status: int, kind: str) -> None:

@@ -56,12 +56,14 @@ class Application:
             }
         )
         topology = builder.build(self.config) if isinstance(builder, StreamsBuilder) else builder
+        self.topology = topology
         self.plan = topology.plan(self.config)
         self.topic = topic
         self.all_running = True
         self.checks: list[Exception] = []
         self.global_stores: dict[str, LocalStore] = {}
         cache, metrics, clock = RecordCache(cache_bytes), StreamsMetrics(), MockClock(0)
+        self.metrics = metrics
         collector = RecordCollector(
             CapturingProducer(), config=self.config, metrics=metrics, partition_count=lambda _: partitions
         )

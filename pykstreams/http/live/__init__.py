@@ -1,0 +1,1 @@
+"""The live page: facts of the running application, and the page that shows them."""
