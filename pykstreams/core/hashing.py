@@ -1,4 +1,5 @@
-"""Hashes that agree with Kafka: murmur2 chooses partitions, murmur3 compares values in foreign-key joins.
+"""Hashes that agree with Kafka: murmur2 chooses partitions, murmur3 compares values in foreign-key joins; and FNV-1a,
+by which some producers choose partitions.
 
 ``murmur2`` is the plain reference; the fast one belongs to the client library and is handed in by
 ``runtime.clients.partitioner``.
@@ -14,6 +15,8 @@ _MASK = 0xFFFFFFFF
 _MURMUR2_SEED = 0x9747B28C
 _MURMUR2_FACTOR = 0x5BD1E995
 _MURMUR3_SEED = 104729
+_FNV_OFFSET = 0x811C9DC5
+_FNV_PRIME = 0x01000193
 
 _pack_hash = struct.Struct(">QQ").pack
 
@@ -45,6 +48,18 @@ def partition_for_key(key_bytes: bytes, number_of_partitions: int) -> int:
     0
     """
     return (murmur2(key_bytes) & 0x7FFFFFFF) % number_of_partitions
+
+
+def fnv1a(data: bytes) -> int:
+    """Returns the 32-bit FNV-1a hash without its sign, as librdkafka has it (``rd_fnv1a``).
+
+    >>> fnv1a(b"21")
+    1930258452
+    """
+    result = _FNV_OFFSET
+    for byte in data:
+        result = (result ^ byte) * _FNV_PRIME & _MASK
+    return (1 << 32) - result if result >> 31 else result
 
 
 def murmur3_128(data: bytes) -> bytes:

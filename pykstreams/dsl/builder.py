@@ -8,6 +8,7 @@ from typing import TypeAlias, TypeVar, overload
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
+from pykstreams.core.key_placement import placement_of
 from pykstreams.core.names import valid_name
 from pykstreams.core.processor import AnyProcessorSupplier
 from pykstreams.core.types import Duration
@@ -89,6 +90,7 @@ class StreamsBuilder:
         name = graph.namer.named(options.name, "KSTREAM-SOURCE-")
         node = StreamSourceNode(name, names, pattern, _settings(options))
         graph.add(node, graph.root)
+        graph.place_keys(name, node.settings.placement)
         return KStream(Place(graph, node, name, options.key_serde, options.value_serde, frozenset({name})))
 
     @overload
@@ -153,6 +155,7 @@ class StreamsBuilder:
             versioned=store.history_ms is not None,
         )
         graph.add(node, graph.root)
+        graph.place_keys(source, node.settings.placement)
         place = Place(graph, node, name, options.key_serde, options.value_serde, frozenset({source}))
         return KTable(Table(place, logic, store))
 
@@ -276,4 +279,5 @@ def _settings(options: Consumed[K, V]) -> SourceSettings:
         None if value is None else value.deserializer,
         options.timestamp_extractor,
         AutoOffsetReset.of(options.offset_reset_policy),
+        placement_of(options.partitioner),
     )

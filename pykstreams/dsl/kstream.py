@@ -359,8 +359,10 @@ class KStream(Generic[K, V]):
         store = table_store(place.graph, options, "KSTREAM-TOTABLE-", *inherited)
         parent: GraphNode = place.node
         sources = place.sources
-        if place.rekeyed:
-            parent = repartition_node(place.graph, node_name, keys, values, named=name is not None)
+        if place.is_scattered:
+            parent = repartition_node(
+                place.graph, node_name, keys, values, named=name is not None, optimizable=place.rekeyed
+            )
             place.graph.add(parent, place.node)
             sources = frozenset({parent.name})
         reordering = reordering_of(place.graph, node_name, reorder_grace, keys, values, named=name is not None)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Generic, Self, TypeVar
 
+from pykstreams.core.key_placement import KeyPartitioner, placement_of
 from pykstreams.core.names import valid_name
 from pykstreams.core.types import Duration, StreamPartitioner, TimestampExtractor, duration_ms
 from pykstreams.dsl.serde_fields import SerdeField, key_serde_field, value_serde_field
@@ -45,13 +46,24 @@ class _NamedOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class Consumed(_NamedOptions, Generic[K, V]):
-    """How a source reads its topics."""
+    """How a source reads its topics.
+
+    ``partitioner`` says where those who write the topics put keys, if not where Kafka's murmur2 does: by a name of
+    librdkafka's (``"consistent_random"`` is what confluent-kafka does by itself), or by a function (key in bytes,
+    number of partitions) -> partition. Streams that are joined with others go through a repartition topic where the
+    two sides differ; a global table has no use for it. Beyond Kafka Streams; see docs/guides/guide.md.
+    """
 
     key_serde: SerdeField[K] = key_serde_field()
     value_serde: SerdeField[V] = value_serde_field()
     timestamp_extractor: TimestampExtractor | None = None
     offset_reset_policy: AutoOffsetReset | str | None = None
     name: str | None = None
+    partitioner: KeyPartitioner | str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        placement_of(self.partitioner)
 
 
 def consumed_of(given: Consumed[K, V] | SerdeOrType[K] | None, value: SerdeOrType[V] | None) -> Consumed[K, V] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pykstreams.core.key_placement import KeyPlacement
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import Graph, GraphNode
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
@@ -27,3 +28,23 @@ class Place:
     sources: frozenset[str]
     rekeyed: bool = False
     partitioner: ReferencePartitioner | None = None
+
+    @property
+    def is_scattered(self) -> bool:
+        """Whether equal keys may lie in different partitions: keys may have changed, or sources differ in where they
+        put them.
+        """
+        return self.rekeyed or len(self.graph.placements(self.sources)) > 1
+
+    @property
+    def placement(self) -> KeyPlacement | None:
+        """Where keys lie, ``None`` where murmur2 puts them; for a place that is not scattered."""
+        return next(iter(self.graph.placements(self.sources)), None)
+
+
+def common_placement(*places: Place) -> KeyPlacement | None:
+    """Where places that meet by key are to have their keys: where all lie that need not be repartitioned anyway, or
+    else where murmur2 puts them.
+    """
+    found = {place.placement for place in places if not place.is_scattered}
+    return found.pop() if len(found) == 1 else None

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from pykstreams.core.key_placement import KeyPlacement
 from pykstreams.core.processor import AnyProcessorSupplier, OperatorSupplier
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
 from pykstreams.topology.java_order import hash_set_order
@@ -29,6 +30,7 @@ class SourceDefinition:
     key_deserializer: object
     value_deserializer: object
     predecessors: tuple[str, ...] = ()
+    placement: KeyPlacement | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from pykstreams.core.key_placement import KeyPlacement
 from pykstreams.core.names import NodeNamer, changelog_of
 from pykstreams.core.timestamps import FailOnInvalidTimestamp
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
@@ -72,12 +73,13 @@ class GraphNode:
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """How a source reads; ``None`` means the default of the configuration."""
+    """How a source reads; ``None`` means the default of the configuration, and of ``placement`` that of murmur2."""
 
     key_deserializer: object
     value_deserializer: object
     timestamp_extractor: TimestampExtractor | None
     offset_reset: AutoOffsetReset | None
+    placement: KeyPlacement | None = None
 
 
 class StreamSourceNode(GraphNode):
@@ -221,7 +223,8 @@ class OperatorNode(GraphNode):
 class RepartitionSettings:
     """A repartition topic with the sink before and the source behind it.
 
-    ``timestamp_extractor`` is that of the source; ``None`` means the default of the configuration.
+    ``timestamp_extractor`` is that of the source; ``None`` means the default of the configuration. ``placement`` says
+    where the partitioner puts keys, ``None``: where murmur2 does.
     """
 
     topic: str
@@ -232,6 +235,7 @@ class RepartitionSettings:
     partitioner: AnyPartitioner | None = None
     num_partitions: int | None = None
     timestamp_extractor: TimestampExtractor | None = _FAIL_ON_INVALID_TIMESTAMP
+    placement: KeyPlacement | None = None
 
 
 class RepartitionNode(GraphNode):
@@ -370,7 +374,8 @@ class Graph:
         self.copartitioned: list[set[str]] = []
         self.implicit_names = ImplicitNames()
         self.join_repartitions: dict[object, RepartitionNode] = {}
-        """The node by which a stream was repartitioned for a join, by the place of the stream."""
+        """The node by which a stream was repartitioned for a join, by the place of the stream and its placement then."""
+        self._placements: dict[str, KeyPlacement] = {}
         self._next_priority = 0
 
     def add(self, node: GraphNode, *parents: GraphNode) -> None:
@@ -379,6 +384,15 @@ class Graph:
             parent.add_child(node)
             node.priority = self._next_priority
             self._next_priority += 1
+
+    def place_keys(self, source: str, placement: KeyPlacement | None) -> None:
+        """Notes where the keys of a source lie."""
+        if placement is not None:
+            self._placements[source] = placement
+
+    def placements(self, sources: Iterable[str]) -> frozenset[KeyPlacement | None]:
+        """Where the keys of some sources lie; ``None`` stands for murmur2."""
+        return frozenset(self._placements.get(source) for source in sources)
 
     def nodes(self) -> list[GraphNode]:
         """Every node that hangs below the root, in the order of adding."""
@@ -429,6 +443,7 @@ def _add_source(
         timestamp_extractor=settings.timestamp_extractor,
         key_deserializer=settings.key_deserializer,
         value_deserializer=settings.value_deserializer,
+        partitioner=settings.placement,
     )
 
 
@@ -449,4 +464,5 @@ def write_topic_between(topology: Topology, settings: RepartitionSettings, paren
         timestamp_extractor=settings.timestamp_extractor,
         key_deserializer=None if key is None else key.deserializer,
         value_deserializer=None if value is None else value.deserializer,
+        partitioner=settings.placement,
     )

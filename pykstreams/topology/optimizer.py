@@ -90,6 +90,12 @@ def _merge_source(graph: Graph, first: StreamSourceNode, second: StreamSourceNod
             f"sources {first.name} and {second.name} read {read} with different offset reset policies; "
             "a topic is read once, so give both the same policy"
         )
+    if first.settings.placement != second.settings.placement:
+        read = first.pattern.pattern if first.pattern else ", ".join(first.topics)
+        raise TopologyError(
+            f"sources {first.name} and {second.name} read {read} with different partitioners; the keys of a topic lie "
+            "where its producers put them, so give both the same Consumed(partitioner=...)"
+        )
     for child in list(second.children):
         second.remove_child(child)
         first.add_child(child)

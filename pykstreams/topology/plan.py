@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from pykstreams.core.key_placement import KeyPlacement
 from pykstreams.core.processor import AnyProcessorSupplier, OperatorSupplier
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
 from pykstreams.state.interfaces.store import TaskStore
@@ -20,7 +21,10 @@ from pykstreams.topology.offset_reset import AutoOffsetReset
 
 @dataclass(frozen=True, slots=True)
 class SourceNode:
-    """Reads topics (or all that match a pattern); ``None`` for a serde or extractor means the default."""
+    """Reads topics (or all that match a pattern); ``None`` for a serde or extractor means the default.
+
+    ``placement`` says where the keys lie of what it reads; ``None``: where murmur2 puts them.
+    """
 
     name: str
     topics: tuple[str, ...]
@@ -30,6 +34,7 @@ class SourceNode:
     timestamp_extractor: TimestampExtractor | None
     offset_reset: AutoOffsetReset | None
     children: tuple[str, ...]
+    placement: KeyPlacement | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,7 @@ class _Planner:
             node.timestamp_extractor,
             node.offset_reset,
             tuple(self._children[node.name]),
+            node.placement,
         )
 
     def _processor(self, node: ProcessorDefinition) -> ProcessorNode:

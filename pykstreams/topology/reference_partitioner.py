@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from pykstreams.core.hashing import partition_for_key
+from pykstreams.core.key_placement import KeyPlacement
 from pykstreams.core.types import Encoder
 from pykstreams.serdes.base import AnySerde, bind_serializer
 from pykstreams.serdes.defaults import or_default
@@ -22,6 +23,7 @@ class ReferencePartitioner:
     :param serializer: writes it as the keys of the other topic are written; may be ``None`` or an ``OverDefault``, then
         a sink completes the partitioner by ``over_default``.
     :param choose: (bytes, number of partitions) -> partition, as Kafka's default partitioner has it.
+    :param placement: chooses in its place, by the bytes of the whole part, also of a windowed key.
     """
 
     def __init__(
@@ -29,13 +31,15 @@ class ReferencePartitioner:
         reference: Callable[[Any], object],
         serializer: object,
         choose: Callable[[bytes, int], int] = partition_for_key,
+        placement: KeyPlacement | None = None,
     ) -> None:
         self._reference = reference
         self._serializer = serializer
-        self._choose = choose
+        self._choose = choose if placement is None else placement
+        self._placement = placement
         self._encoders: dict[str, Encoder] = {}
         windowed = windowed_partitioner(getattr(serializer, "serializer", None))
-        self._end = None if windowed is None else -windowed.suffix_bytes
+        self._end = None if windowed is None or placement is not None else -windowed.suffix_bytes
 
     def of_keys(self, inner: Callable[[Any], object]) -> ReferencePartitioner:
         """The partitioner of keys of which ``inner(key)`` is partitioned by this one."""
@@ -45,13 +49,13 @@ class ReferencePartitioner:
             part = inner(key)
             return None if part is None else reference(part)
 
-        return ReferencePartitioner(reference_of, self._serializer)
+        return ReferencePartitioner(reference_of, self._serializer, placement=self._placement)
 
     def over_default(
         self, default: Callable[[], AnySerde], choose: Callable[[bytes, int], int]
     ) -> ReferencePartitioner:
         """The partitioner of one sink, with the default serde where none was given."""
-        return ReferencePartitioner(self._reference, or_default(self._serializer, default), choose)
+        return ReferencePartitioner(self._reference, or_default(self._serializer, default), choose, self._placement)
 
     def __call__(self, topic: str, key: object, value: object, partitions: int) -> int | None:
         reference = self._reference(key)

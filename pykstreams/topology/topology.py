@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
+from pykstreams.core.key_placement import KeyPartitioner, placement_of
 from pykstreams.core.processor import Processor
 from pykstreams.core.processor_wrapper import ProcessorWrapper
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
@@ -49,10 +50,12 @@ class Topology:
         timestamp_extractor: TimestampExtractor | None = None,
         key_deserializer: object = None,
         value_deserializer: object = None,
+        partitioner: KeyPartitioner | str | None = None,
     ) -> Topology:
         """Adds a source of topics by name, or of all topics that match one compiled pattern.
 
         A topic can have one source only (``TopologyError``). ``None`` means the default of the configuration.
+        ``partitioner`` says where those who write the topics put keys, as in ``Consumed``; nothing is repartitioned.
         """
         self._check_new(name)
         names = tuple(topic for topic in topics if isinstance(topic, str))
@@ -70,6 +73,7 @@ class Topology:
                 timestamp_extractor,
                 key_deserializer,
                 value_deserializer,
+                placement=placement_of(partitioner),
             )
         )
         return self

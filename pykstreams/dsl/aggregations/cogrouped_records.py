@@ -13,11 +13,12 @@ import functools
 from collections.abc import Callable
 from typing import Any, Generic, TypeAlias
 
+from pykstreams.core.key_placement import KeyPlacement
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import VR, Aggregator, Initializer, K
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.inference import aggregate_serde, merged, passed_on
-from pykstreams.dsl.place import Place
+from pykstreams.dsl.place import Place, common_placement
 from pykstreams.dsl.stores.materialization import TableStore
 from pykstreams.dsl.stores.session_materialization import SessionTableStore
 from pykstreams.dsl.stores.table_logic import AggregatedTable
@@ -75,7 +76,8 @@ class CogroupedRecords(Generic[K, VR]):
         is read.
         """
         graph = self.graph
-        parents = [self._parent(records, store) for records in self._aggregators]
+        placement = common_placement(*(records.place for records in self._aggregators))
+        parents = [self._parent(records, store, placement) for records in self._aggregators]
         sources = frozenset().union(*(sources for _, sources in parents))
         graph.copartitioned.append(set(sources))
         logic = AggregatedTable(store, lambda kept, old: PassThrough(), view)
@@ -94,16 +96,18 @@ class CogroupedRecords(Generic[K, VR]):
         graph.add(merge, *aggregations)
         return Table(Place(graph, merge, merge.name, key_serde, store.value_serde, sources), logic, store)
 
-    def _parent(self, records: OneStream[K], store: _Store) -> tuple[GraphNode, frozenset[str]]:
+    def _parent(
+        self, records: OneStream[K], store: _Store, placement: KeyPlacement | None
+    ) -> tuple[GraphNode, frozenset[str]]:
         """Where a stream is aggregated, and the sources above.
 
         That may be behind a repartition topic, which then serves all aggregations of the cogrouped stream. Names are
         used up for each of them (``processRepartitions``, 4.3.1).
         """
         place = records.place
-        if not place.rekeyed:
+        if not place.is_scattered and place.placement == placement:
             return place.node, place.sources
-        made = records.new_repartition(store)
+        made = records.new_repartition(store, placement)
         if records not in self._repartitions:
             self._repartitions[records] = made
             self.graph.add(made, place.node)

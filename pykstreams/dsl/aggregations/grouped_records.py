@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from pykstreams.core.key_placement import KeyPlacement
 from pykstreams.dsl.aggregations.late_records import LateRecordsTo, add_late_child, late_child_of
 from pykstreams.dsl.options import Grouped
 from pykstreams.dsl.place import Place
@@ -52,7 +53,7 @@ class GroupedRecords(Generic[K, V, S]):
         node = OperatorNode(
             name, logic.operator, stores=logic.stores, grace_ms=grace_ms, versioned=store.history_ms is not None
         )
-        if self.place.rekeyed:
+        if self.place.is_scattered:
             parent = self.repartitioned(store)
             sources = frozenset({parent.name})
         graph.add(node, parent)
@@ -75,7 +76,7 @@ class GroupedRecords(Generic[K, V, S]):
         self.place.graph.add(self._repartition, self.place.node)
         return self._repartition
 
-    def new_repartition(self, store: DslStore) -> RepartitionNode:
+    def new_repartition(self, store: DslStore, placement: KeyPlacement | None = None) -> RepartitionNode:
         """A repartition node named after the grouping or else after that store; not yet in the graph."""
         options = self.options
         return repartition_node(
@@ -84,4 +85,6 @@ class GroupedRecords(Generic[K, V, S]):
             options.key_serde,
             options.value_serde,
             named=options.name is not None or store.queryable,
+            optimizable=self.place.rekeyed,
+            placement=placement,
         )

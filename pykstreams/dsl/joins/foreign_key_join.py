@@ -17,6 +17,7 @@ from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, StreamParti
 from pykstreams.dsl.inference import value_serde
 from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.repartitioned_join import combined_serde
+from pykstreams.dsl.joins.table_placement import check_referred_placement
 from pykstreams.dsl.options import Materialized, TableJoined
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import options_of, table_params, table_store
@@ -178,6 +179,8 @@ def join_on_foreign_key(
 ) -> Table:
     """Adds the join and returns the joined table."""
     _check_serdes(right.place)
+    if foreign.joined.other_partitioner is None:
+        check_referred_placement(right.place)
     right.logic.send_old_values(force=True)
     left.logic.send_old_values(force=True)
     join = _Join.of(left, right, foreign, joiner, right_is_optional)
@@ -287,8 +290,10 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
                 _answers(self.right.place.value_serde),
                 AnswerPartitioner() if partitioner is None else OnePartition(partitioner),
                 timestamp_extractor=None,
+                placement=left.placement,
             )
         )
+        self.graph.place_keys(answered.name, left.placement)
         self.graph.add(answered, *answers)
         self.graph.copartitioned.append({*left.sources, answered.name})
         return answered

@@ -14,6 +14,7 @@ from typing import Generic
 from pykstreams.core.names import NodeNamer
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KR, V1, V2, VR, AnyPartitioner, ValueJoiner
+from pykstreams.dsl.joins.table_placement import check_referred_placement
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, join_store, options_of, table_store
@@ -170,6 +171,7 @@ def add_repartitioned_join(
     own, and nobody gave them a number, all have as many as the topics of the left table.
     """
     left_place, right_place = left.place, right.place
+    check_referred_placement(right_place)
     graph = left_place.graph
     store = None
     result_serde, value_serde = join.result_serde, join.value_serde

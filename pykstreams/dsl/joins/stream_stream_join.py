@@ -17,7 +17,7 @@ from pykstreams.core.types import K, V, duration_ms, total_ms
 from pykstreams.core.windows import EmitStrategy, JoinWindows
 from pykstreams.dsl.inference import passed_on, value_serde
 from pykstreams.dsl.options import StreamJoined
-from pykstreams.dsl.place import Place
+from pykstreams.dsl.place import Place, common_placement
 from pykstreams.dsl.repartitioning import repartitioned_for_join
 from pykstreams.processors import KeepForJoin, PassThrough, StreamSelfJoin, StreamStreamJoin
 from pykstreams.serdes.base import AnySerde
@@ -156,7 +156,8 @@ def join_streams(
     right_outer: bool,
     with_key: bool,
 ) -> Place:
-    """Adds the join, each side behind a repartition topic where its keys may have changed; gives its results' place.
+    """Adds the join, each side behind a repartition topic where its keys may have changed, or lie elsewhere than those
+    of the other side; gives its results' place.
 
     The topics of both sides must have equal partition counts. Records of an outer side have a result also where they
     find no partner.
@@ -165,8 +166,9 @@ def join_streams(
     if options.idle is not None and not left_outer:
         raise ValueError("idle is for left and outer joins: an inner join holds no result back; leave it away")
     graph, name = this.graph, options.name
-    this = repartitioned_for_join(this, _suffixed(name, "-left"), options.key_serde, options.value_serde)
-    other = repartitioned_for_join(other, _suffixed(name, "-right"), options.key_serde, options.other_value_serde)
+    keys, placement = options.key_serde, common_placement(this, other)
+    this = repartitioned_for_join(this, _suffixed(name, "-left"), keys, options.value_serde, placement)
+    other = repartitioned_for_join(other, _suffixed(name, "-right"), keys, options.other_value_serde, placement)
     sources = this.sources | other.sources
     graph.copartitioned.append(set(sources))
 

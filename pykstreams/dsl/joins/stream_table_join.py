@@ -38,13 +38,16 @@ def join_stream_with_table(
     on_expired_history: OnExpiredHistory = "null",
     around: Callable[[AnyStreamTableJoin], OperatorSupplier] = lambda join: join,
 ) -> Place:
-    """Adds the join, behind a repartition topic where keys may have changed, and returns the place of its results.
+    """Adds the join, behind a repartition topic where keys may have changed or lie elsewhere than those of the table,
+    and returns the place of its results.
 
     The topics of both must have equal partition counts (``KStreamImpl.doStreamTableJoin``, 4.3.1). What runs is
     ``around`` the operator of the join.
     """
     options = joined or Joined()
-    stream = repartitioned_for_join(stream, options.name, options.key_serde, options.value_serde)
+    stream = repartitioned_for_join(
+        stream, options.name, options.key_serde, options.value_serde, table.place.placement
+    )
     graph = stream.graph
     sources = stream.sources | table.place.sources
     graph.copartitioned.append(set(sources))

@@ -10,6 +10,7 @@ from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KR, V1, V2, VR, ValueJoiner
 from pykstreams.dsl.inference import value_serde
 from pykstreams.dsl.joins.optional_sides import over_missing_rows
+from pykstreams.dsl.joins.table_placement import check_placed_alike
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
@@ -224,6 +225,7 @@ def join_tables(
     the result be kept in a versioned store.
     """
     left_place, right_place = left.place, right.place
+    check_placed_alike(left_place, right_place)
     graph, key_serde = left_place.graph, left_place.key_serde
     store, values = None, value_serde(joiner)
     if materialized is not None:
