@@ -143,6 +143,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
     metrics_sample_window_ms = _Setting[int]("metrics.sample.window.ms")
     num_standby_replicas = _Setting[int]("num.standby.replicas")
     num_stream_threads = _Setting[int]("num.stream.threads")
+    partitioner_check_enable = _Setting[bool]("partitioner.check.enable")
     poll_ms = _Setting[int]("poll.ms")
     probing_rebalance_interval_ms = _Setting[int]("probing.rebalance.interval.ms")
     processing_exception_handler_global_enabled = _Setting[bool]("processing.exception.handler.global.enabled")

@@ -32,6 +32,7 @@ from pykstreams.runtime.assembly import (
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
+from pykstreams.runtime.key_places.key_watch import KeyWatch
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.offset_sums import OffsetSums
 from pykstreams.runtime.metrics.record_traces import require_opentelemetry
@@ -190,6 +191,7 @@ class Application:
             caches=self._caches,
             recommit_interval_ms=self._options.recommit_interval_ms,
             pause=self.pause,
+            key_watch=KeyWatch(self._plan) if config.partitioner_check_enable else None,
         )
         layout = topics.prepare()
         if bootstrap is not None:

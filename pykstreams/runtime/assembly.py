@@ -31,6 +31,7 @@ from pykstreams.runtime.clients.restore_consumer import RestoreConsumer
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
+from pykstreams.runtime.key_places.key_watch import KeyWatch
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.member_state import MemberState, NoState
 from pykstreams.runtime.membership.membership import Membership
@@ -107,6 +108,8 @@ class ApplicationParts:
     caches: CacheShares
     recommit_interval_ms: int
     pause: Pause
+    key_watch: KeyWatch | None = None
+    """``None`` where it is switched off (``partitioner.check.enable``)."""
     gates: Gates = field(default_factory=Gates)
 
 
@@ -271,6 +274,8 @@ def build_worker(
         note_of=_note_of(app),
         on_change=TaskCounts(metrics),
     )
+    if app.key_watch is not None:
+        app.key_watch.follow(layout.partitions)
     swaps, topic_watch = None, None
     if not app.embedded:
         swaps = _swaps(app, name, number, tasks, updater, membership, directory, global_stores)
@@ -293,6 +298,7 @@ def build_worker(
             topic_watch=topic_watch,
             metrics=metrics,
             process_id=app.process_id,
+            key_watch=app.key_watch,
         ),
         layout=layout,
         config=config,

@@ -374,7 +374,9 @@ class Graph:
         self.copartitioned: list[set[str]] = []
         self.implicit_names = ImplicitNames()
         self.join_repartitions: dict[object, RepartitionNode] = {}
-        """The node by which a stream was repartitioned for a join, by the place of the stream and its placement then."""
+        """The node by which a stream was repartitioned for a join, by the place of the stream and where its keys lie
+        then.
+        """
         self._placements: dict[str, KeyPlacement] = {}
         self._next_priority = 0
 

@@ -491,6 +491,15 @@ _KEYS = (
         choices=("INFO", "DEBUG", "TRACE"),
     ),
     ConfigKey("metrics.sample.window.ms", _LONG, 30_000, _LOW, "Length of one such sample.", minimum=0),
+    ConfigKey(
+        "partitioner.check.enable",
+        _BOOLEAN,
+        True,
+        _LOW,
+        "Samples the records of input topics, and warns once of each whose keys lie in other partitions than its "
+        "readers take them to be: where Kafka's murmur2 puts them, or the partitioner given to Consumed. pykstreams "
+        "check looks, too.",
+    ),
     ConfigKey("poll.ms", _LONG, 100, _LOW, "How long one poll for new records may wait.", minimum=0),
     ConfigKey(
         "probing.rebalance.interval.ms",

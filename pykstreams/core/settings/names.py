@@ -113,6 +113,7 @@ class ConfigNames:
     REQUEST_TIMEOUT_MS_CONFIG: Final = "request.timeout.ms"
     RETRY_BACKOFF_MS_CONFIG: Final = "retry.backoff.ms"
     ROCKSDB_CONFIG_SETTER_CLASS_CONFIG: Final = "rocksdb.config.setter"
+    PARTITIONER_CHECK_ENABLE_CONFIG: Final = "partitioner.check.enable"
     TRACING_ENABLE_CONFIG: Final = "tracing.enable"
     ROCKSDB_MEMORY_BYTES_CONFIG: Final = "rocksdb.memory.bytes"
     SECURITY_PROTOCOL_CONFIG: Final = "security.protocol"

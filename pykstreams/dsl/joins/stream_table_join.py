@@ -45,9 +45,7 @@ def join_stream_with_table(
     ``around`` the operator of the join.
     """
     options = joined or Joined()
-    stream = repartitioned_for_join(
-        stream, options.name, options.key_serde, options.value_serde, table.place.placement
-    )
+    stream = repartitioned_for_join(stream, options.name, options.key_serde, options.value_serde, table.place.placement)
     graph = stream.graph
     sources = stream.sources | table.place.sources
     graph.copartitioned.append(set(sources))

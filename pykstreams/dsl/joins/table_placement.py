@@ -28,8 +28,8 @@ def check_referred_placement(table: Place) -> None:
     """Raises ``TopologyError`` for a table that rows of another refer to, if they would not be sent to its rows."""
     if table.placement is not None:
         raise TopologyError(
-            f"the keys of {table.name} lie as {_named(table.placement)} puts them, and rows that refer to them go where "
-            f"murmur2 does; have its producers use murmur2_random, or join another table in its place: {_CURE}"
+            f"the keys of {table.name} lie as {_named(table.placement)} puts them, and rows that refer to them go "
+            f"where murmur2 does; have its producers use murmur2_random, or join another table in its place: {_CURE}"
         )
 
 

@@ -20,6 +20,7 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.key_placement import KeyPartitioner
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.runtime.membership.group_hosts import HostPartitions
 from pykstreams.runtime.queries.catalog import HeldPartition, Role, StoreDescription, described
@@ -39,6 +40,7 @@ from pykstreams.state.interfaces.position import PositionBound
 from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.query_results import FailureReason, QueryConfig, QueryResult, StateQueryResult
 from pykstreams.state.user_stores import StateStore
+from pykstreams.topology.placed_stores import placed_stores
 from pykstreams.topology.plan import TopologyPlan
 
 T = TypeVar("T")
@@ -127,6 +129,7 @@ class LocalQueries:
         self._parts = {name: part.id for part in plan.subtopologies for name in part.stores}
         self._logged = frozenset(name for part in plan.subtopologies for name in part.changelogs)
         self._global_names = frozenset(one.store.name for one in plan.global_stores)
+        self._placed: Mapping[str, KeyPartitioner] = placed_stores(plan)
 
     def check_name(self, name: str) -> None:
         """``UnknownStateStoreError`` for a name that no store of the topology has."""
@@ -245,7 +248,7 @@ class LocalQueries:
             raw = bind_serializer(key_serializer, topic)(key, ())
             if raw is None:
                 raise TypeError(f"the key {key!r} for store {name!r} was serialized to None, which is in no partition")
-            partition = partition_for_key(raw, count)
+            partition = self._placed.get(name, partition_for_key)(raw, count)
         return self._places_of(TaskId(part, partition))
 
     def owners(self, name: str) -> dict[int, KeyQueryMetadata]:

@@ -11,6 +11,7 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.messages import Fetched
+from pykstreams.runtime.key_places.key_watch import KeyWatch
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.task_manager import TaskManager
 
@@ -45,6 +46,7 @@ class Feed:
     :param woken: set, from any thread, when something that was in flight has finished.
     :param most: ``buffered.records.per.partition``.
     :param poll_s: the longest wait for records.
+    :param key_watch: looks at some of the records that are read; ``None`` where it is switched off.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Feed:
         *,
         most: int,
         poll_s: float,
+        key_watch: KeyWatch | None = None,
     ) -> None:
         self._reader = reader
         self._tasks = tasks
@@ -66,6 +69,7 @@ class Feed:
         self._resume_at = most
         self._pause_above = most * PAUSE_FACTOR
         self._poll_s = poll_s
+        self._key_watch = key_watch
         self._paused: set[TopicPartition] = set()
 
     def poll(self, patience_s: float, *, processes: bool = True) -> int:
@@ -114,6 +118,8 @@ class Feed:
             running = self._tasks.by_partition.get(partition)
             if running is None:  # its task left while the records were on their way
                 continue
+            if self._key_watch is not None:
+                self._key_watch.look(partition, messages)
             running.task.add(partition, messages)
             if running.task.buffered_of(partition) > self._pause_above and partition not in self._paused:
                 full.append(partition)

@@ -26,6 +26,7 @@ from pykstreams.core.errors import (
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.key_places.key_watch import KeyWatch
 from pykstreams.runtime.membership.membership import Lost, Membership
 from pykstreams.runtime.metrics.thread_metrics import ThreadMetrics
 from pykstreams.runtime.pause import Pause
@@ -122,6 +123,8 @@ class WorkerParts:
     metrics: StreamsMetrics
     """Those with the tag of this worker."""
     process_id: str
+    key_watch: KeyWatch | None = None
+    """That of all workers; ``None`` where it is switched off."""
 
 
 class Worker:
@@ -165,6 +168,7 @@ class Worker:
             clock,
             most=config.buffered_records_per_partition,
             poll_s=self._poll_s,
+            key_watch=parts.key_watch,
         )
         self._topic_check = TopicCheck(parts.prepare_topics, clock, config.metadata_max_age_ms)
         self._transaction_waits = False
@@ -408,6 +412,8 @@ class Worker:
             self._layout = layout
             self._drop(changed)
             self._tasks.update_inputs(layout.inputs)
+            if self._parts.key_watch is not None:
+                self._parts.key_watch.follow(layout.partitions)
             self._parts.membership.follow(layout)  # last: while it joins the group again, nothing can be committed
 
     def _settled(self, tasks: Collection[Running]) -> list[Running]:

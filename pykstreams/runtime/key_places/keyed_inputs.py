@@ -1,0 +1,77 @@
+"""The input topics of which it matters in which partitions their keys lie.
+
+Those are topics with several partitions whose records come, without a repartition topic in between, to an operator
+that keeps something under their keys: a join by key, an aggregation, a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pykstreams.core.key_placement import KeyPlacement
+from pykstreams.processors import Reorder, UserFixedKeyProcessor, UserProcessor
+from pykstreams.processors.retrying import Retrying
+from pykstreams.serdes.windowed import SessionWindowedDeserializer, TimeWindowedDeserializer
+from pykstreams.topology.plan import ProcessorNode, SourceNode, SubtopologyPlan, TopologyPlan
+
+_OWN_AFFAIR = (UserProcessor, UserFixedKeyProcessor, Retrying, Reorder)
+"""Operators whose stores hold nothing that another partition could miss, or nothing that we know of."""
+
+_WINDOWED = (TimeWindowedDeserializer, SessionWindowedDeserializer)
+"""Java's producers hash what these read without the window."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedInput:
+    """One of those topics.
+
+    :param placement: the partitioner that its source names, ``None`` for Kafka's murmur2.
+    :param readers: the operators to which its keys matter, in the order of the topology.
+    :param met_by: the other topics whose records are to meet those of this one.
+    """
+
+    topic: str
+    partitions: int
+    placement: KeyPlacement | None
+    readers: tuple[str, ...]
+    met_by: tuple[str, ...]
+
+
+def keyed_inputs(plan: TopologyPlan, partitions: Mapping[str, int]) -> dict[str, KeyedInput]:
+    """Returns those topics by name.
+
+    :param partitions: how many each topic has that exists; others are left out.
+    """
+    own = {topic.name for part in plan.subtopologies for topic in part.repartition_topics.values()}
+    own.update(topic.name for part in plan.subtopologies for topic in part.changelog_topics.values())
+    return {
+        topic: KeyedInput(topic, count, source.placement, readers, _met_by(part, topic))
+        for part in plan.subtopologies
+        for source in part.sources
+        if not isinstance(source.key_deserializer, _WINDOWED) and (readers := tuple(_readers(part, source)))
+        for topic, count in partitions.items()
+        if count > 1 and topic not in own and _reads(source, topic)
+    }
+
+
+def _reads(source: SourceNode, topic: str) -> bool:
+    return topic in source.topics or (source.pattern is not None and source.pattern.fullmatch(topic) is not None)
+
+
+def _readers(part: SubtopologyPlan, source: SourceNode) -> Iterator[str]:
+    below: set[str] = {source.name}
+    for name, node in part.nodes.items():  # parents come first
+        if name not in below or not isinstance(node, SourceNode | ProcessorNode):
+            continue
+        below.update(node.children)
+        if isinstance(node, ProcessorNode) and node.stores and _keeps_by_key(node):
+            yield name
+
+
+def _keeps_by_key(node: ProcessorNode) -> bool:
+    return hasattr(node.supplier, "build") and not isinstance(node.supplier, _OWN_AFFAIR)
+
+
+def _met_by(part: SubtopologyPlan, topic: str) -> tuple[str, ...]:
+    return tuple(sorted({other for group in part.copartition_groups if topic in group for other in group} - {topic}))
