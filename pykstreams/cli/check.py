@@ -39,7 +39,7 @@ def check(
     state_dir: str | None,
     form: str,
 ) -> None:
-    """Find what is wrong before the start: topics, partition counts, serdes, rights, brokers, disk, settings.
+    """Find what is wrong before the start: topics, partition counts, serdes, rights, brokers, keys, disk, settings.
 
     Nothing is created or changed. Without brokers only the script and this machine are checked. The exit code is 2
     when there are errors, and 0 when there are warnings only.
@@ -74,15 +74,20 @@ def findings(plan: TopologyPlan, config: StreamsConfig) -> list[Finding]:
     from pykstreams.runtime.checks.application_check import cluster_findings, local_findings
     from pykstreams.runtime.clients.admin import TOOL_PATIENCE_S, ClusterAdmin
     from pykstreams.runtime.clients.inspection.cluster_facts import ClusterFacts
+    from pykstreams.runtime.clients.inspection.latest_keys import LatestKeys
 
     found = local_findings(plan, config)
     if "bootstrap.servers" not in config:
         return found
     client_id = f"{config.client_id or config.application_id}-check"
-    admin = ClusterAdmin.open(config.client_supplier, config, client_id, SystemClock())
+    clock = SystemClock()
+    admin = ClusterAdmin.open(config.client_supplier, config, client_id, clock)
     admin.wait_until_reachable(at_most_s=TOOL_PATIENCE_S)
     facts = ClusterFacts.open(config, client_id)
+    latest = LatestKeys.open(config, admin, client_id, clock) if config.partitioner_check_enable else None
     try:
-        return found + cluster_findings(plan, config, admin, facts)
+        return found + cluster_findings(plan, config, admin, facts, None if latest is None else latest.read)
     finally:
         facts.close()
+        if latest is not None:
+            latest.close()

@@ -8,6 +8,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterError
 from pykstreams.runtime.checks.cluster_checks import Facts, replication_findings, rights_findings, version_findings
 from pykstreams.runtime.checks.finding import Finding, Severity, of_message
+from pykstreams.runtime.checks.key_checks import ReadKeys, key_findings
 from pykstreams.runtime.checks.machine_checks import disk_findings
 from pykstreams.runtime.checks.rights import wanted_rights
 from pykstreams.runtime.checks.topic_checks import topic_findings
@@ -22,8 +23,10 @@ def local_findings(plan: TopologyPlan, config: StreamsConfig) -> list[Finding]:
     return [*serdes, *disk_findings(plan, config)]
 
 
-def cluster_findings(plan: TopologyPlan, config: StreamsConfig, client: TopicClient, facts: Facts) -> list[Finding]:
-    """Finds what a cluster tells that has been reached."""
+def cluster_findings(
+    plan: TopologyPlan, config: StreamsConfig, client: TopicClient, facts: Facts, read_keys: ReadKeys | None = None
+) -> list[Finding]:
+    """Finds what a cluster tells that has been reached; without ``read_keys`` no records are looked at."""
 
     def rights() -> Iterator[Finding]:
         existing = client.partition_counts()
@@ -35,6 +38,7 @@ def cluster_findings(plan: TopologyPlan, config: StreamsConfig, client: TopicCli
         ("settings", lambda: replication_findings(config, facts.brokers())),
         ("brokers", lambda: version_findings(config, facts.versions())),
         ("rights", rights),
+        ("keys", lambda: () if read_keys is None else key_findings(plan, client.partition_counts(), read_keys)),
     )
     found: list[Finding] = []
     for name, ask in asks:

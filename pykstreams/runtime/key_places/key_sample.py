@@ -75,14 +75,15 @@ class KeySample:
     def _likely(self) -> tuple[str, str]:
         """What may have put the records where they are, and the cure."""
         placement, partitions = self.keyed.placement, self.keyed.partitions
-        if len({key for key, _ in self._kept}) < _TELLING:
+        different = len({key for key, _ in self._kept})
+        if different < _TELLING:
             return "", _told("...")
         for name, said in _KNOWN:
             other = placement_of(name)
             if other != placement and self._fits(other or partition_for_key, partitions):
                 return f" but {said}", _told(repr(name)) if placement is None else _corrected(name)
-        fewer = next((n for n in range(partitions - 1, 0, -1) if self._fits(self._choose, n)), None)
-        if fewer is None:
+        fewer = next((n for n in range(partitions - 1, 1, -1) if self._fits(self._choose, n)), None)
+        if fewer is None or different < 2 * _TELLING:  # of many numbers one fits by chance sooner
             return "", _told("...")
         return (
             f" but where it puts them in a topic of {fewer} partitions, as this one may have been",

@@ -6,6 +6,7 @@ from operator import itemgetter
 
 from pykstreams import Windowed
 from pykstreams.core.hashing import partition_for_key
+from pykstreams.core.key_placement import by_fnv1a, placement_of
 from pykstreams.core.windows import Window
 from pykstreams.serdes import CombinedKey, SessionWindowedSerde, StringSerde, TimeWindowedSerde
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
@@ -37,3 +38,14 @@ def test_row_that_refers_to_nothing_is_left_to_the_default_partitioner() -> None
 
     assert choose("t", CombinedKey(None, "a"), None, PARTITIONS) is None
     assert choose.of_keys(itemgetter(0))("t", CombinedKey(None, "a"), None, PARTITIONS) is None
+
+
+def test_placement_takes_the_place_of_the_default_partitioner_and_hashes_whole_keys() -> None:
+    serde = TimeWindowedSerde(TEXT, 10)
+    given = ReferencePartitioner(itemgetter(0), serde, placement=placement_of("fnv1a"))
+    key = Windowed("x", Window(10, 20))
+    data = serde.serializer.serialize("t", key)
+
+    for choose in (given, given.over_default(lambda: TEXT, lambda raw, count: -1)):
+        assert choose("t", (key,), None, PARTITIONS) == by_fnv1a(data or b"", PARTITIONS)
+        assert choose.of_keys(itemgetter(0))("t", ((key,),), None, PARTITIONS) == by_fnv1a(data or b"", PARTITIONS)

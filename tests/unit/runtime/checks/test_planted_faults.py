@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,9 @@ import pytest
 
 from pykstreams import Grouped, KStream, Materialized, Serdes, StreamsBuilder, StreamsConfig
 from pykstreams.core.errors import ClusterError
+from pykstreams.core.hashing import partition_for_key
+from pykstreams.core.ids import TopicPartition
+from pykstreams.core.key_placement import by_crc32
 from pykstreams.runtime.checks.application_check import cluster_findings, local_findings
 from pykstreams.runtime.checks.finding import Finding, Severity
 from pykstreams.runtime.checks.machine_checks import disk_findings
@@ -47,6 +50,8 @@ class Cluster:
     api: dict[int, int] = field(default_factory=lambda: {28: 5, 88: 0})
     rights: dict[str, frozenset[str]] = field(default_factory=dict)
     cluster_rights: frozenset[str] = ALL
+    choose: Callable[[bytes, int], int] = partition_for_key
+    """Where the producers of the topics put keys."""
     is_silent: bool = False
     bootstrap: str = "broker:9092"
 
@@ -61,6 +66,13 @@ class Cluster:
 
     def topic_settings(self, topics: Collection[str]) -> dict[str, dict[str, str]]:
         return {name: self.settings.get(name, {}) for name in topics}
+
+    def read_keys(self, topics: Mapping[str, int]) -> dict[TopicPartition, list[bytes | None]]:
+        found: dict[TopicPartition, list[bytes | None]] = {}
+        for topic, count in topics.items():
+            for key in (str(number).encode() for number in range(100)):
+                found.setdefault(TopicPartition(topic, self.choose(key, count)), []).append(key)
+        return found
 
     def brokers(self) -> int:
         return 1
@@ -96,7 +108,7 @@ def check(cluster: Cluster, folder: Path, **settings: object) -> list[Finding]:
     plan = builder.build({"topology.optimization": "reuse.ktable.source.topics"}).plan(config)
     return [
         one
-        for one in (*local_findings(plan, config), *cluster_findings(plan, config, cluster, cluster))
+        for one in (*local_findings(plan, config), *cluster_findings(plan, config, cluster, cluster, cluster.read_keys))
         if "temporary files" not in one.what
     ]
 
@@ -297,6 +309,18 @@ def test_question_that_fails_is_a_warning_and_the_others_are_asked(tmp_path: Pat
     found = check(Cluster(is_silent=True), tmp_path, **{"replication.factor": 3})
 
     assert [(one.severity, one.check) for one in found] == [(Severity.ERROR, "settings"), (Severity.WARNING, "rights")]
+
+
+def test_keys_that_lie_elsewhere_are_a_warning_for_each_topic_with_the_cure(tmp_path: Path) -> None:
+    found = check(Cluster(choose=by_crc32), tmp_path)
+
+    assert [(one.severity, one.check, one.where) for one in found] == [
+        (Severity.WARNING, "keys", "customers"),
+        (Severity.WARNING, "keys", "orders"),
+    ]
+    assert all("of 100 sampled records lie in other partitions than Kafka's murmur2" in one.what for one in found)
+    assert "do not meet the records of orders" in found[0].what
+    assert '"partitioner": "murmur2_random"' in found[0].cure
 
 
 def test_full_disk_is_found_before_the_start(tmp_path: Path) -> None:
