@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TopicPartition
+from pykstreams.core.key_placement import KeyPlacement
 from pykstreams.runtime.topics.copartitioning import check_copartitioning, enforce_copartitioning
 from pykstreams.topology.java_order import hash_set_order
 from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
@@ -26,6 +27,8 @@ class DriverTopics:
     patterns: tuple[str, ...]
     feeding_global_stores: tuple[str, ...]
     _plan: TopologyPlan
+    _placements: dict[str, KeyPlacement]
+    """Where keys lie by topics and patterns, where not where murmur2 puts them."""
     _next_offsets: dict[TopicPartition, int] = field(default_factory=dict)
     _keyless: dict[str, int] = field(default_factory=dict)
 
@@ -49,6 +52,12 @@ class DriverTopics:
             tuple(pattern.pattern for pattern in plan.whole.source_patterns),
             tuple(store.topic for store in plan.global_stores),
             plan,
+            {
+                topic: source.placement
+                for source in plan.whole.sources
+                if source.placement is not None
+                for topic in (*source.topics, *([] if source.pattern is None else [source.pattern.pattern]))
+            },
         )
 
     def partition_count(self, topic: str) -> int:
@@ -72,7 +81,7 @@ class DriverTopics:
         return None
 
     def partition_of(self, topic: str, source: str, key: bytes | None, chosen: int | None) -> int:
-        """Where a record goes: where its sender wants it, or by its key; without one in turn."""
+        """Where a record goes: where its sender wants it, or by its key, as the source says; without one in turn."""
         count = self.partition_count(source)
         if count == 1:
             return 0
@@ -81,7 +90,7 @@ class DriverTopics:
                 raise ValueError(f"a record was sent to partition {chosen} of {topic!r}, which has {count}")
             return chosen
         if key is not None:
-            return partition_for_key(key, count)
+            return self._placements.get(source, partition_for_key)(key, count)
         turn = self._keyless.get(source, 0)
         self._keyless[source] = turn + 1
         return turn % count

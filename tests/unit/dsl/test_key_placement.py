@@ -265,12 +265,51 @@ def test_source_of_the_processor_api_takes_a_partitioner_too() -> None:
     assert plan.subtopologies[0].sources[0].placement == placement_of("fnv1a")
 
 
-def test_repartitioned_join_gives_the_rows_of_one_that_is_not() -> None:
-    found = []
-    for left, right in ((PLAIN, PLAIN), (CRC, PLAIN), (PLAIN, CRC), (CRC, FNV)):
-        with TopologyTestDriver(built(joined(left, right)), CONFIG) as driver:
-            driver.create_input_topic("r", TEXT, TEXT).pipe_input("k", "row")
-            driver.create_input_topic("l", TEXT, TEXT).pipe_input("k", "record")
-            found.append(driver.create_output_topic("out", TEXT, TEXT).read_key_values())
+KEYS = [str(number) for number in range(40)]
 
-    assert found == [[("k", "record+row")]] * 4
+
+def results(script: Script) -> list[str]:
+    """What a join gives for rows and records of these keys that lie in four partitions as the sources say."""
+    with TopologyTestDriver(built(script), CONFIG, partitions=4) as driver:
+        for topic in "rl":
+            source = driver.create_input_topic(topic, TEXT, TEXT)
+            for key in KEYS:
+                source.pipe_input(key, f"{topic}{key}")
+        return sorted(one.value for one in driver.create_output_topic("out", TEXT, TEXT).read_key_values())
+
+
+SOURCES = [(PLAIN, PLAIN), (CRC, PLAIN), (PLAIN, CRC), (CRC, CRC), (CRC, FNV)]
+
+
+@pytest.mark.parametrize(("left", "right"), SOURCES)
+def test_every_record_finds_its_row_wherever_producers_have_put_the_two(
+    left: Consumed[str, str], right: Consumed[str, str]
+) -> None:
+    assert results(joined(left, right)) == sorted(f"l{key}+r{key}" for key in KEYS)
+
+
+@pytest.mark.parametrize(("left", "right"), SOURCES)
+def test_every_record_finds_that_of_another_stream_wherever_producers_have_put_the_two(
+    left: Consumed[str, str], right: Consumed[str, str]
+) -> None:
+    def script(builder: StreamsBuilder) -> None:
+        one: KStream[str, str] = builder.stream("l", left)
+        one.join(builder.stream("r", right), both, windows=WINDOWS).to("out")
+
+    assert results(script) == sorted(f"l{key}+r{key}" for key in KEYS)
+
+
+def test_every_row_is_answered_where_it_is_when_it_refers_to_another_table() -> None:
+    def script(builder: StreamsBuilder) -> None:
+        left: KTable[str, str] = builder.table("l", CRC)
+        left.join(builder.table("r"), both, foreign_key_extractor=lambda row: row[1:]).to_stream().to("out")
+
+    assert results(script) == sorted(f"l{key}+r{key}" for key in KEYS)
+
+
+def test_records_of_merged_streams_are_counted_once_a_key() -> None:
+    def script(builder: StreamsBuilder) -> None:
+        merged = builder.stream("l", CRC).merge(builder.stream("r", FNV))
+        merged.group_by_key().count().map_values(str).to_stream().to("out")
+
+    assert results(script) == ["1"] * 40 + ["2"] * 40
