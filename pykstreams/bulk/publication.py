@@ -17,6 +17,7 @@ from pykstreams.core.errors import BootstrapError
 from pykstreams.state.bulk.description import describe_store
 from pykstreams.state.bulk.manifest import StoreManifest, TaskFiles
 from pykstreams.state.bulk.sst import SstFile
+from pykstreams.topology.placed_stores import placed_stores
 
 _MASK = (1 << 128) - 1
 
@@ -80,10 +81,18 @@ def built_store(job: StoreJob, reports: Iterable[str], changelog_ends: Mapping[i
         )
         for partition in partitions
     }
-    partitioner = "murmur2" if job.spec.partitioner is None else repr(job.spec.partitioner)
+    partitioner = _chosen_by(job)
     rows = sum(task.rows for task in tasks.values())
     oldest = min((part["oldest"] for part in by_share.values() if part["oldest"] is not None), default=None)
     return BuiltStore(StoreManifest(description, tasks, partitioner), rows, oldest, dict(refused), tuple(rejects))
+
+
+def _chosen_by(job: StoreJob) -> str:
+    if job.spec.partitioner is not None:
+        return repr(job.spec.partitioner)
+    store = job.target.store
+    placement = placed_stores(store.part).get(store.name)
+    return "murmur2" if placement is None else placement.name
 
 
 def _task(parts: list[dict[str, Any]], changelog_offset: int, in_files: bool) -> TaskFiles:

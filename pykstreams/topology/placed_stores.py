@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from pykstreams.core.key_placement import KeyPlacement
-from pykstreams.topology.plan import ProcessorNode, SourceNode, SubtopologyPlan, TopologyPlan
+from pykstreams.topology.plan import ProcessorNode, SinkNode, SubtopologyPlan
 
 
-def placed_stores(plan: TopologyPlan) -> dict[str, KeyPlacement]:
-    """Returns these stores by name, with where their keys lie; in all others murmur2 decides."""
+def placed_nodes(part: SubtopologyPlan) -> dict[str, KeyPlacement]:
+    """Returns the nodes below such sources, with where the keys lie of what they get; elsewhere murmur2 decides."""
     found: dict[str, KeyPlacement] = {}
-    for part in plan.subtopologies:
-        for source in part.sources:
-            if source.placement is not None:
-                found.update(dict.fromkeys(_stores_below(part, source), source.placement))
+    for source in part.sources:
+        if source.placement is None:
+            continue
+        below: set[str] = {*source.children}
+        for name, node in part.nodes.items():  # parents come first
+            if name in below and not isinstance(node, SinkNode):
+                below.update(node.children)
+        found.update(dict.fromkeys(below, source.placement))
     return found
 
 
-def _stores_below(part: SubtopologyPlan, source: SourceNode) -> list[str]:
-    below: set[str] = {source.name}
-    stores: list[str] = []
-    for name, node in part.nodes.items():  # parents come first
-        if name not in below or not isinstance(node, SourceNode | ProcessorNode):
-            continue
-        below.update(node.children)
-        if isinstance(node, ProcessorNode):
-            stores += node.stores
-    return stores
+def placed_stores(part: SubtopologyPlan) -> dict[str, KeyPlacement]:
+    """Returns the stores of such nodes, with where their keys lie."""
+    placed = placed_nodes(part)
+    return {
+        store: placed[name]
+        for name, node in part.nodes.items()
+        if name in placed and isinstance(node, ProcessorNode)
+        for store in node.stores
+    }

@@ -92,6 +92,7 @@ class HistoryReading:
         encode_key = self._encoder("key", source.key_deserializer, self.history.key_serde)
         encode_value = self._encoder("value", source.value_deserializer, self.history.value_serde)
         time_of, count, order = self._time_of(source), self.partitions, 0
+        choose = source.placement or partition_for_key
         highest: dict[int, int] = {}
         for batch in batches:
             headers = list(headers_of(_column(batch, "headers"), batch.num_rows))
@@ -116,7 +117,7 @@ class HistoryReading:
                 offset = -1 if known is None else known
                 place = places[at]
                 if place is None:
-                    place = order % count if key is None else partition_for_key(key, count)
+                    place = order % count if key is None else choose(key, count)
                 elif not 0 <= place < count:
                     raise self._refused(f"its partition is {place}, and the topic has {count}", batch, at)
                 time = timestamp

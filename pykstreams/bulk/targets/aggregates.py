@@ -16,11 +16,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from pykstreams.bulk.application import StorePlace, tasks_of
+from pykstreams.bulk.application import StorePlace
 from pykstreams.bulk.sources.rows import RowParts
 from pykstreams.bulk.targets.carried_values import dumps, loads
 from pykstreams.bulk.targets.entries import codec_of
-from pykstreams.bulk.targets.partitions import partition_chooser
+from pykstreams.bulk.targets.partitions import row_chooser
 from pykstreams.bulk.targets.store_in_memory import OfflineNode, StoreInMemory
 from pykstreams.bulk.targets.target import (
     Add,
@@ -70,7 +70,7 @@ class Aggregates:
 
     def encoder(self, layout: TopicLayout) -> EncodeRow:
         name, encode_key = self.store.name, codec_of(self.store).encode_key
-        choose = partition_chooser(self.partitioner, self.store.serde_topic, tasks_of(layout, self.store.part))
+        choose = row_chooser(self.store, self.partitioner, layout)
 
         def encode(parts: RowParts, add: Add) -> None:
             key, value, timestamp, _, _ = parts

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pykstreams.bulk.application import StorePlace, tasks_of
+from pykstreams.bulk.application import StorePlace
 from pykstreams.bulk.sources.rows import RowParts
-from pykstreams.bulk.targets.partitions import partition_chooser
+from pykstreams.bulk.targets.partitions import row_chooser
 from pykstreams.bulk.targets.store_in_memory import OfflineStoreContext, StoreInMemory
 from pykstreams.bulk.targets.target import (
     Add,
@@ -54,7 +54,7 @@ class Entries:
     def encoder(self, layout: TopicLayout) -> EncodeRow:
         name, codec = self.store.name, codec_of(self.store)
         encode_key, encode_value = codec.encode_key, codec.encode_value
-        choose = partition_chooser(self.partitioner, self.store.serde_topic, tasks_of(layout, self.store.part))
+        choose = row_chooser(self.store, self.partitioner, layout)
 
         def encode(parts: RowParts, add: Add) -> None:
             key, value, timestamp, _, _ = parts
@@ -83,7 +83,7 @@ class _TimedEntries(ABC):
 
     def encoder(self, layout: TopicLayout) -> EncodeRow:
         name, kept, schema = self.store.name, StoreInMemory(self.store, self.store.task(0)), self._schema()
-        choose = partition_chooser(self.partitioner, self.store.serde_topic, tasks_of(layout, self.store.part))
+        choose = row_chooser(self.store, self.partitioner, layout)
         put = self._putter(kept)
 
         def encode(parts: RowParts, add: Add) -> None:

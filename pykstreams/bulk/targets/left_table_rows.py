@@ -34,6 +34,7 @@ from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.serdes.base import bind_deserializer, bind_serializer
 from pykstreams.serdes.defaults import or_default
 from pykstreams.state.interfaces.store import ChangelogRow
+from pykstreams.topology.placed_stores import placed_nodes
 from pykstreams.topology.plan import ProcessorNode, SinkNode, SourceNode, SubtopologyPlan
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
 
@@ -161,7 +162,8 @@ class LeftTableRows:
         if not isinstance(supplier, SubscriptionSend):
             return (lambda key, headers: b""), (lambda key, value, raw: 0)
         node = self._node(self.way.send, 0, None)
-        choose = partition_chooser(self.partitioner, self.way.send.name, partitions)
+        by_key = placed_nodes(self.way.left_part).get(self.way.send.name, partition_for_key)
+        choose = partition_chooser(self.partitioner, self.way.send.name, partitions, by_key)
         return supplier.serdes.encode_primary_key(cast("Any", node)), choose
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pykstreams.bulk.application import StorePlace, tasks_of
+from pykstreams.bulk.application import StorePlace
 from pykstreams.bulk.sources.rows import RowParts
 from pykstreams.bulk.targets.entries import newest_of_keys
-from pykstreams.bulk.targets.partitions import partition_chooser
+from pykstreams.bulk.targets.partitions import row_chooser
 from pykstreams.bulk.targets.target import (
     Add,
     EncodedRow,
@@ -57,7 +57,7 @@ class ChangelogRows:
 
     def encoder(self, layout: TopicLayout) -> EncodeRow:
         name, supplier = self.store.name, self.store.builder.supplier
-        choose = partition_chooser(self.partitioner, self.store.serde_topic, tasks_of(layout, self.store.part))
+        choose = row_chooser(self.store, self.partitioner, layout)
         schema: WindowKeySchema | SessionKeySchema | None = None
         if isinstance(supplier, WindowBytesStoreSupplier):
             schema = WindowKeySchema(1)

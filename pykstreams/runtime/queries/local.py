@@ -129,7 +129,9 @@ class LocalQueries:
         self._parts = {name: part.id for part in plan.subtopologies for name in part.stores}
         self._logged = frozenset(name for part in plan.subtopologies for name in part.changelogs)
         self._global_names = frozenset(one.store.name for one in plan.global_stores)
-        self._placed: Mapping[str, KeyPartitioner] = placed_stores(plan)
+        self._placed: dict[str, KeyPartitioner] = {}
+        for part in plan.subtopologies:
+            self._placed.update(placed_stores(part))
 
     def check_name(self, name: str) -> None:
         """``UnknownStateStoreError`` for a name that no store of the topology has."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -131,6 +132,22 @@ def _with_a_store(build: Callable[[StreamsBuilder], None]) -> Callable[[StreamsB
         stream.group_by_key(Grouped(key_serde=TEXT, value_serde=TEXT)).count(materialized=Materialized("counts"))
 
     return with_a_store
+
+
+def test_records_are_in_the_partitions_that_the_partitioner_of_the_source_chooses(tmp_path: Path) -> None:
+    def copy(builder: StreamsBuilder) -> None:
+        consumed = Consumed(key_serde=TEXT, value_serde=JSON, partitioner="consistent_random")
+        stream: KStream[str, Any] = builder.stream("orders", consumed)
+        kept = stream.to_table(materialized=Materialized("orders", key_serde=TEXT, value_serde=JSON))
+        kept.to_stream().to("out", Produced(key_serde=TEXT, value_serde=JSON))
+
+    history = TopicHistory(parquet(tmp_path / "orders.parquet", ORDERS), **COLUMNS)
+    report = made(tmp_path, {"orders": history}, copy)
+    found = [row for file in report.files["out"] for row in pq.read_table(file).to_pylist()]
+
+    assert {row["key"]: row["task"] for row in found} == {
+        order["id"].encode(): f"0_{zlib.crc32(order['id'].encode()) % 3}" for order in ORDERS
+    }
 
 
 def test_times_that_the_topology_extracts_are_the_order_of_records(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import zlib
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -212,6 +214,21 @@ def test_a_users_partitioner_chooses_the_tasks(tmp_path: Path) -> None:
     report = made(tmp_path / "out", parquet(tmp_path, ROWS), partitioner=lambda topic, key, value, partitions: 2)
 
     assert [0, 0, 100] == [task.rows for task in report.manifest.stores["customers"].tasks.values()]
+
+
+def test_rows_go_to_the_tasks_that_the_partitioner_of_the_source_chooses(tmp_path: Path) -> None:
+    builder = StreamsBuilder()
+    consumed = Consumed(key_serde=TEXT, value_serde=JSON, partitioner="consistent_random")
+    builder.table("customers", consumed, materialized=Materialized("customers", key_serde=TEXT, value_serde=JSON))
+    spec = StoreBootstrap("customers", parquet(tmp_path, ROWS), key="id", timestamp="at")
+    options: Any = {"engine": "local", "changelog": "base-only", "source_offsets": None, "partitions": 3}
+
+    report = bootstrap(builder.build(), [spec], out=tmp_path / "out", config=CONFIG, **options)
+
+    store = report.manifest.stores["customers"]
+    chosen = Counter(zlib.crc32(str(row["id"]).encode()) % 3 for row in ROWS)
+    assert {partition: task.rows for partition, task in store.tasks.items()} == chosen
+    assert store.partitioner == "consistent_random"
 
 
 BAD: list[dict[str, Any]] = [

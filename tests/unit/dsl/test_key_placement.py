@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pykstreams import (
+    CogroupedKStream,
     Consumed,
     Grouped,
     Joined,
@@ -168,7 +169,7 @@ def test_cogrouped_streams_meet_in_one_place() -> None:
             first, *others = (
                 builder.stream(f"t{i}", source).group_by_key(Grouped(name=f"g{i}")) for i, source in enumerate(sources)
             )
-            groups = first.cogroup(lambda key, value, sofar: sofar)
+            groups: CogroupedKStream[Any, str] = first.cogroup(lambda key, value, sofar: sofar)
             for other in others:
                 groups.cogroup(other, lambda key, value, sofar: sofar)
             groups.aggregate(str)

@@ -93,7 +93,8 @@ class Keeps(Processor[str, str, str, str]):
 def with_store(builder: StreamsBuilder) -> None:
     store = Stores.key_value_store_builder(Stores.in_memory_key_value_store("s"), TEXT, TEXT)
     builder.add_state_store(store)
-    builder.stream("a").process(Keeps, "s")
+    a: KStream[str, str] = builder.stream("a")
+    a.process(Keeps, "s")
 
 
 @pytest.mark.parametrize(

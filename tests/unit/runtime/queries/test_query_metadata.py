@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from pykstreams import (
+    Consumed,
     HostInfo,
     KafkaStreams,
     KeyQueryMetadata,
+    Materialized,
     QueryableStoreTypes,
     Serdes,
     StreamsBuilder,
@@ -26,6 +28,7 @@ from pykstreams.core.errors import (
     UnknownStateStoreError,
 )
 from pykstreams.core.hashing import partition_for_key
+from pykstreams.core.key_placement import by_crc32
 from pykstreams.query import KeyQuery
 from tests.unit.runtime.queries.queried import TOPIC, Application
 from tests.unit.runtime.queries.test_store_queries import make, table
@@ -108,6 +111,18 @@ def test_key_is_in_the_partition_that_its_bytes_choose(make: Make) -> None:
 
     assert here == KeyQueryMetadata(HostInfo("shop-3", 7070), frozenset(), partition)
     assert elsewhere == KeyQueryMetadata(HostInfo.UNAVAILABLE, frozenset(), partition)
+
+
+def test_key_is_in_the_partition_that_the_partitioner_of_the_source_chooses(make: Make) -> None:
+    builder = StreamsBuilder()
+    builder.table(TOPIC, Consumed(partitioner="consistent_random"), materialized=Materialized("prices"))
+    app = make(builder, settings={"application.server": "shop-3:7070"}, partitions=4)
+    keys = [str(number) for number in range(20)]
+
+    found = [app.queries.key_metadata("prices", key, TEXT, None).partition for key in keys]
+
+    assert found == [by_crc32(key.encode(), 4) for key in keys]
+    assert found != [partition_for_key(key.encode(), 4) for key in keys]
 
 
 def test_instance_tells_of_the_copies_that_it_keeps(make: Make) -> None:
