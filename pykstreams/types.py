@@ -28,6 +28,7 @@ from pykstreams.core.types import (
 )
 from pykstreams.serdes.by_type import TYPES, SerdeMarker, SerdeOrType
 from pykstreams.serdes.markers import Avro, Float32, Int16, Int32
+from pykstreams.topology.key_placement import KeyPartitioner
 
 register = TYPES.register
 
@@ -42,6 +43,7 @@ __all__ = [
     "Initializer",
     "Int16",
     "Int32",
+    "KeyPartitioner",
     "KeyValueMapper",
     "Merger",
     "Predicate",

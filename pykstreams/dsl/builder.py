@@ -8,7 +8,6 @@ from typing import TypeAlias, TypeVar, overload
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
-from pykstreams.core.key_placement import placement_of
 from pykstreams.core.names import valid_name
 from pykstreams.core.processor import AnyProcessorSupplier
 from pykstreams.core.types import Duration
@@ -38,6 +37,7 @@ from pykstreams.topology.graph import (
     StreamSourceNode,
     TableSourceNode,
 )
+from pykstreams.topology.key_placement import placement_of
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.optimizer import optimize
 from pykstreams.topology.stores import GivenStore, StoreFactory

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Generic, Self, TypeVar
 
-from pykstreams.core.key_placement import KeyPartitioner, placement_of
 from pykstreams.core.names import valid_name
 from pykstreams.core.types import Duration, StreamPartitioner, TimestampExtractor, duration_ms
 from pykstreams.dsl.serde_fields import SerdeField, key_serde_field, value_serde_field
 from pykstreams.serdes.by_type import SerdeOrType
 from pykstreams.state.dsl_suppliers import DslStoreSuppliers
 from pykstreams.state.spec import StoreSupplier
+from pykstreams.topology.key_placement import KeyPartitioner, placement_of
 from pykstreams.topology.offset_reset import AutoOffsetReset
 
 K = TypeVar("K")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pykstreams.core.key_placement import KeyPlacement
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import Graph, GraphNode
+from pykstreams.topology.key_placement import KeyPlacement
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
 
 

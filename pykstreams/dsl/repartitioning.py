@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from pykstreams.core.key_placement import KeyPlacement
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.dsl.place import Place
 from pykstreams.processors import Filter, FilterNothing
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import Graph, RepartitionNode, RepartitionSettings
 from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
+from pykstreams.topology.key_placement import KeyPlacement
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
 
 _GENERATED = re.compile(r"KSTREAM.*-[0-9]{10}")

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from pykstreams.core.key_placement import KeyPlacement
 from pykstreams.core.processor import AnyProcessorSupplier, OperatorSupplier
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
 from pykstreams.topology.java_order import hash_set_order
+from pykstreams.topology.key_placement import KeyPlacement
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.stores import StoreFactory
 from pykstreams.topology.subtopologies import NodeGroups

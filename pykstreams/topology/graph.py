@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from pykstreams.core.key_placement import KeyPlacement
 from pykstreams.core.names import NodeNamer, changelog_of
 from pykstreams.core.timestamps import FailOnInvalidTimestamp
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.definition import Supplier
+from pykstreams.topology.key_placement import KeyPlacement
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.stores import StoreFactory
 from pykstreams.topology.topology import Topology

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from pykstreams.core.hashing import partition_for_key
-from pykstreams.core.key_placement import KeyPlacement
 from pykstreams.core.types import Encoder
 from pykstreams.serdes.base import AnySerde, bind_serializer
 from pykstreams.serdes.defaults import or_default
+from pykstreams.topology.key_placement import KeyPlacement
 from pykstreams.topology.windowed_partitioner import windowed_partitioner
 
 

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
-from pykstreams.core.key_placement import KeyPartitioner, placement_of
 from pykstreams.core.processor import Processor
 from pykstreams.core.processor_wrapper import ProcessorWrapper
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
@@ -23,6 +22,7 @@ from pykstreams.topology.definition import (
     TopologyDefinition,
 )
 from pykstreams.topology.description import TopologyDescription, describe
+from pykstreams.topology.key_placement import KeyPartitioner, placement_of
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.plan import TopologyPlan
 from pykstreams.topology.planner import make_plan

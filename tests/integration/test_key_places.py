@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from pykstreams import Consumed, Joined, KafkaStreams, KStream, KTable, Produced, Serdes, StreamsBuilder
 from pykstreams.cli.app import cli
 from pykstreams.core.hashing import partition_for_key
-from pykstreams.core.key_placement import by_crc32, placement_of
+from pykstreams.topology.key_placement import by_crc32, placement_of
 from tests.brokers.records import key_of, partition_of, records_of, value_of
 
 pytestmark = pytest.mark.integration

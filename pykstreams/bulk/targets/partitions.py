@@ -11,10 +11,10 @@ from typing import TypeAlias
 
 from pykstreams.bulk.application import StorePlace, tasks_of
 from pykstreams.core.errors import StreamsError
-from pykstreams.core.key_placement import KeyPartitioner
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.topics.topic_admin import TopicLayout
+from pykstreams.topology.key_placement import KeyPartitioner
 from pykstreams.topology.placed_stores import placed_stores
 
 ChoosePartition: TypeAlias = Callable[[object, object, bytes], int]

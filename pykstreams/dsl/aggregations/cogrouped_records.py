@@ -13,7 +13,6 @@ import functools
 from collections.abc import Callable
 from typing import Any, Generic, TypeAlias
 
-from pykstreams.core.key_placement import KeyPlacement
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import VR, Aggregator, Initializer, K
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
@@ -27,6 +26,7 @@ from pykstreams.dsl.table import Table
 from pykstreams.processors import AnyTableView, PassThrough
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import Graph, GraphNode, OperatorNode
+from pykstreams.topology.key_placement import KeyPlacement
 
 AGGREGATE = "COGROUPKSTREAM-AGGREGATE-"
 _MERGE = "COGROUPKSTREAM-MERGE-"

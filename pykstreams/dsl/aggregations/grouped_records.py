@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from pykstreams.core.key_placement import KeyPlacement
 from pykstreams.dsl.aggregations.late_records import LateRecordsTo, add_late_child, late_child_of
 from pykstreams.dsl.options import Grouped
 from pykstreams.dsl.place import Place
@@ -19,6 +18,7 @@ from pykstreams.dsl.stores.table_logic import TableLogic
 from pykstreams.dsl.table import Table
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import GraphNode, OperatorNode, RepartitionNode
+from pykstreams.topology.key_placement import KeyPlacement
 
 K = TypeVar("K")
 V = TypeVar("V")

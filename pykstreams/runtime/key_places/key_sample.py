@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from pykstreams.core.key_placement import KeyPartitioner, placement_of
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.key_places.keyed_inputs import KeyedInput
+from pykstreams.topology.key_placement import KeyPartitioner, placement_of
 
 ENOUGH: Final = 10
 """Records with a key from which on a sample says something."""
@@ -73,7 +73,7 @@ class KeySample:
         )
 
     def _likely(self) -> tuple[str, str]:
-        """What may have put the records where they are, and the cure."""
+        """Tells what may have put the records where they are, and the cure."""
         placement, partitions = self.keyed.placement, self.keyed.partitions
         different = len({key for key, _ in self._kept})
         if different < _TELLING:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pykstreams.core.key_placement import KeyPlacement
 from pykstreams.processors import Reorder, UserFixedKeyProcessor, UserProcessor
 from pykstreams.processors.retrying import Retrying
 from pykstreams.serdes.windowed import SessionWindowedDeserializer, TimeWindowedDeserializer
+from pykstreams.topology.key_placement import KeyPlacement
 from pykstreams.topology.plan import ProcessorNode, SourceNode, SubtopologyPlan, TopologyPlan
 
 _OWN_AFFAIR = (UserProcessor, UserFixedKeyProcessor, Retrying, Reorder)

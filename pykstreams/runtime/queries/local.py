@@ -20,7 +20,6 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.core.key_placement import KeyPartitioner
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.runtime.membership.group_hosts import HostPartitions
 from pykstreams.runtime.queries.catalog import HeldPartition, Role, StoreDescription, described
@@ -40,6 +39,7 @@ from pykstreams.state.interfaces.position import PositionBound
 from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.query_results import FailureReason, QueryConfig, QueryResult, StateQueryResult
 from pykstreams.state.user_stores import StateStore
+from pykstreams.topology.key_placement import KeyPartitioner
 from pykstreams.topology.placed_stores import placed_stores
 from pykstreams.topology.plan import TopologyPlan
 

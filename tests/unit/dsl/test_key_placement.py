@@ -27,8 +27,8 @@ from pykstreams import (
     Topology,
     TopologyError,
 )
-from pykstreams.core.key_placement import placement_of
 from pykstreams.testing import TopologyTestDriver
+from pykstreams.topology.key_placement import placement_of
 from pykstreams.topology.plan import SinkNode, SubtopologyPlan
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
 

@@ -6,9 +6,9 @@ from operator import itemgetter
 
 from pykstreams import Windowed
 from pykstreams.core.hashing import partition_for_key
-from pykstreams.core.key_placement import by_fnv1a, placement_of
 from pykstreams.core.windows import Window
 from pykstreams.serdes import CombinedKey, SessionWindowedSerde, StringSerde, TimeWindowedSerde
+from pykstreams.topology.key_placement import by_fnv1a, placement_of
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
 
 TEXT = StringSerde()

@@ -13,13 +13,13 @@ from pykstreams import Grouped, KStream, Materialized, Serdes, StreamsBuilder, S
 from pykstreams.core.errors import ClusterError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TopicPartition
-from pykstreams.core.key_placement import by_crc32
 from pykstreams.runtime.checks.application_check import cluster_findings, local_findings
 from pykstreams.runtime.checks.finding import Finding, Severity
 from pykstreams.runtime.checks.machine_checks import disk_findings
 from pykstreams.runtime.clients.admin import TopicSpec
 from pykstreams.runtime.clients.inspection.cluster_facts import Allowed
 from pykstreams.state.directory.disk_room import DiskRoom
+from pykstreams.topology.key_placement import by_crc32
 
 ALL = frozenset({"CREATE", "DELETE", "DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE"})
 CHANGELOG = {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}

@@ -28,8 +28,8 @@ from pykstreams.core.errors import (
     UnknownStateStoreError,
 )
 from pykstreams.core.hashing import partition_for_key
-from pykstreams.core.key_placement import by_crc32
 from pykstreams.query import KeyQuery
+from pykstreams.topology.key_placement import by_crc32
 from tests.unit.runtime.queries.queried import TOPIC, Application
 from tests.unit.runtime.queries.test_store_queries import make, table
 
