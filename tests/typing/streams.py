@@ -77,6 +77,18 @@ def build() -> Topology:
     return builder.build()
 
 
+def by_length(key: bytes, partitions: int) -> int:
+    return len(key) % partitions
+
+
+def placed(builder: StreamsBuilder) -> None:
+    text = Serdes.string()
+    named = builder.stream("a", Consumed(key_serde=text, value_serde=text, partitioner="consistent_random"))
+    assert_type(named, KStream[str, str])
+    assert_type(builder.table("b", Consumed(key_serde=text, value_serde=text, partitioner=by_length)), KTable[str, str])
+    builder.stream("c", Consumed(key_serde=text, value_serde=text, partitioner=3))  # type: ignore[arg-type]
+
+
 def wrong(orders: KStream[str, Order]) -> None:
     orders.map_values(lambda order: order.price)  # type: ignore[attr-defined]
     orders.filter(lambda order: True)  # type: ignore[arg-type,misc]
