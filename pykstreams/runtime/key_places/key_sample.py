@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +23,7 @@ _KNOWN: Final = (
 _TELLING: Final = 5
 """Different keys that lie elsewhere from which on it is said what may have put them there; fewer may fit by chance."""
 _KEPT: Final = 200
+_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,5 +106,6 @@ def _corrected(name: str) -> str:
     return f"give its source Consumed(partitioner={name!r})"
 
 
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names)
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

@@ -87,6 +87,12 @@ def test_lone_group_or_table_is_told_what_follows_for_it() -> None:
     assert "who looks a key up asks the wrong partition" in found(by_crc32, orders(met_by=())).what
 
 
+def test_many_topics_are_counted_behind_the_first() -> None:
+    said = found(by_crc32, orders(met_by=tuple("abcdefg")))
+
+    assert "the records of a, b, c, d, e and 2 more that have the same keys" in said.what
+
+
 def test_few_records_say_nothing() -> None:
     wrong = [key for key in KEYS if by_crc32(key, PARTITIONS) != partition_for_key(key, PARTITIONS)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
 import pytest
 
@@ -22,6 +22,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.processors.drop_reasons import LATE_FOR_WINDOWS
 from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import BEGINNING
+from pykstreams.runtime.key_places.key_watch import KeyWatch
 from pykstreams.runtime.membership.membership import Lost
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.worker import work_summary
@@ -335,6 +336,33 @@ def test_task_whose_topics_are_gone_is_let_go_and_taken_up_when_it_is_assigned_a
     bench.assign(ONE, TWO)
 
     assert bench.tasks.running.keys() == {ONE, TWO}
+
+
+class _NotedKeys(KeyWatch):
+    """Notes what it is shown."""
+
+    def __init__(self) -> None:
+        self.looked: list[tuple[tuple[str, int], int]] = []
+        self.followed: list[Mapping[str, int]] = []
+
+    def look(self, place: tuple[str, int], messages: Sequence[object]) -> None:
+        self.looked.append((place, len(messages)))
+
+    def follow(self, partitions: Mapping[str, int]) -> None:
+        self.followed.append(partitions)
+
+
+def test_keys_are_looked_at_as_records_come_and_topics_followed_as_they_change() -> None:
+    watch = _NotedKeys()
+    bench = WorkerBench(key_watch=watch)
+    bench.assign(ONE)
+    bench.feed(P0, 0, 1, 2)
+    bench.layout = TopicLayout({"orders": 3}, dict(INPUTS))
+    bench.clock.advance(301)
+    bench.worker.step()
+
+    assert watch.looked == [(P0, 3)]
+    assert watch.followed == [{"orders": 3}]
 
 
 def test_task_that_is_restored_while_the_worker_is_put_out_of_the_group_is_there_once(bench: WorkerBench) -> None:

@@ -11,6 +11,7 @@ from pykstreams.core.errors import ClusterUnavailableError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.key_places.key_watch import KeyWatch
 from pykstreams.runtime.membership.membership import Assignment
 from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.tasks.task import Task
@@ -120,6 +121,7 @@ class WorkerBench:
     leaves_on_failure: bool = True
     notes: bool = False
     """Whether tasks with state note that they are worked on."""
+    key_watch: KeyWatch | None = None
 
     def __post_init__(self) -> None:
         self.clock = FakeClock()
@@ -177,6 +179,7 @@ class WorkerBench:
                 topic_watch=self.watch,
                 metrics=StreamsMetrics(),
                 process_id="",
+                key_watch=self.key_watch,
             ),
             layout=self.layout,
             config=StreamsConfig({"commit.interval.ms": 1000, "buffered.records.per.partition": 2, **self.settings}),
