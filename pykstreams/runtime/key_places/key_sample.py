@@ -64,7 +64,7 @@ class KeySample:
         expected = "Kafka's murmur2" if keyed.placement is None else f"partitioner {keyed.placement.name}"
         likely, cure = self._likely()
         if keyed.met_by:
-            effect = f"so they do not meet the records of {_listed(keyed.met_by)} that have the same keys"
+            effect = f"so they miss records of {_listed(keyed.met_by)} with the same keys that lie there"
         else:
             effect = "so who looks a key up asks the wrong partition, and joins by key would lose rows"
         return Misplaced(

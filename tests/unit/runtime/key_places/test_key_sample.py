@@ -46,8 +46,8 @@ def test_keys_of_plain_librdkafka_are_recognized_with_the_cure_at_the_producer_a
 
     assert said.what == (
         f"{elsewhere} of 60 sampled records lie in other partitions than Kafka's murmur2 chooses for their keys but as "
-        "librdkafka's default partitioner consistent_random does, so they do not meet the records of customers that "
-        "have the same keys (read by JOIN)"
+        "librdkafka's default partitioner consistent_random does, so they miss records of customers with the same "
+        "keys that lie there (read by JOIN)"
     )
     assert said.cure == (
         'let the producers of the topic have "partitioner": "murmur2_random", or say where they put keys by '
@@ -90,7 +90,7 @@ def test_lone_group_or_table_is_told_what_follows_for_it() -> None:
 def test_many_topics_are_counted_behind_the_first() -> None:
     said = found(by_crc32, orders(met_by=tuple("abcdefg")))
 
-    assert "the records of a, b, c, d, e and 2 more that have the same keys" in said.what
+    assert "miss records of a, b, c, d, e and 2 more with the same keys" in said.what
 
 
 def test_few_records_say_nothing() -> None:
