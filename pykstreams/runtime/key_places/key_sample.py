@@ -16,9 +16,9 @@ ENOUGH: Final = 10
 SETTING: Final = "partitioner.check.enable"
 
 _KNOWN: Final = (
-    ("consistent_random", "as librdkafka's default partitioner consistent_random does"),
-    ("murmur2_random", "as murmur2 does"),
-    ("fnv1a_random", "as librdkafka's fnv1a_random does"),
+    ("consistent_random", "librdkafka's default partitioner consistent_random puts them"),
+    ("murmur2_random", "murmur2 puts them"),
+    ("fnv1a_random", "librdkafka's fnv1a_random puts them"),
 )
 _TELLING: Final = 5
 """Different keys that lie elsewhere from which on it is said what may have put them there; fewer may fit by chance."""
@@ -64,12 +64,12 @@ class KeySample:
         expected = "Kafka's murmur2" if keyed.placement is None else f"partitioner {keyed.placement.name}"
         likely, cure = self._likely()
         if keyed.met_by:
-            effect = f"so they miss records of {_listed(keyed.met_by)} with the same keys that lie there"
+            effect = f"records of {_listed(keyed.met_by)} that lie by {expected} do not meet them"
         else:
-            effect = "so who looks a key up asks the wrong partition, and joins by key would lose rows"
+            effect = "who looks a key up asks the wrong partition, and joins by key would lose rows"
         return Misplaced(
             f"{self._elsewhere} of {self._seen} sampled records lie in other partitions than {expected} chooses for "
-            f"their keys{likely}, {effect} (read by {_listed(keyed.readers)})",
+            f"their keys{likely}; {effect} (read by {_listed(keyed.readers)})",
             f"{cure}; where this is meant so, {SETTING}=false leaves the check out",
         )
 
@@ -82,12 +82,12 @@ class KeySample:
         for name, said in _KNOWN:
             other = placement_of(name)
             if other != placement and self._fits(other or partition_for_key, partitions):
-                return f" but {said}", _told(repr(name)) if placement is None else _corrected(name)
+                return f", namely where {said}", _told(repr(name)) if placement is None else _corrected(name)
         fewer = next((n for n in range(partitions - 1, 1, -1) if self._fits(self._choose, n)), None)
         if fewer is None or different < 2 * _TELLING:  # of many numbers one fits by chance sooner
             return "", _told("...")
         return (
-            f" but where it puts them in a topic of {fewer} partitions, as this one may have been",
+            f", namely where it puts them in a topic of {fewer} partitions, as this one may have been",
             "records from before lie where they lie: write them to a new topic, or join behind repartition()",
         )
 
