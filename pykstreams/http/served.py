@@ -17,7 +17,7 @@ from pykstreams.topology.description import TopologyDescription
 
 
 class Served(Protocol):
-    """What is served; all of it may be called from any thread."""
+    """The application that is served; all of it may be called from any thread."""
 
     @property
     def application_id(self) -> str: ...

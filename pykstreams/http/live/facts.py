@@ -150,7 +150,7 @@ def _processed(metrics: Mapping[MetricName, Metric]) -> Mapping[str, int]:
 def _nodes(
     metrics: Mapping[MetricName, Metric], dropped: Iterable[Mapping[str, NodeDrops]]
 ) -> dict[str, dict[str, int]]:
-    """What each node has counted in all tasks of this instance; nodes that have counted nothing are left out."""
+    """The counts of each node in all tasks of this instance; nodes that have counted nothing are left out."""
     found: dict[str, Counter[str]] = {}
     for name, metric in metrics.items():
         counted = _COUNTED.get((name.group, name.name))
