@@ -21,6 +21,7 @@ _COMMANDS = {
     "run": "pykstreams.cli.run:run",
     "state": "pykstreams.cli.state:state",
     "status": "pykstreams.cli.group:status",
+    "top": "pykstreams.cli.live.top:top",
     "topics": "pykstreams.cli.topics:topics",
 }
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import click
 
-from pykstreams.cli.live_state import LiveStores, export_live, live_options, show, told
+from pykstreams.cli.live.stores import LiveStores, export_live, live_options, show, told
 from pykstreams.cli.options import (
     SETTINGS_HELP,
     combined_config,

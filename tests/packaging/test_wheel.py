@@ -26,7 +26,9 @@ def expected_modules() -> set[str]:
     found = set()
     for folder in FOLDERS:
         prefix = Path() if folder == "pykstreams" else Path("pykstreams")
-        for path in (path for kind in ("*.py", "*.json") for path in (ROOT / folder).rglob(kind)):
+        for path in (
+            path for kind in ("*.py", "*.json", "*.html", "*.css", "*.js") for path in (ROOT / folder).rglob(kind)
+        ):
             relative = path.relative_to(ROOT)
             if not any((ROOT / parent).is_symlink() for parent in relative.parents):
                 found.add(str(prefix / relative))

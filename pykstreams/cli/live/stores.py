@@ -7,25 +7,20 @@ from __future__ import annotations
 
 import csv
 import json
-import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar, cast
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import click
 
-from pykstreams.core.errors import ClusterError, ConfigError
+from pykstreams.cli.live.server import NothingThereError, Row, Server
+from pykstreams.core.errors import ConfigError
 
 F = TypeVar("F", bound=Callable[..., object])
 
-Row = Mapping[str, object]
-
-TIMEOUT_S: Final = 30.0
 PAGE_ROWS: Final = 500
 
 _SCANS: Final = {"key-value": "range", "window": "windows", "session": "sessions"}
@@ -80,46 +75,8 @@ class LiveStores:
             cursor = str(page["next"])
 
     def _get(self, path: str, query: Mapping[str, str], *, stale: bool = True) -> Row:
-        if not self.url.startswith(("http://", "https://")):
-            raise click.BadParameter(f"{self.url!r} is no address; write http://HOST:PORT", param_hint="--url")
         asked = {**query, "stale": self.stale} if stale and self.stale is not None else query
-        target = f"{self.url.rstrip('/')}{path}" + (f"?{urlencode(asked)}" if asked else "")
-        request = urllib.request.Request(target, headers=self._headers())
-        try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=self._tls()) as answer:
-                return cast("Row", json.load(answer))
-        except urllib.error.HTTPError as error:
-            with error:
-                raise _failure(target, error.code, error.read(1 << 16)) from error
-        except (OSError, ValueError) as error:
-            raise ClusterError(f"{self.url} was not reached: {error}; is it the --http of a running worker?") from error
-
-    def _headers(self) -> dict[str, str]:
-        if self.token_file is None:
-            return {}
-        try:
-            return {"Authorization": f"Bearer {Path(self.token_file).read_text(encoding='utf-8').strip()}"}
-        except OSError as error:
-            raise ConfigError(f"the token file cannot be read: {error}; name another one") from error
-
-    def _tls(self) -> ssl.SSLContext | None:
-        return ssl.create_default_context(cafile=self.ca_file) if self.url.startswith("https:") else None
-
-
-class NothingThereError(ConfigError):
-    """The store has nothing for a key."""
-
-
-def _failure(target: str, status: int, body: bytes) -> Exception:
-    try:
-        told = json.loads(body)
-        kind, detail = str(told["type"]).rpartition(":")[2], str(told["detail"])
-    except (ValueError, KeyError, TypeError):
-        kind, detail = "", "it is no server of pykstreams; give the address of a --http"
-    if kind == "no-such-key":
-        return NothingThereError(detail)
-    text = f"{target} answered {status}: {detail}"
-    return ClusterError(text) if status >= 500 else ConfigError(text)
+        return Server(self.url, self.token_file, self.ca_file).get(path, asked)
 
 
 def live_options(command: F) -> F:

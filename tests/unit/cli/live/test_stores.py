@@ -40,7 +40,7 @@ def url(tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 def invoke(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("pykstreams.cli.live_state.PAGE_ROWS", 2)
+    monkeypatch.setattr("pykstreams.cli.live.stores.PAGE_ROWS", 2)
 
     def call(*words: str) -> Result:
         arguments = ["state", *words, "--url", url, "--token-file", "token"]

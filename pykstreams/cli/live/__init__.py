@@ -1,0 +1,1 @@
+"""Commands that ask a running application over HTTP."""

@@ -1,0 +1,78 @@
+"""One instance of a running application, asked over HTTP."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias, cast
+from urllib.parse import urlencode
+
+import click
+
+from pykstreams.core.errors import ClusterError, ConfigError
+
+Row: TypeAlias = Mapping[str, object]
+"""An object of JSON."""
+
+TIMEOUT_S: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The ``--http`` of a worker.
+
+    :param url: its address, ``http://shop-3:8080``.
+    :param token_file: a file with the token of the application.
+    :param ca_file: what its certificate is checked with.
+    """
+
+    url: str
+    token_file: str | None = None
+    ca_file: str | None = None
+
+    def get(self, path: str, query: Mapping[str, str]) -> Row:
+        """Returns the JSON at a path; ``ClusterError`` where there is none for now, ``ConfigError`` for ever."""
+        if not self.url.startswith(("http://", "https://")):
+            raise click.BadParameter(f"{self.url!r} is no address; write http://HOST:PORT", param_hint="--url")
+        target = f"{self.url.rstrip('/')}{path}" + (f"?{urlencode(query)}" if query else "")
+        request = urllib.request.Request(target, headers=self._headers())
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=self._tls()) as answer:
+                return cast("Row", json.load(answer))
+        except urllib.error.HTTPError as error:
+            with error:
+                raise _failure(target, error.code, error.read(1 << 16)) from error
+        except (OSError, ValueError) as error:
+            raise ClusterError(f"{self.url} was not reached: {error}; is it the --http of a running worker?") from error
+
+    def _headers(self) -> dict[str, str]:
+        if self.token_file is None:
+            return {}
+        try:
+            return {"Authorization": f"Bearer {Path(self.token_file).read_text(encoding='utf-8').strip()}"}
+        except OSError as error:
+            raise ConfigError(f"the token file cannot be read: {error}; name another one") from error
+
+    def _tls(self) -> ssl.SSLContext | None:
+        return ssl.create_default_context(cafile=self.ca_file) if self.url.startswith("https:") else None
+
+
+class NothingThereError(ConfigError):
+    """The store has nothing for a key."""
+
+
+def _failure(target: str, status: int, body: bytes) -> Exception:
+    try:
+        told = json.loads(body)
+        kind, detail = str(told["type"]).rpartition(":")[2], str(told["detail"])
+    except (ValueError, KeyError, TypeError):
+        kind, detail = "", "it is no server of pykstreams; give the address of a --http"
+    if kind == "no-such-key":
+        return NothingThereError(detail)
+    text = f"{target} answered {status}: {detail}"
+    return ClusterError(text) if status >= 500 else ConfigError(text)

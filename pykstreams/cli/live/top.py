@@ -1,0 +1,67 @@
+"""``pykstreams top``: a running application in the terminal, from the facts of its live page."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from pykstreams.cli.live.server import Server
+from pykstreams.core.errors import ClusterError, ConfigError
+
+if TYPE_CHECKING:
+    from pykstreams.cli.live.frame import Moment
+
+
+@click.command()
+@click.option("--url", metavar="http://HOST:PORT", required=True, help="An instance of the running application.")
+@click.option("--interval", metavar="SECONDS", type=click.FloatRange(min=0.2), default=2.0, show_default=True)
+@click.option("--once", is_flag=True, help="Print one picture, with the rates of one interval, and end.")
+@click.option("--token-file", metavar="FILE", help="A file with the token of the application.")
+@click.option("--tls-ca", metavar="FILE", help="What its certificate is checked with.")
+def top(url: str, interval: float, once: bool, token_file: str | None, tls_ca: str | None) -> None:
+    """Watch an application that runs with --http: rates, lag and lost records of all its instances.
+
+    The same facts as on its live page, in the terminal, until Ctrl-C. Needs the extra top.
+
+    \b
+        pykstreams top --url http://localhost:8080
+        pykstreams top --url http://localhost:8080 --once
+    """
+    try:
+        from rich.console import Console
+        from rich.live import Live
+
+        from pykstreams.cli.live.frame import Moment, frame
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"'top' needs {error.name}, which is not installed; pip install 'pykstreams[top]'") from error
+
+    server, waiting = Server(url, token_file, tls_ca), threading.Event()
+    moment = Moment(_asked(server))
+    if once:
+        waiting.wait(interval)
+        Console().print(frame(Moment(_asked(server), moment.instances)))
+        return
+    try:
+        with Live(frame(moment), console=Console(), screen=True, auto_refresh=False) as shown:
+            while not waiting.wait(interval):
+                moment, problem = _next(server, moment)
+                shown.update(frame(moment, problem), refresh=True)
+    except KeyboardInterrupt:
+        return
+
+
+def _next(server: Server, moment: Moment) -> tuple[Moment, str]:
+    """The facts of now; the last ones, with the reason, where there are none for now."""
+    from pykstreams.cli.live.frame import Moment
+
+    try:
+        return Moment(_asked(server), moment.instances), ""
+    except ClusterError as error:
+        return moment, str(error)
+
+
+def _asked(server: Server) -> Sequence[Mapping[str, Any]]:
+    return cast("Sequence[Mapping[str, Any]]", server.get("/live.json", {"instances": "all"})["instances"])
