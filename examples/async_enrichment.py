@@ -16,8 +16,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from pykstreams import Consumed, Produced, Serdes, StreamsBuilder, Topology
-from pykstreams.serdes import JsonSerde
+from pykstreams import StreamsBuilder, Topology
 
 application_id = "async-enrichment"
 
@@ -49,8 +48,8 @@ def build(look_up: Callable[[int], Awaitable[str]] = name_of) -> Topology:
 
     builder = StreamsBuilder()
     (
-        builder.stream("orders", Consumed(key_serde=Serdes.string(), value_serde=JsonSerde(Order)))
+        builder.stream("orders", str, Order)
         .map_values_async(enrich, max_in_flight=200, timeout=timedelta(seconds=1), retries=3, name="ask-for-name")
-        .to("enriched-orders", Produced(key_serde=Serdes.string(), value_serde=JsonSerde(EnrichedOrder)))
+        .to("enriched-orders")
     )
     return builder.build()

@@ -9,8 +9,7 @@ it was, and then added as it is now, so ``balances`` is right also for the owner
 
 from dataclasses import dataclass
 
-from pykstreams import Consumed, Grouped, Materialized, Serdes, StreamsBuilder, Topology
-from pykstreams.serdes import JsonSerde
+from pykstreams import Grouped, StreamsBuilder, Topology
 
 application_id = "balances"
 
@@ -21,21 +20,24 @@ class Account:
     cents: int
 
 
+def cents_by_owner(number: str, account: Account) -> tuple[str, int]:
+    return account.owner, account.cents
+
+
+def add(owner: str, cents: int, total: int) -> int:
+    return total + cents
+
+
+def subtract(owner: str, cents: int, total: int) -> int:
+    return total - cents
+
+
 def build() -> Topology:
     builder = StreamsBuilder()
-    text, number = Serdes.string(), Serdes.long()
     (
-        builder.table("accounts", Consumed(key_serde=text, value_serde=JsonSerde(Account)))
-        .group_by(
-            lambda _, account: (account.owner, account.cents),
-            Grouped(key_serde=text, value_serde=number, name="by-owner"),
-        )
-        .aggregate(
-            lambda: 0,
-            lambda _, cents, total: total + cents,
-            lambda _, cents, total: total - cents,
-            materialized=Materialized("totals", key_serde=text, value_serde=number),
-        )
+        builder.table("accounts", str, Account)
+        .group_by(cents_by_owner, Grouped(name="by-owner"))
+        .aggregate(int, add, subtract, materialized="totals")
         .to_stream()
         .to("balances")
     )

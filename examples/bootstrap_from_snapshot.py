@@ -16,34 +16,22 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from pykstreams import (
-    Consumed,
-    Grouped,
-    Materialized,
-    Produced,
-    Serdes,
-    Stores,
-    StreamsBuilder,
-    Topology,
-)
-from pykstreams.serdes import JsonSerde
+from pykstreams import Materialized, Stores, StreamsBuilder, Topology
 
 application_id = "shop"
-
-text, cents, json = Serdes.string(), Serdes.long(), JsonSerde[Any]()
 
 
 def build() -> Topology:
     builder = StreamsBuilder()
-    builder.table("customers", Consumed(key_serde=text, value_serde=json), materialized=Materialized("customers"))
+    builder.table("customers", str, dict[str, Any], materialized="customers")
     prices = Stores.persistent_versioned_key_value_store("prices", history_retention=timedelta(days=3650))
-    builder.table("prices", Consumed(key_serde=text, value_serde=cents), materialized=Materialized(prices))
+    builder.table("prices", str, int, materialized=Materialized(prices))
     (
-        builder.stream("orders", Consumed(key_serde=text, value_serde=json))
-        .group_by_key(Grouped(key_serde=text, value_serde=json))
-        .aggregate(int, add_order, materialized=Materialized("spent", key_serde=text, value_serde=cents))
+        builder.stream("orders", str, dict[str, Any])
+        .group_by_key()
+        .aggregate(int, add_order, materialized="spent")
         .to_stream()
-        .to("spent-by-customer", Produced(key_serde=text, value_serde=cents))
+        .to("spent-by-customer")
     )
     return builder.build()
 

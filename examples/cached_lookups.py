@@ -15,8 +15,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from pykstreams import Consumed, LookupCache, Produced, Serdes, StreamsBuilder, Topology
-from pykstreams.serdes import JsonSerde
+from pykstreams import LookupCache, StreamsBuilder, Topology
 
 application_id = "cached-lookups"
 
@@ -34,6 +33,10 @@ class NamedVisit:
     name: str | None
 
 
+def named(visit: Visit, name: str | None) -> NamedVisit:
+    return NamedVisit(visit.country, name)
+
+
 async def name_of(country: str) -> str | None:
     """Plays the service."""
     await asyncio.sleep(0.02)
@@ -44,16 +47,16 @@ def build(look_up: Callable[[str], Awaitable[str | None]] = name_of) -> Topology
     cache = LookupCache(max_entries=500, ttl=timedelta(minutes=1), missing_ttl=timedelta(seconds=10))
     builder = StreamsBuilder()
     (
-        builder.stream("visits", Consumed(key_serde=Serdes.string(), value_serde=JsonSerde(Visit)))
+        builder.stream("visits", str, Visit)
         .lookup(
             look_up,
-            lambda visit, name: NamedVisit(visit.country, name),
+            named,
             key=lambda visitor, visit: visit.country,
             cache=cache,
             timeout=timedelta(seconds=1),
             retries=3,
             name="ask-for-country",
         )
-        .to("named-visits", Produced(key_serde=Serdes.string(), value_serde=JsonSerde(NamedVisit)))
+        .to("named-visits")
     )
     return builder.build()

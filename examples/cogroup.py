@@ -10,8 +10,7 @@ only where its items go. This is the example of KIP-150, the proposal that broug
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from pykstreams import Consumed, KGroupedStream, Materialized, Produced, Serdes, StreamsBuilder, Topology
-from pykstreams.serdes import JsonSerde
+from pykstreams import KGroupedStream, StreamsBuilder, Topology
 
 application_id = "customers"
 
@@ -40,18 +39,17 @@ def adding_to(name: str) -> Callable[[int, Item, Customer], Customer]:
 
 def build() -> Topology:
     builder = StreamsBuilder()
-    number, item, customer = Serdes.long(), JsonSerde(Item), JsonSerde(Customer)
 
     def grouped(topic: str) -> KGroupedStream[int, Item]:
-        return builder.stream(topic, Consumed(key_serde=number, value_serde=item)).group_by_key()
+        return builder.stream(topic, int, Item).group_by_key()
 
     (
         grouped("cart")
         .cogroup(adding_to("cart"))
         .cogroup(grouped("purchases"), adding_to("purchases"))
         .cogroup(grouped("wish-list"), adding_to("wish_list"))
-        .aggregate(Customer, materialized=Materialized("customers", key_serde=number, value_serde=customer))
+        .aggregate(Customer, materialized="customers")
         .to_stream()
-        .to("customers", Produced(key_serde=number, value_serde=customer))
+        .to("customers")
     )
     return builder.build()

@@ -17,23 +17,12 @@ compare with, and every burst of errors would look like the first one.
 from datetime import timedelta
 from math import sqrt
 
-from pykstreams import (
-    Consumed,
-    Grouped,
-    Materialized,
-    Produced,
-    Serdes,
-    StreamsBuilder,
-    TimeWindows,
-    Topology,
-    Windowed,
-)
+from pykstreams import Materialized, StreamsBuilder, TimeWindows, Topology, Windowed
 
 application_id = "errors-above-last-week"
 
 DEVIATIONS = 3
 
-text = Serdes.string()
 week = timedelta(days=7)
 minute_every_second = TimeWindows(timedelta(minutes=1), advance_by=timedelta(seconds=1), grace=timedelta(seconds=10))
 
@@ -59,19 +48,12 @@ def alert(now: int, last_week: int | None) -> str | None:
 def build() -> Topology:
     builder = StreamsBuilder()
     errors = (
-        builder.stream("logs", Consumed(key_serde=text, value_serde=text))
+        builder.stream("logs", str, str)
         .filter(is_error)
-        .group_by_key(Grouped(key_serde=text, value_serde=text))
+        .group_by_key()
         .windowed_by(minute_every_second)
         .count(materialized=Materialized("errors-by-minute", retention=timedelta(days=8)))
     )
-    alerts = errors.left_join(
-        errors,
-        alert,
-        mapper=same_minute_last_week,
-        selector=service_and_time,
-        materialized=Materialized(key_serde=text, value_serde=text),
-        name="last-week",
-    )
-    alerts.to_stream().to("alerts", Produced(key_serde=text, value_serde=text))
+    alerts = errors.left_join(errors, alert, mapper=same_minute_last_week, selector=service_and_time, name="last-week")
+    alerts.to_stream().to("alerts")
     return builder.build()

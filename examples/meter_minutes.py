@@ -9,22 +9,10 @@ wall clock, so that the last minute before a silence is said, too.
 
 from datetime import timedelta
 
-from pykstreams import (
-    Consumed,
-    EmitStrategy,
-    Grouped,
-    Materialized,
-    Produced,
-    Serdes,
-    StreamsBuilder,
-    TimeWindows,
-    Topology,
-    Windowed,
-)
+from pykstreams import EmitStrategy, StreamsBuilder, TimeWindows, Topology, Windowed
 
 application_id = "meter-minutes"
 
-text = Serdes.string()
 minutes = TimeWindows(timedelta(minutes=1), grace=timedelta(seconds=5))
 
 
@@ -35,12 +23,12 @@ def minute_and_meter(windowed: Windowed[str], count: int) -> str:
 def build() -> Topology:
     builder = StreamsBuilder()
     (
-        builder.stream("readings", Consumed(key_serde=text, value_serde=text))
-        .group_by_key(Grouped(key_serde=text, value_serde=text))
+        builder.stream("readings", str, str)
+        .group_by_key()
         .windowed_by(minutes)
         .emit_strategy(EmitStrategy.ON_WINDOW_CLOSE, idle=timedelta(seconds=10))
-        .count(materialized=Materialized("readings-by-meter"))
+        .count(materialized="readings-by-meter")
         .to_stream(minute_and_meter)
-        .to("readings-per-minute", Produced(key_serde=text, value_serde=Serdes.long()))
+        .to("readings-per-minute")
     )
     return builder.build()

@@ -10,8 +10,8 @@ customer, exactly what it was worth before is taken away.
 
 from dataclasses import dataclass
 
-from pykstreams import Consumed, Grouped, Materialized, Produced, Serdes, StreamsBuilder, Topology
-from pykstreams.serdes import JsonCombinedKeySerde, JsonSerde
+from pykstreams import StreamsBuilder, Topology
+from pykstreams.serdes import CombinedKey, JsonCombinedKeySerde, JsonSerde
 
 application_id = "one-to-many"
 
@@ -35,32 +35,34 @@ class Sale:
     amount: int
 
 
+def sale_of(customer: Customer, order: Order) -> Sale:
+    return Sale(customer.name, customer.city, order.amount)
+
+
+def amount_by_city(key: CombinedKey[int, int], sale: Sale) -> tuple[str, int]:
+    return sale.city, sale.amount
+
+
+def add(city: str, amount: int, total: int) -> int:
+    return total + amount
+
+
+def subtract(city: str, amount: int, total: int) -> int:
+    return total - amount
+
+
 def build() -> Topology:
     builder = StreamsBuilder()
-    number, sale = Serdes.long(), JsonSerde(Sale)
-    both_numbers = JsonCombinedKeySerde(JsonSerde(int), JsonSerde(int), names=("customer", "order"))
-    customers = builder.table("customers", Consumed(key_serde=number, value_serde=JsonSerde(Customer)))
-    orders = builder.table("orders", Consumed(key_serde=number, value_serde=JsonSerde(Order)))
+    customers = builder.table("customers", int, Customer)
+    orders = builder.table("orders", int, Order)
 
     sales = customers.one_to_many_join(
         orders,
-        lambda customer, order: Sale(customer.name, customer.city, order.amount),
+        sale_of,
         key_extractor=lambda order: order.customer,
-        combined_key_serde=both_numbers,
+        combined_key_serde=JsonCombinedKeySerde(JsonSerde(int), JsonSerde(int), names=("customer", "order")),
         name="sales",
     )
-    sales.to_stream().to("sales", Produced(key_serde=both_numbers, value_serde=sale))
-    (
-        sales.group_by(
-            lambda key, sale: (sale.city, sale.amount), Grouped(key_serde=Serdes.string(), value_serde=number)
-        )
-        .aggregate(
-            lambda: 0,
-            lambda city, amount, total: total + amount,
-            lambda city, amount, total: total - amount,
-            materialized=Materialized("revenue", key_serde=Serdes.string(), value_serde=number),
-        )
-        .to_stream()
-        .to("revenue", Produced(key_serde=Serdes.string(), value_serde=number))
-    )
+    sales.to_stream().to("sales")
+    (sales.group_by(amount_by_city).aggregate(int, add, subtract, materialized="revenue").to_stream().to("revenue"))
     return builder.build()

@@ -10,8 +10,7 @@ for each payment of an order, and one for each order that nobody paid within the
 from dataclasses import dataclass
 from datetime import timedelta
 
-from pykstreams import Consumed, JoinWindows, Produced, Serdes, StreamJoined, StreamsBuilder, Topology
-from pykstreams.serdes import JsonSerde
+from pykstreams import JoinWindows, StreamJoined, StreamsBuilder, Topology
 
 application_id = "order-payments"
 
@@ -54,24 +53,17 @@ def settled(order: NamedOrder, payment: Payment | None) -> OrderState:
 
 def build() -> Topology:
     builder = StreamsBuilder()
-    numbers = Serdes.string()
-    customers = builder.global_table("customers", Consumed(key_serde=Serdes.string(), value_serde=JsonSerde(Customer)))
-    payments = builder.stream("payments", Consumed(key_serde=numbers, value_serde=JsonSerde(Payment)))
+    customers = builder.global_table("customers", str, Customer)
+    payments = builder.stream("payments", str, Payment)
     (
-        builder.stream("orders", Consumed(key_serde=numbers, value_serde=JsonSerde(Order)))
+        builder.stream("orders", str, Order)
         .left_join(customers, with_name, key_selector=lambda number, order: order.customer)
         .left_join(
             payments,
             settled,
             windows=JoinWindows(timedelta(0), after=timedelta(hours=1)),
-            stream_joined=StreamJoined(
-                key_serde=numbers,
-                value_serde=JsonSerde(NamedOrder),
-                other_value_serde=JsonSerde(Payment),
-                name="payments-of-orders",
-                store_name="payments-of-orders",
-            ),
+            stream_joined=StreamJoined(name="payments-of-orders", store_name="payments-of-orders"),
         )
-        .to("order-states", Produced(key_serde=numbers, value_serde=JsonSerde(OrderState)))
+        .to("order-states")
     )
     return builder.build()

@@ -10,12 +10,9 @@ customer changes the name, all orders of the customer follow.
 
 from dataclasses import dataclass
 
-from pykstreams import Consumed, Materialized, Produced, Serdes, StreamsBuilder, Topology
-from pykstreams.serdes import JsonSerde
+from pykstreams import StreamsBuilder, Topology
 
 application_id = "orders-under-customers"
-
-text = Serdes.string()
 
 
 @dataclass
@@ -38,15 +35,15 @@ def describe(order: Order, customer: str) -> str:
 
 def build() -> Topology:
     builder = StreamsBuilder()
-    customers = builder.table("customers", Consumed(key_serde=text, value_serde=text))
-    orders = builder.table("orders", Consumed(key_serde=text, value_serde=JsonSerde(Order)))
+    customers = builder.table("customers", str, str)
+    orders = builder.table("orders", str, Order)
     under_customers = orders.join(
         customers,
         describe,
         mapper=customer_of,
         selector=both_keys,
-        materialized=Materialized("orders-under-customers", key_serde=text, value_serde=text),
+        materialized="orders-under-customers",
         name="customer-of-order",
     )
-    under_customers.to_stream().to("orders-under-customers", Produced(key_serde=text, value_serde=text))
+    under_customers.to_stream().to("orders-under-customers")
     return builder.build()

@@ -9,8 +9,7 @@ repartition topic, and come back to their own keys through another.
 
 from dataclasses import dataclass
 
-from pykstreams import Consumed, Joined, Produced, Repartitioned, Serdes, StreamsBuilder, Topology
-from pykstreams.serdes import JsonSerde
+from pykstreams import Joined, Repartitioned, StreamsBuilder, Topology
 
 application_id = "orders-with-products"
 
@@ -38,13 +37,13 @@ def price(order: Order, product: Product) -> PricedOrder:
 
 def build() -> Topology:
     builder = StreamsBuilder()
-    products = builder.table("products", Consumed(key_serde=Serdes.string(), value_serde=JsonSerde(Product)))
-    orders = builder.stream("orders", Consumed(key_serde=Serdes.string(), value_serde=JsonSerde(Order)))
+    products = builder.table("products", str, Product)
+    orders = builder.stream("orders", str, Order)
     orders.join(
         products,
         price,
         key_selector=lambda number, order: order.product,
         joined=Joined(name="product"),
-        repartitioned=Repartitioned(name="priced", value_serde=JsonSerde(PricedOrder)),
-    ).to("priced-orders", Produced(value_serde=JsonSerde(PricedOrder)))
+        repartitioned=Repartitioned(name="priced"),
+    ).to("priced-orders")
     return builder.build()

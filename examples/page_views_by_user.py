@@ -9,8 +9,7 @@ stops the worker, unless ``deserialization.exception.handler`` says to go on.
 
 from dataclasses import dataclass
 
-from pykstreams import Consumed, Grouped, Materialized, Produced, Serdes, StreamsBuilder, Topology
-from pykstreams.serdes import JsonSerde
+from pykstreams import Grouped, StreamsBuilder, Topology
 
 application_id = "page-views-by-user"
 
@@ -24,13 +23,12 @@ class PageView:
 
 def build() -> Topology:
     builder = StreamsBuilder()
-    users, views = Serdes.string(), JsonSerde(PageView)
     (
-        builder.stream("page-views", Consumed(key_serde=Serdes.string(), value_serde=views))
+        builder.stream("page-views", str, PageView)
         .filter_not(lambda _, view: view.bot)
-        .group_by(lambda _, view: view.user, Grouped(key_serde=users, value_serde=views, name="by-user"))
-        .count(materialized=Materialized("views"))
+        .group_by(lambda _, view: view.user, Grouped(key_serde=str, name="by-user"))
+        .count(materialized="views")
         .to_stream()
-        .to("views-by-user", Produced(key_serde=users, value_serde=Serdes.long()))
+        .to("views-by-user")
     )
     return builder.build()

@@ -13,8 +13,7 @@ row out and writes none twice. ``DATABASE_URL`` names another database, such as
 import os
 from dataclasses import dataclass
 
-from pykstreams import Consumed, Serdes, SqlSink, StreamsBuilder, Topology
-from pykstreams.serdes import JsonSerde
+from pykstreams import SqlSink, StreamsBuilder, Topology
 
 application_id = "payments-in-a-database"
 
@@ -32,7 +31,7 @@ def build(url: str = os.environ.get("DATABASE_URL", "sqlite:///payments.db")) ->
     )
     builder = StreamsBuilder()
     (
-        builder.stream("payments", Consumed(key_serde=Serdes.string(), value_serde=JsonSerde(Payment)))
+        builder.stream("payments", str, Payment)
         .filter(lambda account, payment: payment.cents != 0)
         .to_sql(table, name="payments-table")
     )

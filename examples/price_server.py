@@ -21,16 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from pykstreams import (
-    Consumed,
-    KafkaStreams,
-    Materialized,
-    QueryableStoreTypes,
-    Serdes,
-    Stores,
-    StreamsBuilder,
-    Topology,
-)
+from pykstreams import KafkaStreams, Materialized, QueryableStoreTypes, Stores, StreamsBuilder, Topology
 from pykstreams.errors import InvalidStateStoreError
 
 application_id = "price-server"
@@ -41,7 +32,7 @@ WEEK = timedelta(days=7)
 def build() -> Topology:
     builder = StreamsBuilder()
     kept = Materialized[str, int](Stores.persistent_versioned_key_value_store("prices", WEEK))
-    builder.table("prices", Consumed(key_serde=Serdes.string(), value_serde=Serdes.long()), materialized=kept)
+    builder.table("prices", str, int, materialized=kept)
     return builder.build()
 
 

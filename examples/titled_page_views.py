@@ -10,21 +10,10 @@ that has no windows.
 
 from datetime import timedelta
 
-from pykstreams import (
-    Consumed,
-    Grouped,
-    Materialized,
-    Produced,
-    Serdes,
-    StreamsBuilder,
-    TimeWindows,
-    Topology,
-    Windowed,
-)
+from pykstreams import StreamsBuilder, TimeWindows, Topology, Windowed
 
 application_id = "titled-page-views"
 
-text = Serdes.string()
 minutes = TimeWindows(timedelta(minutes=1), grace=timedelta(seconds=10))
 
 
@@ -36,22 +25,16 @@ def page_and_minute(windowed: Windowed[str], page: str | None) -> str:
     return f"{windowed.key} at {windowed.window.start_time:%H:%M}"
 
 
+def with_title(count: int, title: str | None) -> str:
+    return f"{title or 'untitled'}: {count}"
+
+
 def build() -> Topology:
     builder = StreamsBuilder()
-    pages = builder.table("pages", Consumed(key_serde=text, value_serde=text))
+    pages = builder.table("pages", str, str)
     views = (
-        builder.stream("page-views", Consumed(key_serde=text, value_serde=text))
-        .group_by_key(Grouped(key_serde=text, value_serde=text))
-        .windowed_by(minutes)
-        .count(materialized=Materialized("views-by-page"))
+        builder.stream("page-views", str, str).group_by_key().windowed_by(minutes).count(materialized="views-by-page")
     )
-    titled = views.left_join(
-        pages,
-        lambda count, title: f"{title or 'untitled'}: {count}",
-        mapper=page_of,
-        selector=page_and_minute,
-        materialized=Materialized(key_serde=text, value_serde=text),
-        name="title-of-page",
-    )
-    titled.to_stream().to("titled-page-views", Produced(key_serde=text, value_serde=text))
+    titled = views.left_join(pages, with_title, mapper=page_of, selector=page_and_minute, name="title-of-page")
+    titled.to_stream().to("titled-page-views")
     return builder.build()

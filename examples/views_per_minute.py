@@ -9,23 +9,10 @@ Time is the time of the records: a minute is over when a view of a later one has
 
 from datetime import timedelta
 
-from pykstreams import (
-    BufferConfig,
-    Consumed,
-    Grouped,
-    Materialized,
-    Produced,
-    Serdes,
-    StreamsBuilder,
-    Suppressed,
-    TimeWindows,
-    Topology,
-    Windowed,
-)
+from pykstreams import BufferConfig, StreamsBuilder, Suppressed, TimeWindows, Topology, Windowed
 
 application_id = "views-per-minute"
 
-text = Serdes.string()
 minutes = TimeWindows(timedelta(minutes=1), grace=timedelta(seconds=10))
 
 
@@ -36,12 +23,12 @@ def minute_and_page(windowed: Windowed[str], count: int) -> str:
 def build() -> Topology:
     builder = StreamsBuilder()
     (
-        builder.stream("page-views", Consumed(key_serde=text, value_serde=text))
-        .group_by_key(Grouped(key_serde=text, value_serde=text))
+        builder.stream("page-views", str, str)
+        .group_by_key()
         .windowed_by(minutes)
-        .count(materialized=Materialized("views-by-page"), late_records_to="late-views")
+        .count(materialized="views-by-page", late_records_to="late-views")
         .suppress(Suppressed.until_window_closes(BufferConfig()))
         .to_stream(minute_and_page)
-        .to("views-per-minute", Produced(key_serde=text, value_serde=Serdes.long()))
+        .to("views-per-minute")
     )
     return builder.build()

@@ -8,11 +8,9 @@ Grouping by the word changes the key, so the words travel through a topic of the
 
 import re
 
-from pykstreams import Consumed, Grouped, Materialized, Serdes, StreamsBuilder, Topology
+from pykstreams import Grouped, StreamsBuilder, Topology
 
 application_id = "word-count"
-
-text = Serdes.string()
 
 
 def words(line: str) -> list[str]:
@@ -27,10 +25,10 @@ def words(line: str) -> list[str]:
 def build() -> Topology:
     builder = StreamsBuilder()
     (
-        builder.stream("lines", Consumed(key_serde=text, value_serde=text))
+        builder.stream("lines", str, str)
         .flat_map_values(words)
-        .group_by(lambda _, word: word, Grouped(key_serde=text, value_serde=text, name="words"))
-        .count(materialized=Materialized("counts"))
+        .group_by(lambda _, word: word, Grouped(key_serde=str, name="words"))
+        .count(materialized="counts")
         .to_stream()
         .to("word-counts")
     )

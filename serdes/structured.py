@@ -150,7 +150,7 @@ def _simple_reader(type_: object) -> Convert | None:
     if type_ in (bool, str, bytes):
         return _instance_reader(type_, type_)
     if type_ is Decimal:
-        return _text_reader(Decimal, _decimal)
+        return _read_decimal
     if type_ in (datetime, date, time):
         return _text_reader(type_, type_.fromisoformat)
     if type_ is UUID:
@@ -200,11 +200,16 @@ def _text_reader(type_: type, parse: Convert, text: type = str) -> Convert:
     return read
 
 
-def _decimal(text: str) -> Decimal:
-    try:
-        return Decimal(text)
-    except InvalidOperation as error:
-        raise ValueError(str(error)) from error
+def _read_decimal(plain: object) -> Decimal:
+    """Reads text, or a number: of one with a point the digits that it is written with, seventeen at most."""
+    if isinstance(plain, Decimal):
+        return plain
+    if isinstance(plain, str | int | float) and not isinstance(plain, bool):
+        try:
+            return Decimal(str(plain))
+        except InvalidOperation as error:
+            raise _mismatch(Decimal, plain) from error
+    raise _mismatch(Decimal, plain)
 
 
 def _member_reader(type_: object, members: tuple[object, ...]) -> Convert:

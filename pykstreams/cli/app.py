@@ -31,14 +31,17 @@ A topology script is a Python file that says what happens to the records of Kafk
 
 \b
     # word_count.py
-    from pykstreams import Consumed, Grouped, Serdes, StreamsBuilder
+    from pykstreams import StreamsBuilder
     application_id = "word-count"
-    text = Serdes.string()
+    def words(line: str) -> list[str]:
+        return line.split()
+    def itself(key: str, word: str) -> str:
+        return word
     def build():
         builder = StreamsBuilder()
-        (builder.stream("lines", Consumed(key_serde=text, value_serde=text))
-            .flat_map_values(str.split)
-            .group_by(lambda key, word: word, Grouped(key_serde=text, value_serde=text))
+        (builder.stream("lines", str, str)
+            .flat_map_values(words)
+            .group_by(itself)
             .count()
             .to_stream()
             .to("word-counts"))

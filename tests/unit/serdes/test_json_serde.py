@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal, NewType, TypedDict
 from uuid import UUID
@@ -220,3 +221,22 @@ def test_a_type_that_cannot_be_made_is_refused_at_once() -> None:
 
 def test_names_in_messages() -> None:
     assert (repr(JsonSerde()), repr(JsonSerde(Order))) == ("JsonSerde()", "JsonSerde(Order)")
+
+
+@pytest.mark.parametrize(("raw", "read"), [(b'"9.50"', "9.50"), (b"9", "9"), (b"9.5", "9.5")])
+def test_a_decimal_number_is_read_from_text_and_from_numbers(raw: bytes, read: str) -> None:
+    assert JsonSerde(Decimal).deserialize("topic", raw) == Decimal(read)
+
+
+@pytest.mark.parametrize("raw", [b'"nine"', b"true", b"[]"])
+def test_what_is_no_decimal_number_is_refused(raw: bytes) -> None:
+    with pytest.raises(SerdeError, match="expected Decimal, got"):
+        JsonSerde(Decimal).deserialize("topic", raw)
+
+
+def test_a_decimal_number_is_written_as_text_so_that_no_digit_is_lost() -> None:
+    number = Decimal("0.1000000000000000000000000001")
+    serde = JsonSerde(list[Decimal])
+
+    assert serde.serialize("topic", [number]) == b'["0.1000000000000000000000000001"]'
+    assert serde.deserialize("topic", serde.serialize("topic", [number])) == [number]

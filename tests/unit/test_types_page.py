@@ -1,0 +1,53 @@
+"""The code of ``docs/guides/types.md`` runs, and does what the page says."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from pykstreams import StreamsBuilder
+from pykstreams.dsl.inference import value_serde
+from pykstreams.serdes.by_type import TYPES, TypeSerdes
+from pykstreams.testing import TopologyTestDriver
+
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "types.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[dict[str, Any]]:
+    """What the code of the page defines; what it registers is forgotten afterwards."""
+    monkeypatch.setattr(TYPES, "__dict__", TypeSerdes().__dict__)
+    module = ModuleType("types_page")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    found = module.__dict__
+    for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(compile(block, "types.md", "exec"), found)
+    found["printed"] = capsys.readouterr().out
+    yield found
+
+
+def test_what_the_page_prints_is_what_it_says(names: dict[str, Any]) -> None:
+    record, error = names["printed"].splitlines()
+
+    assert f"It prints `{record}`." in PAGE
+    (said,) = re.findall(r"`(KSTREAM-SINK-0000000002 .*; )\.\.\.`", PAGE)
+    assert error.startswith(said)
+
+
+def test_annotations_of_the_page_have_their_serdes(names: dict[str, Any]) -> None:
+    assert repr(value_serde(names["in_cents"])) == "AvroSerde(Revenue)"
+    assert repr(value_serde(names["length"])) == "IntegerSerde()"
+
+
+def test_a_registered_type_stands_for_its_serde(names: dict[str, Any]) -> None:
+    builder = StreamsBuilder()
+    builder.stream("orders", str, names["Order"]).map_values(names["shape"]).to("shapes")
+    with TopologyTestDriver(builder.build()) as driver:
+        driver.create_input_topic("orders", str, names["Order"]).pipe_input("1", names["Order"]("Ann", 1))
+        assert driver.create_output_topic("shapes", str, bytes).read_value() == b"shape"
