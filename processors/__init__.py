@@ -52,6 +52,7 @@ from pykstreams.processors.tables.suppress import SuppressedView, TableSuppress
 from pykstreams.processors.tables.table import TableFilter, TableMapValues, TableSource, TableToStream
 from pykstreams.processors.tables.table_transform import TableTransformValues
 from pykstreams.processors.tables.table_view import AnyTableView, StoredView, TableView
+from pykstreams.processors.tables.time_to_live import ExpiringTable, RowsOfRecords
 from pykstreams.processors.user import UserFixedKeyProcessor, UserProcessor
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "Branch",
     "CompleteJoin",
     "CompleteJoinMerger",
+    "ExpiringTable",
     "Filter",
     "FilterNothing",
     "FlatMap",
@@ -82,6 +84,7 @@ __all__ = [
     "Print",
     "Reorder",
     "RightRowCheck",
+    "RowsOfRecords",
     "SelectKey",
     "SessionAggregate",
     "SessionAggregation",

@@ -6,7 +6,8 @@ from typing import Final
 
 LATE_FOR_WINDOWS: Final = "it is late: a window that it belongs to ended longer than the grace period ago"
 LATE_FOR_ORDER: Final = "it is late: a record that is newer by more than the grace has come before it"
-LATE_REASONS: Final = frozenset({LATE_FOR_WINDOWS, LATE_FOR_ORDER})
+EXPIRED: Final = "it is late: its row would have outlived its time to live"
+LATE_REASONS: Final = frozenset({LATE_FOR_WINDOWS, LATE_FOR_ORDER, EXPIRED})
 NULL_KEY_TO_AGGREGATE: Final = "the key of a record to aggregate is null"
 NULL_TO_AGGREGATE: Final = "the key or the value of a record to aggregate is null"
 NULL_KEY_OF_ROW_TO_JOIN: Final = "the key of a row to join is null"

@@ -137,7 +137,7 @@ class StreamsBuilder:
         graph, given = self._graph, options_of(materialized)
         options = consumed_of(consumed, value) or _consumed_as(given)
         kept = given.replace(key_serde=options.key_serde, value_serde=options.value_serde)
-        store = table_store(graph, kept, f"{topic}-", None, None)
+        store = table_store(graph, kept, f"{topic}-", None, None, of_records=True)
         logic = SourceTable(store)
         source = graph.namer.suffixed(options.name, "-source", "KSTREAM-SOURCE-")
         name = graph.namer.named(options.name, "KTABLE-SOURCE-")
@@ -153,6 +153,7 @@ class StreamsBuilder:
             logic.stores,
             reordering,
             versioned=store.history_ms is not None,
+            rows_go=store.expiry is not None,
         )
         graph.add(node, graph.root)
         graph.place_keys(source, node.settings.placement)

@@ -77,10 +77,10 @@ class CogroupedKStream(Generic[K, VR]):
         """
         records = self._records
         serdes = records.key_serde(), records.value_serde(initializer)
-        store = table_store(records.graph, options_of(materialized), AGGREGATE, *serdes)
+        store = table_store(records.graph, options_of(materialized), AGGREGATE, *serdes, of_records=True)
 
         def operator(aggregator: OneAggregator[K, VR], old: bool) -> OperatorSupplier:
-            return StreamAggregate(store.name, initializer, aggregator, old)
+            return store.expiring(StreamAggregate(store.name, initializer, aggregator, old))
 
         return KTable(records.aggregated(name, store, operator, StoredView, store.key_serde))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
-from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import SessionWindows, SlidingWindows, Window, Windows
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
@@ -18,7 +17,7 @@ from pykstreams.dsl.session_windowed import SessionWindowedKStream
 from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.windowed import TimeWindowedKStream
-from pykstreams.processors import StreamAggregate, StreamCount, StreamReduce
+from pykstreams.processors import RowsOfRecords, StreamAggregate, StreamCount, StreamReduce
 from pykstreams.serdes.primitives import LongSerde
 
 if TYPE_CHECKING:
@@ -52,7 +51,9 @@ class KGroupedStream(Generic[K, V]):
         options, namer = options_of(materialized), self._place.graph.namer
         if materialized is not None and options.store_name is None:
             namer.store(_AGGREGATE)
-        store = table_store(self._place.graph, options, _AGGREGATE, self._options.key_serde, LongSerde())
+        store = table_store(
+            self._place.graph, options, _AGGREGATE, self._options.key_serde, LongSerde(), of_records=True
+        )
         return self._aggregated(_AGGREGATE, name, store, StreamCount)
 
     def reduce(
@@ -69,6 +70,7 @@ class KGroupedStream(Generic[K, V]):
             _REDUCE,
             self._options.key_serde,
             self._options.value_serde,
+            of_records=True,
         )
         return self._aggregated(_REDUCE, name, store, lambda kept, old: StreamReduce(kept, reducer, old))
 
@@ -82,7 +84,9 @@ class KGroupedStream(Generic[K, V]):
     ) -> KTable[K, VR]:
         """Aggregates each group from ``initializer()`` by ``aggregator(key, value, aggregate)``; ``None`` deletes."""
         values = aggregate_serde(initializer, aggregator)
-        store = table_store(self._place.graph, options_of(materialized), _AGGREGATE, self._options.key_serde, values)
+        store = table_store(
+            self._place.graph, options_of(materialized), _AGGREGATE, self._options.key_serde, values, of_records=True
+        )
         return self._aggregated(
             _AGGREGATE, name, store, lambda kept, old: StreamAggregate(kept, initializer, aggregator, old)
         )
@@ -112,7 +116,8 @@ class KGroupedStream(Generic[K, V]):
         prefix: str,
         name: str | None,
         store: TableStore,
-        make: Callable[[str, bool], OperatorSupplier],
+        make: Callable[[str, bool], RowsOfRecords],
     ) -> KTable[K, VR]:
         node = self._place.graph.namer.named(name, prefix)
-        return KTable(self._records.aggregated(node, store, AggregatedTable(store, make), store.key_serde))
+        logic = AggregatedTable(store, lambda kept, old: store.expiring(make(kept, old)))
+        return KTable(self._records.aggregated(node, store, logic, store.key_serde))

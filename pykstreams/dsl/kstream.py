@@ -356,7 +356,7 @@ class KStream(Generic[K, V]):
         options = options_of(materialized)
         keys, values = options.key_serde or place.key_serde, options.value_serde or place.value_serde
         inherited = (keys, values) if materialized is None else (passed_on(keys), passed_on(values))
-        store = table_store(place.graph, options, "KSTREAM-TOTABLE-", *inherited)
+        store = table_store(place.graph, options, "KSTREAM-TOTABLE-", *inherited, of_records=True)
         parent: GraphNode = place.node
         sources = place.sources
         if place.is_scattered:

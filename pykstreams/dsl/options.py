@@ -13,6 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Generic, Self, TypeVar
 
 from pykstreams.core.names import valid_name
+from pykstreams.core.processor import PunctuationType
 from pykstreams.core.types import Duration, StreamPartitioner, TimestampExtractor, duration_ms
 from pykstreams.dsl.serde_fields import SerdeField, key_serde_field, value_serde_field
 from pykstreams.serdes.by_type import SerdeOrType
@@ -186,6 +187,11 @@ class Materialized(Options, Generic[K, V]):
     The one positional argument is the name of the store, or a supplier of it; a named store can be queried. ``caching``
     and ``logging`` are on unless switched off; ``topic_config`` goes to the changelog topic; ``retention`` is for
     window and session stores made by the DSL.
+
+    A row goes by itself once ``time_to_live`` has passed since its timestamp, by the clock ``time_to_live_by``: stream
+    time of its task, or the wall clock. That is a deletion, in the store, in its changelog and in all tables that are
+    made of this one. For tables of records and aggregates without windows; others are a ``TopologyError``
+    (docs/guides/time-to-live.md; beyond Kafka Streams).
     """
 
     store: str | StoreSupplier[object] | None = None
@@ -197,8 +203,14 @@ class Materialized(Options, Generic[K, V]):
     topic_config: Mapping[str, str] | None = None
     retention: Duration | None = None
     store_type: DslStoreSuppliers | None = None
+    time_to_live: Duration | None = None
+    time_to_live_by: PunctuationType = PunctuationType.STREAM_TIME
 
     def __post_init__(self) -> None:
+        if self.time_to_live is not None and duration_ms(self.time_to_live, "time_to_live") < 1:
+            raise ValueError(f"time_to_live is {self.time_to_live!r}; it must be at least 1 ms")
+        if not isinstance(self.time_to_live_by, PunctuationType):
+            raise TypeError(f"time_to_live_by is {self.time_to_live_by!r}; expected a PunctuationType")
         if isinstance(self.store, str):
             valid_name(self.store)
         elif self.store is not None and self.store_type is not None:

@@ -114,8 +114,8 @@ class Step:
 class TableSourceNode(GraphNode):
     """Reads a topic as a table; ``stores`` is empty while nothing needs the table kept.
 
-    With a step for ``reordering`` the table differs from its topic by what waits and what came too late, so the topic
-    never serves as its changelog.
+    With a step for ``reordering`` the table differs from its topic by what waits and what came too late, and where
+    ``rows_go`` by themselves by those that are gone, so the topic never serves as its changelog.
     """
 
     def __init__(
@@ -129,8 +129,10 @@ class TableSourceNode(GraphNode):
         reordering: Step | None = None,
         *,
         versioned: bool,
+        rows_go: bool = False,
     ) -> None:
         super().__init__(name, versioned=versioned)
+        self.rows_go = rows_go
         self.source_name = source_name
         self.topic = topic
         self.settings = settings
@@ -148,7 +150,7 @@ class TableSourceNode(GraphNode):
         topology.add_processor(self.name, self.operator(), above)
         for store in self.stores():
             topology.add_state_store(store, self.name)
-            if self.reuses_topic and reordering is None:
+            if self.reuses_topic and reordering is None and not self.rows_go:
                 topology.reuse_topic_as_changelog(store.name, self.topic)
 
 

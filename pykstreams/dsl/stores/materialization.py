@@ -6,17 +6,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from pykstreams.core.config import StreamsConfig
+from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import K, V
 from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.stores.time_to_live import Expiry, expiry_of, refuse_time_to_live
+from pykstreams.processors import RowsOfRecords
 from pykstreams.serdes.combined_key import prefix_width
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault
 from pykstreams.state.dsl_suppliers import DslKeyValueParams, DslStoreFormat, DslStoreSuppliers
+from pykstreams.state.encoding.layout import PLAIN
 from pykstreams.state.interfaces.store import TaskStore
-from pykstreams.state.key_values.suppliers import KeyValueBytesStoreSupplier
+from pykstreams.state.key_values.suppliers import KeyValueBytesStoreSupplier, PersistentKeyValueSupplier
 from pykstreams.state.spec import StoreBuilder, StoreSupplier
 from pykstreams.state.suppliers import Stores
 from pykstreams.state.versions.suppliers import VersionedBytesStoreSupplier
 from pykstreams.topology.graph import Graph
+from pykstreams.topology.stores import StoreFactory
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,11 @@ class DslStore:
         """How long old versions are kept; ``None`` for a store that is not versioned."""
         return None if self.supplier is None else self.supplier.history_retention_ms
 
+    @property
+    def indexes(self) -> tuple[StoreFactory, ...]:
+        """The stores beside it in which its rows are found; they are committed before it."""
+        return ()
+
     def _suppliers(self, config: StreamsConfig) -> DslStoreSuppliers:
         return self.store_type or config.dsl_store_suppliers
 
@@ -74,6 +84,17 @@ class TableStore(DslStore):
     """The store of a table; one that is versioned has no cache (``KeyValueStoreMaterializer``, 4.3.1)."""
 
     supplier: KeyValueBytesStoreSupplier | None
+    expiry: Expiry | None = None
+
+    @property
+    def indexes(self) -> tuple[StoreFactory, ...]:
+        return () if self.expiry is None else (self.expiry.index,)
+
+    def expiring(self, table: RowsOfRecords, *, takes_record_time: bool = False) -> OperatorSupplier:
+        """The operator that makes its rows: the one given, or another one around it if they have a time to live."""
+        if self.expiry is None:
+            return table
+        return self.expiry.around(table, self.name, takes_record_time=takes_record_time)
 
     def builder(self, config: StreamsConfig) -> StoreBuilder[TaskStore]:
         supplier = self.supplier
@@ -114,6 +135,7 @@ def named_table_store(
     Its serdes are those of the options or else the given ones, which are those of types, or else the defaults; never
     those of the table above (``KTableImpl.doFilter``, 4.3.1).
     """
+    refuse_time_to_live(options, "its rows are made of the rows of another table")
     name = options.store_name
     return None if name is None else _table_store(name, options, True, key_serde, value_serde)
 
@@ -124,8 +146,15 @@ def table_store(
     prefix: str,
     key_serde: SerdeOrDefault,
     value_serde: SerdeOrDefault,
+    *,
+    of_records: bool = False,
 ) -> TableStore:
-    """The store that the user named, or one with a generated name; the serdes are those to fall back on."""
+    """The store that the user named, or one with a generated name; the serdes are those to fall back on.
+
+    Only rows that are made ``of_records``, each of those of its key, may have a time to live.
+    """
+    if not of_records:
+        refuse_time_to_live(options, "its rows are not made of the records of their keys, or stand in a global table")
     name, queryable = named_or_generated(graph, options, prefix)
     return _table_store(name, options, queryable, key_serde, value_serde)
 
@@ -160,6 +189,12 @@ def _table_store(
             f"store of a table is {supplier!r}; expected a name or a supplier of a key-value store, such as "
             "Stores.persistent_timestamped_key_value_store(name)"
         )
+    if supplier is not None and supplier.history_retention_ms is not None:
+        refuse_time_to_live(options, "its store is versioned, and keeps what a row was for its history retention")
+    if isinstance(supplier, PersistentKeyValueSupplier) and supplier.layout is PLAIN:
+        refuse_time_to_live(
+            options, "its store keeps no timestamps; take Stores.persistent_timestamped_key_value_store"
+        )
     return TableStore(
         name,
         queryable,
@@ -170,4 +205,5 @@ def _table_store(
         options.caching,
         options.logging,
         dict(options.topic_config or {}),
+        expiry_of(name, options, options.key_serde or key_serde),
     )

@@ -9,6 +9,7 @@ from pykstreams.core.types import K, V, duration_ms, total_ms
 from pykstreams.core.windows import EmitStrategy, SessionWindows
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import DslStore, named_or_generated, store_format
+from pykstreams.dsl.stores.time_to_live import refuse_time_to_live
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.state.dsl_suppliers import DslSessionParams, DslStoreFormat
 from pykstreams.state.interfaces.store import TaskStore
@@ -57,6 +58,7 @@ def session_table_store(
     It keeps sessions as long as they may grow, or for the retention that the user gave; ``ValueError`` where that is
     shorter. Sessions that are emitted on close have no cache.
     """
+    refuse_time_to_live(options, "sessions go with the retention of their store")
     name, queryable = named_or_generated(graph, options, prefix)
     supplier = options.store if not isinstance(options.store, str) else None
     if supplier is not None and not isinstance(supplier, SessionBytesStoreSupplier):

@@ -55,7 +55,7 @@ class SourceTable(TableLogic):
 
     def __init__(self, store: TableStore) -> None:
         self._store = store
-        self._stored = store.queryable
+        self._stored = store.queryable or store.expiry is not None
 
     def send_old_values(self, *, force: bool) -> bool:
         if force or self._stored:
@@ -63,10 +63,11 @@ class SourceTable(TableLogic):
         return self.sends_old_values
 
     def operator(self) -> OperatorSupplier:
-        return TableSource(self._store.name if self._stored else None, self.sends_old_values)
+        table = TableSource(self._store.name if self._stored else None, self.sends_old_values)
+        return self._store.expiring(table, takes_record_time=True)
 
     def stores(self) -> tuple[StoreFactory, ...]:
-        return (self._store,) if self._stored else ()
+        return (*self._store.indexes, self._store) if self._stored else ()
 
     def materialize_view(self) -> AnyTableView:
         self._stored = True
@@ -105,6 +106,11 @@ class TableStoreFactory(StoreFactory, Protocol):
     """The store of a table of any kind."""
 
     @property
+    def indexes(self) -> tuple[StoreFactory, ...]:
+        """The stores beside it in which its rows are found."""
+        ...
+
+    @property
     def history_ms(self) -> int | None:
         """How long old versions are kept; ``None`` for a store that is not versioned."""
         ...
@@ -134,7 +140,7 @@ class AggregatedTable(TableLogic):
         return self._make(self._store.name, self.sends_old_values)
 
     def stores(self) -> tuple[StoreFactory, ...]:
-        return (self._store,)
+        return (*self._store.indexes, self._store)
 
     def materialize_view(self) -> AnyTableView:
         return self._view(self._store.name)

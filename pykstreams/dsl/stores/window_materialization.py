@@ -9,6 +9,7 @@ from pykstreams.core.types import K, V, duration_ms, total_ms
 from pykstreams.core.windows import EmitStrategy, SlidingWindows, Window, Windows
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import DslStore, named_or_generated, store_format
+from pykstreams.dsl.stores.time_to_live import refuse_time_to_live
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.state.dsl_suppliers import DslWindowParams
 from pykstreams.state.interfaces.store import TaskStore
@@ -61,6 +62,7 @@ def window_table_store(
     It keeps windows as long as they may change, or for the retention that the user gave; ``ValueError`` where that is
     shorter. Sliding windows that are emitted on close have no cache (``SlidingWindowStoreMaterializer``, 4.3.1).
     """
+    refuse_time_to_live(options, "windows go with the retention of their store")
     name, queryable = named_or_generated(graph, options, prefix)
     supplier = options.store if not isinstance(options.store, str) else None
     if supplier is not None and not isinstance(supplier, WindowBytesStoreSupplier):

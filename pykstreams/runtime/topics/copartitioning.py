@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pykstreams.core.errors import TopologyError
-from pykstreams.processors import TableSource
+from pykstreams.processors import ExpiringTable, TableSource
 from pykstreams.topology.plan import ProcessorNode, SubtopologyPlan
 
 
@@ -75,7 +75,11 @@ def _feeds_table(part: SubtopologyPlan, topic: str) -> bool:
     """Whether a topic is read as a table, whose rows cannot be repartitioned."""
     readers = (source for source in part.sources if topic in source.topics)
     children = (part.nodes[child] for source in readers for child in source.children)
-    return any(isinstance(node, ProcessorNode) and isinstance(node.supplier, TableSource) for node in children)
+    operators = (node.supplier for node in children if isinstance(node, ProcessorNode))
+    return any(
+        isinstance(operator.table if isinstance(operator, ExpiringTable) else operator, TableSource)
+        for operator in operators
+    )
 
 
 def _reader(part: SubtopologyPlan, topic: str) -> str:
