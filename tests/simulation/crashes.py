@@ -159,6 +159,11 @@ class Outbox(CapturingProducer):
             self._send(place, random.choice((0, random.randint(0, len(records)), len(records))))
         self._waiting.clear()
 
+    def forget(self) -> None:
+        """Takes back all that was not flushed, as the transaction that it belongs to is aborted."""
+        self.take()
+        self._waiting.clear()
+
     def _sort(self) -> None:
         for record in self.take():
             self._waiting[self._cluster.place_of(record)].append(record)

@@ -96,10 +96,16 @@ class TableStore(DslStore):
             return table
         return self.expiry.around(table, self.name, takes_record_time=takes_record_time)
 
+    def is_in_memory(self, config: StreamsConfig) -> bool:
+        """Whether its rows do not outlive the process."""
+        return not self._chosen(config).get().persistent
+
+    def _chosen(self, config: StreamsConfig) -> KeyValueBytesStoreSupplier:
+        params = table_params(self.name, self.key_serde, config)
+        return self.supplier or self._suppliers(config).key_value_store(params)
+
     def builder(self, config: StreamsConfig) -> StoreBuilder[TaskStore]:
-        supplier = self.supplier
-        if supplier is None:
-            supplier = self._suppliers(config).key_value_store(table_params(self.name, self.key_serde, config))
+        supplier = self._chosen(config)
         if isinstance(supplier, VersionedBytesStoreSupplier):
             return replace(self, caching=False)._builder(Stores.versioned_key_value_store_builder, supplier)
         if supplier.with_headers:
@@ -195,7 +201,7 @@ def _table_store(
         refuse_time_to_live(
             options, "its store keeps no timestamps; take Stores.persistent_timestamped_key_value_store"
         )
-    return TableStore(
+    store = TableStore(
         name,
         queryable,
         options.key_serde or key_serde,
@@ -205,5 +211,5 @@ def _table_store(
         options.caching,
         options.logging,
         dict(options.topic_config or {}),
-        expiry_of(name, options, options.key_serde or key_serde),
     )
+    return replace(store, expiry=expiry_of(name, options, store.key_serde, store.is_in_memory))

@@ -23,6 +23,7 @@ from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.serdes.primitives import BytesSerde
 from pykstreams.state.buffers.logged_buffer import BufferSupplier, LoggedBuffer
 from pykstreams.state.interfaces.engine import Engine, after
+from pykstreams.state.key_values.suppliers import InMemoryKeyValueSupplier
 from pykstreams.state.spec import StoreBuilder
 
 _TIME: Final = struct.Struct(">q")
@@ -115,10 +116,11 @@ class ExpiryIndex(LoggedBuffer):
         self._done, self._told, self._sent = set(), set(), set()
 
 
-def expiry_index(name: str, key_serde: SerdeOrDefault, *, logging: bool) -> StoreBuilder[ExpiryIndex]:
+def expiry_index(name: str, key_serde: SerdeOrDefault, *, in_memory: bool, logging: bool) -> StoreBuilder[ExpiryIndex]:
     """An index; a serde that is ``None`` is the default of the configuration."""
+    supplier = InMemoryKeyValueSupplier(name) if in_memory else BufferSupplier(name)
 
     def make(builder: StoreBuilder[ExpiryIndex]) -> ExpiryIndex:
         return ExpiryIndex(name, key_serde, builder.supplier.get(), logging=builder.logging)
 
-    return StoreBuilder(BufferSupplier(name), make, key_serde, BytesSerde(), False, logging)
+    return StoreBuilder(supplier, make, key_serde, BytesSerde(), False, logging)
