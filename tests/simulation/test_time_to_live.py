@@ -50,6 +50,11 @@ class PunctuatedRunner(MortalRunner):
         if self._aborts:
             self._outbox.send_something = lambda: None  # type: ignore[method-assign]
 
+    def follow(self, other: MortalRunner) -> None:
+        """Begins anew where another worker has ended."""
+        self._committed = dict(other._committed)
+        self._go_on_elsewhere(interrupted=False)
+
     def go_on(self) -> None:
         self._tick()
         super().go_on()
@@ -120,6 +125,36 @@ def check(make: Any, guarantee: str, schedules: int) -> None:
 @pytest.mark.parametrize("make", [of_records, aggregated])
 def test_only_rows_that_are_not_due_are_left_in_the_end_although_workers_die(make: Any, guarantee: str) -> None:
     check(make, guarantee, SCHEDULES // 6)
+
+
+@pytest.mark.parametrize("cache", [0, 10_000_000])
+def test_a_table_that_gets_a_time_to_live_later_loses_the_rows_that_it_has_already(cache: int) -> None:
+    builder = StreamsBuilder()
+    builder.table("in", materialized=Materialized("result")).to_stream().to("out")
+    plan, config = planned(of_records, "at_least_once", cache)
+    counts = {"in": PARTITIONS, "out": PARTITIONS}
+    before = TickingCluster(builder.build().plan(config), config, counts, 0)
+    after = TickingCluster(plan, config, counts, 0)
+    rows = [Sent("in", key, "old", number) for number, key in enumerate(KEYS)]
+    end = [Sent("in", key, "end", END) for key in ("end0", "end1", "end2", "end3")]
+    before.crashes_left = after.crashes_left = 0
+    before.send([*rows, *(Sent("in", key, "young", END - 1) for key in KEYS[:2])])
+    before.run()
+    for place, log in before.logs.items():
+        after.logs[place].extend(log)
+    for old, new in zip(before.runners, after.runners, strict=True):
+        assert isinstance(old, MortalRunner)
+        assert isinstance(new, PunctuatedRunner)
+        new.follow(old)
+    after.send(end)
+    after.run()
+    after.settle()
+
+    expected = dict.fromkeys(KEYS[:2], "young") | dict.fromkeys(("end0", "end1", "end2", "end3"), "end")
+    assert after.rows("result") == expected
+    assert {(key or b"").decode(): value.decode() for key, value in after.table("out").items()} == expected
+    before.close()
+    after.close()
 
 
 @pytest.mark.slow

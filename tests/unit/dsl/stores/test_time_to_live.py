@@ -322,3 +322,16 @@ def test_options_that_are_no_time_or_no_clock_are_refused() -> None:
         Materialized(time_to_live=0)
     with pytest.raises(TypeError, match="expected a PunctuationType"):
         Materialized(time_to_live=5, time_to_live_by="wall-clock")  # type: ignore[arg-type]
+
+
+def test_many_rows_that_are_due_at_once_go_some_at_a_time() -> None:
+    with driven(of_a_topic, by=WALL_CLOCK) as app:
+        for number in range(1200):
+            app.pipe(str(number), "1", 0)
+        app.read()
+        gone = []
+        for ms in (100, 1, 1, 1):
+            app.driver.advance_wall_clock_time(ms)
+            gone.append(len(app.read()))
+
+        assert gone == [500, 500, 200, 0]

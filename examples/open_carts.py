@@ -1,0 +1,46 @@
+"""Says how many carts hold each product; a cart that nobody has touched for half an hour counts no more.
+
+    pykstreams run examples/open_carts.py --bootstrap-servers localhost:9092
+
+``carts`` holds the product that was put into a cart last, a text under the customer; null empties the cart.
+``carts-by-product`` gets the count of carts (an 8-byte integer) under the product. Time is the wall clock, so that
+carts are left behind also while nobody buys anything.
+"""
+
+from datetime import timedelta
+
+from pykstreams import (
+    Consumed,
+    Grouped,
+    Materialized,
+    Produced,
+    PunctuationType,
+    Serdes,
+    StreamsBuilder,
+    Topology,
+)
+
+application_id = "open-carts"
+
+text, long = Serdes.string(), Serdes.long()
+half_an_hour: Materialized[str, str] = Materialized(
+    "carts-by-customer",
+    time_to_live=timedelta(minutes=30),
+    time_to_live_by=PunctuationType.WALL_CLOCK_TIME,
+)
+
+
+def by_product(customer: str, product: str) -> tuple[str, str]:
+    return product, customer
+
+
+def build() -> Topology:
+    builder = StreamsBuilder()
+    carts = builder.table("carts", Consumed(key_serde=text, value_serde=text), materialized=half_an_hour)
+    (
+        carts.group_by(by_product, Grouped(key_serde=text, value_serde=text))
+        .count(materialized=Materialized("carts-by-product", key_serde=text, value_serde=long))
+        .to_stream()
+        .to("carts-by-product", Produced(key_serde=text, value_serde=long))
+    )
+    return builder.build()
