@@ -7,6 +7,7 @@ task.
 if __name__ != "pykstreams.processors":  # this folder has one name
     raise ImportError(f"{__name__!r} is not importable; import pykstreams.processors instead")
 
+from pykstreams.processors.aggregates.count_window import CountWindowAggregate
 from pykstreams.processors.aggregates.session_aggregate import (
     COUNT_OF_SESSION,
     SessionAggregate,
@@ -63,6 +64,7 @@ __all__ = [
     "Branch",
     "CompleteJoin",
     "CompleteJoinMerger",
+    "CountWindowAggregate",
     "ExpiringTable",
     "Filter",
     "FilterNothing",

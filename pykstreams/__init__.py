@@ -63,8 +63,10 @@ from pykstreams.core.value_transformer import (
     ValueTransformerWithKeySupplier,
 )
 from pykstreams.core.windows import (
+    CountWindows,
     EmitStrategy,
     JoinWindows,
+    PartialWindow,
     SessionWindows,
     SlidingWindows,
     TimeWindows,
@@ -77,6 +79,7 @@ from pykstreams.dsl.aggregations.suppression import BufferConfig, BufferFullStra
 from pykstreams.dsl.branching import Branched, BranchedKStream
 from pykstreams.dsl.builder import StreamsBuilder
 from pykstreams.dsl.cogrouped import CogroupedKStream, SessionWindowedCogroupedKStream, TimeWindowedCogroupedKStream
+from pykstreams.dsl.count_windowed import CountWindowedKStream
 from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.grouped import KGroupedStream
 from pykstreams.dsl.grouped_table import KGroupedTable
@@ -128,6 +131,8 @@ __all__ = [
     "ConsumerRecord",
     "ContextualFixedKeyProcessor",
     "ContextualProcessor",
+    "CountWindowedKStream",
+    "CountWindows",
     "DeserializationExceptionHandler",
     "DslStoreFormat",
     "EmitStrategy",
@@ -161,6 +166,7 @@ __all__ = [
     "LookupCache",
     "Materialized",
     "Named",
+    "PartialWindow",
     "ProcessingContext",
     "ProcessingError",
     "ProcessingExceptionHandler",

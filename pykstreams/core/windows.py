@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from pykstreams.core.types import END_OF_TIME, Duration, Timestamp, duration_ms, timestamp_ms
 
 K = TypeVar("K")
 K_co = TypeVar("K_co", covariant=True)
+VA = TypeVar("VA")
 W_co = TypeVar("W_co", bound="Window", covariant=True)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -246,6 +247,30 @@ class SessionWindows:
     def __init__(self, inactivity_gap: Duration, *, grace: Duration = 0) -> None:
         object.__setattr__(self, "inactivity_gap_ms", duration_ms(inactivity_gap, "inactivity gap"))
         object.__setattr__(self, "grace_period_ms", duration_ms(grace, "grace"))
+
+
+@dataclass(frozen=True, slots=True)
+class CountWindows:
+    """Windows of so many records of a key, one after the other, in the order in which they come. Beyond Kafka Streams.
+
+    >>> CountWindows(100)
+    CountWindows(size=100)
+    """
+
+    size: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.size, bool) or not isinstance(self.size, int):
+            raise TypeError(f"size of count windows is {self.size!r}; expected a number of records")
+        if self.size < 1:
+            raise ValueError(f"size of count windows is {self.size}; a window has at least one record")
+
+
+class PartialWindow(NamedTuple, Generic[VA]):
+    """A count window that is not full: how many records it has, and what they give so far."""
+
+    count: int
+    value: VA
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
 from pykstreams.core.types import Aggregator, Initializer, Reducer
-from pykstreams.core.windows import SessionWindows, SlidingWindows, Window, Windows
+from pykstreams.core.windows import CountWindows, SessionWindows, SlidingWindows, Window, Windows
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.cogrouped import CogroupedKStream
+from pykstreams.dsl.count_windowed import CountWindowedKStream
 from pykstreams.dsl.inference import aggregate_serde
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Grouped, Materialized
@@ -92,13 +93,17 @@ class KGroupedStream(Generic[K, V]):
         )
 
     @overload
+    def windowed_by(self, windows: CountWindows) -> CountWindowedKStream[K, V]: ...
+    @overload
     def windowed_by(self, windows: SessionWindows) -> SessionWindowedKStream[K, V]: ...
     @overload
     def windowed_by(self, windows: Windows[Window] | SlidingWindows) -> TimeWindowedKStream[K, V]: ...
     def windowed_by(
-        self, windows: Windows[Window] | SlidingWindows | SessionWindows
-    ) -> TimeWindowedKStream[K, V] | SessionWindowedKStream[K, V]:
-        """Divides the records of each group into windows of time, or into sessions."""
+        self, windows: Windows[Window] | SlidingWindows | SessionWindows | CountWindows
+    ) -> TimeWindowedKStream[K, V] | SessionWindowedKStream[K, V] | CountWindowedKStream[K, V]:
+        """Divides the records of each group into windows of time, into sessions, or into windows of so many records."""
+        if isinstance(windows, CountWindows):
+            return CountWindowedKStream(self._records, windows)
         if isinstance(windows, SessionWindows):
             return SessionWindowedKStream(self._records, windows)
         return TimeWindowedKStream(self._records, windows)

@@ -31,7 +31,7 @@ class GroupedRecords(Generic[K, V, S]):
     def __init__(self, place: Place, options: Grouped[K, V], make_stream: Callable[[Place], S]) -> None:
         self.place = place
         self.options = options
-        self._make_stream = make_stream
+        self.make_stream = make_stream
         self._repartition: RepartitionNode | None = None
 
     def aggregated(
@@ -64,7 +64,7 @@ class GroupedRecords(Generic[K, V, S]):
                 Place(graph, node, name, given.key_serde, given.value_serde, sources),
                 late_child,
                 late_records_to,
-                self._make_stream,
+                self.make_stream,
             )
         return Table(Place(graph, node, name, key_serde, store.value_serde, sources), logic, store)
 

@@ -12,7 +12,8 @@ from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.time_to_live import Expiry, expiry_of, refuse_time_to_live
 from pykstreams.processors import RowsOfRecords
 from pykstreams.serdes.combined_key import prefix_width
-from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault
+from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault, over_default
+from pykstreams.serdes.partial_windows import PartialWindowSerde
 from pykstreams.state.dsl_suppliers import DslKeyValueParams, DslStoreFormat, DslStoreSuppliers
 from pykstreams.state.encoding.layout import PLAIN
 from pykstreams.state.interfaces.store import TaskStore
@@ -163,6 +164,21 @@ def table_store(
         refuse_time_to_live(options, "its rows are not made of the records of their keys, or stand in a global table")
     name, queryable = named_or_generated(graph, options, prefix)
     return _table_store(name, options, queryable, key_serde, value_serde)
+
+
+def partial_window_store(
+    graph: Graph,
+    options: Materialized[K, V],
+    prefix: str,
+    key_serde: SerdeOrDefault,
+    value_serde: SerdeOrDefault,
+) -> tuple[TableStore, SerdeOrDefault]:
+    """The store of count windows that are not full, and the serde of those that are."""
+    refuse_time_to_live(options, "windows of so many records wait until they are full")
+    name, queryable = named_or_generated(graph, options, prefix)
+    results = options.value_serde or value_serde
+    kept = over_default(results, PartialWindowSerde)
+    return _table_store(name, options.replace(value_serde=None), queryable, key_serde, kept), results
 
 
 def join_store(

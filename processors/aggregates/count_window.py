@@ -1,0 +1,67 @@
+"""Count, reduce and aggregate of a grouped stream in windows of so many records. Beyond Kafka Streams.
+
+A record without key or value is dropped. A window that is full is forwarded as a record, with the largest timestamp of
+its records and the headers of the last one, and leaves the store. All times are equal here: records count in the order
+in which they come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pykstreams.core.processor import OperatorContext
+from pykstreams.core.types import Headers
+from pykstreams.core.windows import PartialWindow
+from pykstreams.processors.aggregates.stream_aggregate import owned_rows
+from pykstreams.processors.aggregates.window_aggregate import Aggregation
+from pykstreams.processors.drop_reasons import NULL_TO_AGGREGATE
+from pykstreams.processors.process import Process
+from pykstreams.processors.stores import table_rows
+from pykstreams.state.interfaces.operator_stores import TableRows
+
+K = TypeVar("K")
+V = TypeVar("V")
+VA = TypeVar("VA")
+
+
+@dataclass(frozen=True, slots=True)
+class CountWindowAggregate(Generic[K, V, VA]):
+    """Keeps the windows that are not full in the store, one for each key.
+
+    Where the size has become smaller, a window that has more records is full with the next one.
+    """
+
+    store: str
+    size: int
+    aggregation: Aggregation[K, V, VA]
+
+    def build(self, context: OperatorContext) -> Process:
+        store: TableRows[K, PartialWindow[VA | None]] = table_rows(context, self.store)
+        get_row, put_row = owned_rows(store, context, False)
+        initializer, aggregator, size = self.aggregation.initializer, self.aggregation.aggregator, self.size
+        forward = context.current.following(context.forward)
+        fail, drop = context.fail, context.drop
+
+        def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
+            if key is None or value is None:
+                drop(NULL_TO_AGGREGATE)
+                return
+            try:
+                row = get_row(key)
+                if row is None:
+                    count, aggregate, time = 0, initializer(), timestamp
+                else:
+                    (count, aggregate), time = row
+                    time = max(time, timestamp)
+                aggregate = aggregator(key, value, aggregate)
+                full = count + 1 >= size
+                if row is not None or not full:
+                    put_row(key, None if full else PartialWindow(count + 1, aggregate), time)
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            if full:
+                forward(key, aggregate, time, headers)
+
+        return process

@@ -1,0 +1,95 @@
+"""``CountWindowedKStream``: records under the keys by which they are grouped, and windows of so many of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+from pykstreams.core.processor import OperatorSupplier
+from pykstreams.core.types import Aggregator, Initializer, Reducer
+from pykstreams.core.windows import CountWindows
+from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
+from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.place import Place
+from pykstreams.dsl.stores.materialization import options_of, partial_window_store
+from pykstreams.dsl.stores.table_logic import AggregatedTable
+from pykstreams.processors import COUNT, Aggregation, CountWindowAggregate, reducing
+from pykstreams.serdes.defaults import SerdeOrDefault
+from pykstreams.serdes.primitives import LongSerde
+
+if TYPE_CHECKING:
+    from pykstreams.dsl.kstream import KStream
+
+K = TypeVar("K")
+V = TypeVar("V")
+VR = TypeVar("VR")
+VA = TypeVar("VA")
+
+_AGGREGATE = "KSTREAM-AGGREGATE-"
+_REDUCE = "KSTREAM-REDUCE-"
+
+
+class CountWindowedKStream(Generic[K, V]):
+    """A grouped stream in windows of so many records; an aggregation gives a stream of the windows that are full.
+
+    The records of a key count in the order in which they come, whatever their timestamps; none is late. A result has
+    the key, the largest timestamp of its records and the headers of the last. What is not full waits in a store with a
+    changelog, where it can be queried as ``PartialWindow`` if ``materialized`` names the store; the value serde is
+    that of the results. Records without key or value are dropped. Beyond Kafka Streams; see
+    docs/guides/count-windows.md.
+    """
+
+    def __init__(self, records: GroupedRecords[K, V, KStream[K, V]], windows: CountWindows) -> None:
+        self._records = records
+        self._windows = windows
+
+    def count(
+        self, *, materialized: Materialized[K, int] | str | None = None, name: str | None = None
+    ) -> KStream[K, int]:
+        """Gives the size of the windows for each that is full, as 8-byte longs unless a value serde is given."""
+        return self._aggregated(_AGGREGATE, name, options_of(materialized), LongSerde(), COUNT)
+
+    def reduce(
+        self,
+        reducer: Reducer[V],
+        *,
+        materialized: Materialized[K, V] | str | None = None,
+        name: str | None = None,
+    ) -> KStream[K, V]:
+        """Combines the values of each window by ``reducer(aggregate, new)``; the first value starts it."""
+        value_serde = self._records.options.value_serde
+        return self._aggregated(_REDUCE, name, options_of(materialized), value_serde, reducing(reducer))
+
+    def aggregate(
+        self,
+        initializer: Initializer[VR],
+        aggregator: Aggregator[K, V, VR],
+        *,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
+    ) -> KStream[K, VR]:
+        """Aggregates each window from ``initializer()`` by ``aggregator(key, value, aggregate)``.
+
+        ``None`` is a value like others: the window goes on.
+        """
+        aggregation = Aggregation(initializer, aggregator)
+        return self._aggregated(_AGGREGATE, name, options_of(materialized), None, aggregation)
+
+    def _aggregated(
+        self,
+        prefix: str,
+        name: str | None,
+        options: Materialized[K, VR],
+        value_serde: SerdeOrDefault,
+        aggregation: Aggregation[K, V, VA],
+    ) -> KStream[K, VR]:
+        records, size = self._records, self._windows.size
+        graph = records.place.graph
+        store, result_serde = partial_window_store(graph, options, prefix, records.options.key_serde, value_serde)
+
+        def operator(kept: str, old: bool) -> OperatorSupplier:
+            return CountWindowAggregate(kept, size, aggregation)
+
+        node = graph.namer.named(name, prefix)
+        made = records.aggregated(node, store, AggregatedTable(store, operator), store.key_serde).place
+        place = Place(graph, made.node, made.name, made.key_serde, result_serde, made.sources)
+        return cast("KStream[K, VR]", records.make_stream(place))

@@ -1,0 +1,27 @@
+"""The code of ``docs/guides/count-windows.md`` runs, and does what the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from pykstreams import PartialWindow, Serdes
+from pykstreams.testing import TopologyTestDriver
+
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "count-windows.md"
+
+
+def test_windows_of_the_page_are_full_with_a_hundred_records() -> None:
+    names: dict[str, Any] = {"__name__": "count_windows"}
+    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+        exec(compile(block, str(PAGE), "exec"), names)
+    text, double = Serdes.string(), Serdes.double()
+    with TopologyTestDriver(names["builder"].build()) as driver:
+        readings = driver.create_input_topic("readings", text, double)
+        for number in range(102):
+            readings.pipe_input("meter", float(number))
+        means = driver.create_output_topic("means-of-hundred", text, double)
+
+        assert means.read_key_values() == [("meter", 49.5)]
+        assert driver.get_key_value_store("sums").get("meter") == PartialWindow(2, 201.0)
