@@ -24,18 +24,21 @@ from pykstreams.cli.supervisor import Event, Exited, Process, StopRequested
 class WorkerProcesses:
     """Starts ``python -m pykstreams run ...`` and collects what happens.
 
-    :param arguments: what follows ``run``; the number of the worker is appended.
+    :param arguments: what follows ``run``; the number of the worker is appended, unless it is not ``numbered``.
     """
 
-    def __init__(self, arguments: Sequence[str]) -> None:
+    def __init__(self, arguments: Sequence[str], *, numbered: bool = True) -> None:
         self._arguments = list(arguments)
+        self._numbered = numbered
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self.stop_requested = False
         """Whether a signal has come."""
 
     def launch(self, number: int) -> Process:
         """Starts a worker."""
-        command = [sys.executable, "-m", "pykstreams", "run", *self._arguments, "--worker", str(number)]
+        command = [sys.executable, "-m", "pykstreams", "run", *self._arguments]
+        if self._numbered:
+            command += ["--worker", str(number)]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
         threading.Thread(target=self._wait, args=(number, process), name=f"wait-{number}", daemon=True).start()
         return process
