@@ -23,6 +23,7 @@ from pykstreams.cli.options import (
     topology_argument,
 )
 from pykstreams.cli.serving import Serving
+from pykstreams.cli.worker_process import stop_with_supervisor
 from pykstreams.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -152,6 +153,13 @@ class Bootstraps:
     show_default=True,
     help="How old answers of copies may be when the owner of a partition is away.",
 )
+@click.option(
+    "--reload",
+    is_flag=True,
+    help="While developing: stop in order and start anew whenever the script, or a module of yours that it has "
+    "imported, changes. After an error in the script the next change is waited for.",
+)
+@click.option("--reloaded", type=click.Path(path_type=Path), hidden=True)
 @click.option("--worker", type=int, hidden=True)
 def run(
     topology: str,
@@ -174,6 +182,8 @@ def run(
     http_stale: str,
     log_level_libraries: str | None,
     log_format: str,
+    reload: bool,
+    reloaded: Path | None,
     worker: int | None,
 ) -> None:
     """Run a topology until it is stopped by Ctrl-C or SIGTERM.
@@ -186,11 +196,14 @@ def run(
         pykstreams run word_count.py --bootstrap-servers localhost:9092
         pykstreams run shop.topology:build --config shop.toml --workers 4
         pykstreams run word_count.py --embedded --set commit.interval.ms=1000
+        pykstreams run word_count.py --embedded --reload
         pykstreams run word_count.py --http :8080
         pykstreams run shop.topology:build --bootstrap /data/shop-2026-11-21
         pykstreams run shop.topology:build --load-bootstrap /data/shop-2026-12-01
     """
     from pykstreams.cli.logs import configure_logging
+    from pykstreams.cli.reloading.processes import run_reloading
+    from pykstreams.cli.reloading.watched_files import told_to
     from pykstreams.dsl.script import load_script
 
     bootstraps = Bootstraps(bootstrap, reset_offsets, load_bootstrap)
@@ -203,27 +216,36 @@ def run(
     bootstraps.check()
     serving.check()
     configure_logging(log_level, worker, topology, libraries=log_level_libraries, form=log_format)
-    script = load_script(topology)
+    arguments = ["--log-level", log_level, "--log-format", log_format]
+    if log_level_libraries is not None:
+        arguments += ["--log-level-libraries", log_level_libraries]
+    arguments += [*settings_arguments(config_file, pairs), *bootstraps.arguments(), *serving.arguments()]
+    if reload:
+        arguments += [] if application_id is None else ["--application-id", application_id]
+        arguments += [] if workers is None else ["--workers", str(workers)]
+        with _place(embedded, bootstrap_servers, state_dir) as options:
+            code = run_reloading(topology, [*arguments, *options])
+        click.get_current_context().exit(code)
+    if reloaded is not None:
+        stop_with_supervisor(sys.stdin.fileno())
     settings = {
         "application.id": application_id,
         "bootstrap.servers": "127.0.0.1:0" if embedded else bootstrap_servers,
         "state.dir": state_dir,
     }
-    # a supervisor has warned of settings before its workers
-    config = _complete_config(script, config_file, pairs, settings, warns=worker is None)
-    count = workers or config.num_stream_threads
-    config = for_worker(config, worker)
-    built = built_topology(script, config)
+    with told_to(reloaded, topology):
+        script = load_script(topology)
+        # a supervisor has warned of settings before its workers
+        config = _complete_config(script, config_file, pairs, settings, warns=worker is None)
+        count = workers or config.num_stream_threads
+        config = for_worker(config, worker)
+        built = built_topology(script, config)
     if embedded:
         check_embedded(config, built)
     if worker is not None or (count == 1 and not embedded):
         _work(built, config, bootstraps, serving, worker)
         return
-    arguments = [topology, "--workers", "1", "--log-level", log_level, "--log-format", log_format]
-    if log_level_libraries is not None:
-        arguments += ["--log-level-libraries", log_level_libraries]
-    arguments += settings_arguments(config_file, pairs)
-    arguments += ["--application-id", config.application_id, *bootstraps.arguments(), *serving.arguments()]
+    arguments = [topology, "--workers", "1", "--application-id", config.application_id, *arguments]
     with _place(embedded, bootstrap_servers, state_dir) as options:
         code = _supervise(count, [*arguments, *options], None if embedded else partial(_look, built, config))
     click.get_current_context().exit(code)
@@ -283,8 +305,6 @@ def _work(
     from pykstreams.runtime.streams import KafkaStreams
 
     if worker is not None:
-        from pykstreams.cli.worker_process import stop_with_supervisor
-
         stop_with_supervisor(sys.stdin.fileno())
     _compare(topology, config)
     with ExitStack() as stack:

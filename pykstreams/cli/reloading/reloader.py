@@ -74,7 +74,7 @@ class Reloader:
             self._handle(self._next_event(LOOK_S))
 
     def _stop(self) -> int:
-        """Stops the process in order, and returns its exit code; that of one that has ended already is not asked for."""
+        """Stops the process in order and returns its exit code; zero for one that has ended already."""
         process, code = self._process, int(ExitCode.STOPPED)
         if process is None:
             return code

@@ -26,12 +26,13 @@ import pykstreams
 States: TypeAlias = dict[str, list[int] | None]
 """Path to time of change and size; ``None`` for a file that is not there."""
 
+_OWN: Final = Path(pykstreams.__file__).parent
 _ELSEWHERE: Final = tuple(
     os.path.join(os.path.realpath(folder), "")
     for folder in (
         *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-        os.path.dirname(pykstreams.__file__),
-        *(os.path.realpath(path) for path in pykstreams.__path__),
+        _OWN,
+        *(part for part in _OWN.iterdir() if part.is_symlink()),  # in a checkout some parts lie elsewhere
     )
 )
 
@@ -45,6 +46,7 @@ def told_to(report: Path | None, topology: str) -> Iterator[None]:
     if report is None:
         yield
         return
+    sys.dont_write_bytecode = True  # what Python keeps is taken for the file's if both are of the same second and size
     files = [topology.rpartition(":")[0] or topology, topology]
     try:
         yield
