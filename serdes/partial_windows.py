@@ -1,7 +1,8 @@
-"""Count windows that are not full, as their store keeps them. Big-endian::
+"""Count windows that are not full, as their store keeps them, big-endian::
 
-    count (4)                                    where the value is null
-    count (4) | 01 | {bytes of the inner serde}
+    size (4) | value
+
+The value is written as by ``OptionalSerde``: it may be null, and has no bytes then.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from pykstreams.serdes.optional import OptionalSerde
 
 VA = TypeVar("VA")
 
-_COUNT: Final = struct.Struct(">i")
+_SIZE: Final = struct.Struct(">i")
 
 
 @dataclass(frozen=True)
 class PartialWindowSerde(CompiledSerde[PartialWindow[VA]], Generic[VA]):
-    """The count and the value of a window, whose serde is the inner one.
+    """The size and the value of a window, whose serde is the inner one.
 
     >>> from pykstreams.serdes import StringSerde
     >>> PartialWindowSerde(StringSerde()).serialize("topic", PartialWindow(2, "ab"))
@@ -39,7 +40,7 @@ class PartialWindowSerde(CompiledSerde[PartialWindow[VA]], Generic[VA]):
                 return None
             if not isinstance(data, PartialWindow):
                 raise refused_value(repr(self), topic, data, "expected a PartialWindow")
-            return _COUNT.pack(data.count) + (encode_value(data.value, headers) or b"")
+            return _SIZE.pack(data.size) + (encode_value(data.value, headers) or b"")
 
         return encode
 
@@ -49,8 +50,8 @@ class PartialWindowSerde(CompiledSerde[PartialWindow[VA]], Generic[VA]):
         def decode(data: bytes | None, headers: Headers) -> object:
             if data is None:
                 return None
-            if len(data) < _COUNT.size:
-                raise refused_bytes(repr(self), topic, data, "expected a count and a value")
-            return PartialWindow(_COUNT.unpack_from(data)[0], decode_value(data[_COUNT.size :], headers))
+            if len(data) < _SIZE.size:
+                raise refused_bytes(repr(self), topic, data, "expected a size and a value")
+            return PartialWindow(_SIZE.unpack_from(data)[0], decode_value(data[_SIZE.size :], headers))
 
         return decode

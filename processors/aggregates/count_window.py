@@ -7,8 +7,9 @@ in which they come.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Headers
@@ -37,9 +38,11 @@ class CountWindowAggregate(Generic[K, V, VA]):
     aggregation: Aggregation[K, V, VA]
 
     def build(self, context: OperatorContext) -> Process:
-        store: TableRows[K, PartialWindow[VA | None]] = table_rows(context, self.store)
+        store: TableRows[K, PartialWindow[VA]] = table_rows(context, self.store)
         get_row, put_row = owned_rows(store, context, False)
-        initializer, aggregator, size = self.aggregation.initializer, self.aggregation.aggregator, self.size
+        initializer, size = self.aggregation.initializer, self.size
+        # null is a value like others here: the aggregator gets back what it gave
+        aggregator = cast("Callable[[K, V, VA], VA]", self.aggregation.aggregator)
         forward = context.current.following(context.forward)
         fail, drop = context.fail, context.drop
 
@@ -50,14 +53,13 @@ class CountWindowAggregate(Generic[K, V, VA]):
             try:
                 row = get_row(key)
                 if row is None:
-                    count, aggregate, time = 0, initializer(), timestamp
+                    before, time = PartialWindow(0, initializer()), timestamp
                 else:
-                    (count, aggregate), time = row
-                    time = max(time, timestamp)
-                aggregate = aggregator(key, value, aggregate)
-                full = count + 1 >= size
+                    before, time = row[0], max(row[1], timestamp)
+                aggregate = aggregator(key, value, before.value)
+                full = before.size + 1 >= size
                 if row is not None or not full:
-                    put_row(key, None if full else PartialWindow(count + 1, aggregate), time)
+                    put_row(key, None if full else PartialWindow(before.size + 1, aggregate), time)
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
                 return

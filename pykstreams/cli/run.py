@@ -219,10 +219,11 @@ def run(
     arguments = ["--log-level", log_level, "--log-format", log_format]
     if log_level_libraries is not None:
         arguments += ["--log-level-libraries", log_level_libraries]
-    arguments += [*settings_arguments(config_file, pairs), *bootstraps.arguments(), *serving.arguments()]
+    arguments += settings_arguments(config_file, pairs)
     if reload:
         arguments += [] if application_id is None else ["--application-id", application_id]
         arguments += [] if workers is None else ["--workers", str(workers)]
+        arguments += [*bootstraps.arguments(), *serving.arguments()]
         with _place(embedded, bootstrap_servers, state_dir) as options:
             code = run_reloading(topology, [*arguments, *options])
         click.get_current_context().exit(code)
@@ -245,7 +246,8 @@ def run(
     if worker is not None or (count == 1 and not embedded):
         _work(built, config, bootstraps, serving, worker)
         return
-    arguments = [topology, "--workers", "1", "--application-id", config.application_id, *arguments]
+    arguments = [topology, "--workers", "1", *arguments]
+    arguments += ["--application-id", config.application_id, *bootstraps.arguments(), *serving.arguments()]
     with _place(embedded, bootstrap_servers, state_dir) as options:
         code = _supervise(count, [*arguments, *options], None if embedded else partial(_look, built, config))
     click.get_current_context().exit(code)

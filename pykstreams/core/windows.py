@@ -269,7 +269,7 @@ class CountWindows:
 class PartialWindow(NamedTuple, Generic[VA]):
     """A count window that is not full: how many records it has, and what they give so far."""
 
-    count: int
+    size: int
     value: VA
 
 

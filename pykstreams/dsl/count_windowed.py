@@ -45,7 +45,7 @@ class CountWindowedKStream(Generic[K, V]):
     def count(
         self, *, materialized: Materialized[K, int] | str | None = None, name: str | None = None
     ) -> KStream[K, int]:
-        """Gives the size of the windows for each that is full, as 8-byte longs unless a value serde is given."""
+        """Counts the records of each window, as 8-byte longs unless a value serde is given."""
         return self._aggregated(_AGGREGATE, name, options_of(materialized), LongSerde(), COUNT)
 
     def reduce(

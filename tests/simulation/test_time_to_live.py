@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pykstreams import Grouped, KTable, Materialized, Serdes, StreamsBuilder, StreamsConfig
+from pykstreams import Grouped, KStream, KTable, Materialized, Serdes, StreamsBuilder, StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.state.buffers.expiry_index import Entry, ExpiryIndex
@@ -79,8 +79,8 @@ def of_records(builder: StreamsBuilder, kept: Materialized[str, str]) -> KTable[
 
 
 def aggregated(builder: StreamsBuilder, kept: Materialized[str, str]) -> KTable[str, str]:
-    grouped = builder.stream("in").group_by_key(Grouped(key_serde=TEXT, value_serde=TEXT))
-    return grouped.reduce(lambda _, new: new, materialized=kept)
+    records: KStream[str, str] = builder.stream("in")
+    return records.group_by_key(Grouped(key_serde=TEXT, value_serde=TEXT)).reduce(lambda _, new: new, materialized=kept)
 
 
 def drawn(random: Random) -> list[Sent]:

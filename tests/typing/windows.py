@@ -4,6 +4,8 @@ from datetime import timedelta
 from typing import assert_type
 
 from pykstreams import (
+    CountWindowedKStream,
+    CountWindows,
     EmitStrategy,
     KGroupedStream,
     KStream,
@@ -55,3 +57,11 @@ def wrong(amounts: KGroupedStream[str, int]) -> None:
     amounts.windowed_by(TimeWindows(10)).emit_strategy("on_window_close")  # type: ignore[arg-type]
     amounts.windowed_by(TimeWindows(10)).count(late_records_to=5)  # type: ignore[arg-type]
     TimeWindows(10, 5)  # type: ignore[call-arg]
+
+
+def counted(amounts: KGroupedStream[str, int]) -> None:
+    hundreds = amounts.windowed_by(CountWindows(100))
+    assert_type(hundreds, CountWindowedKStream[str, int])
+    assert_type(hundreds.count(), KStream[str, int])
+    assert_type(hundreds.reduce(max), KStream[str, int])
+    assert_type(hundreds.aggregate(lambda: "", lambda key, amount, seen: f"{seen}{amount}"), KStream[str, str])

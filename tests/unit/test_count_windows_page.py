@@ -24,4 +24,6 @@ def test_windows_of_the_page_are_full_with_a_hundred_records() -> None:
         means = driver.create_output_topic("means-of-hundred", text, double)
 
         assert means.read_key_values() == [("meter", 49.5)]
-        assert driver.get_key_value_store("sums").get("meter") == PartialWindow(2, 201.0)
+        sums = driver.get_key_value_store("sums")
+        assert sums is not None
+        assert sums.get("meter") == PartialWindow(2, 201.0)

@@ -31,8 +31,8 @@ _ELSEWHERE: Final = tuple(
     os.path.join(os.path.realpath(folder), "")
     for folder in (
         *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-        _OWN,
-        *(part for part in _OWN.iterdir() if part.is_symlink()),  # in a checkout some parts lie elsewhere
+        str(_OWN),
+        *(str(part) for part in _OWN.iterdir() if part.is_symlink()),  # in a checkout some parts lie elsewhere
     )
 )
 

@@ -51,7 +51,7 @@ class Expiry:
 def expiry_of(
     store: str, options: Materialized[K, V], key_serde: SerdeOrDefault, in_memory: Callable[[StreamsConfig], bool]
 ) -> Expiry | None:
-    """What the options say of the rows of that store; ``None`` where they stay.
+    """The expiry that the options ask for; ``None`` where rows stay.
 
     The name of the index takes no number from the counter, so that asking for it renames nothing.
     """

@@ -12,7 +12,9 @@ from pykstreams import BuiltInDslStoreSuppliers
 from tests.unit.dsl.stores.test_time_to_live import Make, driven, joined, of_a_stream, of_a_topic
 
 TIME_TO_LIVE = 20
-RECORDS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([True, True, True, False]), st.integers(0, 80)), max_size=25)
+RECORDS = st.lists(
+    st.tuples(st.sampled_from("abc"), st.sampled_from([True, True, True, False]), st.integers(0, 80)), max_size=25
+)
 Row = tuple[str, int]
 
 
@@ -66,7 +68,7 @@ def test_rows_and_changes_of_each_key_are_those_of_a_dictionary(
 ) -> None:
     model = Model(aggregates=make is joined)
     piped = [(key, str(number) if there else None, time) for number, (key, there, time) in enumerate(records)]
-    with driven(make, ttl=TIME_TO_LIVE, **{"dsl.store.suppliers.class": suppliers}) as app:
+    with driven(make, {"dsl.store.suppliers.class": suppliers}, ttl=TIME_TO_LIVE) as app:
         for record in piped:
             model.take(*record)
             app.pipe(*record)

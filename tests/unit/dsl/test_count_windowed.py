@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -43,7 +43,9 @@ class Driven:
 
 
 @contextmanager
-def driven(aggregate: Aggregate, size: int = 3, *, rekeyed: bool = False, **more: object) -> Iterator[Driven]:
+def driven(
+    aggregate: Aggregate, size: int = 3, more: Mapping[str, object] | None = None, *, rekeyed: bool = False
+) -> Iterator[Driven]:
     builder = StreamsBuilder()
     stream: KStream[str, str] = builder.stream("in")
     grouped = (
@@ -52,7 +54,7 @@ def driven(aggregate: Aggregate, size: int = 3, *, rekeyed: bool = False, **more
         else stream.group_by_key(Grouped(key_serde=TEXT, value_serde=TEXT))
     )
     aggregate(grouped.windowed_by(CountWindows(size))).map_values(str).to("out")
-    config = {"application.id": "app", "default.key.serde": TEXT, "default.value.serde": TEXT, **more}
+    config = {"application.id": "app", "default.key.serde": TEXT, "default.value.serde": TEXT, **(more or {})}
     with TopologyTestDriver(builder.build(), config) as driver:
         yield Driven(driver)
 
@@ -118,12 +120,14 @@ def test_windows_of_one_record_are_forwarded_at_once_and_need_no_row() -> None:
 
 
 def test_what_is_not_full_can_be_queried_and_lies_in_the_changelog() -> None:
-    with driven(reduced, **{"statestore.cache.max.bytes": 0}) as app:
+    with driven(reduced, more={"statestore.cache.max.bytes": 0}) as app:
         for value in "abcde":
             app.pipe("k", value)
         changelog = app.driver.create_output_topic("app-kept-changelog", TEXT, PartialWindowSerde(TEXT))
 
-        assert app.driver.get_key_value_store("kept").get("k") == PartialWindow(2, "de")
+        kept = app.driver.get_key_value_store("kept")
+        assert kept is not None
+        assert kept.get("k") == PartialWindow(2, "de")
         assert [row.value for row in changelog.read_records()] == [
             PartialWindow(1, "a"),
             PartialWindow(2, "ab"),
@@ -137,7 +141,7 @@ def test_an_aggregate_may_be_null_for_a_while() -> None:
     def last_but_x(windows: CountWindowedKStream[str, str]) -> KStream[str, Any]:
         return windows.aggregate(lambda: None, lambda _, value, rest: None if value == "x" else value)
 
-    with driven(last_but_x, **{"statestore.cache.max.bytes": 0}) as app:
+    with driven(last_but_x, more={"statestore.cache.max.bytes": 0}) as app:
         for value in "axb":
             app.pipe("k", value)
 
@@ -163,7 +167,7 @@ def test_a_record_of_which_the_aggregator_fails_does_not_count() -> None:
 def test_results_are_those_of_lists_that_are_cut_into_pieces(suppliers: Any, cache: int, size: int, keys: str) -> None:
     expected = []
     lists: dict[str, list[str]] = {}
-    with driven(reduced, size, **{"dsl.store.suppliers.class": suppliers, "statestore.cache.max.bytes": cache}) as app:
+    with driven(reduced, size, {"dsl.store.suppliers.class": suppliers, "statestore.cache.max.bytes": cache}) as app:
         for number, key in enumerate(keys):
             app.pipe(key, f"{number},")
             lists.setdefault(key, []).append(f"{number},")
@@ -178,14 +182,15 @@ def test_sizes_that_are_no_number_of_records_and_times_to_live_are_refused() -> 
         CountWindows(0)
     with pytest.raises(TypeError, match="a number of records"):
         CountWindows(2.0)  # type: ignore[arg-type]
-    windows = StreamsBuilder().stream("in").group_by_key().windowed_by(CountWindows(5))
+    stream: KStream[str, str] = StreamsBuilder().stream("in")
+    windows = stream.group_by_key().windowed_by(CountWindows(5))
     with pytest.raises(TopologyError, match="wait until they are full"):
         windows.count(materialized=Materialized(time_to_live=5))
 
 
 def test_bytes_that_are_no_partial_window_are_refused() -> None:
-    serde = PartialWindowSerde(LongSerde())
+    serde: PartialWindowSerde[Any] = PartialWindowSerde(LongSerde())
 
     assert serde.deserialize("topic", serde.serialize("topic", PartialWindow(7, None))) == PartialWindow(7, None)
-    with pytest.raises(SerdeError, match="expected a count and a value"):
+    with pytest.raises(SerdeError, match="expected a size and a value"):
         serde.deserialize("topic", b"\x00")

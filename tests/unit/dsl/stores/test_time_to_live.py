@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -11,6 +11,8 @@ import pytest
 
 from pykstreams import (
     Grouped,
+    KGroupedStream,
+    KStream,
     KTable,
     Materialized,
     PunctuationType,
@@ -40,37 +42,45 @@ def config(**settings: object) -> dict[str, object]:
     }
 
 
+def stream_of(builder: StreamsBuilder, topic: str = "in") -> KStream[str, str]:
+    return builder.stream(topic)
+
+
+def grouped_of(builder: StreamsBuilder, topic: str = "in") -> KGroupedStream[str, str]:
+    return stream_of(builder, topic).group_by_key(Grouped(key_serde=TEXT, value_serde=TEXT))
+
+
 def of_a_topic(builder: StreamsBuilder, kept: Materialized[str, Any]) -> KTable[str, Any]:
     return builder.table("in", materialized=kept)
 
 
 def of_a_stream(builder: StreamsBuilder, kept: Materialized[str, Any]) -> KTable[str, Any]:
-    return builder.stream("in").to_table(materialized=kept)
+    return stream_of(builder).to_table(materialized=kept)
 
 
 def of_a_rekeyed_stream(builder: StreamsBuilder, kept: Materialized[str, Any]) -> KTable[str, Any]:
-    return builder.stream("in").map(lambda key, value: (key, value)).to_table(materialized=kept)
+    return stream_of(builder).map(lambda key, value: (key, value)).to_table(materialized=kept)
 
 
 def joined(builder: StreamsBuilder, kept: Materialized[str, Any]) -> KTable[str, Any]:
-    grouped = builder.stream("in").group_by_key(Grouped(key_serde=TEXT, value_serde=TEXT))
+    grouped = grouped_of(builder)
     return grouped.reduce(lambda old, new: f"{old} {new}", materialized=kept)
 
 
 def collected(builder: StreamsBuilder, kept: Materialized[str, Any]) -> KTable[str, Any]:
-    grouped = builder.stream("in").group_by_key(Grouped(key_serde=TEXT, value_serde=TEXT))
+    grouped = grouped_of(builder)
     return grouped.aggregate(str, lambda _, value, all_of_it: all_of_it + value, materialized=kept)
 
 
 def cogrouped(builder: StreamsBuilder, kept: Materialized[str, Any]) -> KTable[str, Any]:
-    first = builder.stream("in").group_by_key(Grouped(key_serde=TEXT, value_serde=TEXT))
-    second = builder.stream("other").group_by_key(Grouped(key_serde=TEXT, value_serde=TEXT))
+    first = grouped_of(builder)
+    second = grouped_of(builder, "other")
     both = first.cogroup(lambda _, value, rest: rest + value).cogroup(second, lambda _, value, rest: rest + value)
     return both.aggregate(str, materialized=kept)
 
 
 def counted(builder: StreamsBuilder, kept: Materialized[str, Any]) -> KTable[str, Any]:
-    grouped = builder.stream("in").group_by_key(Grouped(key_serde=TEXT, value_serde=TEXT))
+    grouped = grouped_of(builder)
     return grouped.count(materialized=kept.replace(value_serde=LONG)).map_values(str)
 
 
@@ -92,7 +102,12 @@ class Driven:
 
     @property
     def kept(self) -> dict[Any, Any]:
-        with self.driver.get_key_value_store("kept").all() as rows:
+        return self.rows("kept")
+
+    def rows(self, store: str) -> dict[Any, Any]:
+        found = self.driver.get_key_value_store(store)
+        assert found is not None
+        with found.all() as rows:
             return dict(rows)
 
     @property
@@ -104,12 +119,17 @@ class Driven:
 
 @contextmanager
 def driven(
-    make: Make, *, by: PunctuationType = PunctuationType.STREAM_TIME, ttl: Any = 100, **settings: object
+    make: Make,
+    settings: Mapping[str, object] | None = None,
+    *,
+    by: PunctuationType = PunctuationType.STREAM_TIME,
+    ttl: Any = 100,
 ) -> Iterator[Driven]:
     builder = StreamsBuilder()
     kept: Materialized[str, Any] = Materialized("kept", time_to_live=ttl, time_to_live_by=by)
     make(builder, kept).to_stream().to("out")
-    with TopologyTestDriver(builder.build(settings), config(**settings), initial_wall_clock_time=0) as driver:
+    made = config(**(settings or {}))
+    with TopologyTestDriver(builder.build(made), made, initial_wall_clock_time=0) as driver:
         yield Driven(driver)
 
 
@@ -248,8 +268,7 @@ def test_tables_below_follow() -> None:
         app.pipe("a", "x", 10)
         app.pipe("b", "x", 20)
         app.pipe("c", "y", 110)
-        with app.driver.get_key_value_store("upper").all() as rows:
-            upper = dict(rows)
+        upper = app.rows("upper")
         counts = app.driver.create_output_topic("counts", TEXT, TEXT)
 
         assert upper == {"b": "X", "c": "Y"}
@@ -262,7 +281,7 @@ def test_a_table_with_a_cache_has_the_same_rows_and_changes_in_the_end(make: Mak
     piped = [("a", "1", 10), ("b", "1", 20), ("a", "2", 60), ("c", "1", 125), ("a", "3", 130), ("b", "2", 300)]
     found = []
     for cache in (0, 1_000_000):
-        with driven(make, **{"statestore.cache.max.bytes": cache}) as app:
+        with driven(make, {"statestore.cache.max.bytes": cache}) as app:
             last: dict[str, Any] = {}
             for record in piped:
                 app.pipe(*record)
@@ -274,7 +293,7 @@ def test_a_table_with_a_cache_has_the_same_rows_and_changes_in_the_end(make: Mak
 
 
 def test_a_topic_does_not_serve_as_changelog_where_rows_go_that_it_still_has() -> None:
-    with driven(of_a_topic, **{"topology.optimization": StreamsConfig.OPTIMIZE}) as app:
+    with driven(of_a_topic, {"topology.optimization": StreamsConfig.OPTIMIZE}) as app:
         app.pipe("a", "1", 10)
         app.pipe("b", "1", 110)
         changelog = app.driver.create_output_topic("app-kept-changelog", TEXT, TEXT)
