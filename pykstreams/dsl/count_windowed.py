@@ -8,6 +8,7 @@ from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import CountWindows
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
+from pykstreams.dsl.inference import aggregate_serde
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import options_of, partial_window_store
@@ -71,8 +72,8 @@ class CountWindowedKStream(Generic[K, V]):
 
         ``None`` is a value like others: the window goes on.
         """
-        aggregation = Aggregation(initializer, aggregator)
-        return self._aggregated(_AGGREGATE, name, options_of(materialized), None, aggregation)
+        values, aggregation = aggregate_serde(initializer, aggregator), Aggregation(initializer, aggregator)
+        return self._aggregated(_AGGREGATE, name, options_of(materialized), values, aggregation)
 
     def _aggregated(
         self,

@@ -26,7 +26,7 @@ S = TypeVar("S")
 
 
 class GroupedRecords(Generic[K, V, S]):
-    """The records of a grouped stream, before any aggregation; ``make_stream`` makes the streams of late records."""
+    """The records of a grouped stream, before any aggregation; ``make_stream`` makes streams of what is no table."""
 
     def __init__(self, place: Place, options: Grouped[K, V], make_stream: Callable[[Place], S]) -> None:
         self.place = place
