@@ -4,8 +4,8 @@ A row is due when stream time of the task, or the wall clock, has come to its ti
 goes as by a record without value whose timestamp is that moment: out of the store, with a tombstone into the
 changelog, and with a change for what is below.
 
-An index that is not whole, since the table had no time to live before or was filled from outside, is made of all rows
-before the first record. That it is whole is committed beside the offsets.
+An index that is not whole, since the table had no time to live before, is made of all rows before the first record.
+That it is whole is committed beside the offsets.
 
 Rows that are due are looked for when the first of them is, in the index beside the store, so many at a time; what is
 left is worked off between the records that come. A record of a key whose row is due never meets that row.
@@ -185,10 +185,12 @@ class _Expiry:
         self._alarm = self._context.processing.schedule(_ONCE_MS, PunctuationType.WALL_CLOCK_TIME, self._ring)
 
     def _complete_index(self) -> None:
-        for key, _, time, _ in self._kept.raw_rows():
-            self._index.note_bytes(key, time or 0)
+        index, name, metadata = self._index, self._plan.index, self._context.metadata
+        if index.first() is None or metadata.get(name) is None:  # else another operator over the same store has done it
+            for key, _, time, _ in self._kept.raw_rows():
+                index.note_bytes(key, time or 0)
+            metadata.put(name, 1)
         self._complete = True
-        self._context.metadata.put(self._plan.index, 1)
         self._set_alarm()
 
     def _ring(self, now: int) -> None:

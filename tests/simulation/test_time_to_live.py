@@ -124,7 +124,7 @@ def check(make: Any, guarantee: str, schedules: int) -> None:
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
 @pytest.mark.parametrize("make", [of_records, aggregated])
 def test_only_rows_that_are_not_due_are_left_in_the_end_although_workers_die(make: Any, guarantee: str) -> None:
-    check(make, guarantee, SCHEDULES // 6)
+    check(make, guarantee, SCHEDULES // 10)
 
 
 @pytest.mark.parametrize("cache", [0, 10_000_000])
@@ -157,7 +157,7 @@ def test_a_table_that_gets_a_time_to_live_later_loses_the_rows_that_it_has_alrea
     after.close()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_where_entries_of_the_index_go_before_the_deletions_are_sent_rows_stay_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -174,7 +174,7 @@ def test_where_entries_of_the_index_go_before_the_deletions_are_sent_rows_stay_f
         check(of_records, "at_least_once", SCHEDULES)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_where_repeated_records_are_taken_for_new_ones_rows_have_no_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CurrentRecord, "replayed", property(lambda record: False, lambda record, value: None))
 
@@ -182,7 +182,7 @@ def test_where_repeated_records_are_taken_for_new_ones_rows_have_no_entry(monkey
         check(of_records, "at_least_once", SCHEDULES)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_where_deletions_are_not_told_again_tables_below_keep_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     until = ExpiryIndex.until
     monkeypatch.setattr(

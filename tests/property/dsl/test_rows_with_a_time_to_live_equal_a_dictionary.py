@@ -61,7 +61,7 @@ class Model:
         (joined, BuiltInDslStoreSuppliers.IN_MEMORY),
     ],
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(records=RECORDS)
 def test_rows_and_changes_of_each_key_are_those_of_a_dictionary(
     make: Make, suppliers: Any, records: list[tuple[str, bool, int]]
