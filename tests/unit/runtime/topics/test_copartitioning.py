@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pykstreams import Grouped, JoinWindows, KStream, Repartitioned, StreamsBuilder, StreamsConfig
+from pykstreams import Grouped, JoinWindows, KStream, Materialized, Repartitioned, StreamsBuilder, StreamsConfig
 from pykstreams.errors import TopologyError
 from pykstreams.runtime.topics.copartitioning import check_copartitioning, enforce_copartitioning
 from pykstreams.testing import TopologyTestDriver
@@ -43,10 +43,14 @@ def test_two_topics_are_named_with_both_counts_and_the_cure() -> None:
     )
 
 
+@pytest.mark.parametrize("time_to_live", [None, 1000])
 @pytest.mark.parametrize(("orders", "customers"), [(6, 4), (2, 4)])
-def test_the_cure_repartitions_the_stream_and_never_the_table(orders: int, customers: int) -> None:
+def test_the_cure_repartitions_the_stream_and_never_the_table(
+    orders: int, customers: int, time_to_live: int | None
+) -> None:
     builder = StreamsBuilder()
-    builder.stream("orders").join(builder.table("customers"), lambda a, b: a + b)
+    kept: Materialized[Any, Any] = Materialized(time_to_live=time_to_live)
+    builder.stream("orders").join(builder.table("customers", materialized=kept), lambda a, b: a + b)
 
     assert f"num_partitions={customers})) on the stream of 'orders', or recreate 'customers' with {orders}" in refused(
         builder, {"orders": orders, "customers": customers}
