@@ -6,22 +6,25 @@
 are ten more.
 """
 
-from pykstreams import Consumed, CountWindows, Grouped, Materialized, Produced, Serdes, StreamsBuilder, Topology
+from pykstreams import CountWindows, StreamsBuilder, Topology
 
 application_id = "means-of-readings"
 
 SIZE = 10
-text, double = Serdes.string(), Serdes.double()
+
+
+def mean(total: float) -> float:
+    return total / SIZE
 
 
 def build() -> Topology:
     builder = StreamsBuilder()
     (
-        builder.stream("readings", Consumed(key_serde=text, value_serde=double))
-        .group_by_key(Grouped(key_serde=text, value_serde=double))
+        builder.stream("readings", str, float)
+        .group_by_key()
         .windowed_by(CountWindows(SIZE))
-        .reduce(lambda total, reading: total + reading, materialized=Materialized("sums", value_serde=double))
-        .map_values(lambda total: total / SIZE)
-        .to("means", Produced(key_serde=text, value_serde=double))
+        .reduce(lambda total, reading: total + reading, materialized="sums")
+        .map_values(mean)
+        .to("means")
     )
     return builder.build()

@@ -9,20 +9,10 @@ carts are left behind also while nobody buys anything.
 
 from datetime import timedelta
 
-from pykstreams import (
-    Consumed,
-    Grouped,
-    Materialized,
-    Produced,
-    PunctuationType,
-    Serdes,
-    StreamsBuilder,
-    Topology,
-)
+from pykstreams import Materialized, PunctuationType, StreamsBuilder, Topology
 
 application_id = "open-carts"
 
-text, long = Serdes.string(), Serdes.long()
 half_an_hour: Materialized[str, str] = Materialized(
     "carts-by-customer",
     time_to_live=timedelta(minutes=30),
@@ -36,11 +26,6 @@ def by_product(customer: str, product: str) -> tuple[str, str]:
 
 def build() -> Topology:
     builder = StreamsBuilder()
-    carts = builder.table("carts", Consumed(key_serde=text, value_serde=text), materialized=half_an_hour)
-    (
-        carts.group_by(by_product, Grouped(key_serde=text, value_serde=text))
-        .count(materialized=Materialized("carts-by-product", key_serde=text, value_serde=long))
-        .to_stream()
-        .to("carts-by-product", Produced(key_serde=text, value_serde=long))
-    )
+    carts = builder.table("carts", str, str, materialized=half_an_hour)
+    (carts.group_by(by_product).count(materialized="carts-by-product").to_stream().to("carts-by-product"))
     return builder.build()

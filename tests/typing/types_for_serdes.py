@@ -105,7 +105,7 @@ def refused(builder: StreamsBuilder, driver: TopologyTestDriver) -> None:
     orders.join(builder.table("t", str, Total), both)  # type: ignore[arg-type] # pyright: ignore
     driver.create_input_topic("orders", str, Order).pipe_input("a", Total())  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     driver.create_input_topic("orders", str, Order).pipe_input(1, Order("a", 1))  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
-    driver.create_output_topic("out", str, Total).read_value().price  # type: ignore[attr-defined] # pyright: ignore
+    print(driver.create_output_topic("out", str, Total).read_value().price)  # type: ignore[attr-defined] # pyright: ignore
     register(Order, JsonSerde(Total))  # type: ignore[misc] # pyright: ignore[reportArgumentType]
     register("Order", JsonSerde(Order))  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     Materialized("totals", value_serde=5)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]

@@ -1,4 +1,4 @@
-"""What ``pykstreams top`` shows of two answers: sums, tasks, nodes, copies, and the latest lines of the log."""
+"""The picture that ``pykstreams top`` makes of two answers: sums, tasks, nodes, copies, and the latest lines of the log."""
 
 from __future__ import annotations
 

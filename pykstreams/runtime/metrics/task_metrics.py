@@ -81,7 +81,7 @@ class TaskMetrics:
         self._latency, self._punctuations, self._enforced = Amounts(), Amounts(), Amounts()
         self._sensors: _Sensors | None = None
         self.of_records: RecordMetrics | None = None
-        """What has to see each record; ``None`` at ``INFO``."""
+        """The metrics that have to see each record; ``None`` at ``INFO``."""
         self.processed, self.dropped = Counter(), Counter()
         self.busy_s = 0.0
         """How long it has processed since the last flush."""
