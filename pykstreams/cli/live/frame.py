@@ -1,18 +1,16 @@
-"""The picture that ``pykstreams top`` makes of two answers: sums, tasks, nodes, copies, and the latest lines of the log."""
+"""The picture that ``pykstreams top`` makes of two answers: sums, tasks, nodes, copies, the latest lines of the log."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-Facts: TypeAlias = Mapping[str, Any]
-"""The facts of one instance, or of a part of it, as JSON has them (``pykstreams.http.live.facts``)."""
+from pykstreams.cli.live.facts import InstanceFacts, TaskFacts
 
 LOG_LINES = 8
 
@@ -21,19 +19,19 @@ LOG_LINES = 8
 class Moment:
     """The facts of all instances at one moment, and at the one before, of which the rates are made."""
 
-    instances: Sequence[Facts]
-    before: Sequence[Facts] = ()
+    instances: Sequence[InstanceFacts]
+    before: Sequence[InstanceFacts] = ()
 
-    def reached(self) -> list[Facts]:
+    def reached(self) -> list[InstanceFacts]:
         """The instances that have told facts."""
         return [one for one in self.instances if "error" not in one]
 
-    def tasks(self) -> list[tuple[Facts, Facts]]:
+    def tasks(self) -> list[tuple[InstanceFacts, TaskFacts]]:
         """The instances with their tasks, in the order of the tasks."""
         found = [(one, task) for one in self.reached() for task in one["tasks"]]
         return sorted(found, key=lambda pair: (pair[1]["subtopology"], pair[1]["partition"]))
 
-    def rate(self, one: Facts, count: Callable[[Facts], int | None]) -> float | None:
+    def rate(self, one: InstanceFacts, count: Callable[[InstanceFacts], int | None]) -> float | None:
         """How much something of an instance has grown, per second; ``None`` until there are two answers of it."""
         then = next((other for other in self.before if other.get("instance") == one["instance"]), None)
         if then is None or "error" in then or one["now_ms"] <= then["now_ms"]:
@@ -92,7 +90,7 @@ def _head(moment: Moment) -> RenderableType:
     return line
 
 
-def _processed(one: Facts) -> int:
+def _processed(one: InstanceFacts) -> int:
     return sum(task["processed"] for task in one["tasks"])
 
 
@@ -109,12 +107,12 @@ def _tasks(moment: Moment) -> Table:
             state,
             short(moment.rate(one, _of_task(task["id"]))),
             Text(short(task["lag"]), "yellow" if task["lag"] else ""),
-            *_losses(task),
+            *_losses(task["late"], task["dropped"], task["failed"]),
         )
     return table
 
 
-def _of_task(task_id: str) -> Callable[[Facts], int | None]:
+def _of_task(task_id: str) -> Callable[[InstanceFacts], int | None]:
     return lambda one: next((task["processed"] for task in one["tasks"] if task["id"] == task_id), None)
 
 
@@ -122,18 +120,22 @@ def _nodes(moment: Moment) -> Table:
     """The nodes that have counted something, in all instances together."""
     table = _table("Node", ">Records/s", ">Late", ">Dropped", ">Failed")
     for name in sorted({name for one in moment.reached() for name in one["nodes"]}):
-        counts = [one["nodes"].get(name, {}) for one in moment.reached()]
-        sums = {kind: sum(one.get(kind, 0) for one in counts) for kind in ("late", "dropped", "failed")}
+        counts = [one["nodes"][name] for one in moment.reached() if name in one["nodes"]]
+        losses = (
+            sum(one.get("late", 0) for one in counts),
+            sum(one.get("dropped", 0) for one in counts),
+            sum(one.get("failed", 0) for one in counts),
+        )
         rates = [rate for one in moment.reached() if (rate := moment.rate(one, _of_node(name))) is not None]
         moves = any("consumed" in one or "produced" in one or "emitted" in one for one in counts)
-        table.add_row(name, short(sum(rates)) if rates and moves else "-", *_losses(sums))
+        table.add_row(name, short(sum(rates)) if rates and moves else "-", *_losses(*losses))
     return table
 
 
-def _of_node(name: str) -> Callable[[Facts], int | None]:
-    def count(one: Facts) -> int:
+def _of_node(name: str) -> Callable[[InstanceFacts], int | None]:
+    def count(one: InstanceFacts) -> int:
         counts = one["nodes"].get(name, {})
-        return sum(int(counts.get(kind, 0)) for kind in ("consumed", "produced", "emitted"))
+        return counts.get("consumed", 0) + counts.get("produced", 0) + counts.get("emitted", 0)
 
     return count
 
@@ -163,8 +165,8 @@ def _log(moment: Moment) -> RenderableType:
     )
 
 
-def _losses(counts: Mapping[str, int]) -> Iterable[Text]:
-    return [Text(short(counts[kind]), "red" if counts[kind] else "") for kind in ("late", "dropped", "failed")]
+def _losses(*counts: int) -> Iterable[Text]:
+    return [Text(short(count), "red" if count else "") for count in counts]
 
 
 def _table(*titles: str) -> Table:

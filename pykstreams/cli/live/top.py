@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import click
 
+from pykstreams.cli.live.facts import InstanceFacts
 from pykstreams.cli.live.server import Server
 from pykstreams.core.errors import ClusterError, ConfigError
 
@@ -63,5 +64,5 @@ def _next(server: Server, moment: Moment) -> tuple[Moment, str]:
         return moment, str(error)
 
 
-def _asked(server: Server) -> Sequence[Mapping[str, Any]]:
-    return cast("Sequence[Mapping[str, Any]]", server.get("/live.json", {"instances": "all"})["instances"])
+def _asked(server: Server) -> Sequence[InstanceFacts]:
+    return cast("Sequence[InstanceFacts]", server.get("/live.json", {"instances": "all"})["instances"])

@@ -6,13 +6,14 @@ import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
 from pykstreams.cli.app import cli
+from pykstreams.cli.live.facts import InstanceFacts
 from pykstreams.cli.live.frame import Moment, frame
 from pykstreams.cli.live.server import Server
 from pykstreams.cli.live.top import _next
@@ -25,7 +26,7 @@ from tests.unit.runtime.queries.queried import Application
 ROOT = Path(__file__).parents[4]
 
 
-def instance(name: str, now_ms: int, processed: int, **more: Any) -> dict[str, Any]:
+def instance(name: str, now_ms: int, processed: int, **more: Any) -> InstanceFacts:
     number = int(name.partition(":")[0][-1])
     task = {
         "id": f"0_{number}",
@@ -39,7 +40,7 @@ def instance(name: str, now_ms: int, processed: int, **more: Any) -> dict[str, A
         "dropped": 0,
         "failed": 0,
     }
-    return {
+    made: Any = {
         "application": "page-views",
         "instance": name,
         "now_ms": now_ms,
@@ -51,6 +52,7 @@ def instance(name: str, now_ms: int, processed: int, **more: Any) -> dict[str, A
         "log": [],
         **more,
     }
+    return cast("InstanceFacts", made)
 
 
 def shown(*moment: Any, problem: str = "") -> list[str]:
