@@ -207,19 +207,12 @@ def run(
     from pykstreams.dsl.script import load_script
 
     bootstraps = Bootstraps(bootstrap, reset_offsets, load_bootstrap)
-    if embedded and (bootstrap_servers or state_dir):
-        raise click.UsageError(
-            "--embedded brings its own brokers and a fresh state directory; leave out --bootstrap-servers and "
-            "--state-dir"
-        )
+    _check_place(embedded, bootstrap_servers, state_dir)
     serving = Serving(http_address, http_token_file, http_tls_cert, http_tls_key, http_tls_ca, http_stale)
     bootstraps.check()
     serving.check()
     configure_logging(log_level, worker, topology, libraries=log_level_libraries, form=log_format)
-    arguments = ["--log-level", log_level, "--log-format", log_format]
-    if log_level_libraries is not None:
-        arguments += ["--log-level-libraries", log_level_libraries]
-    arguments += settings_arguments(config_file, pairs)
+    arguments = [*_log_arguments(log_level, log_level_libraries, log_format), *settings_arguments(config_file, pairs)]
     if reload:
         arguments += [] if application_id is None else ["--application-id", application_id]
         arguments += [] if workers is None else ["--workers", str(workers)]
@@ -251,6 +244,19 @@ def run(
     with _place(embedded, bootstrap_servers, state_dir) as options:
         code = _supervise(count, [*arguments, *options], None if embedded else partial(_look, built, config))
     click.get_current_context().exit(code)
+
+
+def _check_place(embedded: bool, bootstrap_servers: str | None, state_dir: str | None) -> None:
+    if embedded and (bootstrap_servers or state_dir):
+        raise click.UsageError(
+            "--embedded brings its own brokers and a fresh state directory; leave out --bootstrap-servers and "
+            "--state-dir"
+        )
+
+
+def _log_arguments(level: str, libraries: str | None, form: str) -> list[str]:
+    arguments = ["--log-level", level, "--log-format", form]
+    return arguments if libraries is None else [*arguments, "--log-level-libraries", libraries]
 
 
 def _complete_config(
