@@ -111,8 +111,8 @@ class TopologyTestDriver:
         self._metrics = metrics.with_tags(thread_id=threading.current_thread().name)
         self._producer = CapturingProducer()
         self._plan = topology.plan(self._config)
-        check_serdes(self._plan, self._config)
         self._topics = DriverTopics.of(self._plan, partitions)
+        check_serdes(self._plan, self._config)
         self._collector = RecordCollector(
             self._producer,
             config=self._config,
