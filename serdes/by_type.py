@@ -9,6 +9,7 @@ each serde writes ``None`` as nothing.
 from __future__ import annotations
 
 import dataclasses
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ from enum import Enum
 from typing import Protocol, TypeAlias, TypeGuard, TypeVar, cast, runtime_checkable
 from uuid import UUID
 
-from pykstreams.serdes.base import AnySerde, Serde, resolve_serde
+from pykstreams.serdes.base import AnySerde, Serde, describe, resolve_serde
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
 from pykstreams.serdes.json_keys import JsonKeySerde
 from pykstreams.serdes.json_serde import JsonSerde
@@ -34,7 +35,14 @@ from pykstreams.serdes.primitives import (
 )
 from pykstreams.serdes.structured import is_pydantic, is_struct
 from pykstreams.serdes.text_values import TextSerde
-from pykstreams.serdes.windowed import SessionWindowedSerde, TimeWindowedSerde
+from pykstreams.serdes.windowed import (
+    SessionWindowedDeserializer,
+    SessionWindowedSerde,
+    SessionWindowedSerializer,
+    TimeWindowedDeserializer,
+    TimeWindowedSerde,
+    TimeWindowedSerializer,
+)
 
 T = TypeVar("T")
 
@@ -50,6 +58,15 @@ _SIMPLE: Mapping[object, Callable[[], AnySerde]] = {
     UUID: UUIDSerde,
     types.NoneType: VoidSerde,
 }
+_WINDOWED = (
+    TimeWindowedSerde,
+    TimeWindowedSerializer,
+    TimeWindowedDeserializer,
+    SessionWindowedSerde,
+    SessionWindowedSerializer,
+    SessionWindowedDeserializer,
+)
+_MODULES = re.compile(r"\b(?:\w+\.)+(?:<locals>\.)?")
 _TEXTS = (datetime, date, time, Decimal)
 ANYTHING = (typing.Any, object)
 """Types that say nothing of their values."""
@@ -72,8 +89,8 @@ class TypeSerdes:
     def __init__(self) -> None:
         self._registered: dict[object, AnySerde] = {}
         self._made: dict[tuple[object, bool], AnySerde] = {}
-        self._known: dict[int, AnySerde] = {}
-        """Each serde that was ever registered or made here, by its identity."""
+        self._known: dict[int, tuple[AnySerde, object]] = {}
+        """Each serde that was ever registered or made here, with its type, by its identity."""
 
     def register(self, type_: type[T], serde: Serde[T]) -> None:
         """Has a type written and read by that serde, as key and as value, wherever the type stands for a serde.
@@ -82,7 +99,7 @@ class TypeSerdes:
         serde.
         """
         found = self._registered[type_] = resolve_serde(serde)
-        self._known[id(found)] = found
+        self._known[id(found)] = (found, type_)
         self._made.clear()
 
     def serde(self, type_: type[T], *, is_key: bool = False) -> Serde[T]:
@@ -96,7 +113,7 @@ class TypeSerdes:
         made = self._made.get((type_, is_key)) if _is_hashable(type_) else None
         if made is None:
             made = self._new(type_, is_key)
-            self._known[id(made)] = made
+            self._known[id(made)] = (made, type_)
             if _is_hashable(type_):
                 self._made[type_, is_key] = made
         return made
@@ -108,6 +125,20 @@ class TypeSerdes:
         if isinstance(serde, CombinedKeySerde):
             return self.is_made_of_types(serde.prefix) and self.is_made_of_types(serde.suffix)
         return id(serde) in self._known
+
+    def name_of(self, serde: object) -> str:
+        """Returns what a serde, a serializer or a deserializer stands for: the type, else how it is made.
+
+        >>> types = TypeSerdes()
+        >>> types.name_of(types.serde(dict[str, int])), types.name_of(LongSerde())
+        ('dict[str, int]', 'LongSerde()')
+        """
+        if isinstance(serde, _WINDOWED):
+            return f"Windowed[{self.name_of(serde.inner)}]"
+        if isinstance(serde, CombinedKeySerde):
+            return f"CombinedKey[{self.name_of(serde.prefix)}, {self.name_of(serde.suffix)}]"
+        known = self._known.get(id(serde))
+        return describe(serde) if known is None else type_name(known[1])
 
     def _new(self, type_: object, is_key: bool) -> AnySerde:
         origin, arguments = typing.get_origin(type_), typing.get_args(type_)
@@ -146,10 +177,19 @@ def _marked(annotated: object) -> AnySerde | None:
 
 def _json(type_: object, is_key: bool) -> AnySerde:
     if not _is_json(type_):
-        name = getattr(type_, "__name__", None) or str(type_)
+        name = type_name(type_)
         raise TypeError(f"there is no serde for {name}{_why(type_)}; {_CURE.format(type=name)}")
     json_type = cast("type[object]", type_)
     return JsonKeySerde(json_type) if is_key else JsonSerde(json_type)
+
+
+def type_name(type_: object) -> str:
+    """Returns a type as it is written, without the modules that it is from."""
+    if isinstance(type_, type | TypeVar | typing.NewType) and not typing.get_args(type_):
+        return str(type_.__name__)
+    if typing.get_origin(type_) is typing.Annotated:
+        return type_name(typing.get_args(type_)[0])
+    return _MODULES.sub("", str(type_))
 
 
 def _is_json(type_: object) -> bool:

@@ -23,6 +23,7 @@ _COMMANDS = {
     "status": "pykstreams.cli.group:status",
     "top": "pykstreams.cli.live.top:top",
     "topics": "pykstreams.cli.topics:topics",
+    "types": "pykstreams.cli.serde_types:types",
 }
 
 _HELP = """Kafka Streams for Python.
