@@ -45,6 +45,9 @@ class KGroupedStream(Generic[K, V]):
         self._options = options
         self._records = GroupedRecords(place, options, make_stream)
 
+    def __repr__(self) -> str:
+        return self._place.shown_as("KGroupedStream")
+
     def count(
         self, *, materialized: Materialized[K, int] | str | None = None, name: str | None = None
     ) -> KTable[K, int]:

@@ -79,6 +79,9 @@ class KStream(Generic[K, V]):
     def __init__(self, place: Place) -> None:
         self._place = place
 
+    def __repr__(self) -> str:
+        return self._place.shown_as("KStream")
+
     def filter(
         self, predicate: Predicate[K, V], *, retry: Retry[K, V] | None = None, name: str | None = None
     ) -> KStream[K, V]:

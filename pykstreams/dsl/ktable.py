@@ -56,6 +56,9 @@ class KTable(Generic[K, V]):
     def __init__(self, table: Table) -> None:
         self._table = table
 
+    def __repr__(self) -> str:
+        return self._table.place.shown_as("KTable")
+
     @property
     def queryable_store_name(self) -> str | None:
         """The name of the store, if the user gave one."""

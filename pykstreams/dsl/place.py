@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pykstreams.serdes.defaults import SerdeOrDefault
+from pykstreams.serdes.by_type import TYPES
+from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault
 from pykstreams.topology.graph import Graph, GraphNode
 from pykstreams.topology.key_placement import KeyPlacement
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
@@ -29,6 +30,12 @@ class Place:
     rekeyed: bool = False
     partitioner: ReferencePartitioner | None = None
 
+    def shown_as(self, face: str) -> str:
+        """What stands for it as a stream or table in the script: its processor, and the types where they are known."""
+        parts = [name for serde in (self.key_serde, self.value_serde) if (name := _type_of(serde))]
+        types = f"[{', '.join(parts)}]" if len(parts) == 2 else ""
+        return f"<{face}{types} {self.name}>"
+
     @property
     def is_scattered(self) -> bool:
         """Whether equal keys may lie in different partitions: keys may have changed, or sources differ in where they
@@ -40,6 +47,10 @@ class Place:
     def placement(self) -> KeyPlacement | None:
         """Where keys lie, ``None`` where murmur2 puts them; for a place that is not scattered."""
         return next(iter(self.graph.placements(self.sources)), None)
+
+
+def _type_of(serde: SerdeOrDefault) -> str:
+    return "" if serde is None or isinstance(serde, OverDefault) else TYPES.name_of(serde)
 
 
 def common_placement(*places: Place) -> KeyPlacement | None:

@@ -226,6 +226,18 @@ class Topology:
         """The nodes by sub-topology; ``str()`` of it is the text that Kafka Streams prints."""
         return describe(self._definition, self._config)
 
+    def to_svg(self) -> str:
+        """The topology as a picture that any browser shows."""
+        return self.describe().to_svg()
+
+    def _repr_html_(self) -> str:
+        """The picture, in a notebook."""
+        return self.to_svg().partition("\n")[2]
+
+    def __repr__(self) -> str:
+        definition = self._definition
+        return f"<Topology of {len(definition.nodes)} nodes and {len(definition.stores)} stores>"
+
     def to_mermaid(self) -> str:
         """A Mermaid flowchart of what ``describe`` shows."""
         return self.describe().to_mermaid()
