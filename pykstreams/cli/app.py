@@ -16,6 +16,7 @@ _COMMANDS = {
     "describe": "pykstreams.cli.describe:describe",
     "diff": "pykstreams.cli.diff:diff",
     "dlq": "pykstreams.cli.dlq:dlq",
+    "init": "pykstreams.cli.project.init:init",
     "lag": "pykstreams.cli.group:lag",
     "reset": "pykstreams.cli.reset:reset",
     "run": "pykstreams.cli.run:run",

@@ -27,7 +27,9 @@ def expected_modules() -> set[str]:
     for folder in FOLDERS:
         prefix = Path() if folder == "pykstreams" else Path("pykstreams")
         for path in (
-            path for kind in ("*.py", "*.json", "*.html", "*.css", "*.js") for path in (ROOT / folder).rglob(kind)
+            path
+            for kind in ("*.py", "*.json", "*.html", "*.css", "*.js", "*.txt")
+            for path in (ROOT / folder).rglob(kind)
         ):
             relative = path.relative_to(ROOT)
             if not any((ROOT / parent).is_symlink() for parent in relative.parents):

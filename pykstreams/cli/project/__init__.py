@@ -1,0 +1,1 @@
+"""``pykstreams init``: a project to start from."""

@@ -1,0 +1,72 @@
+"""``pykstreams init``: writes a project that runs and passes its test at once."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import Final
+
+import click
+
+from pykstreams.core.errors import ConfigError
+from pykstreams.core.names import valid_name
+
+FILES: Final = {
+    "topology.py": "{module}.py",
+    "test_topology.py": "test_{module}.py",
+    "settings.toml": "settings.toml",
+    "requirements.txt": "requirements.txt",
+    "requirements-dev.txt": "requirements-dev.txt",
+    "Dockerfile": "Dockerfile",
+    "compose.yaml": "compose.yaml",
+    "kubernetes.yaml": "kubernetes.yaml",
+    "README.md": "README.md",
+    "gitignore": ".gitignore",
+}
+"""The templates, and the files that are made of them."""
+
+_NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+"""What topics, containers and Kubernetes all take as a name."""
+
+
+@click.command()
+@click.argument("name")
+@click.option("--folder", type=click.Path(path_type=Path), help="Where to write it; by default a folder of that name.")
+def init(name: str, folder: Path | None) -> None:
+    """Write a project to start from: a topology, its test, settings, and what runs it in containers.
+
+    NAME is the application id, in small letters, digits and hyphens. No file that is there is written over.
+
+    \b
+        pykstreams init shop
+        cd shop && python -m pytest
+    """
+    if not _NAME.fullmatch(name):
+        raise click.BadParameter(
+            f"{name!r} is no name for all that it names; take small letters, digits and hyphens, such as 'shop-totals'",
+            param_hint="NAME",
+        )
+    valid_name(name)
+    module, target = name.replace("-", "_"), folder or Path(name)
+    texts = {target / path.format(module=module): _text(template, name, module) for template, path in FILES.items()}
+    there = [str(path) for path in texts if path.exists()]
+    if there:
+        raise ConfigError(f"{', '.join(there)} is there already; take another folder with --folder")
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for path, text in texts.items():
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"the project cannot be written into {str(target)!r}: {error}; take another folder"
+        ) from error
+    for path in texts:
+        click.echo(str(path))
+    click.echo(f"\nNext: cd {target} && python -m pytest && pykstreams run {module}.py --embedded --reload")
+
+
+def _text(template: str, name: str, module: str) -> str:
+    source = resources.files("pykstreams.cli.project").joinpath("template", f"{template}.txt")
+    return Template(source.read_text(encoding="utf-8")).substitute(name=name, module=module)
