@@ -22,6 +22,7 @@ from pykstreams.serdes.composed_keys import (
     ProtobufCombinedKeySerde,
 )
 from pykstreams.serdes.factories import Serdes
+from pykstreams.serdes.json_keys import JsonKeySerde
 from pykstreams.serdes.json_serde import JsonSerde
 from pykstreams.serdes.list_serde import ListSerde
 from pykstreams.serdes.optional import OptionalSerde
@@ -49,6 +50,7 @@ from pykstreams.serdes.subscription import (
     SubscriptionWrapper,
     SubscriptionWrapperSerde,
 )
+from pykstreams.serdes.text_values import TextSerde
 from pykstreams.serdes.windowed import (
     SessionWindowedDeserializer,
     SessionWindowedSerde,
@@ -74,6 +76,7 @@ __all__ = [
     "Instruction",
     "IntegerSerde",
     "JsonCombinedKeySerde",
+    "JsonKeySerde",
     "JsonSerde",
     "ListSerde",
     "LongSerde",
@@ -94,6 +97,7 @@ __all__ = [
     "SubscriptionResponseWrapperSerde",
     "SubscriptionWrapper",
     "SubscriptionWrapperSerde",
+    "TextSerde",
     "TimeWindowedDeserializer",
     "TimeWindowedSerde",
     "TimeWindowedSerializer",

@@ -76,12 +76,18 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         write, checked = self._write, self._checked
 
         def encode(data: T | None, headers: Headers) -> bytes | None:
+            nonlocal write
             if data is None:
                 return None
             if not isinstance(data, checked):
                 raise wrong_type(repr(self), topic, data, checked.__name__)
             try:
                 return write(data)
+            except orjson.JSONEncodeError as error:
+                if write is not orjson.dumps or self._type is None:
+                    raise refused_value(repr(self), topic, data, f"{type(error).__name__}: {error}") from error
+                write = _dumps_with_decimals  # slower, so it is taken from the first value on that needs it
+                return encode(data, headers)
             except Exception as error:  # a user's dumps, or a model's own serializers, may raise anything
                 raise refused_value(repr(self), topic, data, f"{type(error).__name__}: {error}") from error
 
@@ -113,7 +119,7 @@ def _writer(type_: object) -> Callable[[Any], bytes]:
         import msgspec
 
         return msgspec.json.Encoder().encode
-    return orjson.dumps if type_ is None else partial(orjson.dumps, default=_number_text)
+    return orjson.dumps
 
 
 def _number_text(value: object) -> str:
@@ -121,6 +127,9 @@ def _number_text(value: object) -> str:
     if isinstance(value, Decimal):
         return str(value)
     raise TypeError(f"Type is not JSON serializable: {type(value).__qualname__}")
+
+
+_dumps_with_decimals = partial(orjson.dumps, default=_number_text)
 
 
 def _reader(type_: object, loads: Callable[[bytes], object] | None) -> Callable[[bytes], object]:
