@@ -22,6 +22,8 @@ from pykstreams.http.options import Address, HttpOptions
 log = logging.getLogger(__name__)
 
 _PATIENCE_S: Final = 10.0
+_CLOSE_S: Final = 0.2
+"""For how long a connection without a request may take to close when the server ends."""
 
 
 class HttpServer:
@@ -150,6 +152,17 @@ class _Connection(H11Protocol):
     def on_response_complete(self) -> None:
         self._arm()
         super().on_response_complete()
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        # by TLS a connection ends when its client has said so, too, which one that is kept for later may never do
+        self.loop.call_later(_CLOSE_S, self._cut_when_idle)
+
+    def _cut_when_idle(self) -> None:
+        if self._at_work:
+            self.loop.call_later(_CLOSE_S, self._cut_when_idle)
+        else:
+            self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._disarm()

@@ -16,6 +16,7 @@ from pykstreams.http.server import bound
 from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.queries.lags import LagInfo
 from pykstreams.testing.clock import MockClock
+from tests.brokers.secured import Authority
 from tests.unit.http.served import Client, Streams
 from tests.unit.http.test_store_routes import spread, table
 from tests.unit.runtime.queries.queried import TOPIC, Application
@@ -27,7 +28,9 @@ PARTITIONS = 4
 class Instance:
     """An instance with some of the tasks, which serves at a port of its own."""
 
-    def __init__(self, folder: Path, active: set[int], standby: set[int], **options: Any) -> None:
+    def __init__(
+        self, folder: Path, active: set[int], standby: set[int], tls: Mapping[str, str] | None = None, **options: Any
+    ) -> None:
         self.socket = bound(Address("127.0.0.1", 0))
         self.host = HostInfo("127.0.0.1", self.socket.getsockname()[1])
         settings = {"application.server": f"{self.host.host}:{self.host.port}"}
@@ -45,7 +48,7 @@ class Instance:
         http = HttpOptions(**options)
         self.app = app(self.streams, options=http, clock=self.clock)
         self.client = Client(self.app)
-        self.server = HttpServer(self.app, self.socket, http)
+        self.server = HttpServer(self.app, self.socket, http, **(tls or {}))
         self.server.start()
 
     def learn(self, instances: list[Instance]) -> None:
@@ -202,3 +205,33 @@ def test_an_instance_that_is_named_as_owner_and_has_nothing_answers_no_question_
 
     assert one.client.get("/stores/prices/keys/key-1").problem == "unavailable"
     assert two.client.get("/stores/prices/keys/key-1").problem == "unavailable"
+
+
+def identified(folder: Path, believes: str = "tests") -> dict[str, Any]:
+    """The options of instances with a certificate of the authority ``tests``, which believe another one, or that."""
+    certificate, key = Authority(folder, "tests").certify("shop")
+    trusted = folder / "tests.pem" if believes == "tests" else Authority(folder, believes).certificate
+    tls = {"certificate": str(certificate), "key": str(key)}
+    return {"tls": tls, "peer_tls": True, "peer_ca_file": str(trusted)}
+
+
+def test_instances_ask_each_other_by_tls(make: Make, tmp_path: Path) -> None:
+    one, two = make(({0, 1}, set()), ({2, 3}, set()), options={**identified(tmp_path), "token": "secret"})
+
+    for client in (one.client, two.client):
+        answers = [client.get(f"/stores/prices/keys/{key}", {"authorization": "Bearer secret"}) for key in KEYS]
+
+        assert [answer.json["value"] for answer in answers] == [f"v-{key}" for key in KEYS]
+        assert {answer.json["from"]["host"] for answer in answers} == {
+            f"127.0.0.1:{instance.host.port}" for instance in (one, two)
+        }
+
+
+def test_an_instance_with_a_certificate_of_somebody_else_is_not_believed(make: Make, tmp_path: Path) -> None:
+    one, two = make(({0, 1}, set()), ({2, 3}, set()), options=identified(tmp_path, believes="others"))
+    key = next(key for key in KEYS if partition_for_key(key.encode(), PARTITIONS) in two.active)
+
+    answer = one.client.get(f"/stores/prices/keys/{key}")
+
+    assert (answer.status, answer.problem) == (503, "unavailable")
+    assert "certificate verify failed" in answer.json["detail"]
