@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
+from pykstreams.core.clock import Clock, SystemClock
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.metrics.built_in.clients import CONSUMER, FETCH
@@ -25,16 +26,26 @@ if TYPE_CHECKING:
 FETCH_SIZE = 1000
 """Messages a fetch takes at once; larger batches were slower, ten times larger ones by half."""
 
+ENDS_AFTER_S = 1.0
+"""How often the ends of the partitions are noted for other threads, in seconds at least."""
+
 
 class DataConsumer:
-    """Reads input partitions that it is given one by one; knows no group."""
+    """Reads input partitions that it is given one by one; knows no group.
 
-    def __init__(self, consumer: Consumer) -> None:
+    :param clock: says when the ends are noted anew.
+    """
+
+    def __init__(self, consumer: Consumer, clock: Clock | None = None) -> None:
         self._consumer = consumer
+        self._monotonic = (clock or SystemClock()).monotonic
         self._closed = False
         self._positions: dict[tuple[str, int], int] = {}
         self._ends: dict[tuple[str, int], int] = {}
         """Where a partition ended when nothing more of it could be read; gone when something came."""
+        self._noted_ends: dict[tuple[str, int], int] = {}
+        """What other threads are told; the client keeps them waiting for as long as it waits for messages."""
+        self._noted_at = float("-inf")
 
     @classmethod
     def open(
@@ -71,6 +82,7 @@ class DataConsumer:
         for place in partitions:
             self._positions.pop(place, None)
             self._ends.pop(place, None)
+            self._noted_ends.pop(place, None)
         if partitions:
             try:
                 self._consumer.incremental_unassign(without_positions(partitions))
@@ -95,7 +107,9 @@ class DataConsumer:
             # Behind the records of the same batch there may be markers and aborted records: no record shows them.
             # An end that is no further than the records are was overtaken by those that came after it.
             if end >= positions.get(partition, end):
-                positions[partition] = self._ends[partition] = end
+                positions[partition] = self._ends[partition] = self._noted_ends[partition] = end
+        if self._monotonic() - self._noted_at >= ENDS_AFTER_S:
+            self._note_ends()
         return fetched
 
     def lag(self, partition: TopicPartition) -> int | None:
@@ -107,23 +121,27 @@ class DataConsumer:
         position = self._positions.get(partition)
         if position is None or self._ends.get(partition) == position:
             return None if position is None else 0
-        bare = KafkaTopicPartition(partition.topic, partition.partition)
-        end = self._consumer.get_watermark_offsets(bare, cached=True)[1]
+        end = self._known_end(partition.topic, partition.partition)
         return None if end < 0 else max(0, end - position)
 
     def end(self, partition: TopicPartition) -> int | None:
         """The end of a partition that is read, as brokers said last; ``None`` where that is not known.
 
-        Any thread may ask, also while the consumer is closed.
+        Any thread may ask, also while the consumer is closed; it never waits. The end may be ``ENDS_AFTER_S`` old.
         """
-        if self._closed:
-            return None
-        try:
-            bare = KafkaTopicPartition(partition.topic, partition.partition)
-            end = self._consumer.get_watermark_offsets(bare, cached=True)[1]
-        except (KafkaException, RuntimeError):  # it was closed meanwhile
-            return None
-        return None if end < 0 else end
+        return None if self._closed else self._noted_ends.get(partition)
+
+    def _note_ends(self) -> None:
+        self._noted_at = self._monotonic()
+        for topic, partition in self._positions:
+            end = self._known_end(topic, partition)
+            if end >= 0:
+                self._noted_ends[topic, partition] = end
+
+    def _known_end(self, topic: str, partition: int) -> int:
+        """The end that came with the last answer of a broker, negative before that; for the polling thread."""
+        end: int = self._consumer.get_watermark_offsets(KafkaTopicPartition(topic, partition), cached=True)[1]
+        return end
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Goes on at an offset, ``BEGINNING`` or ``END``."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message
 
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.clients.data_consumer import DataConsumer
+from pykstreams.runtime.clients.data_consumer import ENDS_AFTER_S, DataConsumer
+from tests.unit.runtime.cluster_fakes import FakeClock
 
 LEFT = TopicPartition("left", 0)
 
@@ -30,6 +33,7 @@ class FakeConsumerClient(Consumer):
     def __init__(self) -> None:
         self.batches: list[list[Message]] = []
         self.high = -1
+        self.polling_thread = threading.get_ident()
 
     def poll(self, timeout: float = -1) -> Message | None:
         return self.batches[0].pop(0) if self.batches else None
@@ -39,6 +43,7 @@ class FakeConsumerClient(Consumer):
 
     def get_watermark_offsets(self, partition: Any, timeout: float = -1, cached: bool = False) -> tuple[int, int]:
         assert cached
+        assert threading.get_ident() == self.polling_thread, "it waits for as long as the client waits for messages"
         return 0, self.high
 
     def incremental_unassign(self, partitions: Any) -> None:
@@ -50,7 +55,8 @@ class ConsumerBench:
 
     def __init__(self) -> None:
         self.client = FakeConsumerClient()
-        self.consumer = DataConsumer(self.client)
+        self.clock = FakeClock()
+        self.consumer = DataConsumer(self.client, self.clock)
 
     def fetch(self, *batch: Message, high: int) -> Any:
         self.client.batches.append(list(batch))
@@ -96,3 +102,39 @@ def test_lag_of_a_partition_that_was_given_away_is_not_known() -> None:
     bench.consumer.unassign([LEFT])
 
     assert bench.consumer.lag(LEFT) is None
+
+
+def test_another_thread_that_asks_for_the_end_of_a_partition_never_asks_the_client() -> None:
+    bench = ConsumerBench()
+    bench.fetch(record(0), high=5)
+
+    with ThreadPoolExecutor(1) as others:
+        assert others.submit(bench.consumer.end, LEFT).result() == 5
+
+
+def test_ends_for_other_threads_are_noted_once_in_a_while() -> None:
+    bench = ConsumerBench()
+    bench.fetch(record(0), high=5)
+    bench.fetch(record(1), high=6)
+    soon = bench.consumer.end(LEFT)
+    bench.clock.sleep(ENDS_AFTER_S)
+    bench.fetch(record(2), high=7)
+
+    assert soon == 5
+    assert bench.consumer.end(LEFT) == 7
+
+
+def test_end_of_a_partition_of_which_everything_was_read_is_known_at_once() -> None:
+    bench = ConsumerBench()
+    bench.fetch(record(0), high=1)
+    bench.fetch(record(1), end(2), high=2)
+
+    assert bench.consumer.end(LEFT) == 2
+
+
+def test_end_of_a_partition_that_was_given_away_is_not_known() -> None:
+    bench = ConsumerBench()
+    bench.fetch(record(0), high=5)
+    bench.consumer.unassign([LEFT])
+
+    assert bench.consumer.end(LEFT) is None
