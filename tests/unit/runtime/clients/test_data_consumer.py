@@ -117,7 +117,7 @@ def test_ends_for_other_threads_are_noted_once_in_a_while() -> None:
     bench.fetch(record(0), high=5)
     bench.fetch(record(1), high=6)
     soon = bench.consumer.end(LEFT)
-    bench.clock.sleep(ENDS_AFTER_S)
+    bench.clock.advance(ENDS_AFTER_S)
     bench.fetch(record(2), high=7)
 
     assert soon == 5
