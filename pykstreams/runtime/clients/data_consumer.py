@@ -129,7 +129,11 @@ class DataConsumer:
 
         Any thread may ask, also while the consumer is closed; it never waits. The end may be ``ENDS_AFTER_S`` old.
         """
-        return None if self._closed else self._noted_ends.get(partition)
+        if self._closed:
+            return None
+        # no end is before what was read of it
+        end = max(self._noted_ends.get(partition, -1), self._positions.get(partition, -1))
+        return None if end < 0 else end
 
     def _note_ends(self) -> None:
         self._noted_at = self._monotonic()
