@@ -44,7 +44,7 @@ class DataConsumer:
         self._ends: dict[tuple[str, int], int] = {}
         """Where a partition ended when nothing more of it could be read; gone when something came."""
         self._noted_ends: dict[tuple[str, int], int] = {}
-        """What other threads are told; the client keeps them waiting for as long as it waits for messages."""
+        """The ends that other threads are told: the client keeps them waiting while it waits for messages."""
         self._noted_at = float("-inf")
 
     @classmethod
@@ -143,8 +143,11 @@ class DataConsumer:
                 self._noted_ends[topic, partition] = end
 
     def _known_end(self, topic: str, partition: int) -> int:
-        """The end that came with the last answer of a broker, negative before that; for the polling thread."""
-        end: int = self._consumer.get_watermark_offsets(KafkaTopicPartition(topic, partition), cached=True)[1]
+        """The end that came with a broker's last answer, negative where none is known; for the polling thread."""
+        try:
+            end: int = self._consumer.get_watermark_offsets(KafkaTopicPartition(topic, partition), cached=True)[1]
+        except KafkaException:  # nothing is asked of a broker: the client does not know the partition (any more)
+            return -1
         return end
 
     def seek(self, partition: TopicPartition, offset: int) -> None:

@@ -217,10 +217,12 @@ def test_metadata_and_lags_of_an_application_are_those_of_its_workers_and_empty_
         tasks = [task for one in streams.metadata_for_local_threads() for task in one.active_tasks]
         return {place: offset for task in tasks for place, offset in task.committed_offsets.items()}
 
+    def states() -> list[tuple[str, str]]:
+        return [(one.thread_name, one.thread_state) for one in streams.metadata_for_local_threads()]
+
+    wait_for(streams, lambda: states() == [(thread(1), "RUNNING"), (thread(2), "RUNNING")])
     wait_for(streams, lambda: committed().get(TopicPartition("orders", 0)) == 2)
-    threads = streams.metadata_for_local_threads()
-    tasks = [task for one in threads for task in one.active_tasks]
-    assert [(one.thread_name, one.thread_state) for one in threads] == [(thread(1), "RUNNING"), (thread(2), "RUNNING")]
+    tasks = [task for one in streams.metadata_for_local_threads() for task in one.active_tasks]
     assert {task.task_id for task in tasks} == {TaskId(0, number) for number in range(4)}
     assert next(task.end_offsets for task in tasks if task.task_id == TaskId(0, 0)) == {TopicPartition("orders", 0): 2}
     lags = streams.all_local_store_partition_lags()["counts"]

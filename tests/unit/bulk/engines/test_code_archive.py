@@ -55,6 +55,7 @@ def test_a_package_is_sent_with_its_data_and_without_compiled_files(
     for name in ("__init__.py", "inner/__init__.py", "inner/order.avsc", "inner/__pycache__/order.pyc"):
         (package / name).write_text("")
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
 
     code = code_archive("shipped_package.inner:build")
 

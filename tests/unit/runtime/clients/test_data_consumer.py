@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.data_consumer import ENDS_AFTER_S, DataConsumer
@@ -33,6 +33,7 @@ class FakeConsumerClient(Consumer):
     def __init__(self) -> None:
         self.batches: list[list[Message]] = []
         self.high = -1
+        self.knows_partition = True
         self.polling_thread = threading.get_ident()
 
     def poll(self, timeout: float = -1) -> Message | None:
@@ -44,6 +45,8 @@ class FakeConsumerClient(Consumer):
     def get_watermark_offsets(self, partition: Any, timeout: float = -1, cached: bool = False) -> tuple[int, int]:
         assert cached
         assert threading.get_ident() == self.polling_thread, "it waits for as long as the client waits for messages"
+        if not self.knows_partition:
+            raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION))
         return 0, self.high
 
     def incremental_unassign(self, partitions: Any) -> None:
@@ -138,3 +141,13 @@ def test_end_of_a_partition_that_was_given_away_is_not_known() -> None:
     bench.consumer.unassign([LEFT])
 
     assert bench.consumer.end(LEFT) is None
+
+
+def test_records_come_also_where_the_client_does_not_know_the_end_of_their_partition() -> None:
+    bench = ConsumerBench()
+    bench.client.knows_partition = False
+    fetched = bench.fetch(record(0), record(1), high=2)
+
+    assert list(fetched.runs) == [LEFT]
+    assert bench.consumer.lag(LEFT) is None
+    assert bench.consumer.end(LEFT) == 2
