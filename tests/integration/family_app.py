@@ -22,6 +22,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, Resou
 
 from tests.brokers.brokers import create_topic
 from tests.brokers.offsets import committed
+from tests.brokers.producers import producer_in_order
 from tests.brokers.reaper import Process
 from tests.brokers.records import key_of, topic_of
 from tests.integration import families
@@ -76,7 +77,7 @@ class App:
 
     @functools.cached_property
     def _producer(self) -> Producer:
-        return Producer({"bootstrap.servers": self.brokers})
+        return producer_in_order(self.brokers)
 
     def topic(self, name: str) -> str:
         return f"{self.name}-{name}"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from pykstreams import (
@@ -38,6 +38,7 @@ from pykstreams.state.bulk.manifest import Changelog, Manifest, StoreManifest, n
 from pykstreams.state.interfaces.store import ChangelogRow
 from pykstreams.topology.topology import Topology
 from tests.brokers.brokers import create_topic
+from tests.brokers.producers import producer_in_order
 from tests.unit.state.bulk.bulk_support import Part, write_task
 
 pytestmark = pytest.mark.slow
@@ -122,7 +123,7 @@ class App:
             assert self.running.pop().close(60_000, group_membership=LEAVE)
 
     def send(self, keys: list[str]) -> None:
-        producer = Producer({"bootstrap.servers": self.brokers, "partitioner": "murmur2_random"})
+        producer = producer_in_order(self.brokers, {"partitioner": "murmur2_random"})
         for key in keys:
             producer.produce(self.orders, key=key, value="order")
         assert producer.flush(60) == 0
@@ -222,7 +223,7 @@ def bootstrapped(app: App, snapshot: App, changelog: Changelog) -> Path:
 
 
 def write_rows(brokers: str, topic: str, rows: dict[int, list[ChangelogRow]]) -> None:
-    producer = Producer({"bootstrap.servers": brokers})
+    producer = producer_in_order(brokers)
     for number, mine in rows.items():
         for key, value, timestamp, _ in mine:
             producer.produce(topic, key=key, value=value, partition=number, timestamp=timestamp)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from pykstreams import (
@@ -26,6 +26,7 @@ from pykstreams.bulk.sources.topic_parts import topic_parts
 from pykstreams.core.errors import BootstrapError, ClusterError, ConfigError, MissingSourceTopicError
 from pykstreams.serdes import JsonSerde
 from pykstreams.spark import BootstrapReport, KafkaTopic, StoreBootstrap, backfill, bootstrap
+from tests.brokers.producers import producer_in_order
 from tests.integration.conftest import MakeTopic
 
 PARTITIONS, RECORDS, KEYS = 3, 900, 40
@@ -35,7 +36,7 @@ PARTITIONS, RECORDS, KEYS = 3, 900, 40
 def orders(make_topic: MakeTopic, bootstrap_servers: str) -> str:
     """A topic with several records a key, some of which delete."""
     topic = make_topic("orders", partitions=PARTITIONS, retention_ms=-1)  # its records are of 1970
-    producer = Producer({"bootstrap.servers": bootstrap_servers, "partitioner": "murmur2_random"})
+    producer = producer_in_order(bootstrap_servers, {"partitioner": "murmur2_random"})
     for number in range(RECORDS):
         value = None if number % 17 == 0 else json.dumps({"n": number})
         producer.produce(topic, value, f"k{number % KEYS}", timestamp=1000 + number)
@@ -127,7 +128,7 @@ def test_records_of_a_changelog_stay_in_their_partitions(
     orders: str, make_topic: MakeTopic, bootstrap_servers: str, make_name: Callable[[str], str], tmp_path: Path
 ) -> None:
     log, smaller = make_topic("log", partitions=PARTITIONS), make_topic("log", partitions=PARTITIONS - 1)
-    producer = Producer({"bootstrap.servers": bootstrap_servers})
+    producer = producer_in_order(bootstrap_servers)
     for key in ("a", "b", "c"):  # a partitioner of somebody's own
         producer.produce(log, b"{}", key, partition=1)
     producer.flush()

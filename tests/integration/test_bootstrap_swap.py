@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from pykstreams import (
     Consumed,
@@ -38,6 +38,7 @@ from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.manifest import Manifest, StoreManifest, new_id, publish
 from pykstreams.topology.topology import Topology
 from tests.brokers.offsets import committed
+from tests.brokers.producers import producer_in_order
 from tests.brokers.reaper import Process
 from tests.integration.test_bootstrap import records
 from tests.unit.state.bulk.bulk_support import Part, write_task
@@ -96,7 +97,7 @@ class App:
             assert self.running.pop().close(60_000, group_membership=GroupMembershipOperation.LEAVE_GROUP)
 
     def send(self, keys: list[str]) -> None:
-        producer = Producer({"bootstrap.servers": self.brokers, "partitioner": "murmur2_random", "linger.ms": 5})
+        producer = producer_in_order(self.brokers, {"partitioner": "murmur2_random", "linger.ms": 5})
         for key in keys:
             producer.produce(self.orders, key=key, value="order")
         assert producer.flush(60) == 0

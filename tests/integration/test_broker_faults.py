@@ -24,6 +24,7 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from tests.brokers.brokers import Brokers, create_topic, wait_until_ready
+from tests.brokers.producers import producer_in_order
 from tests.brokers.records import counts_by_key, records_of
 from tests.integration.workers import Workers
 
@@ -94,7 +95,7 @@ class Counting(Workers):
 
     def send_to(self, partition: int, *rows: tuple[str, str]) -> None:
         """Sends (key, value) rows to one partition, in order."""
-        producer = Producer({"bootstrap.servers": self.brokers})
+        producer = producer_in_order(self.brokers)
         for key, value in rows:
             producer.produce(self.topic("lines"), value, key, partition)
             self.sent[key] = self.sent.get(key, 0) + 1
@@ -362,7 +363,7 @@ def test_transaction_that_timed_out_is_done_again(
 
 def wait_until_no_transaction_is_open(app: Counting) -> None:
     """Waits until a record that was written behind it can be read."""
-    producer = Producer({"bootstrap.servers": app.brokers})
+    producer = producer_in_order(app.brokers)
     for partition in range(PARTITIONS):
         producer.produce(app.topic("counts"), (1).to_bytes(8, "big"), f"behind-{partition}", partition)
         app.sent[f"behind-{partition}"] = 1

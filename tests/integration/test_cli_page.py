@@ -17,10 +17,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from tests.brokers import offsets
 from tests.brokers.brokers import Brokers, create_topic
+from tests.brokers.producers import producer_in_order
 from tests.brokers.reaper import Process
 
 pytestmark = pytest.mark.slow
@@ -163,7 +164,7 @@ class CommandLine:
             process.wait()
 
     def send(self, topic: str, *rows: tuple[str, str, int]) -> None:
-        producer = Producer({"bootstrap.servers": self.brokers})
+        producer = producer_in_order(self.brokers)
         for key, value, timestamp in rows:
             producer.produce(topic, value, key, timestamp=timestamp)
         assert producer.flush(30) == 0
@@ -174,7 +175,7 @@ class CommandLine:
         headers: list[tuple[str, str | bytes | None]] = [
             (f"__streams.errors.{name}", text) for name, text in why.items()
         ]
-        producer = Producer({"bootstrap.servers": self.brokers})
+        producer = producer_in_order(self.brokers)
         producer.produce("orders-dead", '{"n": 3}', (7).to_bytes(8, "big"), headers=headers)
         assert producer.flush(30) == 0
 

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Message, Producer
+from confluent_kafka import Message
 
 from pykstreams.core.handlers import ErrorHandlerContext, dead_letter_record
 from pykstreams.core.ids import TaskId
 from tests.brokers.brokers import create_topic
+from tests.brokers.producers import producer_in_order
 from tests.brokers.records import records_of
 
 pytestmark = pytest.mark.slow
@@ -37,7 +38,7 @@ class Letters:
             topic, partition, 9, headers, "NODE", TaskId(0, partition), timestamp, b"key", value.encode()
         )
         letter = dead_letter_record(self.dead, context, error)
-        producer = Producer({"bootstrap.servers": self.brokers})
+        producer = producer_in_order(self.brokers)
         producer.produce(self.dead, letter.value, letter.key, 1, timestamp=timestamp, headers=list(letter.headers))
         assert producer.flush(30) == 0
 

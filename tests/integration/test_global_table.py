@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from pykstreams import Consumed, Processor, Produced, Serdes, StreamsBuilder
 from pykstreams.core.errors import MissingSourceTopicError
@@ -17,6 +17,7 @@ from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
 from pykstreams.state import Stores
+from tests.brokers.producers import producer_in_order
 from tests.brokers.records import value_of
 
 pytestmark = pytest.mark.slow
@@ -95,7 +96,7 @@ class Shop:
             assert streams.close(60_000, group_membership=LEAVE)
 
     def send(self, topic: str, **rows: str | None) -> None:
-        producer = Producer({"bootstrap.servers": self.brokers})
+        producer = producer_in_order(self.brokers)
         for key, value in rows.items():
             producer.produce(topic, key=key.encode(), value=None if value is None else value.encode())
         assert producer.flush(60) == 0

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.http import Address
 from pykstreams.http.server import bound
+from tests.brokers.producers import producer_in_order
 from tests.brokers.reaper import Process
 
 pytestmark = pytest.mark.slow
@@ -94,7 +94,7 @@ def test_any_instance_answers_for_any_key_and_copies_when_its_owner_is_killed(
 ) -> None:
     topic, name = make_topic("orders", partitions=PARTITIONS), make_name("shop")
     (tmp_path / "shop.py").write_text(SCRIPT.format(topic=topic))
-    producer = Producer({"bootstrap.servers": bootstrap_servers, "partitioner": "murmur2_random"})
+    producer = producer_in_order(bootstrap_servers, {"partitioner": "murmur2_random"})
     for number in range(KEYS):
         producer.produce(topic, key=f"key-{number}", value="order")
     assert producer.flush(60) == 0

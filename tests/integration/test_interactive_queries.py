@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, Message
 
 from pykstreams import Consumed, Grouped, Materialized, QueryableStoreTypes, Serdes, State, Stores, StreamsBuilder
 from pykstreams.cli.app import cli
 from pykstreams.core.errors import InvalidStateStoreError, StateStoreMigratedError, StreamsRebalancingError
 from pykstreams.query import KeyQuery, Position, PositionBound, RangeQuery, VersionedKeyQuery
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
+from tests.brokers.producers import producer_in_order
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +64,7 @@ def test_stores_are_read_while_records_flow_and_over_a_restart(
         "default.key.serde": TEXT,
         "default.value.serde": TEXT,
     }
-    producer = Producer({"bootstrap.servers": bootstrap_servers})
+    producer = producer_in_order(bootstrap_servers)
     delivered: list[tuple[int, int]] = []
 
     def was_delivered(error: KafkaError | None, message: Message) -> None:

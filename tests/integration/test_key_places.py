@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from confluent_kafka import Producer
 
 from pykstreams import Consumed, Joined, KafkaStreams, KStream, KTable, Produced, Serdes, StreamsBuilder
 from pykstreams.cli.app import cli
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.topology.key_placement import by_crc32, placement_of
+from tests.brokers.producers import producer_in_order
 from tests.brokers.records import key_of, partition_of, records_of, value_of
 
 pytestmark = pytest.mark.integration
@@ -31,7 +31,7 @@ MakeTopic = Callable[..., str]
 
 
 def send(brokers: str, topic: str, first_ms: int, **settings: Any) -> None:
-    producer = Producer({"bootstrap.servers": brokers, **settings})
+    producer = producer_in_order(brokers, settings)
     for number, key in enumerate(KEYS):
         producer.produce(topic, key=key.encode(), value=f"{topic} {number}".encode(), timestamp=first_ms + number)
     assert producer.flush(60) == 0
@@ -45,7 +45,7 @@ def test_producers_put_keys_where_their_partitioner_is_said_to(
 ) -> None:
     topic = make_topic(partitions=7)
     keys = [f"{number}".encode() * (number % 5 + 1) for number in range(200)]
-    producer = Producer({"bootstrap.servers": bootstrap_servers, "partitioner": name})
+    producer = producer_in_order(bootstrap_servers, {"partitioner": name})
     for key in keys:
         producer.produce(topic, key=key)
     assert producer.flush(60) == 0

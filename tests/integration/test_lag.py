@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from confluent_kafka import Producer
 
 from pykstreams import KafkaStreams
 from pykstreams.cli.app import cli
 from pykstreams.core.config import StreamsConfig
 from pykstreams.dsl.script import load_script
 from tests.brokers.brokers import create_topic
+from tests.brokers.producers import producer_in_order
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
@@ -69,7 +69,7 @@ def test_lag_and_status_tell_of_a_group_before_while_and_after_it_runs(
             time.sleep(0.2)
 
     def send(count: int) -> None:
-        producer = Producer({"bootstrap.servers": bootstrap_servers})
+        producer = producer_in_order(bootstrap_servers)
         for number in range(count):
             producer.produce(f"{name}-in", b"tea", str(number).encode(), partition=1)
         assert producer.flush(30) == 0

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from pykstreams import (
@@ -28,6 +27,7 @@ from pykstreams import (
     TopicPartition,
 )
 from pykstreams.query import KeyQuery, Position, PositionBound
+from tests.brokers.producers import producer_in_order
 from tests.brokers.records import counts_by_key, partition_of, records_of
 
 pytestmark = pytest.mark.slow
@@ -58,7 +58,7 @@ class Shop:
         self._folder = folder
         self._stack = stack
         self._admin = AdminClient({"bootstrap.servers": brokers})
-        self._producer = Producer({"bootstrap.servers": brokers, "partitioner": "murmur2_random"})
+        self._producer = producer_in_order(brokers, {"partitioner": "murmur2_random"})
 
     def instance(
         self,

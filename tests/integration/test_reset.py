@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from pykstreams import KafkaStreams
@@ -19,6 +18,7 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.dsl.script import load_script
 from pykstreams.runtime.clients.inspection.group_tools import GroupRequests, GroupTools
 from tests.brokers.brokers import create_topic
+from tests.brokers.producers import producer_in_order
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
@@ -52,7 +52,7 @@ def test_reset_refuses_members_and_begins_anew_without_them(
         done = CliRunner().invoke(cli, ["reset", str(file), *settings, *options])
         return done.exit_code, done.output
 
-    producer = Producer({"bootstrap.servers": bootstrap_servers})
+    producer = producer_in_order(bootstrap_servers)
     for number in range(3):
         producer.produce(f"{name}-in", b"tea", str(number).encode())
     assert producer.flush(30) == 0

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 
 from pykstreams import Consumed, Grouped, Materialized, QueryableStoreTypes, Serdes, Stores, StreamsBuilder
 from pykstreams.core.errors import InvalidStateStoreError
 from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
+from tests.brokers.producers import producer_in_order
 from tests.brokers.reaper import Process
 
 pytestmark = pytest.mark.slow
@@ -106,7 +106,7 @@ def test_an_instance_takes_over_from_one_that_was_killed_and_restores_only_what_
     kept: str,
 ) -> None:
     topic, name = make_topic("orders", partitions=PARTITIONS), make_name("shop")
-    producer = Producer({"bootstrap.servers": bootstrap_servers, "partitioner": "murmur2_random"})
+    producer = producer_in_order(bootstrap_servers, {"partitioner": "murmur2_random"})
     sent: Counter[str] = Counter()
 
     def send(keys: int) -> None:

@@ -20,9 +20,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from tests.brokers.brokers import create_topic
+from tests.brokers.producers import producer_in_order
 from tests.brokers.reaper import Process
 from tests.brokers.records import key_of
 
@@ -149,7 +150,7 @@ def worker(bootstrap_servers: str, make_name: Callable[[str], str], tmp_path: Pa
 
 
 def send(brokers: str, topic: str, base: int, records: list[Sent]) -> None:
-    producer = Producer({"bootstrap.servers": brokers, "linger.ms": 5})
+    producer = producer_in_order(brokers, {"linger.ms": 5})
     for key, value, at in records:
         producer.produce(topic, value, key, partition=int(key[1:]) % PARTITIONS, timestamp=base + at)
         producer.poll(0)

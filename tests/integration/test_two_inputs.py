@@ -19,6 +19,7 @@ from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
 from tests.brokers import offsets
+from tests.brokers.producers import producer_in_order
 from tests.brokers.records import records_of
 
 pytestmark = pytest.mark.slow
@@ -54,7 +55,7 @@ class Merging:
         self.waits = threading.Event()
         self.let_go = threading.Event()
         self.supplier = Supplier()
-        self.plain = Producer({"bootstrap.servers": brokers})
+        self.plain = producer_in_order(brokers)
         self.transactional = Producer({"bootstrap.servers": brokers, "transactional.id": f"{name}-left"})
         self.transactional.init_transactions(PATIENCE_S)
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from pykstreams.state.directory.file_lock import FileLock
 from tests.brokers.brokers import Brokers, create_topic, free_ports
+from tests.brokers.producers import producer_in_order
 from tests.brokers.reaper import Process
 
 pytestmark = pytest.mark.slow
@@ -111,7 +111,7 @@ def make_application(bootstrap_servers: str, make_name: Callable[[str], str]) ->
         name = make_name("wrong")
         for suffix in ("in", "out"):
             create_topic(bootstrap_servers, f"{name}-{suffix}", partitions=partitions)
-        producer = Producer({"bootstrap.servers": bootstrap_servers})
+        producer = producer_in_order(bootstrap_servers)
         producer.produce(f"{name}-in", value, b"k")
         producer.flush()
         return name
@@ -209,7 +209,7 @@ def test_brokers_that_create_topics_by_themselves_make_those_of_sinks_and_dead_l
 ) -> None:
     brokers = start_broker({"auto.create.topics.enable": "true"}).bootstrap_servers
     create_topic(brokers, "made-in")
-    producer = Producer({"bootstrap.servers": brokers})
+    producer = producer_in_order(brokers)
     producer.produce("made-in", b"hello", b"k")
     producer.flush()
 

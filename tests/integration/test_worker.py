@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from confluent_kafka import OFFSET_INVALID, Consumer, Producer, TopicPartition
+from confluent_kafka import OFFSET_INVALID, Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from pykstreams import Consumed, Grouped, Materialized, Produced, Serdes, StreamsBuilder
@@ -27,6 +27,7 @@ from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
 from tests.brokers import offsets
 from tests.brokers.brokers import Brokers, create_topic
+from tests.brokers.producers import producer_in_order
 from tests.brokers.reaper import Process
 from tests.brokers.records import key_of, value_of
 
@@ -119,7 +120,7 @@ class WordCount:
         return "".join(path.read_text() for path in sorted(self.folder.glob("*.log")))
 
     def send(self, *lines: str, times: int = 1) -> None:
-        producer = Producer({"bootstrap.servers": self.brokers, "linger.ms": 5})
+        producer = producer_in_order(self.brokers, {"linger.ms": 5})
         for number in range(times):
             for line in lines:
                 while True:
@@ -367,7 +368,7 @@ def stop(streams: KafkaStreams) -> None:
 
 
 def produce(brokers: str, topic: str, *rows: tuple[str, str, int], partition: int = 0) -> None:
-    producer = Producer({"bootstrap.servers": brokers})
+    producer = producer_in_order(brokers)
     for key, value, timestamp in rows:
         producer.produce(topic, value.encode(), key=key.encode(), partition=partition, timestamp=timestamp)
     producer.flush()

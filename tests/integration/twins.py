@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from pykstreams.bulk.application import Application
@@ -25,6 +25,7 @@ from pykstreams.state.directory.state_directory import application_folder
 from pykstreams.state.interfaces.engine import Row
 from tests.brokers.brokers import create_topic
 from tests.brokers.offsets import committed
+from tests.brokers.producers import producer_in_order
 from tests.integration.workers import Workers
 
 PARTITIONS = 4
@@ -102,8 +103,8 @@ class Twin(Workers):
 
     def write(self, records: Iterable[Record]) -> None:
         """Writes records with timestamps of their own."""
-        settings = {"bootstrap.servers": self.brokers, "linger.ms": 50, "partitioner": "murmur2_random"}
-        producer = Producer({**settings, "queue.buffering.max.messages": 200_000})
+        settings = {"linger.ms": 50, "partitioner": "murmur2_random", "queue.buffering.max.messages": 200_000}
+        producer = producer_in_order(self.brokers, settings)
         for topic, key, value, timestamp in records:
             while True:
                 try:

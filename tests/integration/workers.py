@@ -18,9 +18,10 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from tests.brokers.offsets import committed
+from tests.brokers.producers import producer_in_order
 from tests.brokers.reaper import Process
 from tests.brokers.records import key_of, topic_of
 
@@ -102,13 +103,13 @@ class Workers:
 
     def send(self, rows: Iterable[tuple[str, str, str | None]]) -> None:
         """Writes (topic, key, value) rows; topics are named without the name of the application."""
-        producer = Producer(
+        producer = producer_in_order(
+            self.brokers,
             {
-                "bootstrap.servers": self.brokers,
                 "linger.ms": 50,
                 "queue.buffering.max.messages": 200_000,
                 "partitioner": "murmur2_random",  # that of Java's producer, and of the workers
-            }
+            },
         )
         for topic, key, value in rows:
             while True:

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from tests.brokers.offsets import committed
+from tests.brokers.producers import producer_in_order
 from tests.brokers.reaper import Process
 from tests.interop.java_host import PATIENCE_S, JavaHost
 from tests.interop.modes import Mode
@@ -85,9 +86,7 @@ class Turns:
         self._make_host = make_host
         self._one_state_directory = one_state_directory
         self._admin = AdminClient({"bootstrap.servers": brokers, "log_level": 0})
-        self._producer = Producer(
-            {"bootstrap.servers": brokers, "partitioner": "murmur2_random", "linger.ms": 0, "log_level": 0}
-        )
+        self._producer = producer_in_order(brokers, {"partitioner": "murmur2_random", "linger.ms": 0, "log_level": 0})
         self._group = self._consumer(name)
         self.starts = 0
         self._who = ""
