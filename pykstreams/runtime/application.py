@@ -44,7 +44,7 @@ from pykstreams.runtime.standby.update_listener import StandbyUpdateListener
 from pykstreams.runtime.swap.bootstrap import Bootstrap, TaskBase
 from pykstreams.runtime.tasks.cache_shares import CacheShares
 from pykstreams.runtime.tasks.task import Task
-from pykstreams.runtime.topics.start_check import check_start
+from pykstreams.runtime.topics.start_check import StoppedWhileStartingError, ask_at_start, check_start
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.runtime.worker.thread_metadata import ThreadMetadata, metadata_of
 from pykstreams.runtime.worker.worker import Worker
@@ -52,10 +52,6 @@ from pykstreams.state.bulk.folder import Folder
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.topology.missing_serdes import check_serdes
 from pykstreams.topology.plan import TopologyPlan
-
-
-class StoppedWhileStartingError(Exception):
-    """Ends a start early; nobody else sees it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,24 +164,33 @@ class Application:
         self._directory = directory = self.open_directory()
         directory.make(config)
         process_id = _checked_id(directory.process_id(_new_process_id), directory)
+        instance = _checked_id(directory.instance_id(), directory)
         client_id = config.client_id or f"{config.application_id}-{process_id}"
         admin = ClusterAdmin.open(self._options.supplier, config, f"{client_id}-admin", self._clock)
-        admin.wait_until_reachable(self._stopped)
-        if self._stopped():
-            raise StoppedWhileStartingError
+
+        def prepared() -> Prepared:
+            return self._prepared_on(admin, bootstrap, client_id=client_id, process_id=process_id, instance=instance)
+
+        self._prepared = ask_at_start(prepared, admin, config, self._clock, self._stopped)
+        return self._prepared
+
+    def _prepared_on(
+        self, admin: ClusterAdmin, bootstrap: Bootstrap | None, *, client_id: str, process_id: str, instance: str
+    ) -> Prepared:
+        """Checks the cluster and prepares topics and offsets; may be called again."""
+        config = self._config
         check_start(self._plan, config, admin)
-        topics = TopicAdmin(admin, self._plan, replication=config.replication_factor, embedded=admin.embedded)
         app = ApplicationParts(
             plan=self._plan,
             config=config,
             clock=self._clock,
             supplier=self._options.supplier,
             admin=admin,
-            topics=topics,
+            topics=TopicAdmin(admin, self._plan, replication=config.replication_factor, embedded=admin.embedded),
             metrics=self._metrics,
             client_id=client_id,
             process_id=process_id,
-            instance=_checked_id(directory.instance_id(), directory),
+            instance=instance,
             embedded=admin.embedded,
             base=TaskBase(self._plan, config, admin, bootstrap),
             caches=self._caches,
@@ -193,11 +198,10 @@ class Application:
             pause=self.pause,
             key_watch=KeyWatch(self._plan) if config.partitioner_check_enable else None,
         )
-        layout = topics.prepare()
+        layout = app.topics.prepare()
         if bootstrap is not None:
             start_group(app, layout, bootstrap, reset=self._options.reset_offsets)
-        self._prepared = Prepared(app, layout)
-        return self._prepared
+        return Prepared(app, layout)
 
     def start_global(self, listener: StateRestoreListener | None, on_failure: Callable[[StreamsError], None]) -> None:
         """Reads the global stores, if there are any, to the ends of their topics."""

@@ -24,6 +24,7 @@ from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.coordinator_requests import group_settings
 from pykstreams.runtime.clients.data_consumer import DataConsumer
 from pykstreams.runtime.clients.group_consumer import GroupConsumer
+from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import WorkerProducer
@@ -62,7 +63,6 @@ from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
 from pykstreams.runtime.worker.commit import CommitSteps, Deliveries
-from pykstreams.runtime.worker.outage import Outage
 from pykstreams.runtime.worker.output import WorkerOutput
 from pykstreams.runtime.worker.purge import RepartitionPurge
 from pykstreams.runtime.worker.start_offsets import StartOffsets

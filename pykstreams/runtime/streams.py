@@ -26,7 +26,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.metrics.reporters import reported
 from pykstreams.core.types import Duration, StreamPartitioner, duration_ms
-from pykstreams.runtime.application import Application, StartOptions, StoppedWhileStartingError
+from pykstreams.runtime.application import Application, StartOptions
 from pykstreams.runtime.assembly import is_static
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.health import Health, TaskHealth
@@ -43,6 +43,7 @@ from pykstreams.runtime.standby.update_listener import StandbyUpdateListener
 from pykstreams.runtime.swap.generation import BootstrapLoad
 from pykstreams.runtime.swap.loading import BootstrapLoading
 from pykstreams.runtime.tasks.dropped import NodeDrops
+from pykstreams.runtime.topics.start_check import StoppedWhileStartingError
 from pykstreams.runtime.worker.commit import RECOMMIT_INTERVAL_MS
 from pykstreams.runtime.worker.thread_metadata import ThreadMetadata
 from pykstreams.runtime.worker.worker import Worker

@@ -30,7 +30,7 @@ SCRIPTS = Path(__file__).parents[2] / "scripts/kafka"
 SMALL_JVM = ("-Xms256m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """Quick to start; a benchmark hands in its own options."""
 
-_START_TIMEOUT_S = 60.0
+_START_TIMEOUT_S = 180.0
 
 
 class LocalBrokers:

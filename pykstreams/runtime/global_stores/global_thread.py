@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import DamagedStoreError, DiskFullError, StreamsError
+from pykstreams.core.errors import ClusterUnavailableError, DamagedStoreError, DiskFullError, StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
+from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.queries.local_store import LocalStore
@@ -27,6 +28,8 @@ from pykstreams.runtime.restore.restore import COMMIT_EVERY, OffsetReader, State
 from pykstreams.state.directory.disk_room import room_of
 
 log = logging.getLogger(__name__)
+
+Offsets: TypeAlias = Mapping[TopicPartition, int]
 
 _FETCH_S = 0.1
 _LOOK_S = 0.1
@@ -91,6 +94,7 @@ class GlobalThread:
         self._poll_s = config.poll_ms / 1000
         self._commit_s = config.commit_interval_ms / 1000
         self._patience_s = (config.task_timeout_ms + config.request_timeout_ms) / 1000
+        self._outage = Outage(f"requests of {name}", clock, config.task_timeout_ms / 1000)
         self._stopping = threading.Event()
         self._ready = threading.Event()
         self._error: StreamsError | None = None
@@ -173,7 +177,9 @@ class GlobalThread:
         state = self._state
         state.open()
         places = [TopicPartition(topic, number) for topic in state.topics for number in range(self._partitions[topic])]
-        begins, ends = self._offsets.beginning_offsets(places), self._offsets.end_offsets(places)
+        if (found := self._ends_of(places)) is None:
+            return
+        begins, ends = found
         gone = [
             place
             for place, offset in state.offsets.items()
@@ -211,6 +217,19 @@ class GlobalThread:
             self._with_room(state.commit)
             self._commit_at = self._clock.monotonic() + self._commit_s
             log.info("global stores %s are ready", ", ".join(map(repr, state.stores)))
+
+    def _ends_of(self, places: Collection[TopicPartition]) -> tuple[Offsets, Offsets] | None:
+        """The first and the last offsets of partitions, asked for until brokers answer; ``None``: stopped meanwhile."""
+        while not self._stopping.is_set():
+            try:
+                found = self._offsets.beginning_offsets(places), self._offsets.end_offsets(places)
+            except ClusterUnavailableError as error:
+                self._outage.failed(error)
+                self._stopping.wait(_LOOK_S)
+            else:
+                self._outage.over()
+                return found
+        return None
 
     def _restore(self, batch: RestoreBatch, left: dict[TopicPartition, _Boot]) -> None:
         for place, messages in batch.runs.items():

@@ -18,9 +18,9 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
+from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.membership import Membership
-from pykstreams.runtime.worker.outage import Outage
 from pykstreams.runtime.worker.work_notes import at_rest, at_work
 
 log = logging.getLogger(__name__)

@@ -27,13 +27,13 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.metrics.updater_metrics import UpdaterMetrics
 from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.restore.open_tasks import OpenTasks, TaskWithStores
 from pykstreams.runtime.restore.restore import Damaged, Remade, Restorer, Setback, Truncated
 from pykstreams.runtime.swap.shadow import Shadow
 from pykstreams.runtime.tasks.open_stores import OpenStores
-from pykstreams.runtime.worker.outage import Outage
 from pykstreams.runtime.worker.task_folders import LOCK_RETRY_S, Standbys, TaskFolders
 from pykstreams.runtime.worker.task_reports import TaskReports
 from pykstreams.state.directory.disk_room import is_full

@@ -45,6 +45,8 @@ class FakeGlobalTopics:
         self.assigned: dict[TopicPartition, int] = {}
         self.lost: list[TopicPartition] = []
         self.silent = False
+        self.refusals: list[Exception] = []
+        """What the next questions for offsets are answered with."""
         self.closed = False
         self.when_read: Callable[[], None] = lambda: None
         self._positions: dict[TopicPartition, int] = {}
@@ -87,6 +89,8 @@ class FakeGlobalTopics:
         return {place: self._end(place) + self.hidden.get(place, 0) for place in partitions}
 
     def beginning_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        if self.refusals:
+            raise self.refusals.pop(0)
         return {place: self.begins.get(place, 0) for place in partitions}
 
     def _end(self, place: TopicPartition) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pykstreams import StreamsBuilder
-from pykstreams.core.errors import DiskFullError, StateStoreMigratedError, StreamsError
+from pykstreams.core.errors import ClusterUnavailableError, DiskFullError, StateStoreMigratedError, StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.global_stores import global_thread
 from pykstreams.runtime.restore.restore import StateRestoreListener
@@ -168,6 +168,18 @@ def test_brokers_that_fall_silent_while_it_starts_are_an_error(
 
     with pytest.raises(StreamsError, match=r"^global stores made no progress in 340 s .* waiting for table-0: look at"):
         bench.thread.start()
+
+
+def test_brokers_that_do_not_say_where_topics_end_are_asked_again(
+    topics: FakeGlobalTopics, make: Callable[..., Bench]
+) -> None:
+    topics.add("table", "a", "1")
+    topics.refusals = [ClusterUnavailableError("asking for the beginning offset of table-0 timed out")] * 2
+    bench = make()
+
+    assert bench.thread.start()
+    assert bench.rows() == {"a": "1"}
+    assert topics.refusals == []
 
 
 def test_processor_that_fails_on_what_was_there_is_an_error_of_start(

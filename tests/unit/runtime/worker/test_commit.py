@@ -10,9 +10,9 @@ import pytest
 
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.worker.commit import AtLeastOnce, CommitSteps, Committable, ExactlyOnce
-from pykstreams.runtime.worker.outage import Outage
 from tests.unit.runtime.cluster_fakes import FakeClock, FakeDeliveries, FakeMembership, FakeTask, Message
 
 ORDERS = TopicPartition("orders", 0)

@@ -12,9 +12,9 @@ from pykstreams.core.errors import DeliveryError, TaskCorruptedError
 from pykstreams.core.handlers import ErrorHandlerResponse
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import ProducerRecord
+from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.worker.commit import AtLeastOnce, CommitSteps, ExactlyOnce
-from pykstreams.runtime.worker.outage import Outage
 from pykstreams.runtime.worker.setbacks import LONGEST_S, Setbacks
 from pykstreams.testing.capture import CapturingProducer
 from tests.unit.runtime.tasks.fakes import FakeKafkaError, message

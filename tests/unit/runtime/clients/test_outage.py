@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from pykstreams.core.errors import ClusterError
-from pykstreams.runtime.worker.outage import Outage
+from pykstreams.runtime.clients.outage import Outage
 from tests.unit.runtime.cluster_fakes import FakeClock
 
 
