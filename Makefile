@@ -19,7 +19,7 @@ help:  ## Show this list
 		printf '%-16s %s\n' "$$command" "$$text"; done
 
 demo: $(VENV)/installed  ## Run the demo topology on an embedded cluster, and show its result live
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/python examples/word_count/demo.py
 
 # Where tests put stores and brokers: memory, if there is at least 2 GB of it; they need not survive a crash.
 TESTS_TMPDIR := $(shell [ -w /dev/shm ] && [ "$$(df -k --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 2000000 ] && \

@@ -197,7 +197,7 @@ def shell(start_broker: Callable[..., Brokers], tmp_path: Path) -> CommandLine:
     found = CommandLine(tmp_path, start_broker().bootstrap_servers)
     for topic in ("lines", "word-counts", "customers", "orders", "orders-dead", "prices"):
         create_topic(found.brokers, topic, partitions=2)
-    shutil.copy(ROOT / "examples" / "word_count.py", tmp_path)
+    shutil.copy(ROOT / "examples" / "word_count" / "word_count.py", tmp_path)
     for path in ("shop.py", "shop/topology.py", "shop/__init__.py"):
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text("" if path.endswith("__init__.py") else textwrap.dedent(SHOP))

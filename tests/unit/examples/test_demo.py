@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from examples.demo import LONGEST_BAR, table
+from examples.word_count.demo import LONGEST_BAR, table
 
 
 def bars(counts: dict[str, int]) -> list[int]:
