@@ -1,9 +1,9 @@
-"""Customers and what they have spent: the application starts from files instead of years of records.
+r"""Customers and what they have spent: the application starts from files instead of years of records.
 
     python examples/bootstrap_from_snapshot/bootstrap_from_snapshot.py /tmp/shop --engine local
-    cd examples/bootstrap_from_snapshot
     pykstreams bootstrap inspect /tmp/shop/bootstrap
-    pykstreams run bootstrap_from_snapshot.py --bootstrap /tmp/shop/bootstrap --embedded
+    pykstreams run examples/bootstrap_from_snapshot/bootstrap_from_snapshot.py --embedded \
+        --bootstrap /tmp/shop/bootstrap
 
 The first command writes a snapshot, as a lake may have it (Parquet files of customers, orders and prices), and makes
 the state of the application of it: the table ``customers``, the sums per customer ``spent`` by the very aggregator of

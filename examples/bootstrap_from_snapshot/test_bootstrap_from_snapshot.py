@@ -19,6 +19,7 @@ from pykstreams.state.bulk.take_over import StoreToMake, take_over
 from pykstreams.testing import TopologyTestDriver
 
 
+@pytest.mark.slow
 def test_what_customers_have_spent_is_the_same_from_files_as_from_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -26,7 +27,8 @@ def test_what_customers_have_spent_is_the_same_from_files_as_from_records(
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     example.main()
 
-    assert "customers: 1000 rows" in capsys.readouterr().out
+    page = (Path(example.__file__).parent / "README.md").read_text(encoding="utf-8")
+    assert f"```\n{capsys.readouterr().out}```\n" in page
     with TopologyTestDriver(example.build()) as driver:
         orders = driver.create_input_topic("orders", Serdes.string(), JsonSerde())
         for row in pq.read_table(tmp_path / "orders.parquet").to_pylist():
@@ -34,6 +36,7 @@ def test_what_customers_have_spent_is_the_same_from_files_as_from_records(
             orders.pipe_input(row["customer"], row, timestamp=at)
         expected = {row.key: row.value.value for row in driver.get_all_state_stores()["spent"].all()}
     assert expected == spent(tmp_path)
+    assert f'{{"key":"customer-7","value":{expected["customer-7"]},' in page
 
 
 def spent(folder: Path) -> dict[str, int]:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
 import pyarrow.parquet as pq
 import pytest
 
@@ -53,6 +54,20 @@ def test_backfill_of_a_day_ends_where_a_stream_of_its_flights_does(
     assert driver.create_output_topic("delays", str, Delays).read_key_values_to_dict() == backfilled(tmp_path)
 
 
+@pytest.mark.nightly
+def test_year_of_the_page_is_that_of_the_backfill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["flight_delays.py", str(tmp_path)])
+    main()
+    page = (Path(__file__).parent / "README.md").read_text(encoding="utf-8")
+    found = backfilled(tmp_path)
+
+    assert f"```\n{capsys.readouterr().out}```\n" in page
+    for place in ("JFK 06h", "JFK 21h"):
+        assert f'{{"key":"{place}","value":{orjson.dumps(found[place]).decode()},' in page
+
+
 def rows(file: Path) -> list[dict[str, str]]:
     with file.open() as lines:
         return list(csv.DictReader(lines))
@@ -67,4 +82,5 @@ def backfilled(folder: Path) -> dict[str, Delays]:
         for row in pq.read_table(file).to_pylist()
     ]
     sent.sort(key=lambda row: (row["time"], row["task"], row["number"]))
-    return {row["key"].decode(): read("delays", row["value"]) for row in sent}
+    found = {row["key"].decode(): read("delays", row["value"]) for row in sent}
+    return {place: delays for place, delays in found.items() if delays is not None}
