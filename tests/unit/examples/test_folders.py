@@ -10,11 +10,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from examples.__main__ import main
 from examples.flight_delays.flight_delays import Flight, write_history
 from examples.pictures import picture
 from examples.running import FOLDER, Example, examples, played
+from pykstreams.cli.describe import describe
 from pykstreams.cli.run import run
 
 ROOT = FOLDER.parent
@@ -69,6 +71,13 @@ def test_folder_has_script_page_data_picture_and_test(example: Example) -> None:
 def test_picture_is_up_to_date(example: Example) -> None:
     """``python -m examples.pictures`` writes them anew."""
     assert picture(example) == example.picture.read_text(encoding="utf-8")
+
+
+def test_picture_is_what_pykstreams_describe_draws() -> None:
+    example = EXAMPLES["word_count"]
+    drawn = CliRunner().invoke(describe, [str(example.script), "--format", "svg"])
+
+    assert drawn.output == example.picture.read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("in_tmp")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from examples.orders_under_customers.orders_under_customers import Order, build
+from examples.more.orders_under_customers import Order, build
 from pykstreams import Serdes
 from pykstreams.serdes import JsonSerde
 from pykstreams.testing import TestInputTopic, TestOutputTopic, TopologyTestDriver

@@ -1,6 +1,6 @@
 """Shows each order with its customer, under a key that has both in it: a join by a foreign key, with any result key.
 
-    pykstreams run examples/orders_under_customers/orders_under_customers.py --bootstrap-servers localhost:9092
+    pykstreams run examples/more/orders_under_customers.py --bootstrap-servers localhost:9092
 
 ``customers`` holds the name of each customer under the customer's id, ``orders`` what was ordered, as JSON with a field
 ``customer``, under the order's id. ``orders-under-customers`` gets a text for each order whose customer is known, under
