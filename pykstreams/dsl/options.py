@@ -52,7 +52,7 @@ class Consumed(_NamedOptions, Generic[K, V]):
     ``partitioner`` says where those who write the topics put keys, if not where Kafka's murmur2 does: by a name of
     librdkafka's (``"consistent_random"`` is what confluent-kafka does by itself), or by a function (key in bytes,
     number of partitions) -> partition. Streams that are joined with others go through a repartition topic where the
-    two sides differ; a global table has no use for it. Beyond Kafka Streams; see docs/guides/guide.md.
+    two sides differ; a global table has no use for it. Beyond Kafka Streams; see docs/guides/joins.md.
     """
 
     key_serde: SerdeField[K] = key_serde_field()
