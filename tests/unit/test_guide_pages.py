@@ -26,6 +26,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
     "guides/errors-and-dead-letters.md",
     "guides/joins.md",
+    "guides/naming-and-upgrades.md",
+    "guides/testing.md",
     "guides/time.md",
     "guides/windows.md",
 )
