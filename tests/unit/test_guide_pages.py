@@ -24,6 +24,7 @@ from pykstreams.metrics.sources import exported_name
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
+    "guides/deployment.md",
     "guides/errors-and-dead-letters.md",
     "guides/joins.md",
     "guides/naming-and-upgrades.md",
@@ -75,7 +76,8 @@ def test_code_of_the_page_prints_what_it_says(
 
 @pytest.mark.parametrize("page", PAGES)
 def test_settings_of_the_page_are_settings(page: str) -> None:
-    named = set(re.findall(r"[`\"]([a-z]+(?:\.[a-z]+)+)[`\"=]", text_of(page)))
+    written = re.findall(r"[`\"]([a-z]+(?:\.[a-z]+)+)[`\"=]", text_of(page))
+    named = {re.sub(r"^(?:main\.)?(?:consumer|producer)\.", "", name) for name in written}
 
     assert [
         name
