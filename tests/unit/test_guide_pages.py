@@ -24,10 +24,12 @@ from pykstreams.metrics.sources import exported_name
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
+    "guides/debug.md",
     "guides/deployment.md",
     "guides/errors-and-dead-letters.md",
     "guides/joins.md",
     "guides/naming-and-upgrades.md",
+    "guides/operate.md",
     "guides/testing.md",
     "guides/time.md",
     "guides/windows.md",
