@@ -24,6 +24,7 @@ from pykstreams.metrics.sources import exported_name
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
+    "coming-from/kafka-streams.md",
     "guides/debug.md",
     "guides/deployment.md",
     "guides/errors-and-dead-letters.md",
