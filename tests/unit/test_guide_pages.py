@@ -29,6 +29,7 @@ PAGES = (
     "guides/deployment.md",
     "guides/errors-and-dead-letters.md",
     "guides/joins.md",
+    "guides/migration-from-java.md",
     "guides/naming-and-upgrades.md",
     "guides/operate.md",
     "guides/testing.md",

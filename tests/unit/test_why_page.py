@@ -1,0 +1,45 @@
+"""The figures of ``docs/why.md`` are those of ``benchmarks/README.md``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "why.md").read_text(encoding="utf-8")
+MEASURED = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| `([\w-]+)` \| [^|]+ \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", PAGE, re.MULTILINE)
+
+
+def test_the_page_shows_both_days_of_each_workload() -> None:
+    assert [row[0] for row in ROWS] == [name for name in ("w1-json", "w2", "w4", "w5", "w6") for _ in range(2)]
+
+
+@pytest.mark.parametrize(("workload", "ours", "java", "ratio"), ROWS)
+def test_row_of_the_page_is_one_of_the_benchmarks(workload: str, ours: str, java: str, ratio: str) -> None:
+    measured = re.findall(
+        rf"^\| `{workload}` \| ([\d.]+) \([^)]+\) \| ([\d.]+) \([^)]+\) \| ([\d.]+) \|$", MEASURED, re.M
+    )
+
+    assert (ours, java, ratio) in measured
+
+
+def test_figures_beside_the_bare_loop_are_those_of_the_benchmarks() -> None:
+    found = re.findall(r"^\| `(w1-json|w2)` \| ([\d.]+) \| [\d.]+ \| (\d+), \d+, (\d+) MB \|$", MEASURED, re.MULTILINE)
+    [json_row, aggregate_row] = found
+
+    assert f"`w1-json` took {json_row[1]} and `w2` {aggregate_row[1]} times the CPU" in PAGE
+    assert f"{json_row[2]} MB for `w1-json` and {aggregate_row[2]} MB for `w2`" in PAGE
+    assert f"Java had {json_row[3]} and {aggregate_row[3]}" in PAGE
+    saved = [round(100 * (1 - 1 / float(row[1]))) for row in found]
+    assert f"{saved[0]} to {saved[1]} % less CPU" in PAGE
+
+
+def test_restoring_is_as_fast_as_in_the_benchmarks() -> None:
+    [(ours, java)] = re.findall(
+        r"^\| `restore` \| [\d.]+, (\d+) k rows/s \([^)]+\) \| [\d.]+, (\d+) k rows/s \(", MEASURED, re.M
+    )
+
+    assert f"{ours},000 rows a second, where Kafka Streams had {java},000" in PAGE
