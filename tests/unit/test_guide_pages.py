@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
@@ -24,7 +25,10 @@ from pykstreams.metrics.sources import exported_name
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
+    "coming-from/faust.md",
     "coming-from/kafka-streams.md",
+    "coming-from/quix.md",
+    "why.md",
     "guides/debug.md",
     "guides/deployment.md",
     "guides/errors-and-dead-letters.md",
@@ -92,7 +96,9 @@ def test_settings_of_the_page_are_settings(page: str) -> None:
 
 def is_attribute(name: str) -> bool:
     """Whether it names something in Python, or a file, rather than a setting."""
-    return name.endswith((".py", ".md", ".json", ".toml", ".yaml", ".service")) or name.startswith("pykstreams.")
+    return name.endswith((".py", ".md", ".json", ".toml", ".yaml", ".service")) or name.startswith(
+        ("pykstreams.", "dataclasses.", "app.", "event.", "stream.")
+    )
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -141,6 +147,13 @@ def test_configuration_of_the_page_can_be_read(page: str) -> None:
         unit.read_string(text)
 
         assert unit.sections()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page, "py")])
+def test_programs_for_other_libraries_are_python(page: str) -> None:
+    """Nothing more can be held of them without these libraries."""
+    for text in blocks_of(page, "py"):
+        ast.parse(text)
 
 
 @pytest.mark.parametrize("page", PAGES)
