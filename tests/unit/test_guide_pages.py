@@ -43,7 +43,7 @@ PAGES = (
 CODE = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 """A block of Python, and the block behind it, which holds what it prints."""
 
-COMMANDS = re.compile(r"^```\n(pykstreams .*?)^```$|`(pykstreams [a-z]+ [^`]*)`", re.DOTALL | re.MULTILINE)
+COMMANDS = re.compile(r"^```sh\n(.*?)^```$|`(pykstreams [a-z]+ [^`]*)`", re.DOTALL | re.MULTILINE)
 CONFIGURATION = (DOCS / "reference" / "configuration.md").read_text(encoding="utf-8")
 OF_KAFKA = frozenset({"message.timestamp.type"})
 """Settings of topics and brokers, which neither our page of settings nor librdkafka lists."""
