@@ -1,10 +1,11 @@
 """Checks for each supported Python: ``nox`` for all, ``nox -s tests-3.12`` for one."""
 
+import shutil
 from pathlib import Path
 
 import nox
 
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 nox.options.sessions = ("lint", "types", "tests")
 
 
@@ -41,6 +42,31 @@ def docs(session: nox.Session) -> None:
     )
 
 
+@nox.session(python=PYTHONS)
+def packages(session: nox.Session) -> None:
+    """Wheel and source distribution with each Python that is installed, used from an empty folder as a newcomer does.
+
+    nox names those that are missing. With pyenv all its Pythons are found if they are named in PYENV_VERSION, as in
+    ``PYENV_VERSION=3.11:3.12:3.13``.
+    """
+    released = Path(session.virtualenv.location) / "released"
+    shutil.rmtree(released, ignore_errors=True)
+    session.install("build>=1.2", "pytest>=8")
+    session.run("python", "-m", "build", "--outdir", str(released), ".", silent=True)
+    for made in (*released.glob("*.whl"), *released.glob("*.tar.gz")):
+        # of all that it needs, wheels: no compiler is wanted
+        session.install(f"{made}[http,protobuf]", "--only-binary", ":all:", "--no-binary", "pykstreams")
+        session.run("python", "tests/packaging/first_steps.py")
+        session.run("python", "-m", "pip", "uninstall", "--yes", "--quiet", "pykstreams")
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """A release by its version: notes, files, commit and tag; with ``--dry-run`` in a copy of the repository."""
+    session.install("build>=1.2", "towncrier>=24.8", "cyclonedx-bom>=6")
+    session.run("python", "scripts/release.py", *session.posargs)
+
+
 @nox.session
 def audit(session: nox.Session) -> None:
     """Known vulnerabilities of all that the package needs; one that cannot be looked up is an error, too."""
@@ -70,11 +96,12 @@ NIGHTLY_PYTEST = ("pytest", "--timeout", "3600")
             id="foreign-key-join",
         ),
         nox.param((*NIGHTLY_PYTEST, "tests/spark/test_flights.py"), {"FLIGHTS": "year"}, id="flights"),
+        nox.param(("nox", "-s", "packages"), {}, id="packages"),
     ],
 )
 def nightly(session: nox.Session, command: tuple[str, ...], environment: dict[str, str]) -> None:
     """What takes too long for each change; the parts run one after another, also after one that failed."""
-    session.install("--editable", ".[protobuf,test]")
+    session.install("--editable", ".[protobuf,test]", "nox>=2024.4")
     session.run(*command, *session.posargs, env=environment)
 
 

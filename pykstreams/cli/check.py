@@ -39,7 +39,7 @@ def check(
     state_dir: str | None,
     form: str,
 ) -> None:
-    """Find what is wrong before the start: topics, partition counts, serdes, rights, brokers, keys, disk, settings.
+    """Find what is wrong before the start: topics, partition counts, serdes, rights, brokers, clock, keys, disk.
 
     Nothing is created or changed. Without brokers only the script and this machine are checked. The exit code is 2
     when there are errors, and 0 when there are warnings only.
@@ -83,7 +83,7 @@ def findings(plan: TopologyPlan, config: StreamsConfig) -> list[Finding]:
     clock = SystemClock()
     admin = ClusterAdmin.open(config.client_supplier, config, client_id, clock)
     admin.wait_until_reachable(at_most_s=TOOL_PATIENCE_S)
-    facts = ClusterFacts.open(config, client_id)
+    facts = ClusterFacts.open(config, client_id, clock)
     latest = LatestKeys.open(config, admin, client_id, clock) if config.partitioner_check_enable else None
     try:
         return found + cluster_findings(plan, config, admin, facts, None if latest is None else latest.read)

@@ -10,7 +10,7 @@ import contextlib
 import datetime
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -77,6 +77,7 @@ class SecuredBroker:
 
     :param scram, mtls: the settings of a client, with ``bootstrap.servers``.
     :param secrets: what must be read nowhere.
+    :param tool: runs one of Kafka's own tools, by its class.
     """
 
     plain: str
@@ -84,6 +85,7 @@ class SecuredBroker:
     mtls: Mapping[str, str]
     folder: Path
     secrets: tuple[str, ...]
+    tool: Callable[..., str]
 
     def stranger(self) -> Mapping[str, str]:
         """The settings of a client whose certificate is of an authority that the broker does not know."""
@@ -93,7 +95,7 @@ class SecuredBroker:
 
 
 @contextlib.contextmanager
-def secured_broker() -> Iterator[SecuredBroker]:
+def secured_broker(more_settings: Mapping[str, str] | None = None) -> Iterator[SecuredBroker]:
     """A ready broker for the length of a block."""
     password, key_password = secrets.token_hex(12), secrets.token_hex(12)
     ports = dict(zip(("SASL_SSL", "SSL"), free_ports(2), strict=True))
@@ -101,7 +103,7 @@ def secured_broker() -> Iterator[SecuredBroker]:
         folder = Path(name)
         authority = Authority(folder, "authority")
         certificate, key = authority.certify("client", key_password)
-        settings = {**ONE_BROKER, **_broker_settings(folder, authority)}
+        settings = {**ONE_BROKER, **_broker_settings(folder, authority), **(more_settings or {})}
         with local_brokers(settings, more_listeners=ports) as brokers:
             _add_user(brokers, password)
             trust = {"ssl.ca.location": str(authority.certificate)}
@@ -125,6 +127,7 @@ def secured_broker() -> Iterator[SecuredBroker]:
                 },
                 folder,
                 (password, key_password, *_lines_of_key(key)),
+                brokers.tool,
             )
 
 

@@ -6,21 +6,31 @@ from collections.abc import Callable, Iterable, Iterator
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterError
-from pykstreams.runtime.checks.cluster_checks import Facts, replication_findings, rights_findings, version_findings
+from pykstreams.runtime.checks.clock_checks import clock_findings
+from pykstreams.runtime.checks.cluster_checks import (
+    Facts,
+    group_findings,
+    protocol_findings,
+    replication_findings,
+    rights_findings,
+    transaction_findings,
+)
 from pykstreams.runtime.checks.finding import Finding, Severity, of_message
 from pykstreams.runtime.checks.key_checks import ReadKeys, key_findings
+from pykstreams.runtime.checks.limit_checks import limit_findings
 from pykstreams.runtime.checks.machine_checks import disk_findings
 from pykstreams.runtime.checks.rights import wanted_rights
 from pykstreams.runtime.checks.topic_checks import topic_findings
 from pykstreams.runtime.topics.topic_admin import TopicClient
+from pykstreams.state.directory.disk_room import MeasureRoom, room_of
 from pykstreams.topology.missing_serdes import missing_serdes
 from pykstreams.topology.plan import TopologyPlan
 
 
-def local_findings(plan: TopologyPlan, config: StreamsConfig) -> list[Finding]:
+def local_findings(plan: TopologyPlan, config: StreamsConfig, measure: MeasureRoom = room_of) -> list[Finding]:
     """Finds what needs no cluster: serdes and the disk."""
     serdes = [of_message("serdes", plan.application_id, text) for text in missing_serdes(plan, config)]
-    return [*serdes, *disk_findings(plan, config)]
+    return [*serdes, *disk_findings(plan, config, measure)]
 
 
 def cluster_findings(
@@ -35,9 +45,13 @@ def cluster_findings(
 
     asks: tuple[tuple[str, Callable[[], Iterable[Finding]]], ...] = (
         ("topics", lambda: topic_findings(plan, config, client)),
-        ("settings", lambda: replication_findings(config, facts.brokers())),
-        ("brokers", lambda: version_findings(config, facts.versions())),
+        ("settings", lambda: replication_findings(config, len(facts.brokers()))),
+        ("settings", lambda: limit_findings(plan, config, facts.limits(), client.partition_counts())),
+        ("brokers", lambda: protocol_findings(config, facts.protocols())),
+        ("clock", lambda: clock_findings(facts.controller_clock())),
         ("rights", rights),
+        ("rights", lambda: group_findings(plan, facts)),
+        ("rights", lambda: transaction_findings(plan, config, facts)),
         ("keys", lambda: () if read_keys is None else key_findings(plan, client.partition_counts(), read_keys)),
     )
     found: list[Finding] = []
@@ -45,6 +59,6 @@ def cluster_findings(
         try:
             found += ask()
         except ClusterError as error:
-            cure = "see to it that the user may describe cluster, topics and group, and check again"
+            cure = "see to it that the user may describe the cluster, its settings, topics and group, and check again"
             found.append(Finding(Severity.WARNING, name, f"not checked: {error}", client.bootstrap, cure))
     return found

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.topology.plan import SinkNode, TopologyPlan
+
+GROUP_RIGHTS: Final = frozenset({"DESCRIBE", "READ"})
+"""The operations of members on their group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ def acl_lines(plan: TopologyPlan, config: StreamsConfig, bootstrap: str, princip
     internal = frozenset({"CREATE", "DELETE", "DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE"})
     prefixed = "--resource-pattern-type prefixed"
     yield f"{begin} {said(internal)} --topic {plan.application_id}- {prefixed}"
-    yield f"{begin} {said(frozenset({'DESCRIBE', 'READ'}))} --group {plan.application_id}"
+    yield f"{begin} {said(GROUP_RIGHTS)} --group {plan.application_id}"
     if config.exactly_once:
         ids = f"--transactional-id {plan.application_id}- {prefixed}"
         yield f"{begin} {said(frozenset({'DESCRIBE', 'WRITE'}))} {ids}"

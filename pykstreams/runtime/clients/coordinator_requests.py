@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -198,6 +198,14 @@ class CoordinatorRequests:
 
     def ask(self, request: Any, at_least_s: float = 0) -> Any:
         """Sends a request of the library's, and returns its answer; waits at least so long."""
+        timeout_s = max(self._timeout_s, at_least_s)
+        return self._answer(lambda connections: connections.ask(self._group.group, request, timeout_s))
+
+    def ask_broker(self, request: Any, broker: int | None = None) -> Any:
+        """Sends a request to a broker, to any of them unless one is given, and returns its answer."""
+        return self._answer(lambda connections: connections.ask_broker(broker, request, self._timeout_s))
+
+    def _answer(self, ask: Callable[[_Connections], Any]) -> Any:
         with self._lock:
             if self._is_closed:
                 raise GroupError(KafkaError(KafkaError._DESTROY, "the connection to the coordinator is closed"))
@@ -211,7 +219,7 @@ class CoordinatorRequests:
         if unused is not None:
             unused.close()
         try:
-            answer = connections.ask(self._group.group, request, max(self._timeout_s, at_least_s))
+            answer = ask(connections)
         except (kafka.errors.KafkaError, OSError, RuntimeError) as error:
             self._asked(connections, has_failed=True)
             raise GroupError(_client_error(error, connections.why_closed)) from error
@@ -287,12 +295,22 @@ class _Connections:
     def ask(self, group: str, request: Any, timeout_s: float) -> Any:
         return self._net.run(self._ask, group, request, timeout_s)
 
+    def ask_broker(self, broker: int | None, request: Any, timeout_s: float) -> Any:
+        return self._net.run(self._ask_broker, broker, request, timeout_s)
+
     async def _ask(self, group: str, request: Any, timeout_s: float) -> Any:
-        if not self._manager.bootstrapped:
-            await self._manager.bootstrap_async(timeout_ms=min(timeout_s, _BOOTSTRAP_S) * 1000)
+        await self._bootstrap(timeout_s)
         if self._coordinator is None:
             self._coordinator = await self._find(group, timeout_s)
         return await self._manager.send(request, node_id=self._coordinator, request_timeout_ms=timeout_s * 1000)
+
+    async def _ask_broker(self, broker: int | None, request: Any, timeout_s: float) -> Any:
+        await self._bootstrap(timeout_s)
+        return await self._manager.send(request, node_id=broker, request_timeout_ms=timeout_s * 1000)
+
+    async def _bootstrap(self, timeout_s: float) -> None:
+        if not self._manager.bootstrapped:
+            await self._manager.bootstrap_async(timeout_ms=min(timeout_s, _BOOTSTRAP_S) * 1000)
 
     async def _find(self, group: str, timeout_s: float) -> Any:
         answer = await self._manager.send(

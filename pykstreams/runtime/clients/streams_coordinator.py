@@ -12,6 +12,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients import schemas
 from pykstreams.runtime.clients.coordinator_requests import CoordinatorRequests
 from pykstreams.runtime.clients.errors import GroupError
+from pykstreams.runtime.clients.quiet_layouts import quiet_layouts
 from pykstreams.runtime.clients.streams_heartbeat import (
     NO_TASKS,
     Endpoint,
@@ -31,10 +32,11 @@ _PRESENT_BYTES: Final = 1
 
 _Message: Any = type(ApiMessage)  # reads the layout of a class from the file that is named after it
 
-StreamsGroupHeartbeatRequest: Any = _Message("StreamsGroupHeartbeatRequest", (ApiMessage,), {}, load_json=schemas)
-StreamsGroupHeartbeatResponse: Any = _Message("StreamsGroupHeartbeatResponse", (ApiMessage,), {}, load_json=schemas)
-StreamsGroupDescribeRequest: Any = _Message("StreamsGroupDescribeRequest", (ApiMessage,), {}, load_json=schemas)
-StreamsGroupDescribeResponse: Any = _Message("StreamsGroupDescribeResponse", (ApiMessage,), {}, load_json=schemas)
+with quiet_layouts():
+    StreamsGroupHeartbeatRequest: Any = _Message("StreamsGroupHeartbeatRequest", (ApiMessage,), {}, load_json=schemas)
+    StreamsGroupHeartbeatResponse: Any = _Message("StreamsGroupHeartbeatResponse", (ApiMessage,), {}, load_json=schemas)
+    StreamsGroupDescribeRequest: Any = _Message("StreamsGroupDescribeRequest", (ApiMessage,), {}, load_json=schemas)
+    StreamsGroupDescribeResponse: Any = _Message("StreamsGroupDescribeResponse", (ApiMessage,), {}, load_json=schemas)
 
 
 class StreamsCoordinator(CoordinatorRequests):

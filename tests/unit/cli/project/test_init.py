@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from pykstreams.cli.app import cli
@@ -31,7 +32,7 @@ def project(tmp_path: Path) -> Path:
 def run(project: Path, *command: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [sys.executable, *command], cwd=project, env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, *command], cwd=project, env=environment, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -95,3 +96,31 @@ def test_a_name_that_containers_do_not_take_is_refused(name: str, tmp_path: Path
     assert result.exit_code == 2
     assert "is no name for all that it names" in result.output
     assert not (tmp_path / "new").exists()
+
+
+def test_its_compose_file_can_be_read_and_runs_the_application_after_its_topics(project: Path) -> None:
+    compose = yaml.safe_load((project / "compose.yaml").read_text())
+
+    services = compose["services"]
+    assert set(services) == {"kafka", "topics", "shop-totals"}
+    assert services["shop-totals"]["depends_on"] == {"topics": {"condition": "service_completed_successfully"}}
+    assert services["shop-totals"]["volumes"] == ["state:/home/streams/state"]
+    assert set(compose["volumes"]) == {"state"}
+
+
+def test_its_stateful_set_can_be_read_and_fits_the_service_and_the_image(project: Path) -> None:
+    service, stateful = yaml.safe_load_all((project / "kubernetes.yaml").read_text())
+
+    assert (service["kind"], stateful["kind"]) == ("Service", "StatefulSet")
+    assert stateful["spec"]["serviceName"] == service["metadata"]["name"]
+    pods = stateful["spec"]["template"]
+    assert pods["metadata"]["labels"] == service["spec"]["selector"] == stateful["spec"]["selector"]["matchLabels"]
+    (container,) = pods["spec"]["containers"]
+    (claim,) = stateful["spec"]["volumeClaimTemplates"]
+    (mount,) = container["volumeMounts"]
+    assert mount["name"] == claim["metadata"]["name"]
+    image = (project / "Dockerfile").read_text()
+    assert f'"--state-dir", "{mount["mountPath"]}"' in image
+    assert f"EXPOSE {container['ports'][0]['containerPort']}\n" in image
+    probes = {container[name]["httpGet"]["path"] for name in ("readinessProbe", "livenessProbe")}
+    assert probes == {"/health/ready", "/health/live"}

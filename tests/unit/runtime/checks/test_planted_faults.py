@@ -14,10 +14,12 @@ from pykstreams.core.errors import ClusterError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.checks.application_check import cluster_findings, local_findings
+from pykstreams.runtime.checks.clock_checks import TOLERANCE_MS, clock_findings
 from pykstreams.runtime.checks.finding import Finding, Severity
 from pykstreams.runtime.checks.machine_checks import disk_findings
 from pykstreams.runtime.clients.admin import TopicSpec
-from pykstreams.runtime.clients.inspection.cluster_facts import Allowed
+from pykstreams.runtime.clients.inspection.broker_requests import Protocols
+from pykstreams.runtime.clients.inspection.cluster_facts import Allowed, ClockReading
 from pykstreams.state.directory.disk_room import DiskRoom
 from pykstreams.topology.key_placement import by_crc32
 
@@ -48,10 +50,29 @@ class Cluster:
         }
     )
     api: dict[int, int] = field(default_factory=lambda: {28: 5, 88: 0})
+    old_api: dict[int, int] | None = None
+    """That of a second broker, which has not been upgraded."""
+    features: dict[str, int] = field(default_factory=lambda: {"streams.version": 1})
+    broker_settings: dict[str, str] = field(
+        default_factory=lambda: {
+            "group.min.session.timeout.ms": "6000",
+            "group.max.session.timeout.ms": "1800000",
+            "transaction.max.timeout.ms": "900000",
+            "min.insync.replicas": "1",
+            "default.replication.factor": "1",
+        }
+    )
+    clock: ClockReading | None = field(default_factory=lambda: ClockReading(1_000_000, 1_000_004, 1_000_009))
+    group: frozenset[str] = frozenset({"DESCRIBE", "READ"})
+    takes_transactions: bool = True
     rights: dict[str, frozenset[str]] = field(default_factory=dict)
     cluster_rights: frozenset[str] = ALL
     choose: Callable[[bytes, int], int] = partition_for_key
     """Where the producers of the topics put keys."""
+    keyed_topics: Collection[str] | None = None
+    """Those whose producers do so, all of them by default; the others put keys where murmur2 does."""
+    room: DiskRoom = field(default_factory=lambda: DiskRoom(10, 5))
+    """On the disk of this machine."""
     is_silent: bool = False
     bootstrap: str = "broker:9092"
 
@@ -70,15 +91,31 @@ class Cluster:
     def read_keys(self, topics: Mapping[str, int]) -> dict[TopicPartition, list[bytes | None]]:
         found: dict[TopicPartition, list[bytes | None]] = {}
         for topic, count in topics.items():
+            is_keyed = self.keyed_topics is None or topic in self.keyed_topics
+            choose = self.choose if is_keyed else partition_for_key
             for key in (str(number).encode() for number in range(100)):
-                found.setdefault(TopicPartition(topic, self.choose(key, count)), []).append(key)
+                found.setdefault(TopicPartition(topic, choose(key, count)), []).append(key)
         return found
 
-    def brokers(self) -> int:
-        return 1
+    def brokers(self) -> list[int]:
+        return [1] if self.old_api is None else [1, 2]
 
-    def versions(self) -> dict[int, int]:
-        return self.api
+    def protocols(self) -> dict[int, Protocols]:
+        found = {1: Protocols(self.api, self.features)}
+        return found if self.old_api is None else {**found, 2: Protocols(self.old_api)}
+
+    def limits(self) -> dict[str, str]:
+        return self.broker_settings
+
+    def controller_clock(self) -> ClockReading | None:
+        return self.clock
+
+    def group_rights(self) -> frozenset[str]:
+        return self.group
+
+    def may_write_transactions(self, transactional_id: str) -> bool:
+        assert transactional_id.startswith("shop-")  # as the rights of an application's ids are given
+        return self.takes_transactions
 
     def allowed(self, topics: Collection[str]) -> Allowed:
         if self.is_silent:
@@ -108,7 +145,10 @@ def check(cluster: Cluster, folder: Path, **settings: object) -> list[Finding]:
     plan = builder.build({"topology.optimization": "reuse.ktable.source.topics"}).plan(config)
     return [
         one
-        for one in (*local_findings(plan, config), *cluster_findings(plan, config, cluster, cluster, cluster.read_keys))
+        for one in (
+            *local_findings(plan, config, lambda _: cluster.room),
+            *cluster_findings(plan, config, cluster, cluster, cluster.read_keys),
+        )
         if "temporary files" not in one.what
     ]
 
@@ -142,130 +182,268 @@ def no_creation(cluster: Cluster) -> None:
     cluster.cluster_rights = ALL - {"CREATE"}
 
 
-FAULTS: list[tuple[str, Callable[[Cluster], None], dict[str, object], str, str, str]] = [
-    (
+@dataclass(frozen=True)
+class Fault:
+    """A fault, how it is planted, and what must be told of it."""
+
+    name: str
+    plant: Callable[[Cluster], None] = nothing
+    settings: Mapping[str, object] = field(default_factory=dict)
+    check: str = ""
+    what: str = ""
+    cure: str = ""
+    severity: Severity = Severity.ERROR
+
+
+def changed(**attributes: object) -> Callable[[Cluster], None]:
+    def plant(cluster: Cluster) -> None:
+        for name, value in attributes.items():
+            setattr(cluster, name, value)
+
+    return plant
+
+
+def limit(key: str, value: str) -> Callable[[Cluster], None]:
+    return lambda cluster: cluster.broker_settings.update({key: value})
+
+
+def few_replicas(cluster: Cluster) -> None:
+    del cluster.topics["shop-counts-changelog"]
+    cluster.broker_settings["min.insync.replicas"] = "2"
+
+
+EXACTLY_ONCE: Mapping[str, object] = {"processing.guarantee": "exactly_once_v2"}
+STREAMS: Mapping[str, object] = {"group.protocol": "streams"}
+FAULTS = [
+    Fault(
         "source topic is missing",
         without("returns"),
-        {},
-        "topics",
-        "does not exist, which KSTREAM-SOURCE",
-        "--topic returns",
+        check="topics",
+        what="does not exist, which KSTREAM-SOURCE",
+        cure="--topic returns",
     ),
-    ("sink topic is missing", without("bills"), {}, "topics", "does not exist, which KSTREAM-SINK", "--topic bills"),
-    ("dead-letter topic is missing", without("dead"), {}, "topics", "which errors.dead.letter", "--topic dead"),
-    (
+    Fault(
+        "sink topic is missing",
+        without("bills"),
+        check="topics",
+        what="does not exist, which KSTREAM-SINK",
+        cure="--topic bills",
+    ),
+    Fault(
+        "dead-letter topic is missing",
+        without("dead"),
+        check="topics",
+        what="which errors.dead.letter",
+        cure="--topic dead",
+    ),
+    Fault(
         "name was misspelt",
         lambda c: c.topics.update(bill=c.topics.pop("bills")),
-        {},
-        "topics",
-        "",
-        "did you mean 'bill'?",
+        check="topics",
+        cure="did you mean 'bill'?",
     ),
-    ("joined topics differ", partitions("customers", 6), {}, "topics", "orders, 4 partitions", "num_partitions=6"),
-    (
+    Fault(
+        "joined topics differ",
+        partitions("customers", 6),
+        check="topics",
+        what="orders, 4 partitions",
+        cure="num_partitions=6",
+    ),
+    Fault(
         "repartition topic has old count",
         partitions("shop-by-item-repartition", 2),
-        {},
-        "topics",
-        "has 2",
-        "pykstreams reset",
+        check="topics",
+        what="has 2",
+        cure="pykstreams reset",
     ),
-    (
+    Fault(
         "changelog has old count",
         partitions("shop-counts-changelog", 3),
-        {},
-        "topics",
-        "3 partitions and needs 4",
-        "reset",
+        check="topics",
+        what="3 partitions and needs 4",
+        cure="reset",
     ),
-    (
+    Fault(
         "changelog is deleted in time",
         setting("shop-counts-changelog", "cleanup.policy", "delete"),
-        {},
-        "topics",
-        "state would get lost",
-        "compact",
+        check="topics",
+        what="state would get lost",
+        cure="compact",
     ),
-    (
+    Fault(
         "repartition topic is compacted",
         setting("shop-by-item-repartition", "cleanup.policy", "compact"),
-        {},
-        "topics",
-        "is compacted",
-        "kafka-configs.sh",
+        check="topics",
+        what="is compacted",
+        cure="kafka-configs.sh",
     ),
-    (
+    Fault(
         "repartition topic forgets",
         setting("shop-by-item-repartition", "retention.ms", "1000"),
-        {},
-        "topics",
-        "keeps records for 1000 ms",
-        "kafka-configs.sh",
+        check="topics",
+        what="keeps records for 1000 ms",
+        cure="kafka-configs.sh",
     ),
-    ("source may not be read", rights("orders", "DESCRIBE"), {}, "rights", "may not READ", "--acls"),
-    ("sink may not be written", rights("bills", "DESCRIBE", "READ"), {}, "rights", "may not WRITE", "--acls"),
-    (
+    Fault(
+        "source may not be read",
+        rights("orders", "DESCRIBE"),
+        check="rights",
+        what="may not READ",
+        cure="--acls",
+    ),
+    Fault(
+        "sink may not be written",
+        rights("bills", "DESCRIBE", "READ"),
+        check="rights",
+        what="may not WRITE",
+        cure="--acls",
+    ),
+    Fault(
         "changelog may not be written",
         rights("shop-counts-changelog", *(ALL - {"WRITE"})),
-        {},
-        "rights",
-        "may not WRITE",
-        "--acls",
+        check="rights",
+        what="may not WRITE",
+        cure="--acls",
     ),
-    ("topics may not be created", no_creation, {}, "rights", "may not create topics", "pykstreams topics"),
-    (
+    Fault(
+        "topics may not be created",
+        no_creation,
+        check="rights",
+        what="may not create topics",
+        cure="pykstreams topics",
+    ),
+    Fault(
+        "group may not be joined",
+        changed(group=frozenset({"DESCRIBE"})),
+        check="rights",
+        what="may not READ the group",
+        cure="--acls",
+    ),
+    Fault(
+        "transactions are refused",
+        changed(takes_transactions=False),
+        EXACTLY_ONCE,
+        check="rights",
+        what="may not WRITE under transactional ids",
+        cure="processing.guarantee=at_least_once",
+    ),
+    Fault(
         "no streams groups",
-        lambda c: c.api.clear(),
-        {"group.protocol": "streams"},
-        "brokers",
-        "KIP-1071",
-        "group.protocol=classic",
+        changed(api={28: 5}),
+        STREAMS,
+        check="brokers",
+        what="KIP-1071",
+        cure="group.protocol=classic",
     ),
-    (
+    Fault(
+        "one broker is not upgraded",
+        changed(old_api={28: 5}),
+        STREAMS,
+        check="brokers",
+        what="broker 2 is without streams groups",
+        cure="upgrade the brokers",
+    ),
+    Fault(
+        "streams groups are switched off",
+        changed(features={"streams.version": 0}),
+        STREAMS,
+        check="brokers",
+        what="streams.version is switched off",
+        cure="kafka-features.sh upgrade --feature streams.version=1",
+    ),
+    Fault(
         "no exactly-once",
         lambda c: c.api.update({28: 2}),
-        {"processing.guarantee": "exactly_once_v2"},
-        "brokers",
-        "older than 2.5",
-        "at_least_once",
+        EXACTLY_ONCE,
+        check="brokers",
+        what="older than 2.5",
+        cure="at_least_once",
     ),
-    (
+    Fault(
         "replication beyond brokers",
-        nothing,
-        {"replication.factor": 3},
-        "settings",
-        "there are 1 brokers",
-        "replication.factor=1",
+        settings={"replication.factor": 3},
+        check="settings",
+        what="there are 1 brokers",
+        cure="replication.factor=1",
     ),
-    (
+    Fault(
+        "replicas that cannot be in sync",
+        few_replicas,
+        check="settings",
+        what="gives shop-counts-changelog 1 replicas when they are created, and the brokers take no record before 2",
+        cure="replication.factor=2",
+    ),
+    Fault(
+        "session shorter than brokers allow",
+        limit("group.min.session.timeout.ms", "10000"),
+        check="settings",
+        what="no member with less than 10000",
+        cure="consumer.session.timeout.ms",
+    ),
+    Fault(
+        "transactions longer than brokers allow",
+        limit("transaction.max.timeout.ms", "1000"),
+        EXACTLY_ONCE,
+        check="settings",
+        what="no producer with more than 1000 ms",
+        cure="producer.transaction.timeout.ms to 1000",
+    ),
+    Fault(
         "value serdes are missing",
-        nothing,
-        {"default.value.serde": None},
-        "serdes",
-        "need a value serde",
-        "default.value.serde",
+        settings={"default.value.serde": None},
+        check="serdes",
+        what="need a value serde",
+        cure="default.value.serde",
     ),
-    ("state folder is a file", nothing, {"state.dir": "FILE"}, "disk", "cannot be written", "state.dir"),
+    Fault(
+        "state folder is a file",
+        settings={"state.dir": "FILE"},
+        check="disk",
+        what="cannot be written",
+        cure="state.dir",
+    ),
+    Fault("disk is full", changed(room=DiskRoom(5, 10)), check="disk", what="5 bytes left", cure="make room"),
+    Fault(
+        "clock is ahead",
+        changed(clock=ClockReading(1_020_000, 1_000_000, 1_020_002)),
+        check="clock",
+        what="20.0 s ahead of the controller",
+        cure="NTP",
+        severity=Severity.WARNING,
+    ),
+    Fault(
+        "clock is behind",
+        changed(clock=ClockReading(1_000_000, 1_020_000, 1_000_500)),
+        check="clock",
+        what="19.5 s behind the controller",
+        cure="NTP",
+        severity=Severity.WARNING,
+    ),
+    Fault(
+        "keys lie elsewhere",
+        changed(choose=by_crc32, keyed_topics={"orders"}),
+        check="keys",
+        what="of 100 sampled records lie in other partitions than Kafka's murmur2",
+        cure='"partitioner": "murmur2_random"',
+        severity=Severity.WARNING,
+    ),
 ]
 
 
-@pytest.mark.parametrize(
-    ("plant", "settings", "name", "what", "cure"), [one[1:] for one in FAULTS], ids=[f[0] for f in FAULTS]
-)
-def test_planted_fault_is_found_alone_and_with_its_cure(
-    plant: Callable[[Cluster], None], settings: dict[str, object], name: str, what: str, cure: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("fault", [pytest.param(one, id=one.name) for one in FAULTS])
+def test_planted_fault_is_found_alone_and_with_its_cure(fault: Fault, tmp_path: Path) -> None:
     cluster = Cluster()
-    plant(cluster)
+    fault.plant(cluster)
+    settings = dict(fault.settings)
     if settings.get("state.dir") == "FILE":
         (tmp_path / "file").touch()
         settings = {"state.dir": str(tmp_path / "file")}
 
     (found,) = check(cluster, tmp_path, **settings)
 
-    assert (found.severity, found.check) == (Severity.ERROR, name)
-    assert what in found.what
-    assert cure in found.cure
+    assert (found.severity, found.check) == (fault.severity, fault.check)
+    assert fault.what in found.what
+    assert fault.cure in found.cure
 
 
 def test_sound_application_has_no_findings(tmp_path: Path) -> None:
@@ -290,6 +468,7 @@ def test_every_join_with_unequal_counts_is_named_at_once(tmp_path: Path) -> None
     config = StreamsConfig(
         {
             "application.id": "shop",
+            "bootstrap.servers": "broker:9092",
             "state.dir": str(tmp_path),
             "default.key.serde": Serdes.string(),
             "default.value.serde": Serdes.string(),
@@ -321,6 +500,29 @@ def test_keys_that_lie_elsewhere_are_a_warning_for_each_topic_with_the_cure(tmp_
     assert all("of 100 sampled records lie in other partitions than Kafka's murmur2" in one.what for one in found)
     assert "records of orders that lie by Kafka's murmur2 do not meet them" in found[0].what
     assert '"partitioner": "murmur2_random"' in found[0].cure
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        pytest.param(None, id="brokers that do not tell the time"),
+        pytest.param(ClockReading(1_000_000, 1_000_000 - TOLERANCE_MS, 1_000_001), id="within the tolerance"),
+        pytest.param(ClockReading(1_000_000, 1_015_000, 1_030_000), id="an answer that took half a minute"),
+    ],
+)
+def test_clock_that_may_be_right_is_no_finding(reading: ClockReading | None) -> None:
+    assert list(clock_findings(reading)) == []
+
+
+def test_limits_that_brokers_do_not_tell_are_not_checked(tmp_path: Path) -> None:
+    assert check(Cluster(broker_settings={}), tmp_path, **EXACTLY_ONCE) == []
+
+
+def test_producer_that_waits_for_no_replicas_needs_none(tmp_path: Path) -> None:
+    cluster = Cluster()
+    few_replicas(cluster)
+
+    assert check(cluster, tmp_path, **{"producer.acks": "1", "producer.enable.idempotence": False}) == []
 
 
 def test_full_disk_is_found_before_the_start(tmp_path: Path) -> None:
