@@ -34,7 +34,7 @@ from pykstreams.runtime.standby.retries import RETRY_S, Retries
 from pykstreams.runtime.standby.standby_plan import StandbyPlan, TasksWithInputs
 from pykstreams.runtime.standby.update_listener import ListenerFailedError, SuspendReason, UpdateNotices
 from pykstreams.runtime.swap.bootstrap import Pin, generation_of, pinned
-from pykstreams.runtime.tasks.open_stores import OpenStores
+from pykstreams.runtime.tasks.stores.open_stores import OpenStores
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.state.directory.file_lock import FileLock
 from pykstreams.state.directory.state_directory import StateDirectory

@@ -37,16 +37,16 @@ from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.failures import Failures
 from pykstreams.runtime.tasks.gate import Gate
 from pykstreams.runtime.tasks.in_flight import InFlight
-from pykstreams.runtime.tasks.input_offsets import InputOffsets
 from pykstreams.runtime.tasks.input_watch import InputWatch
+from pykstreams.runtime.tasks.inputs.input_offsets import InputOffsets
+from pykstreams.runtime.tasks.inputs.partition_group import LagProvider, PartitionGroup, RecordQueue
+from pykstreams.runtime.tasks.inputs.replay import Replay
 from pykstreams.runtime.tasks.observers import RecordObserver
 from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata, decode, encode
-from pykstreams.runtime.tasks.open_stores import OpenStores
-from pykstreams.runtime.tasks.partition_group import LagProvider, PartitionGroup, RecordQueue
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue
-from pykstreams.runtime.tasks.replay import Replay
-from pykstreams.runtime.tasks.restored_store import RestoredStore
-from pykstreams.runtime.tasks.state_offsets import StateOffsets
+from pykstreams.runtime.tasks.stores.open_stores import OpenStores
+from pykstreams.runtime.tasks.stores.restored_store import RestoredStore
+from pykstreams.runtime.tasks.stores.state_offsets import StateOffsets
 from pykstreams.state.interfaces.position import Position
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.topology.plan import SubtopologyPlan

@@ -33,7 +33,7 @@ from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.restore.open_tasks import OpenTasks, TaskWithStores
 from pykstreams.runtime.restore.restore import Damaged, Remade, Restorer, Setback, Truncated
 from pykstreams.runtime.swap.shadow import Shadow
-from pykstreams.runtime.tasks.open_stores import OpenStores
+from pykstreams.runtime.tasks.stores.open_stores import OpenStores
 from pykstreams.runtime.worker.task_folders import LOCK_RETRY_S, Standbys, TaskFolders
 from pykstreams.runtime.worker.task_reports import TaskReports
 from pykstreams.state.directory.disk_room import is_full

@@ -17,8 +17,8 @@ from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.restore.restore import RestorableStore
 from pykstreams.runtime.tasks.dropped import DroppedRecords
-from pykstreams.runtime.tasks.open_stores import OpenStores
-from pykstreams.runtime.tasks.state_offsets import StateOffsets
+from pykstreams.runtime.tasks.stores.open_stores import OpenStores
+from pykstreams.runtime.tasks.stores.state_offsets import StateOffsets
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pykstreams.runtime.tasks.gate import Gate
-from pykstreams.runtime.tasks.state_offsets import StateOffsets
+from pykstreams.runtime.tasks.stores.state_offsets import StateOffsets
 from pykstreams.state.interfaces.store import ChangelogRow
 
 
