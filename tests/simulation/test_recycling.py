@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -190,7 +191,7 @@ class MovingRun:
 
 def _rows_of(task: Task, name: str) -> dict[str, int]:
     def read() -> dict[str, int]:
-        store = task.readable_store(name)
+        store: Any = task.readable_store(name)
         return {} if store is None else {key: value.value for key, value in store.all()}
 
     return task.gate.read(read)

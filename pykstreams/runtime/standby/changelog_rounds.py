@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.restore.restore import OffsetReader, Restorer, Setback
-from pykstreams.state.interfaces.store import ChangelogRow, TaskStore
+from pykstreams.runtime.restore.restore import OffsetReader, RestorableStore, Restorer, Setback
+from pykstreams.state.interfaces.store import ChangelogRow
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ class FollowedStore:
 
     __slots__ = ("_offset", "_store", "name")
 
-    def __init__(self, store: TaskStore) -> None:
+    def __init__(self, store: RestorableStore) -> None:
         self._store = store
         self._offset: int | None = None
         self.name = store.name
@@ -122,7 +122,7 @@ class ChangelogRounds:
         restorer = self._restorer
         return {} if restorer is None else restorer.positions()
 
-    def add(self, task_id: TaskId, stores: Mapping[TopicPartition, TaskStore], reached: Reached) -> None:
+    def add(self, task_id: TaskId, stores: Mapping[TopicPartition, RestorableStore], reached: Reached) -> None:
         """Follows the stores of a task from now on, with a round that begins at once.
 
         :param reached: called at the end of each round.

@@ -103,7 +103,7 @@ class FakeTask(Task):
         self.waiting: dict[TopicPartition, list[Any]] = {place: [] for place in inputs}
         self.done: dict[TopicPartition, int] = {}
         self.by_changelog = dict(stores)
-        self.state_offsets = StateOffsets({store.name: place for place, store in stores.items()})
+        self.offsets = StateOffsets({store.name: place for place, store in stores.items()})
         self.history: list[Any] = []
         self.fail: Exception | None = None
         self.start_failure = start_failure
@@ -121,6 +121,10 @@ class FakeTask(Task):
         """How many records of its input are on the brokers."""
         self.stands_for: dict[TopicPartition, int] | None = None
         self._dirty = False
+
+    @property
+    def state_offsets(self) -> StateOffsets:
+        return self.offsets
 
     @property
     def dropped(self) -> DroppedRecords:
@@ -157,7 +161,7 @@ class FakeTask(Task):
             raise self.open_failure
         if kept is not None:
             self.history.append("take up")
-            self.state_offsets = kept.offsets
+            self.offsets = kept.offsets
             return self.by_changelog
         self.history.append("open")
         self.state_offsets.clear()
