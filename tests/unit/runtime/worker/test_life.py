@@ -16,7 +16,7 @@ def test_worker_goes_through_the_states_of_a_stream_thread() -> None:
     seen.append(life.thread_state)
     life.note(runs=False)
     seen.append(life.thread_state)
-    life.stop()
+    life.stop(leave=True)
     seen.append(life.thread_state)
 
     assert seen == ["CREATED", "STARTING", "PARTITIONS_ASSIGNED", "RUNNING", "PARTITIONS_ASSIGNED", "PENDING_SHUTDOWN"]
