@@ -103,7 +103,7 @@ class IndexedCache(CachingStore):
         if found is None:
             found = self._index[key] = _IndexEntry(key, row)
             found.size = len(key) + self._index_bytes
-            self._size += found.size
+            self._size.bytes += found.size
             self._index_keys.add(key)
         found.tick = self._next_tick()
         found.dirty = True
@@ -114,7 +114,7 @@ class IndexedCache(CachingStore):
         if not isinstance(entry, _IndexEntry):
             super()._remove(entry)
             return
-        self._size -= entry.size
+        self._size.bytes -= entry.size
         entry.live = False
         del self._index[entry.key]
         self._index_keys.discard(entry.key)
