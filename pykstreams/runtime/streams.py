@@ -27,7 +27,7 @@ from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.metrics.reporters import reported
 from pykstreams.core.types import Duration, StreamPartitioner, duration_ms
 from pykstreams.runtime.application import Application, StartOptions
-from pykstreams.runtime.assembly import is_static
+from pykstreams.runtime.assembly.group import is_static
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.health import Health, TaskHealth
 from pykstreams.runtime.life_cycle import LifeCycle, State, StateListener

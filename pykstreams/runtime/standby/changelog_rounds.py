@@ -68,6 +68,9 @@ class KnownOffsets:
         return {one: self._ends[one] for one in partitions}
 
 
+MakeRestorer: TypeAlias = Callable[[OffsetReader], tuple[Restorer, Callable[[], None]]]
+"""Makes a restorer over known offsets; returns what closes its consumer, too."""
+
 Reached: TypeAlias = Callable[[Mapping[TopicPartition, int]], None]
 """Called with offsets of inputs: the stores of a task stand for all records before them."""
 
@@ -92,7 +95,7 @@ class ChangelogRounds:
 
     def __init__(
         self,
-        restorer: Callable[[OffsetReader], tuple[Restorer, Callable[[], None]]],
+        restorer: MakeRestorer,
         offsets: OffsetReader,
         limits: Callable[[TaskId], Mapping[TopicPartition, int]],
         clock: Clock,
