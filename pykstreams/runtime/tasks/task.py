@@ -27,6 +27,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.types import Punctuator
+from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.metrics.record_traces import RecordTraces
 from pykstreams.runtime.metrics.task_metrics import TaskMetrics
 from pykstreams.runtime.tasks.collector import RecordCollector
@@ -249,7 +250,7 @@ class Task:
             found.append(RecordTraces(str(self.id), self._state.current))
         return found
 
-    def add(self, partition: TopicPartition, messages: Sequence[Any]) -> None:
+    def add(self, partition: TopicPartition, messages: Sequence[RecordMessage]) -> None:
         """Puts raw messages, as the consumer gave them, at the end of a partition's queue."""
         self._metrics.added(partition.topic, messages)
         self._input.add(partition, messages)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, KeysView
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.state.encoding.record_context import context_bytes
@@ -62,7 +62,7 @@ class CachingStore:
         below: BytesStore,
         cache: RecordCache,
         current: CurrentRecord,
-        encode: Callable[[Any, int], bytes | None],
+        encode: Callable[[object, int], bytes | None],
         *,
         keeps_reads: bool = True,
         extra_bytes: int = 0,
@@ -208,12 +208,12 @@ class CachingStore:
         """Returns the entry of a key that the cache has, without using it."""
         return self._entries.get
 
-    def keeper(self) -> Callable[[CacheEntry, Any, int], None]:
+    def keeper(self) -> Callable[[CacheEntry, object, int], None]:
         """Makes the function that puts an object (never ``None``) into an entry that the cache has; see ``keep``."""
         dirty, current, next_tick, note = self._dirty, self._current, self._next_tick, self._note
         sizes, cache = self._sizes, self._size.shared
 
-        def keep(entry: CacheEntry, value: Any, timestamp: int) -> None:
+        def keep(entry: CacheEntry, value: object, timestamp: int) -> None:
             tick = next_tick()
             is_sample = not tick % SAMPLE_EVERY
             if is_sample or sizes.measures or entry.packed is None:
@@ -231,7 +231,7 @@ class CachingStore:
 
         return keep
 
-    def new_keeper(self) -> Callable[[bytes, Any, int], None]:
+    def new_keeper(self) -> Callable[[bytes, object, int], None]:
         """Makes the function that puts an object (never ``None``) for a key that the cache does not have.
 
         It does what ``keep`` does, in a shorter way.
@@ -242,7 +242,7 @@ class CachingStore:
         cache, entry_bytes = own.shared, own.entry_bytes
         new_entry = CacheEntry.__new__  # half the time of the constructor
 
-        def keep_new(key: bytes, value: Any, timestamp: int) -> None:
+        def keep_new(key: bytes, value: object, timestamp: int) -> None:
             tick = next_tick()
             is_sample = not tick % SAMPLE_EVERY
             if is_sample or sizes.measures:
@@ -272,11 +272,11 @@ class CachingStore:
 
         return keep_new
 
-    def keep(self, key: bytes, value: Any, timestamp: int) -> None:
+    def keep(self, key: bytes, value: object, timestamp: int) -> None:
         """Puts an object (never ``None``), to be serialized at the flush; at once where bytes or sizes are wanted."""
         self._keep(key, value, timestamp, not self._next_tick() % SAMPLE_EVERY)
 
-    def _keep(self, key: bytes, value: Any, timestamp: int, is_sample: bool) -> None:
+    def _keep(self, key: bytes, value: object, timestamp: int, is_sample: bool) -> None:
         packed: bytes | None = UNSET
         sizes = self._sizes
         content_bytes = int(sizes.average)

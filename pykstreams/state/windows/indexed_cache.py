@@ -10,7 +10,7 @@ Invariant: a row whose entry is here, but whose index entry is not, has been wri
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, number_of, prefix_of
@@ -48,7 +48,7 @@ class IndexedCache(CachingStore):
         below: BytesStore,
         cache: RecordCache,
         current: CurrentRecord,
-        encode: Callable[[Any, int], bytes | None],
+        encode: Callable[[object, int], bytes | None],
         *,
         extra_bytes: int,
         interval_ms: int,
@@ -64,13 +64,13 @@ class IndexedCache(CachingStore):
         super().on_flush(forward, send_old_values, straight)
         self._leave = self._each_row_once(self._leave)
 
-    def keeper(self) -> Callable[[CacheEntry, Any, int], None]:
-        def keep(entry: CacheEntry, value: Any, timestamp: int) -> None:
+    def keeper(self) -> Callable[[CacheEntry, object, int], None]:
+        def keep(entry: CacheEntry, value: object, timestamp: int) -> None:
             self.keep(entry.key, value, timestamp)
 
         return keep
 
-    def new_keeper(self) -> Callable[[bytes, Any, int], None]:
+    def new_keeper(self) -> Callable[[bytes, object, int], None]:
         return self.keep
 
     def by_key(self, lower: bytes, upper: bytes, reverse: bool) -> Iterator[Write]:

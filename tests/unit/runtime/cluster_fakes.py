@@ -6,12 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from confluent_kafka import Message as ClientMessage
-
 from pykstreams.core.errors import DamagedStoreError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import Counter
-from pykstreams.runtime.clients.messages import Fetched
+from pykstreams.runtime.clients.messages import Fetched, RecordMessage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.membership.membership import Assignment, Lost
@@ -69,9 +67,9 @@ def fetched(place: TopicPartition, *offsets: int) -> Fetched:
     return Fetched(runs={(place.topic, place.partition): as_messages(Message(offset) for offset in offsets)})
 
 
-def as_messages(messages: Iterable[Message]) -> list[ClientMessage]:
-    """Messages of the client by type; only the client makes such itself."""
-    return [cast(ClientMessage, message) for message in messages]
+def as_messages(messages: Iterable[Message]) -> list[RecordMessage]:
+    """Messages as a fetch has them."""
+    return [cast("RecordMessage", message) for message in messages]
 
 
 class FakeTask(Task):

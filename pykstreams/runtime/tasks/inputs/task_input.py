@@ -9,11 +9,11 @@ Invariant: once it is open, either ``only`` or ``group`` is there, and ``waiting
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.timestamps import FailOnInvalidTimestamp, WallclockTimestampExtractor
 from pykstreams.core.types import Forward
+from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.tasks.compiled import source_decoders, source_of
 from pykstreams.runtime.tasks.context import TaskState
 from pykstreams.runtime.tasks.inputs.partition_group import LagProvider, PartitionGroup, RecordQueue
@@ -35,7 +35,7 @@ class TaskInput:
         self.queues: dict[TopicPartition, RecordQueue] = {}
         self.only: RecordQueue | None = None
         """The queue of the one partition, if there is no other; its records are in ``waiting``."""
-        self.waiting: list[Any] = []
+        self.waiting: list[RecordMessage] = []
         self.group: PartitionGroup | None = None
 
     def open(self, plan: SubtopologyPlan, state: TaskState, roots: Mapping[str, Forward]) -> None:
@@ -54,7 +54,7 @@ class TaskInput:
     def __len__(self) -> int:
         return sum(map(len, self.queues.values())) + len(self.waiting)
 
-    def add(self, partition: TopicPartition, messages: Sequence[Any]) -> None:
+    def add(self, partition: TopicPartition, messages: Sequence[RecordMessage]) -> None:
         """Puts raw messages at the end of a partition's queue."""
         if self.group is None:
             self.waiting += messages
@@ -73,7 +73,7 @@ class TaskInput:
         """The offset of the first record of a partition, ``None`` without one."""
         if self.only is None:
             return self.queues[partition].next_offset
-        return int(self.waiting[0].offset()) if self.waiting else None
+        return self.waiting[0].offset() if self.waiting else None
 
     def unread(self) -> int:
         """The number of records that are still on the brokers, as far as these have said."""
