@@ -83,7 +83,7 @@ class StateStoreContext(Protocol):
         restore_callback: StateRestoreCallback,
         commit_callback: CommitCallback | None = None,
     ) -> None:
-        """Says how the store is read back from its changelog; every store calls this once, in ``init``.
+        """Registers how the store is read back from its changelog; every store calls this once, in ``init``.
 
         :param store: the ``root`` that ``init`` was given.
         :param restore_callback: called with key and value of each record, or a ``BatchingStateRestoreCallback``.

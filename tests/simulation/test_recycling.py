@@ -42,7 +42,7 @@ _STORES = ("counts", "memory")
 
 
 class Machine:
-    """A worker, and the copies of tasks of other machines; tests take the turns of both."""
+    """A worker, and the standby tasks of its machine; tests take the turns of both."""
 
     def __init__(self, run: MovingRun, folder: Path) -> None:
         self.run, self.folder = run, folder

@@ -171,7 +171,7 @@ class StandbyTasks:
             self._give_up_all()
         except Exception as error:  # what a worker would end with must not end it from here
             log.warning(
-                "the copies of other tasks are closed, and opened again in %g s: %s",
+                "all standby tasks are closed, and opened again in %g s: %s",
                 RETRY_S,
                 error,
                 exc_info=None if isinstance(error, StreamsError) else error,
@@ -242,7 +242,8 @@ class StandbyTasks:
         try:
             is_known = self._plan.ask_committed(wanted)
         except StreamsError as error:
-            self._retries.warn(None, f"what is committed for copies of tasks is not known, and asked again: {error}")
+            why = f"the committed offsets of standby tasks are not known, and are asked for again: {error}"
+            self._retries.warn(None, why)
             return
         self._retries.is_over(None)
         if not is_known:
@@ -289,11 +290,11 @@ class StandbyTasks:
             return
         match setback:
             case Truncated(reason=reason):
-                log.warning("%s; the copy is deleted and read from the beginning", reason)
+                log.warning("%s; the standby task is deleted, and its changelogs are read from the beginning", reason)
                 self._close([standby], setback)
                 self._look_at = self._clock.monotonic()
             case Remade(place=place, reason=reason):
-                why = f"topic {place.topic!r} was deleted and made anew, or has lost records, so the copy is kept"
+                why = f"topic {place.topic!r} was deleted and made anew, or has lost records, so the state here is kept"
                 self._try_later(standby, f"{reason}: {why}")
             case Damaged(error=error):
                 if (damaged := standby.task.restorable(error)) is None:
@@ -314,7 +315,7 @@ class StandbyTasks:
         try:
             self._rounds.close()
         except Exception:
-            log.exception("%s: the consumer of copies was not closed in good order", self._name)
+            log.exception("%s: the consumer of changelogs was not closed in good order", self._name)
 
     def _tell_end(self, task_id: TaskId, reason: SuspendReason) -> None:
         try:

@@ -212,7 +212,7 @@ class Worker:
         return {one.task: one.committed.copy() for one in self._tasks.running.copy().values()}
 
     def load(self, generation: Generation) -> None:
-        """Says what its tasks are to be swapped to; may be called from any thread."""
+        """Sets the state that its tasks are to be swapped to; may be called from any thread."""
         if self._parts.swaps is not None:
             self._parts.swaps.want(generation)
 

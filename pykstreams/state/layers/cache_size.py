@@ -21,7 +21,7 @@ class CacheSize:
         self.reported = 0
 
     def report(self) -> None:
-        """Tells the worker's cache of a new size; only after a flush, as in ThreadCache: what a flush forwards meets
+        """Reports a new size to the worker's cache; only after a flush, as in ThreadCache: what a flush forwards meets
         caches that still count the entry being evicted (``test_downstream_cache_evicts_...``)."""
         self.shared.size_bytes += self.bytes - self.reported
         self.reported = self.bytes

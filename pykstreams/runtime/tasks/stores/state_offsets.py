@@ -13,7 +13,7 @@ from pykstreams.core.ids import TopicPartition
 
 
 class CommittedStore(Protocol):
-    """What is asked of a store; see ``TaskStore``."""
+    """The methods of a store that are called here; see ``TaskStore``."""
 
     @property
     def name(self) -> str: ...
