@@ -94,16 +94,8 @@ class SubscriptionSend(Generic[K, V]):
         partition, versioned = context.processing.task_id.partition, self.versioned
         forward, fail, drop = context.forward, context.fail, context.drop
 
-        def ask(key: K, value: V, timestamp: int, headers: Headers) -> bool:
-            foreign = extract(key, value)
-            if foreign is None:
-                return False
-            message = subscription_of((hash_of(value, headers), _ANSWER, key, partition, SUBSCRIPTION_VERSION))
-            forward(foreign, message, timestamp, headers)
-            return True
-
         asking: AskAgain[K, V] = context.shared(self.serdes.topic, AskAgain)
-        asking.ask = ask
+        asking.ask = self._ask(context)
         current, ask_in_any_case = context.current, self._left(context)
 
         def process(key: K, change: Change[V], timestamp: int, headers: Headers) -> None:
@@ -153,6 +145,21 @@ class SubscriptionSend(Generic[K, V]):
             )
 
         return process
+
+    def _ask(self, context: OperatorContext) -> Callable[[K, V, int, Headers], bool]:
+        """Makes the callable that asks once more for the result of a left row as it is now."""
+        extract, _, hash_of = self._parts(context)
+        partition, forward = context.processing.task_id.partition, context.forward
+
+        def ask(key: K, value: V, timestamp: int, headers: Headers) -> bool:
+            foreign = extract(key, value)
+            if foreign is None:
+                return False
+            message = subscription_of((hash_of(value, headers), _ANSWER, key, partition, SUBSCRIPTION_VERSION))
+            forward(foreign, message, timestamp, headers)
+            return True
+
+        return ask
 
     def _left(self, context: OperatorContext) -> Process:
         extract, encode, hash_of = self._parts(context)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from pykstreams.core.errors import SerdeError
 from pykstreams.core.processor import OperatorContext
@@ -28,6 +28,9 @@ from pykstreams.state.interfaces.operator_stores import KeyValueRows
 
 V = TypeVar("V")
 VO = TypeVar("VO")
+
+_Joined: TypeAlias = tuple[object, object, object]
+"""The key of a result, its value and its old value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +75,7 @@ class JoinRepartitioned(Generic[V, VO]):
         current = context.current
         forward, fail = current.following(context.forward), context.fail
         unreferred = _Unreferred.of(join, context) if join.keeps_unreferred else None
-
-        def replay(key: object, change: Change[V], timestamp: int, headers: Headers) -> None:
-            """Forwards the result as it is now, and that of the referred row: what was sent before may be anything."""
-            new, old, newest = change
-            joined = joined_old = lone = None
-            try:
-                referred = foreign_key(key)
-                row = read(referred)
-                other, other_time = (None, timestamp) if row is None else row
-                if row is not None or keeps_unmatched:
-                    joined = None if new is None else joiner(other, new)
-                    joined_old = joiner(other, old) if send_old_values and old is not None else None
-                result_key = result(key)
-                if unreferred is not None and referred is not None:
-                    lone = unreferred.now(referred, row)
-            except Exception as error:
-                fail(error, key, change, timestamp, headers)
-                return
-            time = timestamp if timestamp > other_time else other_time
-            forward(result_key, (joined, joined_old, newest), time, headers)
-            if lone is not None:
-                forward(lone[0], (lone[1], None, True), time, headers)
+        replay = self._replay(context, read, unreferred)
 
         def process(key: object, change: Change[V], timestamp: int, headers: Headers) -> None:
             if current.replayed:
@@ -133,6 +115,39 @@ class JoinRepartitioned(Generic[V, VO]):
 
         return process
 
+    def _replay(
+        self, context: OperatorContext, read: ReadRow[object, VO], unreferred: _Unreferred[V, VO] | None
+    ) -> Process:
+        """Makes the callable for a row that may have been processed before."""
+        keys, joiner, send_old_values = self.join.keys, self.join.joiner, self.send_old_values
+        keeps_unmatched = self.join.keeps_unmatched
+        foreign_key, result = keys.foreign_key, keys.result or _same
+        forward, fail = context.current.following(context.forward), context.fail
+
+        def replay(key: object, change: Change[V], timestamp: int, headers: Headers) -> None:
+            """Forwards the result as it is now, and that of the referred row: what was sent before may be anything."""
+            new, old, newest = change
+            joined = joined_old = lone = None
+            try:
+                referred = foreign_key(key)
+                row = read(referred)
+                other, other_time = (None, timestamp) if row is None else row
+                if row is not None or keeps_unmatched:
+                    joined = None if new is None else joiner(other, new)
+                    joined_old = joiner(other, old) if send_old_values and old is not None else None
+                result_key = result(key)
+                if unreferred is not None and referred is not None:
+                    lone = unreferred.now(referred, row)
+            except Exception as error:
+                fail(error, key, change, timestamp, headers)
+                return
+            time = timestamp if timestamp > other_time else other_time
+            forward(result_key, (joined, joined_old, newest), time, headers)
+            if lone is not None:
+                forward(lone[0], (lone[1], None, True), time, headers)
+
+        return replay
+
 
 @dataclass(frozen=True, slots=True)
 class JoinReferred(Generic[V, VO]):
@@ -149,31 +164,12 @@ class JoinReferred(Generic[V, VO]):
     def build(self, context: OperatorContext) -> Process:
         join, send_old_values = self.join, self.send_old_values
         look = None if self.check is None else self.check.build(context)
-        keys, joiner = join.keys, join.joiner
-        keeps_unmatched, keeps_unreferred = join.keeps_unmatched, join.keeps_unreferred
+        keeps_unreferred = join.keeps_unreferred
         store: KeyValueRows[object, V] = key_value_rows(context, join.store)
-        scan = store.rows_by_prefix(keys.prefix_serializer)
-        make, foreign_key, result, checked = keys.make, keys.foreign_key, keys.result or _same, keys.checked
+        scan = store.rows_by_prefix(join.keys.prefix_serializer)
+        join_row, unreferred = _row_joiner(join, send_old_values), _lone_row_joiner(join, send_old_values)
         current = context.current
         forward, fail, drop = current.following(context.forward), context.fail, context.drop
-
-        def join_row(
-            key: object, new: VO | None, old: VO | None, row: tuple[object, V, int]
-        ) -> tuple[object, object, object]:
-            repartitioned_key, value, _ = row
-            if checked and foreign_key(repartitioned_key) != key:
-                raise _found_too_much(key, repartitioned_key)
-            joined = joined_old = None
-            if new is not None or keeps_unmatched:
-                joined = joiner(new, value)
-            if send_old_values and (old is not None or keeps_unmatched):
-                joined_old = joiner(old, value)
-            return result(repartitioned_key), joined, joined_old
-
-        def unreferred(key: object, new: VO | None, old: VO | None) -> tuple[object, object, object]:
-            joined = None if new is None else joiner(new, None)
-            joined_old = joiner(old, None) if send_old_values and old is not None else None
-            return result(make(key, None)), joined, joined_old
 
         def process(key: object, change: Change[VO], timestamp: int, headers: Headers) -> None:
             nonlocal look
@@ -213,6 +209,41 @@ class JoinReferred(Generic[V, VO]):
             forward(result_key, (joined, joined_old, True), timestamp, headers)
 
         return process
+
+
+def _row_joiner(
+    join: ReferenceJoin[V, VO], send_old_values: bool
+) -> Callable[[object, VO | None, VO | None, tuple[object, V, int]], _Joined]:
+    """Makes the function that joins a changed row with one that refers to it."""
+    keys, joiner, keeps_unmatched = join.keys, join.joiner, join.keeps_unmatched
+    foreign_key, result, checked = keys.foreign_key, keys.result or _same, keys.checked
+
+    def join_row(key: object, new: VO | None, old: VO | None, row: tuple[object, V, int]) -> _Joined:
+        repartitioned_key, value, _ = row
+        if checked and foreign_key(repartitioned_key) != key:
+            raise _found_too_much(key, repartitioned_key)
+        joined = joined_old = None
+        if new is not None or keeps_unmatched:
+            joined = joiner(new, value)
+        if send_old_values and (old is not None or keeps_unmatched):
+            joined_old = joiner(old, value)
+        return result(repartitioned_key), joined, joined_old
+
+    return join_row
+
+
+def _lone_row_joiner(
+    join: ReferenceJoin[V, VO], send_old_values: bool
+) -> Callable[[object, VO | None, VO | None], _Joined]:
+    """Makes the function that joins a changed row that nobody refers to with nothing."""
+    joiner, make, result = join.joiner, join.keys.make, join.keys.result or _same
+
+    def unreferred(key: object, new: VO | None, old: VO | None) -> _Joined:
+        joined = None if new is None else joiner(new, None)
+        joined_old = joiner(old, None) if send_old_values and old is not None else None
+        return result(make(key, None)), joined, joined_old
+
+    return unreferred
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from pykstreams.processors.idle_time import idle_time
 from pykstreams.processors.process import Process
 from pykstreams.processors.stores import store_of_class
 from pykstreams.processors.tables.table_view import ReadRow, TableView
-from pykstreams.state.buffers.suppression_buffer import NOT_BUFFERED, SuppressionBuffer
+from pykstreams.state.buffers.suppression_buffer import NOT_BUFFERED, Emit, SuppressionBuffer
 from pykstreams.state.encoding.record_context import RawContext
 from pykstreams.state.layers.changelogging import record_being_processed
 
@@ -53,27 +53,13 @@ class TableSuppress:
 
     def build(self, context: OperatorContext) -> Process:
         buffer = store_of_class(SuppressionBuffer, context, self.store)
-        current, forward, fail = context.current, context.forward, context.fail
+        current, fail, emit = context.current, context.fail, self._emit(context)
         store, wait_ms, final = self.store, self.wait_ms, self.final
         max_records, max_bytes, shuts_down = self.max_records, self.max_bytes, self.shut_down_when_full
         limited = max_records is not None or max_bytes is not None
         drops_late, drop = final and self.idle_ms is not None, context.drop
         put, evict_until, evict_first = buffer.put, buffer.evict_until, buffer.evict_first
         stream_time = _NO_TIMESTAMP
-        metrics = context.processing.metrics
-        if metrics.records(SUPPRESSION_EMIT.level):
-            tags = {"task_id": str(context.processing.task_id), "processor_node_id": context.node}
-            forward = _counted(forward, metrics.sensor(SUPPRESSION_EMIT, **tags))
-
-        def emit(key: object, change: Change[object], raw: RawContext) -> None:
-            if final and change[0] is None:
-                return
-            saved = current.raw
-            current.raw = raw
-            try:
-                forward(key, change, raw[1], raw[2])
-            finally:
-                current.raw = saved
 
         def is_full() -> bool:
             return (max_records is not None and buffer.record_count > max_records) or (
@@ -116,6 +102,26 @@ class TableSuppress:
 
         idle = idle_time(context, self.idle_ms, last_of, evict)
         return process if idle is None else idle.follow(process, lambda: stream_time, advance_to)
+
+    def _emit(self, context: OperatorContext) -> Emit:
+        """Makes the callable that forwards a change from the buffer as part of the record that put it."""
+        current, forward, final = context.current, context.forward, self.final
+        metrics = context.processing.metrics
+        if metrics.records(SUPPRESSION_EMIT.level):
+            tags = {"task_id": str(context.processing.task_id), "processor_node_id": context.node}
+            forward = _counted(forward, metrics.sensor(SUPPRESSION_EMIT, **tags))
+
+        def emit(key: object, change: Change[object], raw: RawContext) -> None:
+            if final and change[0] is None:
+                return
+            saved = current.raw
+            current.raw = raw
+            try:
+                forward(key, change, raw[1], raw[2])
+            finally:
+                current.raw = saved
+
+        return emit
 
     def _full(self, node: str, buffer: SuppressionBuffer) -> StreamsError:
         early = "" if self.final else " or let it emit early (when_full=BufferFullStrategy.EMIT_EARLY),"

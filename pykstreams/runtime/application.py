@@ -20,15 +20,11 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError, StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
-from pykstreams.runtime.assembly import (
-    ApplicationParts,
-    ask_application_to_shut_down,
-    build_global_thread,
-    build_standbys,
-    build_sums,
-    build_worker,
-    start_group,
-)
+from pykstreams.runtime.assembly.application_parts import ApplicationParts
+from pykstreams.runtime.assembly.global_thread import build_global_thread
+from pykstreams.runtime.assembly.group import ask_application_to_shut_down, start_group
+from pykstreams.runtime.assembly.standbys import build_standbys, build_sums
+from pykstreams.runtime.assembly.worker import build_worker
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.global_stores.global_thread import GlobalThread

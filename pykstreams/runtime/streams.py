@@ -27,7 +27,7 @@ from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.metrics.reporters import reported
 from pykstreams.core.types import Duration, StreamPartitioner, duration_ms
 from pykstreams.runtime.application import Application, StartOptions
-from pykstreams.runtime.assembly import is_static
+from pykstreams.runtime.assembly.group import is_static
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.health import Health, TaskHealth
 from pykstreams.runtime.life_cycle import LifeCycle, State, StateListener
@@ -117,14 +117,8 @@ class KafkaStreams:
         """Why the application is in state ``ERROR``."""
         self._plan = topology.plan(self._config)
         clock = time or SystemClock()
-        options = StartOptions(
-            client_supplier or self._config.client_supplier,
-            duration_ms(recommit_interval, "recommit_interval"),
-            None if bootstrap is None else folder_at(os.fspath(bootstrap)),
-            reset_offsets,
-        )
-        if reset_offsets and bootstrap is None:
-            raise ConfigError("reset_offsets gives up offsets for those of a bootstrap; name it with bootstrap=folder")
+        supplier = client_supplier or self._config.client_supplier
+        options = _start_options(supplier, recommit_interval, bootstrap, reset_offsets)
         self._metrics = reported(StreamsMetrics.configured(self._config, clock), self._config)
         self._client_metrics: ClientMetrics | None = None
         self._topology = topology
@@ -572,6 +566,20 @@ class KafkaStreams:
 
     def _request_stop(self) -> None:
         self._stop_requested = True
+
+
+def _start_options(
+    supplier: KafkaClientSupplier,
+    recommit_interval: Duration,
+    bootstrap: str | os.PathLike[str] | None,
+    reset_offsets: bool,
+) -> StartOptions:
+    interval_ms = duration_ms(recommit_interval, "recommit_interval")
+    if reset_offsets and bootstrap is None:
+        raise ConfigError("reset_offsets gives up offsets for those of a bootstrap; name it with bootstrap=folder")
+    return StartOptions(
+        supplier, interval_ms, None if bootstrap is None else folder_at(os.fspath(bootstrap)), reset_offsets
+    )
 
 
 def _has_ended(state: State) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import InvalidStateStoreError, ProcessorStateError
@@ -49,12 +49,12 @@ class StateStoreContext(Protocol):
         ...
 
     @property
-    def key_serde(self) -> Any:
+    def key_serde(self) -> object:
         """The default key serde; ``ConfigError`` when none is set."""
         ...
 
     @property
-    def value_serde(self) -> Any:
+    def value_serde(self) -> object:
         """The default value serde; ``ConfigError`` when none is set."""
         ...
 
@@ -83,7 +83,7 @@ class StateStoreContext(Protocol):
         restore_callback: StateRestoreCallback,
         commit_callback: CommitCallback | None = None,
     ) -> None:
-        """Says how the store is read back from its changelog; every store calls this once, in ``init``.
+        """Registers how the store is read back from its changelog; every store calls this once, in ``init``.
 
         :param store: the ``root`` that ``init`` was given.
         :param restore_callback: called with key and value of each record, or a ``BatchingStateRestoreCallback``.
@@ -334,11 +334,11 @@ class _Context:
         return None if found is None else RecordMetadata(found.topic, found.partition, found.offset)
 
     @property
-    def key_serde(self) -> Any:
+    def key_serde(self) -> object:
         return self._context.config.default_key_serde
 
     @property
-    def value_serde(self) -> Any:
+    def value_serde(self) -> object:
         return self._context.config.default_value_serde
 
     @property

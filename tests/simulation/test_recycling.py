@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,7 @@ _STORES = ("counts", "memory")
 
 
 class Machine:
-    """A worker, and the copies of tasks of other machines; tests take the turns of both."""
+    """A worker, and the standby tasks of its machine; tests take the turns of both."""
 
     def __init__(self, run: MovingRun, folder: Path) -> None:
         self.run, self.folder = run, folder
@@ -190,7 +191,7 @@ class MovingRun:
 
 def _rows_of(task: Task, name: str) -> dict[str, int]:
     def read() -> dict[str, int]:
-        store = task.readable_store(name)
+        store: Any = task.readable_store(name)
         return {} if store is None else {key: value.value for key, value in store.all()}
 
     return task.gate.read(read)

@@ -5,13 +5,20 @@ from __future__ import annotations
 from pykstreams.core.names import valid_name
 from pykstreams.core.types import Duration, duration_ms
 from pykstreams.processors import Reorder
+from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.state.buffers.reorder_buffer import reorder_buffer
 from pykstreams.topology.graph import Graph, Step
 from pykstreams.topology.stores import GivenStore
 
 
 def reordering_of(
-    graph: Graph, table: str, grace: Duration | None, key_serde: object, value_serde: object, *, named: bool
+    graph: Graph,
+    table: str,
+    grace: Duration | None,
+    key_serde: SerdeOrDefault,
+    value_serde: SerdeOrDefault,
+    *,
+    named: bool,
 ) -> Step | None:
     """The step before the table of that name with its buffer, ``None`` where records are taken as they come.
 

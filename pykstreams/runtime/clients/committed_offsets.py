@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import confluent_kafka
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Producer, cimpl
@@ -30,7 +30,7 @@ from pykstreams.runtime.clients.positions import Offsets
 def commit(consumer: Consumer, offsets: Offsets, timeout_s: float) -> None:
     """Commits as a member of the group, and waits; ``KafkaException`` when an offset was not committed in time."""
     library, handle = _library(), handle_of(consumer)
-    with _partitions(library, offsets) as wanted, _queue(library, handle) as answers:
+    with library.lists.of(offsets) as wanted, _queue(library, handle) as answers:
         _raise_for(library.commit_queue(handle, wanted, answers, None, None))
         event = library.queue_poll(answers, _milliseconds(timeout_s))
         if not event:
@@ -50,7 +50,7 @@ def committed(consumer: Consumer, partitions: Collection[TopicPartition], timeou
     """
     library, handle = _library(), handle_of(consumer)
     found: dict[TopicPartition, tuple[int, str]] = {}
-    with _partitions(library, dict.fromkeys(partitions, (OFFSET_INVALID, ""))) as asked:
+    with library.lists.of(dict.fromkeys(partitions, (OFFSET_INVALID, ""))) as asked:
         _raise_for(library.committed(handle, asked, _milliseconds(timeout_s)))
         for one in _elements(asked):
             _raise_for(one.err)
@@ -67,10 +67,10 @@ def send_to_transaction(producer: Producer, offsets: Offsets, group_metadata: by
     :param group_metadata: as ``Consumer.consumer_group_metadata`` gives it.
     """
     library, handle = _library(), handle_of(producer)
-    with _partitions(library, offsets) as wanted, _group(library, group_metadata) as group:
+    with library.lists.of(offsets) as wanted, _group(library, group_metadata) as group:
         error = library.send_offsets_to_transaction(handle, wanted, group, _milliseconds(timeout_s))
         if error:
-            raise KafkaException(library.taken(error))
+            raise KafkaException(library.errors.taken(error))
 
 
 def handle_of(client: Consumer | Producer) -> int:
@@ -107,21 +107,24 @@ class _Partitions(ctypes.Structure):
     _fields_ = (("count", c_int), ("size", c_int), ("elements", POINTER(_Partition)))
 
 
+_Function: TypeAlias = Callable[..., Any]
+_Find: TypeAlias = Callable[..., _Function]
+"""(name without ``rd_kafka_``, type of the result, types of the arguments): a function of the library."""
+
+
 class _Library:
-    """The functions that are needed, with their types."""
+    """The functions that are needed, with their types: here those of clients, queues and groups."""
 
     def __init__(self, file: ctypes.CDLL) -> None:
-        def function(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
+        def function(name: str, result: Any, *arguments: Any) -> _Function:
             found: Any = getattr(file, f"rd_kafka_{name}")
             found.restype, found.argtypes = result, arguments
             return found  # type: ignore[no-any-return]
 
+        self.errors = _Errors(function)
+        self.lists = _Lists(function)
         partitions = POINTER(_Partitions)
         self.opaque = function("opaque", c_void_p, c_void_p)
-        self.memory = function("mem_malloc", c_void_p, c_void_p, c_size_t)
-        self.new_partitions = function("topic_partition_list_new", partitions, c_int)
-        self.add_partition = function("topic_partition_list_add", POINTER(_Partition), partitions, c_char_p, c_int32)
-        self.destroy_partitions = function("topic_partition_list_destroy", None, partitions)
         self.new_queue = function("queue_new", c_void_p, c_void_p)
         self.queue_poll = function("queue_poll", c_void_p, c_void_p, c_int)
         self.destroy_queue = function("queue_destroy", None, c_void_p)
@@ -135,12 +138,18 @@ class _Library:
         self.send_offsets_to_transaction = function(
             "send_offsets_to_transaction", c_void_p, c_void_p, partitions, c_void_p, c_int
         )
+
+
+class _Errors:
+    """The functions of errors."""
+
+    def __init__(self, function: _Find) -> None:
         self._code = function("error_code", c_int, c_void_p)
         self._text = function("error_string", c_char_p, c_void_p)
         self._is_fatal = function("error_is_fatal", c_int, c_void_p)
         self._is_retriable = function("error_is_retriable", c_int, c_void_p)
         self._requires_abort = function("error_txn_requires_abort", c_int, c_void_p)
-        self._destroy_error = function("error_destroy", None, c_void_p)
+        self._destroy = function("error_destroy", None, c_void_p)
 
     def taken(self, error: int) -> KafkaError:
         """An error of librdkafka as one of ``confluent_kafka``; the former is gone then."""
@@ -151,8 +160,35 @@ class _Library:
             retriable=bool(self._is_retriable(error)),
             txn_requires_abort=bool(self._requires_abort(error)),
         )
-        self._destroy_error(error)
+        self._destroy(error)
         return found
+
+
+class _Lists:
+    """The functions of lists of partitions."""
+
+    def __init__(self, function: _Find) -> None:
+        partitions = POINTER(_Partitions)
+        self._memory = function("mem_malloc", c_void_p, c_void_p, c_size_t)
+        self._new = function("topic_partition_list_new", partitions, c_int)
+        self._add = function("topic_partition_list_add", POINTER(_Partition), partitions, c_char_p, c_int32)
+        self._destroy = function("topic_partition_list_destroy", None, partitions)
+
+    @contextlib.contextmanager
+    def of(self, offsets: Offsets) -> Iterator[Any]:
+        """Makes a list of offsets with their metadata, for as long as it is used."""
+        made = self._new(len(offsets))
+        try:
+            for place, (offset, text) in offsets.items():
+                one = self._add(made, place.topic.encode(), place.partition).contents
+                one.offset = offset
+                if metadata := text.encode():
+                    one.metadata = self._memory(None, len(metadata))  # freed together with the list
+                    one.metadata_size = len(metadata)
+                    ctypes.memmove(one.metadata, metadata, len(metadata))
+            yield made
+        finally:
+            self._destroy(made)
 
 
 @functools.cache
@@ -209,22 +245,6 @@ def _refusal(why: str) -> StreamsError:
 
 
 @contextlib.contextmanager
-def _partitions(library: _Library, offsets: Offsets) -> Iterator[Any]:
-    made = library.new_partitions(len(offsets))
-    try:
-        for place, (offset, text) in offsets.items():
-            one = library.add_partition(made, place.topic.encode(), place.partition).contents
-            one.offset = offset
-            if metadata := text.encode():
-                one.metadata = library.memory(None, len(metadata))  # freed together with the list
-                one.metadata_size = len(metadata)
-                ctypes.memmove(one.metadata, metadata, len(metadata))
-        yield made
-    finally:
-        library.destroy_partitions(made)
-
-
-@contextlib.contextmanager
 def _queue(library: _Library, handle: int) -> Iterator[int]:
     made = library.new_queue(handle)
     try:
@@ -237,7 +257,7 @@ def _queue(library: _Library, handle: int) -> Iterator[int]:
 def _group(library: _Library, group_metadata: bytes) -> Iterator[c_void_p]:
     made = c_void_p()
     if error := library.read_group(ctypes.byref(made), group_metadata, len(group_metadata)):
-        raise KafkaException(library.taken(error))
+        raise KafkaException(library.errors.taken(error))
     try:
         yield made
     finally:

@@ -101,7 +101,7 @@ class DataConsumer:
         fetched.runs = by_partition(batch)
         positions = self._positions
         for place, run in fetched.runs.items():
-            positions[place] = run[-1].offset() + 1  # type: ignore[operator]  # typed optional, set on data
+            positions[place] = run[-1].offset() + 1
             self._ends.pop(place, None)
         for partition, end in fetched.ends.items():
             # Behind the records of the same batch there may be markers and aborted records: no record shows them.

@@ -92,7 +92,7 @@ class GroupCoordinator(CoordinatorRequests):
         return bytes(answer.assignment or b"")
 
     def heartbeat(self, member: MemberOf) -> None:
-        """Says that this member lives; ``REBALANCE_IN_PROGRESS``: it is to join again."""
+        """Confirms that this member is alive; ``REBALANCE_IN_PROGRESS``: it is to join again."""
         answer = self.ask(
             HeartbeatRequest(
                 max_version=4,

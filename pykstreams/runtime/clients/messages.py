@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, Protocol, cast
 
 from confluent_kafka import Consumer, KafkaError, Message
 
@@ -26,11 +26,34 @@ _message_topic = Message.topic
 _message_partition = Message.partition
 
 
+class RecordMessage(Protocol):
+    """A message that is a record, and so has a place, with the methods of ``confluent_kafka.Message`` that tasks call.
+
+    Invariant: those of a client have come through ``by_partition``; ``RawMessage`` comes from no broker.
+    """
+
+    def topic(self) -> str: ...
+
+    def partition(self) -> int: ...
+
+    def offset(self) -> int: ...
+
+    def timestamp(self) -> tuple[int, int]:
+        """Kind (1: set by the producer) and time in ms."""
+        ...
+
+    def key(self) -> bytes | None: ...
+
+    def value(self) -> bytes | None: ...
+
+    def headers(self) -> list[tuple[str, bytes | None]] | None: ...
+
+
 @dataclass(slots=True)
 class Fetched:
     """The messages and events of one fetch."""
 
-    runs: dict[tuple[str, int], list[Message]] = field(default_factory=dict)
+    runs: dict[tuple[str, int], list[RecordMessage]] = field(default_factory=dict)
     lost_position: list[TopicPartition] = field(default_factory=list)
     """Partitions whose next offset does not exist (any more); they stand still until ``seek``."""
     ends: dict[TopicPartition, int] = field(default_factory=dict)
@@ -66,12 +89,12 @@ def without_events(batch: list[Message], fetched: Fetched) -> list[Message]:
     return records
 
 
-def by_partition(batch: Sequence[Message], only_topic: str | None = None) -> dict[tuple[str, int], list[Message]]:
+def by_partition(batch: Sequence[Message], only_topic: str | None = None) -> dict[tuple[str, int], list[RecordMessage]]:
     """Sorts messages by partition; they come in long runs, so the comparing is left to C.
 
     :param only_topic: the topic of all of them, where it is known, so that they need not be asked.
     """
-    runs: dict[Any, list[Message]] = {}
+    runs: dict[Any, list[Any]] = {}
     if not batch:
         return runs
     topics: list[Any]
@@ -81,7 +104,7 @@ def by_partition(batch: Sequence[Message], only_topic: str | None = None) -> dic
         topics = [only_topic] * len(batch)
     partitions: list[Any] = list(map(_message_partition, batch))
     if topics.count(topics[0]) == partitions.count(partitions[0]) == len(batch):  # a third faster when it is one run
-        return {(topics[0], partitions[0]): list(batch)}
+        return {(topics[0], partitions[0]): cast("list[RecordMessage]", list(batch))}
     start = 0
     for place, run in groupby(zip(topics, partitions, strict=True)):
         end = start + len(list(run))

@@ -7,12 +7,19 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from confluent_kafka import Consumer, KafkaException, Message
+from confluent_kafka import Consumer, KafkaException
 
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.bounded import close_in_time
 from pykstreams.runtime.clients.errors import cluster_error, kafka_error
-from pykstreams.runtime.clients.messages import Fetched, by_partition, message_error, taken, without_events
+from pykstreams.runtime.clients.messages import (
+    Fetched,
+    RecordMessage,
+    by_partition,
+    message_error,
+    taken,
+    without_events,
+)
 from pykstreams.runtime.clients.positions import at_positions, without_positions
 from pykstreams.runtime.clients.served import served
 from pykstreams.runtime.clients.supplier import LIBRDKAFKA_LOG, KafkaClientSupplier
@@ -115,9 +122,7 @@ class RestoreConsumer:
         for (topic, partition), run in by_partition(messages, only_topic).items():
             place = TopicPartition(topic, partition)
             batch.runs[place] = run
-            last = run[-1].offset()
-            assert last is not None
-            batch.positions[place] = max(last + 1, batch.positions.get(place, 0))
+            batch.positions[place] = max(run[-1].offset() + 1, batch.positions.get(place, 0))
         return batch
 
     def _look_up(self, topics: Collection[str]) -> None:
@@ -142,7 +147,7 @@ class RestoreBatch:
     A position also moves over compaction holes and transaction markers, which no record shows.
     """
 
-    runs: dict[TopicPartition, list[Message]] = field(default_factory=dict)
+    runs: dict[TopicPartition, list[RecordMessage]] = field(default_factory=dict)
     positions: dict[TopicPartition, int] = field(default_factory=dict)
     at_end: list[TopicPartition] = field(default_factory=list)
     """Partitions of which everything was read that may be read now; open transactions may lie behind."""

@@ -89,7 +89,7 @@ class Replay:
             self._check(to)
 
     def look(self) -> None:
-        """Tells what would be sent."""
+        """Reports what would be sent."""
         with _Group(self._letters) as group:
             for place in self._letters.begins:
                 for letter in self._meant(place, group.replayed(place)):

@@ -1,1 +1,1 @@
-"""Tells of the group of an application from outside, for operators and autoscalers: its lag, and who has which task."""
+"""The group of an application as seen from outside, for operators and autoscalers: its lag, and who has which task."""

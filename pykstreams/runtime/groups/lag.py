@@ -154,7 +154,7 @@ class GroupLag:
         ]
 
     def _behind(self, task: TaskId, keeper: Member, members: Collection[Member], bounds: _Bounds) -> int | None:
-        """How far a copy is behind at most: it has read on since its process joined, and said how far it was.
+        """How far a standby is behind at most: it has read on since its process joined, and said how far it was.
 
         ``None``: the process has not said, as in streams groups, or it ran the task then. A process that said nothing
         of this task had no state of it.

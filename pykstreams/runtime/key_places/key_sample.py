@@ -74,7 +74,7 @@ class KeySample:
         )
 
     def _likely(self) -> tuple[str, str]:
-        """Tells what may have put the records where they are, and the cure."""
+        """Names what may have put the records where they are, and the cure."""
         placement, partitions = self.keyed.placement, self.keyed.partitions
         different = len({key for key, _ in self._kept})
         if different < _TELLING:

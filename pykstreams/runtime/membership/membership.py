@@ -1,4 +1,4 @@
-"""Who owns which task: one interface, whatever decides it.
+"""The interface to the group, which decides who owns which task: the same for every protocol.
 
 Invariant: between two answers of ``poll`` the set of owned tasks changes in two ways only: ``on_revoked``
 names tasks that go away in good order (they may still be committed inside that call), or ``poll`` gives

@@ -63,7 +63,7 @@ class Role(Enum):
     RESTORING = "restoring"
     """Its task is here, and is being restored."""
     STANDBY = "standby"
-    """A copy is kept here while the task runs elsewhere."""
+    """It is kept as a standby here, while the task runs elsewhere."""
     GLOBAL = "global"
     """It is a global store, which every instance has."""
 

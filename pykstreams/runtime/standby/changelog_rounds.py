@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.restore.restore import OffsetReader, Restorer, Setback
-from pykstreams.state.interfaces.store import ChangelogRow, TaskStore
+from pykstreams.runtime.restore.restore import OffsetReader, RestorableStore, Restorer, Setback
+from pykstreams.state.interfaces.store import ChangelogRow
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ class FollowedStore:
 
     __slots__ = ("_offset", "_store", "name")
 
-    def __init__(self, store: TaskStore) -> None:
+    def __init__(self, store: RestorableStore) -> None:
         self._store = store
         self._offset: int | None = None
         self.name = store.name
@@ -68,6 +68,9 @@ class KnownOffsets:
         return {one: self._ends[one] for one in partitions}
 
 
+MakeRestorer: TypeAlias = Callable[[OffsetReader], tuple[Restorer, Callable[[], None]]]
+"""Makes a restorer over known offsets; returns what closes its consumer, too."""
+
 Reached: TypeAlias = Callable[[Mapping[TopicPartition, int]], None]
 """Called with offsets of inputs: the stores of a task stand for all records before them."""
 
@@ -92,7 +95,7 @@ class ChangelogRounds:
 
     def __init__(
         self,
-        restorer: Callable[[OffsetReader], tuple[Restorer, Callable[[], None]]],
+        restorer: MakeRestorer,
         offsets: OffsetReader,
         limits: Callable[[TaskId], Mapping[TopicPartition, int]],
         clock: Clock,
@@ -122,7 +125,7 @@ class ChangelogRounds:
         restorer = self._restorer
         return {} if restorer is None else restorer.positions()
 
-    def add(self, task_id: TaskId, stores: Mapping[TopicPartition, TaskStore], reached: Reached) -> None:
+    def add(self, task_id: TaskId, stores: Mapping[TopicPartition, RestorableStore], reached: Reached) -> None:
         """Follows the stores of a task from now on, with a round that begins at once.
 
         :param reached: called at the end of each round.

@@ -18,7 +18,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from pykstreams.core.clock import Clock
@@ -31,10 +30,11 @@ from pykstreams.runtime.restore.open_tasks import OpenTasks
 from pykstreams.runtime.restore.restore import Damaged, Remade, Setback, Truncated
 from pykstreams.runtime.standby.changelog_rounds import ROUND_S, ChangelogRounds
 from pykstreams.runtime.standby.retries import RETRY_S, Retries
+from pykstreams.runtime.standby.standby_folders import Standby, StandbyFolders
 from pykstreams.runtime.standby.standby_plan import StandbyPlan, TasksWithInputs
 from pykstreams.runtime.standby.update_listener import ListenerFailedError, SuspendReason, UpdateNotices
 from pykstreams.runtime.swap.bootstrap import Pin, generation_of, pinned
-from pykstreams.runtime.tasks.open_stores import OpenStores
+from pykstreams.runtime.tasks.stores.open_stores import OpenStores
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.state.directory.file_lock import FileLock
 from pykstreams.state.directory.state_directory import StateDirectory
@@ -46,15 +46,6 @@ LOOK_S: Final = 5.0
 
 MakeStandby: TypeAlias = Callable[[TaskId, frozenset[TopicPartition], Offsets], Task]
 """(task, the partitions that it reads, what was committed for it): makes a task that sends nothing, never started."""
-
-
-@dataclass(slots=True)
-class _Standby:
-    task: Task
-    inputs: frozenset[TopicPartition]
-    base: tuple[int | None, Pin | None]
-    """The generation that its state began with, by the committed offsets."""
-    is_open: bool = False
 
 
 class StandbyTasks:
@@ -93,10 +84,7 @@ class StandbyTasks:
         self._on_close = on_close
         self._open_tasks = OpenTasks(directory.task_dir, clock)
         self._retries = Retries(clock)
-        self._lock = threading.Lock()
-        self._asked_for: set[TaskId] = set()
-        self._standbys: dict[TaskId, _Standby] = {}
-        self._left_open: dict[TaskId, tuple[OpenStores, FileLock]] = {}
+        self._folders = StandbyFolders()
         self._look_at = clock.monotonic()
         self._woken = threading.Event()
         self._stopping = False
@@ -126,17 +114,14 @@ class StandbyTasks:
 
     def give_up(self, task_id: TaskId) -> bool:
         """Asks for the folder of a task; true while there is a standby in it, which is about to leave."""
-        with self._lock:
-            self._asked_for.add(task_id)
-            found = task_id in self._standbys
+        found = self._folders.ask_for(task_id)
         if found:
             self._woken.set()
         return found
 
     def taken(self, task_id: TaskId) -> tuple[OpenStores, FileLock] | None:
         """Returns the stores that were left open in a folder, with its lock; once, to who is to have it now."""
-        with self._lock:
-            return self._left_open.pop(task_id, None)
+        return self._folders.taken(task_id)
 
     def wants(self, task_id: TaskId) -> bool:
         """Whether a standby of this task belongs here."""
@@ -144,21 +129,16 @@ class StandbyTasks:
 
     def take(self, task_id: TaskId, stores: OpenStores, lock: FileLock) -> None:
         """Takes the stores of a task that has ended in a worker, open as they are, with the lock of its folder."""
-        with self._lock:
-            self._left_open[task_id] = stores, lock
+        self._folders.leave_open(task_id, stores, lock)
 
     def allow(self, task_id: TaskId) -> None:
         """Lets go of the folder of a task: a standby may be kept in it again."""
-        with self._lock:
-            self._asked_for.discard(task_id)
-            left_open = task_id in self._left_open
-        if left_open or self._plan.member_of(task_id) is not None:
+        if self._folders.allow(task_id) or self._plan.member_of(task_id) is not None:
             self._look_soon()
 
     def tasks(self) -> list[Task]:
         """The standby tasks whose stores are open."""
-        with self._lock:
-            return [one.task for one in self._standbys.values() if one.is_open]
+        return self._folders.open_tasks()
 
     def positions(self) -> dict[TopicPartition, int]:
         """How far the changelogs are that are being read."""
@@ -170,9 +150,8 @@ class StandbyTasks:
 
     def offset_sums(self) -> dict[TaskId, int]:
         """The sum of the changelog offsets of each standby task, also while its stores wait to be taken up."""
-        with self._lock:
-            waiting = {task_id: stores.offsets for task_id, (stores, _) in self._left_open.items()}
-        sums = {task_id: sum(offsets.committed().values()) for task_id, offsets in waiting.items()}
+        waiting = self._folders.waiting()
+        sums = {task_id: sum(stores.offsets.committed().values()) for task_id, stores in waiting.items()}
         return {**sums, **self._open_tasks.sums(self._rounds.positions())}
 
     def turn(self) -> None:
@@ -192,7 +171,7 @@ class StandbyTasks:
             self._give_up_all()
         except Exception as error:  # what a worker would end with must not end it from here
             log.warning(
-                "the copies of other tasks are closed, and opened again in %g s: %s",
+                "all standby tasks are closed, and opened again in %g s: %s",
                 RETRY_S,
                 error,
                 exc_info=None if isinstance(error, StreamsError) else error,
@@ -213,8 +192,8 @@ class StandbyTasks:
 
     def close(self) -> None:
         """Closes all standby tasks and everything else; on the thread, or without one."""
-        self._close(list(self._standbys.values()))
-        self._close_left_open(list(self._left_open))
+        self._close(list(self._folders.standbys.values()))
+        self._folders.close_left_open(self._folders.waiting())
         for close in (self._rounds.close, self._on_close, self._directory.close):
             try:
                 close()
@@ -233,11 +212,9 @@ class StandbyTasks:
         self._woken.set()
 
     def _leave_asked_for(self) -> None:
-        with self._lock:
-            going = [one for task_id, one in self._standbys.items() if task_id in self._asked_for]
-        self._close((one for one in going if not self._leave(one)), reason=SuspendReason.PROMOTED)
+        self._close((one for one in self._folders.asked_for() if not self._leave(one)), reason=SuspendReason.PROMOTED)
 
-    def _leave(self, standby: _Standby) -> bool:
+    def _leave(self, standby: Standby) -> bool:
         """Leaves the stores of a standby open for the task that comes here; false where it has to be closed."""
         task = standby.task
         try:
@@ -251,56 +228,39 @@ class StandbyTasks:
         if stores is None:
             return False
         self._open_tasks.forget(task)
-        with self._lock:
-            self._left_open[task.id] = stores, self._directory.give(task.id)
-            del self._standbys[task.id]
+        self._folders.replace(task.id, stores, self._directory.give(task.id))
         log.info("standby task %s leaves its stores open for the task", task.id)
         return True
 
-    def _close_left_open(self, tasks: Iterable[TaskId]) -> None:
-        for task_id in tasks:
-            left = self.taken(task_id)
-            if left is None:
-                continue
-            stores, lock = left
-            try:
-                stores.close()
-            except Exception:
-                log.exception("standby task %s: closing went wrong", task_id)
-            finally:
-                lock.release()
-
     def _look(self) -> None:
         """Closes the standby tasks that do not belong here, and opens those that do."""
-        with self._lock:
-            wanted = {task_id: one for task_id, one in self._plan.wanted().items() if task_id not in self._asked_for}
-            nobodys = self._left_open.keys() - self._asked_for - wanted.keys()
-        self._close_left_open(task_id for task_id in nobodys if not self._plan.is_active(task_id))
-        gone = [one for task_id, one in self._standbys.items() if one.inputs != wanted.get(task_id)]
+        folders = self._folders
+        wanted, nobodys = folders.sort_out(self._plan.wanted())
+        folders.close_left_open(task_id for task_id in nobodys if not self._plan.is_active(task_id))
+        gone = [one for task_id, one in folders.standbys.items() if one.inputs != wanted.get(task_id)]
         self._close(one for one in gone if not (self._plan.is_active(one.task.id) and self._leave(one)))
         try:
             is_known = self._plan.ask_committed(wanted)
         except StreamsError as error:
-            self._retries.warn(None, f"what is committed for copies of tasks is not known, and asked again: {error}")
+            why = f"the committed offsets of standby tasks are not known, and are asked for again: {error}"
+            self._retries.warn(None, why)
             return
         self._retries.is_over(None)
         if not is_known:
             self._look_at = self._clock.monotonic() + ROUND_S
             return
-        moved = [one for task_id, one in self._standbys.items() if one.base != _base(self._plan.committed(task_id))]
+        moved = [one for task_id, one in folders.standbys.items() if one.base != _base(self._plan.committed(task_id))]
         self._close(moved)
-        for task_id in sorted(wanted.keys() - self._standbys.keys()):
+        for task_id in sorted(wanted.keys() - folders.standbys.keys()):
             if self._retries.is_due(task_id):
                 self._open(task_id, wanted[task_id])
 
     def _open(self, task_id: TaskId, inputs: frozenset[TopicPartition]) -> None:
         committed = self._plan.committed(task_id)
         task = self._make_task(task_id, inputs, committed)
-        standby = _Standby(task, inputs, _base(committed))
-        with self._lock:
-            if task_id in self._asked_for:
-                return
-            self._standbys[task_id] = standby
+        standby = Standby(task, inputs, _base(committed))
+        if not self._folders.enter(standby):
+            return
         left = self.taken(task_id)
         try:
             if left is None:
@@ -325,16 +285,16 @@ class StandbyTasks:
 
     def _set_back(self, setback: Setback) -> None:
         """Closes a standby that cannot follow; it is deleted only where its changelog has all of it."""
-        standby = self._standbys.get(setback.task_id)
+        standby = self._folders.standbys.get(setback.task_id)
         if standby is None:  # another store of the same task was first
             return
         match setback:
             case Truncated(reason=reason):
-                log.warning("%s; the copy is deleted and read from the beginning", reason)
+                log.warning("%s; the standby task is deleted, and its changelogs are read from the beginning", reason)
                 self._close([standby], setback)
                 self._look_at = self._clock.monotonic()
             case Remade(place=place, reason=reason):
-                why = f"topic {place.topic!r} was deleted and made anew, or has lost records, so the copy is kept"
+                why = f"topic {place.topic!r} was deleted and made anew, or has lost records, so the state here is kept"
                 self._try_later(standby, f"{reason}: {why}")
             case Damaged(error=error):
                 if (damaged := standby.task.restorable(error)) is None:
@@ -343,19 +303,19 @@ class StandbyTasks:
                     self._retries.later([setback.task_id])
                     self._close([standby], damaged)
 
-    def _try_later(self, standby: _Standby, why: str) -> None:
+    def _try_later(self, standby: Standby, why: str) -> None:
         task_id = standby.task.id
         self._retries.warn(task_id, f"standby task {task_id} is closed, and tried again every {RETRY_S:g} s: {why}")
         self._retries.later([task_id])
         self._close([standby])
 
     def _give_up_all(self) -> None:
-        self._retries.later(self._standbys)
-        self._close(list(self._standbys.values()))
+        self._retries.later(self._folders.standbys)
+        self._close(list(self._folders.standbys.values()))
         try:
             self._rounds.close()
         except Exception:
-            log.exception("%s: the consumer of copies was not closed in good order", self._name)
+            log.exception("%s: the consumer of changelogs was not closed in good order", self._name)
 
     def _tell_end(self, task_id: TaskId, reason: SuspendReason) -> None:
         try:
@@ -370,7 +330,7 @@ class StandbyTasks:
 
     def _close(
         self,
-        standbys: Iterable[_Standby],
+        standbys: Iterable[Standby],
         leaves: Truncated | DamagedStoreError | None = None,
         *,
         reason: SuspendReason = SuspendReason.MIGRATED,
@@ -398,8 +358,7 @@ class StandbyTasks:
             finally:
                 self._tell_end(task_id, reason)
                 self._directory.unlock(task_id)
-                with self._lock:
-                    del self._standbys[task_id]
+                self._folders.remove(task_id)
             if one.is_open:
                 log.info("standby task %s is closed", task_id)
 

@@ -130,7 +130,7 @@ class RecordCollector:
         """Whether the producer can take nothing any more, so that another must be made."""
 
     def register(self, task_id: TaskId, node: str, topic: str | None, partition: int = ANY_PARTITION) -> None:
-        """Says which node of which task writes to a topic (``None``: to topics chosen per record)."""
+        """Notes which node of which task writes to a topic (``None``: to topics chosen per record)."""
         self._writers.setdefault((topic, partition), {})[task_id] = node
 
     def forget(self, task_id: TaskId) -> None:

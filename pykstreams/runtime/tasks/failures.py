@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import (
@@ -35,6 +34,7 @@ from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import ConsumerRecord, ProducerRecord, Record, RecordContext
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.core.user_frames import user_frame
+from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.serdes.base import located
@@ -78,7 +78,7 @@ class Failures:
         self.shows_input = not (self.only_fails and type(self._production) is DefaultProductionExceptionHandler)
         """Whether a handler, or a dead letter, may show the raw key and value of the input record."""
 
-    def undecodable(self, source: str, message: Any, decode_key: Decoder, error: Exception) -> None:
+    def undecodable(self, source: str, message: RecordMessage, decode_key: Decoder, error: Exception) -> None:
         """Asks about an input record that cannot be deserialized; returns when it is to be skipped."""
         topic, partition, offset = message.topic(), message.partition(), message.offset()
         headers = message.headers() or ()
@@ -96,7 +96,9 @@ class Failures:
             task_id=self._task_id,
         ) from found
 
-    def processing(self, node: str, error: Exception, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+    def processing(
+        self, node: str, error: Exception, key: object, value: object, timestamp: int, headers: Headers
+    ) -> None:
         """Asks about an exception of a node; returns when the record is to be dropped there."""
         if isinstance(error, PASSED_THROUGH):
             raise error
@@ -130,7 +132,7 @@ class Failures:
         context = self._context(node, time, record.headers)
         handle = handler_function(self._production, "handle_serialization_error")
 
-        def ask(context: ErrorHandlerContext, record: Any, error: Exception) -> ErrorHandlerResponse:
+        def ask(context: ErrorHandlerContext, record: object, error: Exception) -> ErrorHandlerResponse:
             return handle(context, record, error, origin)
 
         if self._resumes("production", ask, context, record, error):
@@ -190,9 +192,9 @@ class Failures:
     def _resumes(
         self,
         kind: str,
-        handler: Any,
+        handler: object,
         context: ErrorHandlerContext,
-        record: ConsumerRecord | ProducerRecord | Record[Any, Any] | None,
+        record: ConsumerRecord | ProducerRecord | Record[object, object] | None,
         error: Exception,
     ) -> bool:
         ask: Callable[..., object] = handler_function(handler)

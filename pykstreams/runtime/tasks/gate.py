@@ -1,4 +1,4 @@
-"""Who may touch the stores of a task: its worker, or one reader at a time.
+"""A lock over the stores of a task, for its worker or one reader at a time.
 
 The worker goes through for a whole batch, and a reader for one look-up or for a chunk of an iterator, so that a reader
 sees what is there between two batches, and a record costs no lock. Neither can starve the other: readers that wait

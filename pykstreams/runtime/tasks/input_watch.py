@@ -1,4 +1,4 @@
-"""Tells operators since when a task has had no input; where none of them wants to know, nothing is noted."""
+"""Reports to operators since when a task has had no input; where none of them wants to know, nothing is noted."""
 
 from __future__ import annotations
 

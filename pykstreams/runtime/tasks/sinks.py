@@ -14,7 +14,7 @@ from pykstreams.core.errors import WrongTypeError
 from pykstreams.core.handlers import SerializationExceptionOrigin
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import ProducerRecord, RecordContext
-from pykstreams.core.serialized_sink import SerializedRecord, SerializedSink
+from pykstreams.core.serialized_sink import SendSerialized, SerializedRecord, SerializedSink
 from pykstreams.core.types import Encoder, Forward, Headers, StreamPartitioner, TopicNameExtractor
 from pykstreams.runtime.tasks.collector import ANY_PARTITION, RecordCollector
 from pykstreams.runtime.tasks.failures import Failures
@@ -22,15 +22,17 @@ from pykstreams.serdes.base import bind_serializer
 from pykstreams.topology.answer_partitioner import AnswerPartitioner
 from pykstreams.topology.windowed_partitioner import WindowedPartitioner
 
-_Fail: TypeAlias = Callable[[Exception, Any, Any, int, Headers], None]
-_Write: TypeAlias = Callable[[Any, Any, int, Headers, int], None]
+_Fail: TypeAlias = Callable[[Exception, object, object, int, Headers], None]
+_Write: TypeAlias = Callable[[object, object, int, Headers, int], None]
 """Sends a record to one partition of one topic."""
 
 
 class _SendTo(Protocol):
     """A ``Forward`` that takes the partition, too."""
 
-    def __call__(self, key: Any, value: Any, timestamp: int, headers: Headers, partition: int = ..., /) -> None: ...
+    def __call__(
+        self, key: object, value: object, timestamp: int, headers: Headers, partition: int = ..., /
+    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ class Sink:
     """
 
     node: str
-    key_serializer: Any
-    value_serializer: Any
+    key_serializer: object
+    value_serializer: object
     collector: RecordCollector
     failures: Failures
     current: CurrentRecord
@@ -53,7 +55,7 @@ class Sink:
     around: Sequence[Callable[[Callable[..., None]], Callable[..., None]]] = ()
     """Wrap each way out one after the other, for what has to see each record that is sent."""
 
-    def to_topic(self, topic: str, partitioner: StreamPartitioner[Any, Any] | None) -> Forward:
+    def to_topic(self, topic: str, partitioner: StreamPartitioner[object, object] | None) -> Forward:
         """Returns the callable for a fixed topic."""
         write = self._writer(topic)
         if partitioner is not None:
@@ -70,7 +72,7 @@ class Sink:
         (produce, wait), fail = self._ways_out(), self.fail
         refused, time_zero = self.collector.refused, self.collector.time_zero
 
-        def send(key: Any, value: Any, timestamp: int, headers: Headers, partition: int = ANY_PARTITION) -> None:
+        def send(key: object, value: object, timestamp: int, headers: Headers, partition: int = ANY_PARTITION) -> None:
             try:
                 raw_key = encode_key(key, headers)
                 raw_value = encode_value(value, headers)
@@ -108,7 +110,7 @@ class Sink:
         choose = self._by_key_alone(topic, suffix_bytes)
         (produce, wait), refused, time_zero = self._ways_out(), self.collector.refused, self.collector.time_zero
 
-        def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def send(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 raw_key: Any = encode_key(key, headers)  # a null key fails below, and is for the slow way to tell
                 raw_value = encode_value(value, headers)
@@ -136,7 +138,7 @@ class Sink:
 
         return send
 
-    def of_serialized(self, topic: str, partitioner: StreamPartitioner[Any, Any] | None) -> SerializedSink | None:
+    def of_serialized(self, topic: str, partitioner: StreamPartitioner[object, object] | None) -> SerializedSink | None:
         """Returns the way into a fixed topic for records in bytes; ``None`` where a user's code would have to see them.
 
         Its errors are those of the client, and those of partitions that it is told and that the topic does not have;
@@ -150,9 +152,14 @@ class Sink:
             choose = self._by_key_alone(topic, partitioner.suffix_bytes)
         else:
             return None
-        collector = self.collector
+        send, send_one = self._serialized_sender(topic, choose), self._one_serialized_sender(topic, choose, partitioner)
+        return SerializedSink(self.key_serializer, self.value_serializer, send, send_one)
+
+    def _serialized_sender(
+        self, topic: str, choose: Callable[[bytes], int] | None
+    ) -> Callable[[Iterable[SerializedRecord]], None]:
         produce, wait = self._ways_out()
-        refused, time_zero = collector.refused, collector.time_zero
+        refused, time_zero = self.collector.refused, self.collector.time_zero
 
         def send(records: Iterable[SerializedRecord]) -> None:
             partition = ANY_PARTITION
@@ -176,8 +183,15 @@ class Sink:
                     chosen = None if partition == ANY_PARTITION else partition
                     refused(error, ProducerRecord(topic, key, value, chosen, timestamp, headers))
 
-        partition_count, partitions_of, node = collector.partition_count, collector.partitions_of, self.node
-        checked, fail = self._checked, self.fail
+        return send
+
+    def _one_serialized_sender(
+        self, topic: str, choose: Callable[[bytes], int] | None, partitioner: object
+    ) -> SendSerialized:
+        collector, checked, fail, node = self.collector, self._checked, self.fail, self.node
+        produce, wait = self._ways_out()
+        refused, time_zero = collector.refused, collector.time_zero
+        partition_count, partitions_of = collector.partition_count, collector.partitions_of
 
         def send_one(key: bytes, value: bytes, timestamp: int, headers: Headers, told: int | None = None) -> None:
             try:
@@ -206,7 +220,7 @@ class Sink:
                 chosen = None if partition == ANY_PARTITION else partition
                 refused(error, ProducerRecord(topic, key, value, chosen, timestamp, headers))
 
-        return SerializedSink(self.key_serializer, self.value_serializer, send, send_one)
+        return send_one
 
     def _by_key_alone(self, topic: str, suffix_bytes: int) -> Callable[[bytes], int]:
         """Returns the callable that chooses a partition by the bytes of a key that come before those of its window."""
@@ -220,13 +234,13 @@ class Sink:
         return choose
 
     def to_chosen_topic(
-        self, extractor: TopicNameExtractor[Any, Any], partitioner: StreamPartitioner[Any, Any] | None
+        self, extractor: TopicNameExtractor[object, object], partitioner: StreamPartitioner[object, object] | None
     ) -> Forward:
         """Returns the callable for a topic that is chosen per record."""
         current, fail = self.current, self.fail
         senders: dict[str, Forward] = {}
 
-        def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def send(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 context = current.context
                 topic = extractor(key, value, _as_seen(context, timestamp, headers))
@@ -242,13 +256,15 @@ class Sink:
 
         return send
 
-    def _partitioned(self, topic: str, partitioner: StreamPartitioner[Any, Any], write: _Write) -> Forward:
+    def _partitioned(self, topic: str, partitioner: StreamPartitioner[object, object], write: _Write) -> Forward:
         collector, fail, node, drop = self.collector, self.fail, self.node, self.drop
         send_to = self._to_partition(topic, write)
         partition_count, partitions_of = collector.partition_count, collector.partitions_of
         checked = self._checked
 
-        def send_elsewhere(chosen: object, count: int, key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def send_elsewhere(
+            chosen: object, count: int, key: object, value: object, timestamp: int, headers: Headers
+        ) -> None:
             if chosen is None:
                 write(key, value, timestamp, headers, ANY_PARTITION)
             elif isinstance(chosen, int):
@@ -259,7 +275,7 @@ class Sink:
             else:
                 drop(f"the partitioner chose no partition of topic {topic!r}")
 
-        def send(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
+        def send(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 count = partition_count(topic) or partitions_of(topic, node)
                 chosen = partitioner(topic, key, value, count)
@@ -286,9 +302,9 @@ class Sink:
         encode_value = bind_serializer(self.value_serializer, topic)
         (_, send), refused = self._ways_out(), self.collector.refused
 
-        def write(key: Any, value: Any, timestamp: int, headers: Headers, partition: int) -> None:
+        def write(key: object, value: object, timestamp: int, headers: Headers, partition: int) -> None:
             raw: list[bytes | None] = []
-            steps: tuple[tuple[Encoder, Any, SerializationExceptionOrigin], ...] = (
+            steps: tuple[tuple[Encoder, object, SerializationExceptionOrigin], ...] = (
                 (encode_key, key, SerializationExceptionOrigin.KEY),
                 (encode_value, value, SerializationExceptionOrigin.VALUE),
             )
@@ -320,11 +336,11 @@ class Sink:
             return produce, wait
         let_go = self.current.let_go
 
-        def note_and_produce(*arguments: Any) -> None:
+        def note_and_produce(*arguments: object) -> None:
             let_go()
             produce(*arguments)
 
-        def note_and_wait(*arguments: Any) -> None:
+        def note_and_wait(*arguments: object) -> None:
             let_go()
             wait(*arguments)
 

@@ -26,29 +26,32 @@ from pykstreams.core.errors import (
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import CurrentRecord
-from pykstreams.core.timestamps import FailOnInvalidTimestamp, WallclockTimestampExtractor
 from pykstreams.core.types import Punctuator
+from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.metrics.record_traces import RecordTraces
 from pykstreams.runtime.metrics.task_metrics import TaskMetrics
 from pykstreams.runtime.tasks.collector import RecordCollector
-from pykstreams.runtime.tasks.compiled import compile_plan, source_decoders, source_of
-from pykstreams.runtime.tasks.context import TaskState, TaskStoreContext, describe_record
+from pykstreams.runtime.tasks.compiled import compile_plan, source_of
+from pykstreams.runtime.tasks.context import TaskState, describe_record
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.failures import Failures
 from pykstreams.runtime.tasks.gate import Gate
 from pykstreams.runtime.tasks.in_flight import InFlight
-from pykstreams.runtime.tasks.input_offsets import InputOffsets
 from pykstreams.runtime.tasks.input_watch import InputWatch
+from pykstreams.runtime.tasks.inputs.input_offsets import InputOffsets
+from pykstreams.runtime.tasks.inputs.partition_group import LagProvider, PartitionGroup
+from pykstreams.runtime.tasks.inputs.replay import Replay
+from pykstreams.runtime.tasks.inputs.task_input import TaskInput
 from pykstreams.runtime.tasks.observers import RecordObserver
 from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata, decode, encode
-from pykstreams.runtime.tasks.open_stores import OpenStores
-from pykstreams.runtime.tasks.partition_group import LagProvider, PartitionGroup, RecordQueue
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue
-from pykstreams.runtime.tasks.replay import Replay
-from pykstreams.runtime.tasks.restored_store import RestoredStore
-from pykstreams.runtime.tasks.state_offsets import StateOffsets
+from pykstreams.runtime.tasks.stores.open_stores import OpenStores
+from pykstreams.runtime.tasks.stores.restored_store import RestoredStore
+from pykstreams.runtime.tasks.stores.state_offsets import StateOffsets
+from pykstreams.runtime.tasks.stores.task_stores import TaskStores
 from pykstreams.state.interfaces.position import Position
 from pykstreams.state.interfaces.record_cache import RecordCache
+from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.topology.plan import SubtopologyPlan
 
 log = logging.getLogger(__name__)
@@ -94,14 +97,13 @@ class Task:
         gate: Gate | None = None,
     ) -> None:
         self.id = task_id
-        self.input_partitions = tuple(input_partitions)
         self._plan = plan
-        self._cache = cache
-        self._lag = lag
-        self._make_ready = make_ready
-        self._is_ready = is_ready
+        self._input = TaskInput(input_partitions, lag)
+        self.input_partitions = self._input.partitions
         current = CurrentRecord(describe_record)
-        self._metrics = TaskMetrics(metrics, task_id, buffered=lambda: self.buffered, cache_bytes=self._cache_bytes)
+        self._metrics = TaskMetrics(
+            metrics, task_id, buffered=lambda: self.buffered, cache_bytes=lambda: self._stores.cache_bytes()
+        )
         dropped = DroppedRecords(task_id, self._metrics.dropped, clock, lambda: current.context)
         failures = Failures(task_id, config, collector, current, dropped)
         current.keeps_messages = failures.shows_input or plan.reads_messages
@@ -121,36 +123,35 @@ class Task:
             global_stores or {},
         )
         self._state.input_watch = InputWatch(clock, self._input_waits)
-        self._queues: dict[TopicPartition, RecordQueue] = {}
-        self._group: PartitionGroup | None = None
-        self._only: RecordQueue | None = None
-        self._waiting: list[Any] = []
         self._offsets = InputOffsets()
         self._replay = Replay(end_offsets)
         self._commit_needed = False
         self._punctuated = 0
         self.gate = Gate(f"task {task_id}") if gate is None else gate
         """Between whoever works on the stores and those who read them."""
-        self._unreadable: set[str] = set()
-        self.state_offsets = StateOffsets({name: self._changelog_partition(name) for name in plan.changelogs})
+        self._stores = TaskStores(plan, self._state, cache, self.gate, make_ready=make_ready, is_ready=is_ready)
 
     @property
     def stores(self) -> Mapping[str, Any]:
         """The open stores by name, in the order in which they are flushed."""
         return self._state.stores
 
-    def readable_store(self, name: str) -> Any:
-        """An open store, for one inside of the gate; ``None`` without one, or while it is made ready."""
-        store = self._state.stores.get(name)
-        return store if store is not None and store.is_open and name not in self._unreadable else None
+    @property
+    def state_offsets(self) -> StateOffsets:
+        """How far its stores are in their changelogs."""
+        return self._stores.offsets
 
-    def changelogs(self) -> dict[str, TopicPartition]:
+    def readable_store(self, name: str) -> TaskStore | None:
+        """An open store, for one inside of the gate; ``None`` without one, or while it is made ready."""
+        return self._stores.readable(name)
+
+    def changelogs(self) -> Mapping[str, TopicPartition]:
         """The changelog partition of each store that has one."""
-        return {name: self._changelog_partition(name) for name in self._plan.changelogs}
+        return self._stores.changelogs
 
     def restorable(self, error: StoreEngineError) -> DamagedStoreError | None:
         """The error, if it is about a damaged store that can be restored from a changelog."""
-        return error if isinstance(error, DamagedStoreError) and error.store in self._plan.changelogs else None
+        return self._stores.restorable(error)
 
     @property
     def stream_time(self) -> int:
@@ -180,7 +181,7 @@ class Task:
     @property
     def buffered(self) -> int:
         """The number of records that wait."""
-        return sum(len(queue) for queue in self._queues.values()) + len(self._waiting)
+        return len(self._input)
 
     @property
     def dropped(self) -> DroppedRecords:
@@ -189,8 +190,7 @@ class Task:
 
     def behind(self) -> int:
         """Returns how many records of its input are still before it, as far as brokers have said."""
-        unread = 0 if self._lag is None else sum(self._lag(partition) or 0 for partition in self.input_partitions)
-        return self.buffered + unread
+        return self.buffered + self._input.unread()
 
     @property
     def unfinished(self) -> int:
@@ -209,40 +209,18 @@ class Task:
 
     def buffered_of(self, partition: TopicPartition) -> int:
         """The number of records of one partition that wait."""
-        return len(self._waiting) if self._only is not None else len(self._queues[partition])
+        return self._input.length_of(partition)
 
-    def open_stores(self, kept: OpenStores | None = None) -> dict[TopicPartition, Any]:
+    def open_stores(self, kept: OpenStores | None = None) -> dict[TopicPartition, RestoredStore]:
         """Builds and opens the stores; gives those that are to be restored, by changelog partition.
 
         :param kept: those of another task of this id, which are taken up if they are what this one is to begin with,
             and closed otherwise.
         """
-        self.state_offsets.clear()
-        if kept is not None:
-            self._state.stores.update(kept.stores)  # to be closed here from now on, whatever goes wrong
-            if self._is_ready():
-                self.state_offsets = kept.offsets
-            else:
-                kept.close()
-                self._state.stores.clear()
-                kept = None
-        self._make_ready()
+        kept = self._stores.prepare(kept)
         self._metrics.open({place.topic: source_of(self._plan, place.topic).name for place in self.input_partitions})
-        self._replay.begin(self.input_partitions, {self._changelog_partition(one) for one in self._plan.changelogs})
-        context = TaskStoreContext(self._state, self._plan, self._cache)
-        with self.gate:
-            for name, builder in self._plan.stores.items():
-                store = builder.build() if kept is None else kept.stores[name]
-                self._state.stores[name] = store
-                store.set_position_source(self.position)
-                store.init(context)
-                if kept is None and name in self._plan.changelogs:
-                    self.state_offsets.opened(store, store.committed_offset())
-        return {
-            self._changelog_partition(name): RestoredStore(store, self.gate, self._unreadable, self.state_offsets)
-            for name, store in self._state.stores.items()
-            if name in self._plan.changelogs
-        }
+        self._replay.begin(self.input_partitions, set(self._stores.changelogs.values()))
+        return self._stores.open(kept, self.position)
 
     def start(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """Compiles the path, runs ``init`` of every node and takes up time where the last commit left it.
@@ -253,19 +231,14 @@ class Task:
             self._start(committed)
 
     def _start(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> None:
-        roots = compile_plan(self._plan, self._state, self._observers())
-        self._queues = {partition: self._queue(partition, roots) for partition in self.input_partitions}
+        self._input.open(self._plan, self._state, compile_plan(self._plan, self._state, self._observers()))
         for partition, (offset, text) in committed.items():
             time, values = decode(text)
-            self._queues[partition].partition_time = time
+            self._input.queues[partition].partition_time = time
             self._offsets.committed[partition] = offset
             self._state.stream_time[0] = max(self._state.stream_time[0], time)
             self._state.metadata.update(values)
         self._advance_replay()
-        if len(self._queues) == 1 and self.input_partitions[0].topic not in self._pattern_texts():
-            self._only = self._queues[self.input_partitions[0]]
-        else:
-            self._group = PartitionGroup(self._queues, self._state.config.max_task_idle_ms, self._lag)
         self._run_callbacks(self._state.init_callbacks)
 
     def _observers(self) -> list[RecordObserver]:
@@ -277,13 +250,10 @@ class Task:
             found.append(RecordTraces(str(self.id), self._state.current))
         return found
 
-    def add(self, partition: TopicPartition, messages: Sequence[Any]) -> None:
+    def add(self, partition: TopicPartition, messages: Sequence[RecordMessage]) -> None:
         """Puts raw messages, as the consumer gave them, at the end of a partition's queue."""
         self._metrics.added(partition.topic, messages)
-        if self._group is None:
-            self._waiting += messages
-        else:
-            self._group.add(self._queues[partition], messages)
+        self._input.add(partition, messages)
 
     def reached_end(self, partition: TopicPartition, end: int) -> None:
         """Takes note that nothing lies between what was added and this offset but what is no record.
@@ -301,9 +271,7 @@ class Task:
         in_flight = self._state.in_flight
         if in_flight and (in_flight.has_news or in_flight.room <= 0):
             return in_flight.has_news
-        if self._group is None:
-            return bool(self._waiting)
-        return self._group.is_ready(self._state.clock.now_ms())
+        return self._input.is_ready(self._state.clock.now_ms())
 
     def process(self, max_records: int) -> int:
         """Processes up to so many records; gives how many were taken, those that had to be skipped included.
@@ -321,7 +289,8 @@ class Task:
                 return 0
         clock = self._state.clock
         began = clock.monotonic()
-        count = self._process_one_partition(max_records) if self._group is None else self._process_group(max_records)
+        group = self._input.group
+        count = self._process_one_partition(max_records) if group is None else self._process_group(group, max_records)
         if count:
             self._commit_needed = True
             self._metrics.batch(count, clock.monotonic() - began, self._last_record(), clock.now_ms())
@@ -359,8 +328,7 @@ class Task:
     def flush_metrics(self, now_ms: int, share: float | None = None) -> None:
         """Hands what was measured to the sensors; ``share`` is its part of what its worker has processed meanwhile."""
         self._metrics.flush(now_ms, share)
-        for store in self._state.stores.copy().values():
-            store.flush_metrics(now_ms)
+        self._stores.flush_metrics(now_ms)
 
     def settle(self) -> bool:
         """Gets ready for a commit; true when nothing is in flight and caches are flushed, and so ``prepare_commit`` may
@@ -406,25 +374,14 @@ class Task:
             changelog it is known here.
         """
         with self.gate:
-            self._post_commit(changelog_offsets)
-
-    def _post_commit(self, changelog_offsets: Mapping[TopicPartition, int]) -> None:
-        for name, store in self._state.stores.items():
-            offset = None
-            if name in self._plan.changelogs:
-                partition = self._changelog_partition(name)
-                offset = changelog_offsets.get(partition)
-                if partition in self._offsets.processed:
-                    offset = self._offsets.processed[partition] + 1
-            store.commit(offset)
-            self.state_offsets.note(store, offset)
-        self._offsets.note_commit()
-        if self._replay.lasts:
-            self._advance_replay()
-        self._commit_needed = False
-        self._state.in_flight.held = False
-        self._state.commit_requested = False
-        self._state.metadata.needs_commit = False
+            self._stores.commit(changelog_offsets, self._offsets.processed)
+            self._offsets.note_commit()
+            if self._replay.lasts:
+                self._advance_replay()
+            self._commit_needed = False
+            self._state.in_flight.held = False
+            self._state.commit_requested = False
+            self._state.metadata.needs_commit = False
 
     def close(self) -> None:
         """Closes processors and stores; all of them, whatever one of them raises. Does not commit."""
@@ -437,32 +394,28 @@ class Task:
         Stores stay only when nothing has happened since the last commit: what was aborted would be in them.
         """
         with self.gate:
-            stores = dict(self._state.stores)
-            if self.commit_needed or not stores or not all(one.can_be_released for one in stores.values()):
+            left = None if self.commit_needed else self._stores.leave_open()
+            if left is None:
                 return None
-            self._state.stores.clear()
             try:
                 self._close()
             except Exception:
-                OpenStores(stores, self.state_offsets).close()
+                left.close()
                 raise
-            for store in stores.values():
+            for store in left.stores.values():
                 store.release()
-            return OpenStores(stores, self.state_offsets)
+            return left
 
     def evict_eldest(self) -> bool:
         """Takes one entry out of each cache of its stores; false when all of them are empty.
 
         Dirty ones are forwarded, as when a put finds the cache too full; they are of records since the last commit.
         """
-        evicted = False
         with self.gate:
             try:
-                for store in self._state.stores.values():
-                    evicted |= store.evict_eldest()
+                return self._stores.evict_eldest()
             except Exception as error:
                 raise self._as_streams_error(error) from _cause(error)
-        return evicted
 
     def reached(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Takes note that its stores, which are kept up by reading changelogs, stand for all records before offsets."""
@@ -486,12 +439,7 @@ class Task:
                     callback()
                 except Exception as error:
                     errors.append(self._node_error(name, "close", error))
-        for store in self._state.stores.values():
-            try:
-                store.close()
-            except Exception as error:
-                errors.append(error)
-        self._state.stores.clear()
+        errors += self._stores.close()
         self._state.close_callbacks.clear()
         self._state.stream_schedules.clear()
         self._state.wall_clock_schedules.clear()
@@ -506,10 +454,7 @@ class Task:
         """Whether records are here, or may be on the brokers, that were not processed yet."""
         if self.buffered or self.unfinished:
             return True
-        return self._lag is not None and any(self._lag(partition) != 0 for partition in self.input_partitions)
-
-    def _cache_bytes(self) -> int:
-        return sum(store.cache_bytes for store in self._state.stores.copy().values())
+        return self._input.may_be_unread()
 
     def _advance_replay(self) -> None:
         self._replay.advance(self._offsets.committed)
@@ -527,12 +472,12 @@ class Task:
 
     def _process_one_partition(self, max_records: int) -> int:
         """The hot loop: one partition, no record object, no look-up per record."""
-        waiting = self._waiting
-        queue = self._only
+        waiting = self._input.waiting
+        queue = self._input.only
         if not waiting or queue is None:
             return 0
         if len(waiting) <= max_records:
-            batch, self._waiting = waiting, []
+            batch, self._input.waiting = waiting, []
         else:
             batch = waiting[:max_records]
             del waiting[:max_records]
@@ -568,7 +513,7 @@ class Task:
                     self._fire_stream_time()
         except BaseException as error:
             done = next(i for i, other in enumerate(batch) if other is message)
-            self._waiting[:0] = batch[done + 1 :]
+            self._input.waiting[:0] = batch[done + 1 :]
             if done:
                 self._offsets.processed[queue.partition] = batch[done - 1].offset()
             raise self._as_streams_error(error) from _cause(error)
@@ -577,10 +522,7 @@ class Task:
         self._offsets.processed[queue.partition] = batch[-1].offset()
         return len(batch)
 
-    def _process_group(self, max_records: int) -> int:
-        group = self._group
-        if group is None:
-            return 0
+    def _process_group(self, group: PartitionGroup, max_records: int) -> int:
         state, processed = self._state, self._offsets.processed
         current, times, due = state.current, state.stream_time, state.stream_schedules.next_due
         now = self._state.clock.now_ms()
@@ -626,38 +568,10 @@ class Task:
         self._metrics.punctuated(self._state.clock.monotonic() - began)
 
     def _committable(self, partition: TopicPartition) -> tuple[int, str] | None:
-        queue = self._queues[partition]
-        if queue is self._only:
-            offset = self._waiting[0].offset() if self._waiting else None
-        else:
-            offset = queue.next_offset
-        offset = self._offsets.next_of(partition, offset)
+        offset = self._offsets.next_of(partition, self._input.next_offset(partition))
         if offset is None:
             return None
-        return offset, encode(queue.partition_time, self._state.metadata.values())
-
-    def _queue(self, partition: TopicPartition, roots: Mapping[str, Any]) -> RecordQueue:
-        source = source_of(self._plan, partition.topic)
-        extractor = source.timestamp_extractor or self._state.config.default_timestamp_extractor
-        if isinstance(extractor, WallclockTimestampExtractor):
-            extractor = extractor.on_clock(self._state.clock)
-        return RecordQueue(
-            partition,
-            source.name,
-            roots[source.name],
-            lambda topic: source_decoders(source, topic, self._state),
-            extractor,
-            self._state.failures,
-            self._state.dropped,
-            extracts=type(extractor) is not FailOnInvalidTimestamp,
-            of_pattern=partition.topic in self._pattern_texts(),
-        )
-
-    def _pattern_texts(self) -> frozenset[str]:
-        return frozenset(pattern.pattern for pattern in self._plan.source_patterns)
-
-    def _changelog_partition(self, store: str) -> TopicPartition:
-        return TopicPartition(self._plan.changelogs[store], self.id.partition)
+        return offset, encode(self._input.queues[partition].partition_time, self._state.metadata.values())
 
     def _run_callbacks(self, callbacks: dict[str, list[Callable[[], None]]]) -> None:
         for name, found in _in_order(self._plan, callbacks):

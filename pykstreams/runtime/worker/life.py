@@ -7,13 +7,16 @@ from collections.abc import Callable
 
 
 class WorkerLife:
-    """The life of one worker so far; written on its thread but for ``stop``, read from any.
+    """The life of one worker so far; written on its thread but for ``stop`` and ``fail``, read from any.
 
     :param on_running: told when all tasks run, and when that ends.
+    :param leaves_on_failure: whether it leaves the group when nobody has asked it to stop.
     """
 
-    def __init__(self, on_running: Callable[[bool], None]) -> None:
+    def __init__(self, on_running: Callable[[bool], None], *, leaves_on_failure: bool = True) -> None:
         self._on_running = on_running
+        self._leaves = leaves_on_failure
+        self._failure: Exception | None = None
         self._stopping = threading.Event()
         self._begun = False
         self._assigned = False
@@ -23,6 +26,11 @@ class WorkerLife:
     def stops(self) -> bool:
         """Whether it has been asked to stop."""
         return self._stopping.is_set()
+
+    @property
+    def leaves(self) -> bool:
+        """Whether it leaves the group when it ends."""
+        return self._leaves
 
     @property
     def is_assigned(self) -> bool:
@@ -51,9 +59,19 @@ class WorkerLife:
         """Notes that the group has said which tasks it has."""
         self._assigned = True
 
-    def stop(self) -> None:
-        """Asks it to stop; may be called from any thread."""
+    def stop(self, *, leave: bool) -> None:
+        """Asks it to stop, and to leave the group or not; may be called from any thread."""
+        self._leaves = leave
         self._stopping.set()
+
+    def fail(self, failure: Exception) -> None:
+        """Has it end with an error that has happened elsewhere; may be called from any thread."""
+        self._failure = failure
+
+    def raise_failure(self) -> None:
+        """Raises the error it is to end with, if there is one."""
+        if self._failure is not None:
+            raise self._failure
 
     def note(self, *, runs: bool) -> bool:
         """Notes whether all tasks run, and reports a change; true if it is one."""

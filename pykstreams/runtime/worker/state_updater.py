@@ -31,14 +31,13 @@ from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.metrics.updater_metrics import UpdaterMetrics
 from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.restore.open_tasks import OpenTasks, TaskWithStores
-from pykstreams.runtime.restore.restore import Damaged, Remade, Restorer, Setback, Truncated
+from pykstreams.runtime.restore.restore import Damaged, Remade, RestorableStore, Restorer, Setback, Truncated
 from pykstreams.runtime.swap.shadow import Shadow
-from pykstreams.runtime.tasks.open_stores import OpenStores
+from pykstreams.runtime.tasks.stores.open_stores import OpenStores
 from pykstreams.runtime.worker.task_folders import LOCK_RETRY_S, Standbys, TaskFolders
 from pykstreams.runtime.worker.task_reports import TaskReports
 from pykstreams.state.directory.disk_room import is_full
 from pykstreams.state.directory.state_directory import StateDirectory
-from pykstreams.state.interfaces.store import TaskStore
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +50,7 @@ _SHADOW_S = 0.02
 class OpenableTask(TaskWithStores, Protocol):
     """The methods of a task that this thread calls."""
 
-    def open_stores(self, kept: OpenStores | None = None) -> dict[TopicPartition, TaskStore]: ...
+    def open_stores(self, kept: OpenStores | None = None) -> Mapping[TopicPartition, RestorableStore]: ...
 
     def release(self) -> OpenStores | None: ...
 

@@ -72,7 +72,7 @@ class Swaps:
         self._failures = 0
 
     def want(self, generation: Generation) -> None:
-        """Says what tasks are to be swapped to from now on; may be called from any thread."""
+        """Sets the state that tasks are to be swapped to from now on; may be called from any thread."""
         self._generation = generation
 
     def poll(self) -> None:

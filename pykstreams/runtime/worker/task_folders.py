@@ -14,7 +14,7 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.errors import DamagedStoreError, LockError
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.restore.damaged_stores import set_store_aside
-from pykstreams.runtime.tasks.open_stores import OpenStores
+from pykstreams.runtime.tasks.stores.open_stores import OpenStores
 from pykstreams.state.directory.file_lock import FileLock
 from pykstreams.state.directory.state_directory import StateDirectory
 

@@ -41,6 +41,7 @@ from pykstreams.runtime.worker.feed import SOON_S, Feed, InputConsumer
 from pykstreams.runtime.worker.life import WorkerLife
 from pykstreams.runtime.worker.purge import RepartitionPurge
 from pykstreams.runtime.worker.setbacks import Setbacks
+from pykstreams.runtime.worker.settling import LAST_COMMIT_S, Settling
 from pykstreams.runtime.worker.standing import GroupStanding
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import UpdaterEndedError
@@ -53,8 +54,6 @@ from pykstreams.runtime.worker.work_summary import WorkSummary
 from pykstreams.state.interfaces.record_cache import RecordCache
 
 log = logging.getLogger(__name__)
-
-_LAST_COMMIT_S = 10.0
 
 
 class Updater(Protocol):
@@ -152,10 +151,13 @@ class Worker:
         self._tasks = parts.tasks
         self._layout = layout
         self._clock = clock
-        self._life = WorkerLife(on_running)
+        self._life = WorkerLife(on_running, leaves_on_failure=leaves_on_failure)
         self._exactly_once = config.exactly_once
         self._poll_s = config.poll_ms / 1000
-        self._schedule = CommitSchedule(clock, config.commit_interval_ms / 1000, self._poll_s)
+        self._schedule = CommitSchedule(
+            clock, config.commit_interval_ms / 1000, self._poll_s, exactly_once=self._exactly_once
+        )
+        self._settling = Settling(clock, self._schedule, parts.woken, exactly_once=self._exactly_once)
         self._standing = GroupStanding(parts.membership, clock, session_timeout_ms)
         self._turns = Turns(clock, self._standing)
         self._metrics = ThreadMetrics(parts.metrics, clock)
@@ -171,12 +173,8 @@ class Worker:
             key_watch=parts.key_watch,
         )
         self._topic_check = TopicCheck(parts.prepare_topics, clock, config.metadata_max_age_ms)
-        self._transaction_waits = False
-        """Whether a commit waits for deliveries: until they are there nothing is added to it."""
         self._outage = Outage(f"requests of {name}", clock, config.task_timeout_ms / 1000)
         self._setbacks = Setbacks(float(str(config["retry.backoff.ms"])) / 1000)
-        self._failure: Exception | None = None
-        self._leave = leaves_on_failure
 
     @property
     def running_tasks(self) -> frozenset[TaskId]:
@@ -214,18 +212,17 @@ class Worker:
         return {one.task: one.committed.copy() for one in self._tasks.running.copy().values()}
 
     def load(self, generation: Generation) -> None:
-        """Says what its tasks are to be swapped to; may be called from any thread."""
+        """Sets the state that its tasks are to be swapped to; may be called from any thread."""
         if self._parts.swaps is not None:
             self._parts.swaps.want(generation)
 
     def stop(self, *, leave: bool) -> None:
         """Asks the worker to commit, close its tasks, and leave the group or not."""
-        self._leave = leave
-        self._life.stop()
+        self._life.stop(leave=leave)
 
     def fail(self, failure: Exception) -> None:
         """Has ``run`` raise an error that belongs to this worker and has happened elsewhere; for any thread."""
-        self._failure = failure
+        self._life.fail(failure)
 
     def run(self) -> None:
         """Works until it is stopped; what cannot be mended is raised, after everything was closed without a commit."""
@@ -247,8 +244,7 @@ class Worker:
 
     def step(self) -> None:
         """One turn; raises what cannot be mended."""
-        if self._failure is not None:
-            raise self._failure
+        self._life.raise_failure()
         try:
             self._turn()
         except UpdaterEndedError as error:
@@ -276,7 +272,7 @@ class Worker:
             # one transaction holds the work of all tasks
             committing = self._tasks.running.values() if self._exactly_once else going
             try:
-                if not self._parts.output.commits.commit_last(self._settled(committing)):
+                if not self._parts.output.commits.commit_last(self._settling.wait(committing)):
                     raise ClusterUnavailableError("the brokers do not answer; their last records are processed again")
             except (TaskMigratedError, TaskCorruptedError, ClusterUnavailableError, StoreEngineError) as error:
                 log.warning("tasks that leave could not be committed: %s", error)
@@ -311,13 +307,13 @@ class Worker:
         began = self._clock.monotonic()
         polled = self._feed.poll(self._patience(), processes=works)
         self._metrics.polled(self._clock.monotonic() - began, polled)
-        requested = self._transaction_waits
-        if works and not self._transaction_waits:
+        requested = self._schedule.transaction_waits
+        if works and not requested:
             requested |= self._work()
         requested |= parts.swaps is not None and parts.swaps.commit_requested
         parts.output.poll()
         self._feed.resume()
-        if (requested or self._schedule.left_s <= 0) and parts.membership.may_commit() and self._all_settled():
+        if (requested or self._schedule.left_s <= 0) and parts.membership.may_commit():
             self._commit()
         if parts.purge is not None:
             parts.purge.poll()
@@ -372,32 +368,20 @@ class Worker:
         if self._life.note(runs=running) and running:
             self._outage.over()
 
-    def _all_settled(self) -> bool:
-        """Whether nothing is in flight any more, so that the commit that is due can be made."""
-        late = [one.task for one in self._tasks.running.values() if not one.task.settle()]
-        if late and self._schedule.should_complain():
-            log.warning(
-                "the commit waits for %d records in flight in tasks %s; if a function of map_values_async may hang, "
-                "give it a timeout",
-                sum(task.unfinished for task in late),
-                ", ".join(str(task.id) for task in late),
-            )
-        return not late
-
     def _commit(self) -> None:
+        if not self._settling.is_over(self._tasks.running.values()):
+            return
         began = self._clock.monotonic()
         due = sum(one.task.commit_needed for one in self._tasks.running.values())
         if self._standing.is_member() and self._parts.output.commits.commit_all(self._tasks.running.values()):
             self._summary.add(committed=due)
             if due:
                 self._metrics.committed(self._clock.monotonic() - began, due)
-            self._transaction_waits = False
             self._schedule.done()
             self._setbacks.over(self._tasks.running)
             if self._parts.swaps is not None and (held := self._parts.swaps.after_commit()) is not None:
                 self._forget([held])
         else:
-            self._transaction_waits = self._exactly_once
             self._schedule.waits()
 
     def _adapt(self, layout: TopicLayout) -> None:
@@ -406,7 +390,7 @@ class Worker:
         try:
             if changed:
                 log.info("tasks %s read other partitions from now on", ", ".join(map(str, sorted(changed))))
-                if not self._parts.output.commits.commit(self._settled(self._tasks.running.values())):
+                if not self._parts.output.commits.commit(self._settling.wait(self._tasks.running.values())):
                     self._start_over(None)
         finally:
             self._layout = layout
@@ -416,33 +400,12 @@ class Worker:
                 self._parts.key_watch.follow(layout.partitions)
             self._parts.membership.follow(layout)  # last: while it joins the group again, nothing can be committed
 
-    def _settled(self, tasks: Collection[Running]) -> list[Running]:
-        """Waits for what these tasks have in flight; returns those that may be committed after all the time there is.
-
-        Under exactly-once one task that may not be committed holds back the transaction: ``TaskMigratedError``.
-        """
-        deadline = self._clock.monotonic() + _LAST_COMMIT_S
-        while True:
-            self._parts.woken.clear()
-            settled = [one for one in tasks if one.task.settle()]
-            late = len(tasks) - len(settled)
-            if not late:
-                return settled
-            if self._clock.monotonic() > deadline:
-                break
-            self._parts.woken.wait(SOON_S)
-        text = f"records of {late} tasks were still in flight after {_LAST_COMMIT_S:g} s"
-        if self._exactly_once:
-            raise TaskMigratedError(f"{text}, so nothing was committed")
-        log.warning("%s; these tasks are not committed, and their last records are processed again", text)
-        return settled
-
     def _start_over(self, tasks: Collection[TaskId] | None) -> None:
         """Aborts what was not committed; the tasks that are still wanted begin again at their last commit.
 
         When all begin again, nothing of theirs may still be sent: it could come behind what their next owners send.
         """
-        self._transaction_waits = False
+        self._schedule.begin_anew()
         usable = self._parts.output.commits.abort()
         if not usable or (tasks is None and self._parts.output.holds_records):
             self._parts.output.renew()
@@ -482,7 +445,7 @@ class Worker:
 
     def _commit_for_the_last_time(self) -> None:
         """Commits before the tasks close; keeps the group going while it has other things to do."""
-        deadline = self._clock.monotonic() + _LAST_COMMIT_S
+        deadline = self._clock.monotonic() + LAST_COMMIT_S
         try:
             while self._tasks.running and not self._commits_last():
                 if self._clock.monotonic() > deadline:
@@ -495,7 +458,7 @@ class Worker:
 
     def _commits_last(self) -> bool:
         return self._parts.membership.may_commit() and self._parts.output.commits.commit_last(
-            self._settled(self._tasks.running.values())
+            self._settling.wait(self._tasks.running.values())
         )
 
     def _close(self) -> None:
@@ -506,7 +469,7 @@ class Worker:
             *(() if watch is None else (watch.stop,)),
             parts.updater.stop,
             parts.output.close,
-            lambda: parts.membership.close(self._leave),
+            lambda: parts.membership.close(self._life.leaves),
             parts.reader.close,
         ):
             try:

@@ -19,6 +19,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.state.buffers.logged_buffer import BufferSupplier
 from pykstreams.state.buffers.record_buffer import RecordBuffer
 from pykstreams.state.encoding.record_context import RawContext
@@ -38,14 +39,22 @@ class JoinBuffer(RecordBuffer):
     """The store, which only its join uses; made by ``join_buffer``."""
 
     def __init__(
-        self, name: str, key_serde: Any, value_serde: Any, grace_ms: int, topic: str, engine: Engine, *, logging: bool
+        self,
+        name: str,
+        key_serde: SerdeOrDefault,
+        value_serde: SerdeOrDefault,
+        grace_ms: int,
+        topic: str,
+        engine: Engine,
+        *,
+        logging: bool,
     ) -> None:
         super().__init__(name, (key_serde, value_serde), engine, owner="join", topic=topic, logging=logging)
         self._grace_ms = grace_ms
         self._stream_time = -1
         self._sequence = 0
 
-    def put(self, key: Any, value: Any, raw: RawContext) -> bool:
+    def put(self, key: object, value: object, raw: RawContext) -> bool:
         """Lets a record wait; false for one that is too late to wait, which must be joined at once."""
         self._begin()
         if key is None:
@@ -84,7 +93,13 @@ class JoinBuffer(RecordBuffer):
 
 
 def join_buffer(
-    name: str, key_serde: Any, value_serde: Any, *, grace_ms: int, topic: str, logging: bool = True
+    name: str,
+    key_serde: SerdeOrDefault,
+    value_serde: SerdeOrDefault,
+    *,
+    grace_ms: int,
+    topic: str,
+    logging: bool = True,
 ) -> StoreBuilder[JoinBuffer]:
     """A buffer; serdes that are ``None`` are the defaults of the configuration."""
 

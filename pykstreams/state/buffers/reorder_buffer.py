@@ -17,9 +17,10 @@ Invariant: rows whose time is at most ``_done`` were forwarded; the second commi
 from __future__ import annotations
 
 import struct
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from pykstreams.core.processor import CommittedNumbers
+from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.state.buffers.logged_buffer import BufferSupplier
 from pykstreams.state.buffers.ordered_rows import Kept
 from pykstreams.state.buffers.record_buffer import RecordBuffer
@@ -39,7 +40,14 @@ class ReorderBuffer(RecordBuffer):
     """The store, which only the re-ordering operator uses; made by ``reorder_buffer``."""
 
     def __init__(
-        self, name: str, key_serde: Any, value_serde: Any, grace_ms: int, engine: Engine, *, logging: bool = True
+        self,
+        name: str,
+        key_serde: SerdeOrDefault,
+        value_serde: SerdeOrDefault,
+        grace_ms: int,
+        engine: Engine,
+        *,
+        logging: bool = True,
     ) -> None:
         super().__init__(name, (key_serde, value_serde), engine, owner="table", logging=logging)
         self._grace_ms = grace_ms
@@ -54,7 +62,7 @@ class ReorderBuffer(RecordBuffer):
         """Goes back, with the first record, to how far the last commit had come, and keeps the numbers up to date."""
         self._numbers = numbers
 
-    def put(self, key: Any, value: Any, raw: RawContext) -> bool:
+    def put(self, key: object, value: object, raw: RawContext) -> bool:
         """Lets a record wait; false for one that comes later than the grace."""
         self._begin()
         _, timestamp, headers = raw
@@ -76,7 +84,7 @@ class ReorderBuffer(RecordBuffer):
             self._rows.pop()
         return row
 
-    def record(self, waited: Waited) -> tuple[Any, Any, RawContext]:
+    def record(self, waited: Waited) -> tuple[object, object, RawContext]:
         """Key and value of a record, and where it came from."""
         row_key, (data, raw) = waited
         headers = raw[2]
@@ -120,7 +128,7 @@ class ReorderBuffer(RecordBuffer):
 
 
 def reorder_buffer(
-    name: str, key_serde: Any, value_serde: Any, *, grace_ms: int, logging: bool = True
+    name: str, key_serde: SerdeOrDefault, value_serde: SerdeOrDefault, *, grace_ms: int, logging: bool = True
 ) -> StoreBuilder[ReorderBuffer]:
     """A buffer; serdes that are ``None`` are the defaults of the configuration."""
 

@@ -42,7 +42,7 @@ class SuppressionBuffer(TaskStore):
     can_be_released = True
     metrics_scope = "in-memory-suppression"
 
-    def __init__(self, name: str, key_serde: Any, value_serde: Any) -> None:
+    def __init__(self, name: str, key_serde: object, value_serde: object) -> None:
         self._name = name
         self._serdes = key_serde, value_serde
         self._index: dict[bytes, tuple[int, BufferValue]] = {}
@@ -93,7 +93,7 @@ class SuppressionBuffer(TaskStore):
         self._sizes.record(self.size_bytes, now_ms)
         self._counts.record(self.record_count, now_ms)
 
-    def put(self, time: int, key: Any, change: Change[Any], raw: RawContext) -> None:
+    def put(self, time: int, key: object, change: Change[object], raw: RawContext) -> None:
         """Keeps a change that ``raw`` brought; ``time`` is the place of a key that does not wait yet."""
         headers = raw[2]
         packed_key = self._packed_key(key, headers)
@@ -138,7 +138,7 @@ class SuppressionBuffer(TaskStore):
         self.size_bytes -= 8 + len(packed_key) + value.size
         self.min_time = heap[0][0] if heap else NEVER
 
-    def prior_value(self, key: Any) -> Any:
+    def prior_value(self, key: object) -> Any:
         """The row of a key from before it began to wait; ``NOT_BUFFERED`` where it does not wait."""
         headers = _headers_of(self._current)
         known = self._index.get(self._packed_key(key, headers))
@@ -210,7 +210,7 @@ class SuppressionBuffer(TaskStore):
             self._index[key] = (known[0], value)
             self.size_bytes += value.size - known[1].size
 
-    def _packed_key(self, key: Any, headers: Headers) -> bytes:
+    def _packed_key(self, key: object, headers: Headers) -> bytes:
         if not self._open:
             raise InvalidStateStoreError(f"store {self._name!r} is not open: its task was closed or not yet started")
         return self._encode_key(key, headers)
@@ -221,7 +221,7 @@ class _BufferSupplier(StoreSupplier[SuppressionBuffer]):
 
     metrics_scope = "in-memory-suppression"
 
-    def __init__(self, name: str, key_serde: Any, value_serde: Any) -> None:
+    def __init__(self, name: str, key_serde: object, value_serde: object) -> None:
         self.name = name
         self._serdes = key_serde, value_serde
 
@@ -231,8 +231,8 @@ class _BufferSupplier(StoreSupplier[SuppressionBuffer]):
 
 def suppression_buffer(
     name: str,
-    key_serde: Any = None,
-    value_serde: Any = None,
+    key_serde: object = None,
+    value_serde: object = None,
     *,
     logging: bool = True,
     topic_config: Mapping[str, str] | None = None,

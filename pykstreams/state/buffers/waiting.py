@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from pykstreams.state.interfaces.engine import BytesStore, Engine
 from pykstreams.state.interfaces.store import RawRow, StoreContext, TaskStore
@@ -65,7 +65,7 @@ class JoinProgress:
 class WaitingRecords(EngineStore):
     """The store, which only the two sides of its join use; made by ``waiting_records``."""
 
-    def __init__(self, name: str, serdes: tuple[Any, Any, Any], engine: Engine, *, logging: bool) -> None:
+    def __init__(self, name: str, serdes: tuple[object, object, object], engine: Engine, *, logging: bool) -> None:
         super().__init__(name, engine)
         self._serdes = serdes
         self._logging = logging
@@ -87,7 +87,7 @@ class WaitingRecords(EngineStore):
         self.progress = JoinProgress()
         self._open = True
 
-    def add(self, key: Any, time: int, left: bool, value: Any) -> None:
+    def add(self, key: object, time: int, left: bool, value: object) -> None:
         """Lets a record wait, after those of the same key, time and side."""
         top = self._checked()
         raw = _PLACE.pack(time, left) + self._encode_key(key, ())
@@ -100,7 +100,7 @@ class WaitingRecords(EngineStore):
         entry = (_LENGTH.pack(1 + len(data)), b"\1" if left else b"\0", data)
         top.put(raw, b"".join((_COUNT.pack(_MANY, count + 1), entries, *entry)))
 
-    def discard(self, key: Any, time: int, left: bool) -> None:
+    def discard(self, key: object, time: int, left: bool) -> None:
         """Takes all records of a key, time and side away, if any wait."""
         top = self._checked()
         raw = _PLACE.pack(time, left) + self._encode_key(key, ())
@@ -111,7 +111,7 @@ class WaitingRecords(EngineStore):
         """Takes the records away that ``scan`` gave with this raw key; that is written to the changelog in any case."""
         self._checked().put(raw, None)
 
-    def scan(self) -> Iterator[tuple[bytes, int, bool, Any, Any]]:
+    def scan(self) -> Iterator[tuple[bytes, int, bool, object, object]]:
         """All that wait now, in order: raw key, time, whether it is of the left side, key, value."""
         for raw, time, left, data in self._entries():
             yield raw, time, left, self._decode_key(raw[_PLACE.size :], ()), self._decode[left](data[1:], ())
@@ -142,6 +142,6 @@ class WaitingRecords(EngineStore):
 
 def waiting_records(builder: StoreBuilder[WaitingRecords]) -> WaitingRecords:
     """Builds the store; the value serde of the builder is the pair of both sides' serdes."""
-    left, right = cast("tuple[Any, Any]", builder.value_serde)
+    left, right = cast("tuple[object, object]", builder.value_serde)
     serdes = (builder.key_serde, left, right)
     return WaitingRecords(builder.name, serdes, builder.supplier.get(), logging=builder.logging)

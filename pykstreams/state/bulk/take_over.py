@@ -71,7 +71,7 @@ def mark_of(directory: Path) -> str | None:
 
 
 def put_mark(directory: Path, mark: str) -> None:
-    """Says which bootstrap state is based on that is read from changelogs instead of files, wholly or from now on."""
+    """Notes which bootstrap state is based on that is read from changelogs instead of files, wholly or from now on."""
     (directory / _ROCKSDB).mkdir(parents=True, exist_ok=True)
     _write_mark(directory / _ROCKSDB, mark)
 

@@ -1,4 +1,4 @@
-"""Who may use the state directory: its owner, and the group as far as ``allow.os.group.write.access`` says.
+"""Permissions of the state directory: for its owner, and the group as far as ``allow.os.group.write.access`` says.
 
 Kafka Streams sets ``rwxr-x---``, or ``rwxrwx---`` with that setting, on ``state.dir`` and the folder of the application
 (``StateDirectory.configurePermissions``, 4.3.1, KIP-1230). Here rights are taken away from others and from the group

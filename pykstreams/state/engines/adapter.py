@@ -11,31 +11,28 @@ from collections.abc import Callable, Iterable, Iterator
 
 from pykstreams.state.encoding.layout import Layout
 from pykstreams.state.encoding.parts import TAKEN_IN_PARTS, parts_taker, values_scanner
+from pykstreams.state.engines.engine_over import EngineOver
 from pykstreams.state.interfaces.engine import Engine, Row, Write
+from pykstreams.state.interfaces.store import StoreContext
 
 
-class AdaptedEngine:
+class AdaptedEngine(EngineOver):
     """An engine whose rows are converted on the way in and out."""
 
     def __init__(self, engine: Engine, kept: Layout, shown: Layout) -> None:
-        self._engine = engine
+        super().__init__(engine)
         self._kept, self._shown = kept, shown
         self.put_parts = parts_taker(engine, kept) if shown in TAKEN_IN_PARTS else None
         self.scan_values = values_scanner(engine, kept)
-        self.persistent = engine.persistent
-        self.open = engine.open
-        self.drop = engine.drop
-        self.end_restore = engine.end_restore
-        self.commit = engine.commit
-        self.committed_offset = engine.committed_offset
-        self.flushed_offset = engine.flushed_offset
-        self.approximate_num_entries = engine.approximate_num_entries
-        self.close = engine.close
-        self.property_value: Callable[[str], int | None] | None = getattr(engine, "property_value", None)
 
     @property
-    def uncommitted_bytes(self) -> int:
-        return self._engine.uncommitted_bytes
+    def property_value(self) -> Callable[[str], int | None] | None:
+        """Reads a property of the database; ``None`` where there is none."""
+        found: Callable[[str], int | None] | None = getattr(self._engine, "property_value", None)
+        return found
+
+    def open(self, context: StoreContext) -> None:
+        self._engine.open(context)
 
     def get(self, key: bytes) -> bytes | None:
         packed = self._engine.get(key)

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from pykstreams.state.engines.engine_over import EngineOver
 from pykstreams.state.interfaces.engine import Engine, Row, Write
 from pykstreams.state.interfaces.store import StoreContext
 
@@ -30,22 +31,12 @@ def number_of_second(key: bytes) -> int:
     return number - _SECOND
 
 
-class SecondRows(ABC):
+class SecondRows(EngineOver, ABC):
     """An engine over an engine; subclasses say what the second rows are, and read them."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self.persistent = engine.persistent
-        self.end_restore = engine.end_restore
-        self.commit = engine.commit
-        self.committed_offset = engine.committed_offset
-        self.flushed_offset = engine.flushed_offset
-        self.close = engine.close
+        super().__init__(engine)
         self.get = engine.get
-
-    @property
-    def uncommitted_bytes(self) -> int:
-        return self._engine.uncommitted_bytes
 
     def open(self, context: StoreContext) -> None:
         self._engine.open(context)
@@ -62,8 +53,8 @@ class SecondRows(ABC):
         return self._engine.scan(lower, _FIRST_SECOND if upper is None else min(upper, _FIRST_SECOND), reverse)
 
     def drop(self, lower: bytes, upper: bytes) -> None:
-        self._engine.drop(lower, upper)
-        self._engine.drop(self._second_bound(lower), self._second_bound(upper))
+        super().drop(lower, upper)
+        super().drop(self._second_bound(lower), self._second_bound(upper))
 
     def approximate_num_entries(self) -> int:
         return self._engine.approximate_num_entries() // 2

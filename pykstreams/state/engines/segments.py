@@ -16,6 +16,7 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from pykstreams.state.encoding.composed_keys import KeySchema, number_of, prefix_of
+from pykstreams.state.engines.engine_over import EngineOver
 from pykstreams.state.engines.live_times import LiveTimes
 from pykstreams.state.engines.refused_rows import RefusedRows
 from pykstreams.state.interfaces.engine import Engine, Row, Write
@@ -42,7 +43,7 @@ class Expiry(Enum):
     """
 
 
-class SegmentedEngine:
+class SegmentedEngine(EngineOver):
     """Rows with composed keys, for a time.
 
     :param retention_ms: how long after its time a row can be read.
@@ -58,7 +59,7 @@ class SegmentedEngine:
         name: str,
         expiry: Expiry,
     ) -> None:
-        self._engine = engine
+        super().__init__(engine)
         self._schema = schema
         self._time_of, self._time_at = schema.time_of, schema.time_at
         self._times = LiveTimes(
@@ -69,13 +70,6 @@ class SegmentedEngine:
         self._refused_by = partial(RefusedRows, name, retention_ms)
         self._get, self._put = engine.get, engine.put
         self._scan_key: ScanKey | None = getattr(engine, "scan_key", None)
-        self.persistent = engine.persistent
-        self.end_restore = engine.end_restore
-        self.commit = engine.commit
-        self.committed_offset = engine.committed_offset
-        self.flushed_offset = engine.flushed_offset
-        self.approximate_num_entries = engine.approximate_num_entries
-        self.property_value: Callable[[str], int | None] | None = getattr(engine, "property_value", None)
         self.is_open = False
         self._compare_bytes()
 
@@ -97,8 +91,10 @@ class SegmentedEngine:
         return self._times.shown_from
 
     @property
-    def uncommitted_bytes(self) -> int:
-        return self._engine.uncommitted_bytes
+    def property_value(self) -> Callable[[str], int | None] | None:
+        """Reads a property of the database; ``None`` where there is none."""
+        found: Callable[[str], int | None] | None = getattr(self._engine, "property_value", None)
+        return found
 
     @property
     def last_there(self) -> bytes:
@@ -129,7 +125,7 @@ class SegmentedEngine:
 
     def close(self) -> None:
         self.is_open = False
-        self._engine.close()
+        super().close()
 
     def _find_kept(self) -> None:
         """Looks between which times the rows lie that were kept before."""
@@ -198,9 +194,6 @@ class SegmentedEngine:
         times.put(max(oldest, taken_from))
         self._compare_bytes()
         self._engine.write(found)
-
-    def drop(self, lower: bytes, upper: bytes) -> None:
-        self._engine.drop(lower, upper)
 
     def advance(self, time: int) -> None:
         """Observes a time that was put elsewhere, and drops what is too old by it."""

@@ -12,7 +12,7 @@ from pykstreams.state.queries.answers import NO_ANSWER, shown_rows
 from pykstreams.state.queries.values import Shown, alone, keeps_time, with_time
 
 
-def answer(store: KeyValueStore[Any, Any], query: Query[Any]) -> object:
+def answer(store: KeyValueStore[Any, Any], query: Query[object]) -> object:
     """Finds what a query asks for, values with timestamps only where the store keeps them."""
     match query:
         case KeyQuery():
@@ -28,14 +28,16 @@ def answer(store: KeyValueStore[Any, Any], query: Query[Any]) -> object:
 
 
 def _of_key(
-    store: KeyValueStore[Any, Any], query: KeyQuery[Any, Any] | TimestampedKeyQuery[Any, Any], shown: Shown
+    store: KeyValueStore[Any, Any], query: KeyQuery[object, object] | TimestampedKeyQuery[object, object], shown: Shown
 ) -> object:
     found = store.peek(query.key, skip_cache=query.skip_cache)
     return None if found is None else shown(found)
 
 
 def _of_range(
-    store: KeyValueStore[Any, Any], query: RangeQuery[Any, Any] | TimestampedRangeQuery[Any, Any], shown: Shown
-) -> KeyValueIterator[Any, Any]:
+    store: KeyValueStore[Any, Any],
+    query: RangeQuery[object, object] | TimestampedRangeQuery[object, object],
+    shown: Shown,
+) -> KeyValueIterator[object, object]:
     rows = store.range(query.lower, query.upper, reverse=query.order is ResultOrder.DESCENDING)
     return shown_rows(rows, shown, store.name)

@@ -47,7 +47,7 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
         "prefix_scan": "prefix-scan",
     }
 
-    def _answer(self, query: Query[Any]) -> object:
+    def _answer(self, query: Query[object]) -> object:
         return answer(self, query)
 
     def last_put(self, sink: SerializedSink) -> LastPut | None:
@@ -71,19 +71,19 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
         closed = self._closed
         self.get_row, self.put_row, self.take_row, self.keep_row = Rows(closed, closed, closed, closed)
 
-    def _flushed_key(self) -> Callable[[bytes], Any]:
+    def _flushed_key(self) -> Callable[[bytes], object]:
         decode = self._codec.decode_key
         return lambda key: decode(key, ())
 
     def _key_as_written_by(self, serializer: object) -> slice | None:
         return slice(None) if write_same_bytes(self._codec.key_serializer, serializer) else None
 
-    def before_put(self) -> Callable[[Any], None] | None:
+    def before_put(self) -> Callable[[object], None] | None:
         if self._cache is None:
             return None
         encode_key, replaces = self._codec.encode_key, self._cache.replaces
 
-        def notify(key: Any) -> None:
+        def notify(key: object) -> None:
             replaces(encode_key(key, ()))
 
         return notify
@@ -94,7 +94,7 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
             return self.get_row
         encode_key, decode_row, get = self._codec.encode_key, self._codec.decoder(), self._packed_below_cache()
 
-        def get_flushed(key: Any) -> tuple[Any, int] | None:
+        def get_flushed(key: object) -> tuple[object, int] | None:
             packed = get(encode_key(key, ()))
             return None if packed is None else decode_row(packed)
 
@@ -135,7 +135,7 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
 
         return get_flushed
 
-    def rows_by_prefix(self, prefix_serializer: Any) -> Callable[[Any], Iterator[tuple[K, Any, int]]]:
+    def rows_by_prefix(self, prefix_serializer: object) -> Callable[[object], Iterator[tuple[K, object, int]]]:
         """Returns the callable that scans for a prefix: (key, value, timestamp in ms) of each row with it.
 
         ``prefix_serializer`` is bound once, to the topic that the key serde gets; it may be over the default serde.
@@ -143,7 +143,7 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
         encode_prefix, decode_key = self._codec.bind_prefix(prefix_serializer), self._codec.decode_key
         decode_row, scan_top, name = self._codec.decoder(), self._top.scan, self._name
 
-        def scan(prefix: Any) -> Iterator[tuple[K, Any, int]]:
+        def scan(prefix: object) -> Iterator[tuple[K, object, int]]:
             lower = encode_prefix(prefix, ())
             if lower is None:
                 raise TypeError(f"the prefix {prefix!r} for store {name!r} was serialized to None")
@@ -207,7 +207,7 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
     def all(self, *, reverse: bool = False) -> KeyValueIterator[K, V]:
         return self._iterator(self._scan(None, None, reverse))
 
-    def prefix_scan(self, prefix: Any, prefix_serializer: Any) -> KeyValueIterator[K, V]:
+    def prefix_scan(self, prefix: object, prefix_serializer: object) -> KeyValueIterator[K, V]:
         if prefix is None:
             raise TypeError(f"the prefix for store {self._name!r} is None; use all() for every row")
         raw = bind_serializer(prefix_serializer, self._name)(prefix, ())

@@ -6,7 +6,7 @@ A layer that is off is not there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.serdes.base import describe, fixed_width
@@ -18,6 +18,7 @@ from pykstreams.state.interfaces.engine import BytesStore, Engine
 from pykstreams.state.interfaces.store import (
     KeyValueStore,
     StoreContext,
+    TaskStore,
     TimestampedKeyValueStore,
     TimestampedKeyValueStoreWithHeaders,
 )
@@ -58,8 +59,8 @@ def timestamped_key_value_store_with_headers(
 
 
 def key_value_parts(
-    builder: StoreBuilder[Any], layout: Layout
-) -> tuple[str, Any, Any, Engine, Callable[[StoreContext, RowCodec], Layers]]:
+    builder: StoreBuilder[TaskStore], layout: Layout
+) -> tuple[str, object, object, Engine, Callable[[StoreContext, RowCodec], Layers]]:
     """The layers of a metered key-value store of that layout."""
     known = builder.key_serde is not None and not isinstance(builder.key_serde, OverDefault)
     if known:
@@ -86,7 +87,7 @@ def key_value_parts(
     return builder.name, builder.key_serde, builder.value_serde, engine, open_layers
 
 
-def _check_prefixes(builder: StoreBuilder[Any], key_serde: Any) -> None:
+def _check_prefixes(builder: StoreBuilder[TaskStore], key_serde: object) -> None:
     """Refuses prefixes that not all keys have."""
     width = getattr(builder.supplier, "prefix_bytes", None)
     if width is None:

@@ -47,10 +47,10 @@ class CacheEntry:
 
     def __init__(self, key: bytes) -> None:
         self.key = key
-        self.value: Any = UNSET
-        self.packed: Any = UNSET
+        self.value: object = UNSET
+        self.packed: bytes | None = UNSET
         self.timestamp = 0
-        self.message: Any = None
+        self.message: object = None
         self.topic: str | None = None
         self.partition = -1
         self.offset = -1

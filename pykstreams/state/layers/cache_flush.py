@@ -9,7 +9,7 @@ store.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.serialized_sink import SerializedRecord
@@ -17,10 +17,10 @@ from pykstreams.state.encoding.layout import NO_TIMESTAMP, TIMESTAMP
 from pykstreams.state.interfaces.engine import BytesStore, Row
 from pykstreams.state.layers.cache_entries import IMMUTABLE, UNSET, CacheEntry
 
-Forward: TypeAlias = Callable[[bytes, bytes | None, bytes | None, Any, int], None]
+Forward: TypeAlias = Callable[[bytes, bytes | None, bytes | None, object, int], None]
 """Takes what leaves a cache: (key, new packed value, old packed value, new object or ``UNSET``, the object's time)."""
 
-Encode: TypeAlias = Callable[[Any, int], bytes | None]
+Encode: TypeAlias = Callable[[object, int], bytes | None]
 """Packs a value with its timestamp."""
 
 WriteThrough: TypeAlias = Callable[[list[CacheEntry]], None]

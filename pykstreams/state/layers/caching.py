@@ -21,15 +21,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, KeysView
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.state.encoding.record_context import context_bytes
-from pykstreams.state.engines.ordered import KeyIndex, OrderedKeys, merged
+from pykstreams.state.engines.ordered import merged
 from pykstreams.state.interfaces.engine import BytesStore, Row, Write
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.layers.cache_entries import UNSET, CacheEntry, NoteContext, note_message, note_place
 from pykstreams.state.layers.cache_flush import Forward, Straight, forwarding
+from pykstreams.state.layers.cache_size import CacheSize
+from pykstreams.state.layers.cached_keys import CachedKeys
+from pykstreams.state.layers.rows_below import RowsBelow
 from pykstreams.state.layers.use_order import UseOrder
 from pykstreams.state.layers.value_sizes import ValueSizes
 from pykstreams.state.metrics.store_metrics import StoreMetrics
@@ -40,7 +43,6 @@ SAMPLE_EVERY: Final = 61
 FEW_ENTRIES: Final = 300
 
 NODE_BYTES: Final = 24 + 1  # three references of the list node, and the dirty flag (NamedCache.LRUNode, LRUCacheEntry)
-_ANY_TIME: Final = b"\xff" * 8
 _CLEAN_CONTEXT_BYTES: Final = context_bytes(None)
 
 
@@ -51,8 +53,8 @@ class CachingStore:
         (``CachingWindowStore.fetch``, ``CachingSessionStore.fetchSession``, 4.3.1).
     :param key_part: which bytes of a key are the user's key, where it is asked for all rows of one of those at a time.
     :param extra_bytes: what an entry takes in Kafka Streams beyond its key, value and context.
-    :param time_at: where keys have the time of their window, big-endian. No row is looked for below whose time is later
-        than that of any row that was there when the store was opened (``knows_below``) or that was evicted since.
+    :param time_at: where keys have the time of their window, big-endian, so that rows which cannot be below are not
+        looked for there (``RowsBelow``).
     """
 
     def __init__(
@@ -60,7 +62,7 @@ class CachingStore:
         below: BytesStore,
         cache: RecordCache,
         current: CurrentRecord,
-        encode: Callable[[Any, int], bytes | None],
+        encode: Callable[[object, int], bytes | None],
         *,
         keeps_reads: bool = True,
         extra_bytes: int = 0,
@@ -68,26 +70,21 @@ class CachingStore:
         time_at: slice | None = None,
     ) -> None:
         self.below = below
-        self._cache = cache
+        self._rows_below = RowsBelow(below, time_at)
         self._current = current
         self._encode = encode
         self._note: NoteContext = note_message if current.keeps_messages else note_place
         self._keeps_reads = keeps_reads
-        self._node_bytes = NODE_BYTES + extra_bytes
         self._leave = forwarding(below, current, encode, None)
         self._send_old_values = False
         self._entries: dict[bytes, CacheEntry] = {}
-        self._keys = OrderedKeys(self._entries)
-        self._by_key = None if key_part is None else KeyIndex(self._entries, key_part)
-        self._time_at = time_at
-        self._last_below = _ANY_TIME
+        self._keys = CachedKeys(self._entries, key_part)
         self._dirty: list[CacheEntry] = []  # one for each put; the last one of an entry counts
         self._use_order = UseOrder()
         self._next_tick = count(1).__next__
         self._sizes = ValueSizes(MEASURED_PUTS, SAMPLE_EVERY)
         self._replaced = 0
-        self._size = 0
-        self._reported = 0
+        self._size = CacheSize(cache, NODE_BYTES + extra_bytes)
         self._metrics: StoreMetrics | None = None
 
     def on_flush(self, forward: Forward, send_old_values: bool, straight: Straight | None = None) -> None:
@@ -104,18 +101,17 @@ class CachingStore:
 
     def knows_below(self, last_time: bytes) -> None:
         """Takes note of the latest time of what is below, as keys have it; for a cache that has nothing yet."""
-        self._last_below = last_time
+        self._rows_below.know(last_time)
 
-    def get_below(self, key: bytes) -> bytes | None:
+    @property
+    def get_below(self) -> Callable[[bytes], bytes | None]:
         """Reads a row that the cache does not have."""
-        if self._time_at is not None and key[self._time_at] > self._last_below:
-            return None
-        return self.below.get(key)
+        return self._rows_below.get
 
     @property
     def size_bytes(self) -> int:
         """The size of this cache, as Kafka Streams counts it."""
-        return self._size
+        return self._size.bytes
 
     def entry(self, key: bytes) -> CacheEntry | None:
         """The entry of a key, which is read from below where the cache has none and keeps what it reads."""
@@ -130,7 +126,7 @@ class CachingStore:
             return None
         found = CacheEntry(key)
         found.packed = packed
-        found.size = len(key) + self._node_bytes + _CLEAN_CONTEXT_BYTES + len(packed)
+        found.size = len(key) + self._size.entry_bytes + _CLEAN_CONTEXT_BYTES + len(packed)
         self._insert(found)
         self._settle_size()
         return found
@@ -139,7 +135,7 @@ class CachingStore:
         found = self.entry(key)
         if found is not None:
             return self.packed(found)
-        return None if self._keeps_reads else self.get_below(key)
+        return None if self._keeps_reads else self._rows_below.get(key)
 
     def replaces(self, key: bytes) -> None:
         """Notes that a row is about to be replaced: among the first it is read, and may evict another one.
@@ -154,7 +150,7 @@ class CachingStore:
         """Reads as ``get`` does, without keeping what had to be read from below."""
         found = self._entries.get(key)
         if found is None:
-            return self.get_below(key)
+            return self._rows_below.get(key)
         found.tick = self._next_tick()
         return self.packed(found)
 
@@ -212,12 +208,12 @@ class CachingStore:
         """Returns the entry of a key that the cache has, without using it."""
         return self._entries.get
 
-    def keeper(self) -> Callable[[CacheEntry, Any, int], None]:
+    def keeper(self) -> Callable[[CacheEntry, object, int], None]:
         """Makes the function that puts an object (never ``None``) into an entry that the cache has; see ``keep``."""
-        dirty, current, cache, next_tick, note = self._dirty, self._current, self._cache, self._next_tick, self._note
-        sizes = self._sizes
+        dirty, current, next_tick, note = self._dirty, self._current, self._next_tick, self._note
+        sizes, cache = self._sizes, self._size.shared
 
-        def keep(entry: CacheEntry, value: Any, timestamp: int) -> None:
+        def keep(entry: CacheEntry, value: object, timestamp: int) -> None:
             tick = next_tick()
             is_sample = not tick % SAMPLE_EVERY
             if is_sample or sizes.measures or entry.packed is None:
@@ -235,23 +231,24 @@ class CachingStore:
 
         return keep
 
-    def new_keeper(self) -> Callable[[bytes, Any, int], None]:
+    def new_keeper(self) -> Callable[[bytes, object, int], None]:
         """Makes the function that puts an object (never ``None``) for a key that the cache does not have.
 
         It does what ``keep`` does, in a shorter way.
         """
-        dirty, current, cache, next_tick, note = self._dirty, self._current, self._cache, self._next_tick, self._note
-        sizes = self._sizes
-        entries, keys, by_key = self._entries, self._keys, self._by_key
+        dirty, current, next_tick, note = self._dirty, self._current, self._next_tick, self._note
+        entries, keys, by_key = self._entries, self._keys.in_order, self._keys.by_key
+        sizes, own = self._sizes, self._size
+        cache, entry_bytes = own.shared, own.entry_bytes
         new_entry = CacheEntry.__new__  # half the time of the constructor
 
-        def keep_new(key: bytes, value: Any, timestamp: int) -> None:
+        def keep_new(key: bytes, value: object, timestamp: int) -> None:
             tick = next_tick()
             is_sample = not tick % SAMPLE_EVERY
             if is_sample or sizes.measures:
                 self._keep(key, value, timestamp, is_sample)
                 return
-            size = len(key) + self._node_bytes + int(sizes.average)
+            size = len(key) + entry_bytes + int(sizes.average)
             entries[key] = entry = new_entry(CacheEntry)
             entry.key = key
             entry.value = value
@@ -267,19 +264,19 @@ class CachingStore:
             if by_key is not None:
                 by_key.add(key)
             dirty.append(entry)
-            self._size += size
-            cache.size_bytes += self._size - self._reported
-            self._reported = self._size
+            own.bytes = total = own.bytes + size
+            cache.size_bytes += total - own.reported
+            own.reported = total
             if cache.size_bytes > cache.max_bytes:
                 self._evict()
 
         return keep_new
 
-    def keep(self, key: bytes, value: Any, timestamp: int) -> None:
+    def keep(self, key: bytes, value: object, timestamp: int) -> None:
         """Puts an object (never ``None``), to be serialized at the flush; at once where bytes or sizes are wanted."""
         self._keep(key, value, timestamp, not self._next_tick() % SAMPLE_EVERY)
 
-    def _keep(self, key: bytes, value: Any, timestamp: int, is_sample: bool) -> None:
+    def _keep(self, key: bytes, value: object, timestamp: int, is_sample: bool) -> None:
         packed: bytes | None = UNSET
         sizes = self._sizes
         content_bytes = int(sizes.average)
@@ -298,25 +295,22 @@ class CachingStore:
 
     def has_all_since(self, time: bytes) -> bool:
         """Whether no row below is from a time, as keys have it, or later, that is not here as well."""
-        return time > self._last_below
+        return self._rows_below.none_since(time)
 
     def scan_since(self, time: bytes, lower: bytes, upper: bytes, reverse: bool) -> Iterator[Row]:
         """Scans for one who passes over rows from before a time, as keys have it: what is below may be left out."""
-        below: Iterator[Row] = iter(()) if self.has_all_since(time) else self.below.scan(lower, upper, reverse)
-        return self._over(below, lower, upper, reverse)
+        return self._over(self._rows_below.scan_since(time, lower, upper, reverse), lower, upper, reverse)
 
     def above(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Write]:
         """The cached part of a scan, deletes too, as it is when it is read."""
-        return self._read(self._keys.between(lower, upper, reverse))
+        return self._read(self._keys.in_order.between(lower, upper, reverse))
 
     def above_of_key(self, key: bytes, lower: bytes, upper: bytes, reverse: bool) -> Iterator[Write]:
         """The cached rows of a user's key in a range, deletes too.
 
         While there are few entries, all in the range count as used, as in Kafka Streams; later those of the key only.
         """
-        index = self._by_key
-        if index is None:
-            raise ValueError("the cache has no index of users' keys")
+        index = self._keys.index()
         if self.has_few:
             part = index.part
             return (row for row in self.above(lower, upper, reverse) if row[0][part] == key)
@@ -325,7 +319,7 @@ class CachingStore:
     def _over(self, below: Iterator[Row], lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
         """Puts the cached part of a scan over the part below."""
         entries, packed = self._entries, self.packed
-        above = [(key, packed(entries[key])) for key in self._keys.between(lower, upper, reverse)]
+        above = [(key, packed(entries[key])) for key in self._keys.in_order.between(lower, upper, reverse)]
         return merged(self._used(above), below, reverse) if above else below
 
     def _used(self, rows: list[Write]) -> Iterator[Write]:
@@ -344,12 +338,12 @@ class CachingStore:
 
     def prefixes(self, lower: bytes, upper: bytes | None) -> list[bytes]:
         """The beginnings of the keys from ``lower`` up to, and without, ``upper``: so many bytes as ``lower`` has."""
-        return self._keys.prefixes(lower, upper)
+        return self._keys.in_order.prefixes(lower, upper)
 
     def flush(self) -> None:
         """Writes and forwards every dirty entry; they stay in the cache."""
         self._flush(None)
-        self._report()
+        self._size.report()
 
     def evict_eldest(self) -> bool:
         """Takes out the entry that was used longest ago, with every dirty entry if it is dirty; false without one."""
@@ -357,31 +351,28 @@ class CachingStore:
         if entry is None:
             return False
         self._remove(entry)
-        if self._time_at is not None:
-            self._last_below = max(self._last_below, entry.key[self._time_at])
+        self._rows_below.note_eviction(entry.key)
         if entry.dirty:
             self._flush(entry)
-        self._report()
+        self._size.report()
         return True
 
     def close(self) -> None:
         """Forgets everything, dirty entries too."""
         self._entries.clear()
         self._keys.clear()
-        if self._by_key is not None:
-            self._by_key.clear()
         self._dirty.clear()
         self._use_order.clear()
-        self._size = 0
-        self._report()
+        self._size.bytes = 0
+        self._size.report()
 
     def _entry_to_write(self, key: bytes) -> CacheEntry:
         entry = self._entries.get(key)
         return CacheEntry(key) if entry is None else entry
 
     def _written(self, entry: CacheEntry, content_bytes: int) -> None:
-        self._size -= entry.size
-        entry.size = len(entry.key) + self._node_bytes + content_bytes
+        self._size.bytes -= entry.size
+        entry.size = len(entry.key) + self._size.entry_bytes + content_bytes
         self._note(entry, self._current.raw)
         entry.dirty = True
         self._dirty.append(entry)
@@ -392,34 +383,25 @@ class CachingStore:
 
     def _insert(self, entry: CacheEntry) -> None:
         entry.tick = self._next_tick()
-        self._size += entry.size
+        self._size.bytes += entry.size
         if entry.key not in self._entries:
             self._entries[entry.key] = entry
             self._keys.add(entry.key)
-            if self._by_key is not None:
-                self._by_key.add(entry.key)
 
     def _remove(self, entry: CacheEntry) -> None:
-        self._size -= entry.size
+        self._size.bytes -= entry.size
         entry.live = False
         del self._entries[entry.key]
         self._keys.discard(entry.key)
-        if self._by_key is not None:
-            self._by_key.discard(entry.key)
-
-    def _report(self) -> None:
-        """Tells the worker's cache of a new size; only after a flush, as in ThreadCache: what a flush forwards meets
-        caches that still count the entry being evicted (``test_downstream_cache_evicts_...``)."""
-        self._cache.size_bytes += self._size - self._reported
-        self._reported = self._size
 
     def _settle_size(self) -> None:
-        self._report()
-        if self._cache.size_bytes > self._cache.max_bytes:
+        size = self._size
+        size.report()
+        if size.shared.size_bytes > size.shared.max_bytes:
             self._evict()
 
     def _evict(self) -> None:
-        cache = self._cache
+        cache = self._size.shared
         while cache.size_bytes > cache.max_bytes and self.evict_eldest():
             continue
 

@@ -6,7 +6,7 @@ import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeVar
 
 from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.serdes.base import write_same_bytes
@@ -56,8 +56,8 @@ class MeteredStore(EngineStore):
     def __init__(
         self,
         name: str,
-        key_serde: Any,
-        value_serde: Any,
+        key_serde: object,
+        value_serde: object,
         engine: Engine,
         open_layers: Callable[[StoreContext, RowCodec], Layers],
     ) -> None:
@@ -114,7 +114,7 @@ class MeteredStore(EngineStore):
         current, name = self._current, self._name
         decode_key, decode_row = self._flushed_key(), self._codec.decoder()
 
-        def forward(key: bytes, packed: bytes | None, old: bytes | None, value: Any, timestamp: int) -> None:
+        def forward(key: bytes, packed: bytes | None, old: bytes | None, value: object, timestamp: int) -> None:
             message, record_time, headers = current.raw or record_being_processed(current, name)
             if packed is None:
                 value, timestamp = None, record_time
@@ -166,7 +166,7 @@ class MeteredStore(EngineStore):
         self._position_of = position_of
 
     @abstractmethod
-    def _answer(self, query: Query[Any]) -> object:
+    def _answer(self, query: Query[object]) -> object:
         """Finds what a query asks for, or ``NO_ANSWER`` where stores of this kind cannot."""
 
     @abstractmethod
@@ -178,10 +178,10 @@ class MeteredStore(EngineStore):
         """Replaces what operators call by ``_closed``."""
 
     @abstractmethod
-    def _flushed_key(self) -> Callable[[bytes], Any]:
+    def _flushed_key(self) -> Callable[[bytes], object]:
         """Makes the function from a key of the cache to what the listener of a flush gets."""
 
-    def _is_empty(self, first: bytes | None, last: bytes | None, key_from: Any, key_to: Any) -> bool:
+    def _is_empty(self, first: bytes | None, last: bytes | None, key_from: object, key_to: object) -> bool:
         """Whether a range has no keys since its ends are the wrong way round; warns of that."""
         if first is None or last is None or first <= last:
             return False
@@ -194,7 +194,7 @@ class MeteredStore(EngineStore):
         )
         return True
 
-    def _raw_key(self, key: Any) -> bytes:
+    def _raw_key(self, key: object) -> bytes:
         if not self._open:
             self._closed()
         if key is None:

@@ -20,7 +20,7 @@ class PublicValues(NamedTuple):
     shown: Callable[[bytes], Any]
     """Returns the user's value of a packed one."""
 
-    packed: Callable[[Any], bytes | None]
+    packed: Callable[[object], bytes | None]
     """The packed value for what a user puts; ``None`` where that, or the value in it, is ``None``."""
 
 
@@ -29,23 +29,23 @@ def public_values(codec: RowCodec, store: str) -> PublicValues:
     decode, encode, layout = codec.decode_value, codec.encode_value, codec.layout
     pack, unpack = layout.pack, layout.unpack
 
-    def plain(packed: bytes) -> Any:
+    def plain(packed: bytes) -> object:
         return decode(packed, ())
 
-    def with_time(packed: bytes) -> Any:
+    def with_time(packed: bytes) -> object:
         value, timestamp, _ = unpack(packed)
         return ValueAndTimestamp(decode(value, ()), timestamp)
 
-    def with_headers(packed: bytes) -> Any:
+    def with_headers(packed: bytes) -> object:
         value, timestamp, headers = unpack(packed)
         return ValueTimestampHeaders(decode(value, headers), timestamp, headers)
 
-    def aggregation(packed: bytes) -> Any:
+    def aggregation(packed: bytes) -> object:
         value, _, headers = unpack(packed)
         return AggregationWithHeaders(decode(value, headers), headers)
 
-    def packed_with(parts: Callable[[Any, str], tuple[Any, int, Headers]]) -> Callable[[Any], bytes | None]:
-        def packed(value: Any) -> bytes | None:
+    def packed_with(parts: Callable[[object, str], tuple[object, int, Headers]]) -> Callable[[object], bytes | None]:
+        def packed(value: object) -> bytes | None:
             if value is None:
                 return None
             inner, timestamp, headers = parts(value, store)
@@ -63,11 +63,11 @@ def public_values(codec: RowCodec, store: str) -> PublicValues:
     return PublicValues(with_headers, packed_with(_value_time_and_headers))
 
 
-def _value_alone(value: Any, store: str) -> tuple[Any, int, Headers]:
+def _value_alone(value: object, store: str) -> tuple[object, int, Headers]:
     return value, NO_TIMESTAMP, ()
 
 
-def _value_and_time(value: Any, store: str) -> tuple[Any, int, Headers]:
+def _value_and_time(value: object, store: str) -> tuple[object, int, Headers]:
     if not (isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], int)):
         raise WrongTypeError(
             f"store {store!r} keeps timestamps and was given {value!r}; put ValueAndTimestamp(value, timestamp in ms)"
@@ -75,7 +75,7 @@ def _value_and_time(value: Any, store: str) -> tuple[Any, int, Headers]:
     return value[0], value[1], ()
 
 
-def _value_time_and_headers(value: Any, store: str) -> tuple[Any, int, Headers]:
+def _value_time_and_headers(value: object, store: str) -> tuple[object, int, Headers]:
     if not (isinstance(value, ValueTimestampHeaders) and isinstance(value.timestamp, int)):
         raise WrongTypeError(
             f"store {store!r} keeps timestamps and headers and was given {value!r}; put "
@@ -84,7 +84,7 @@ def _value_time_and_headers(value: Any, store: str) -> tuple[Any, int, Headers]:
     return value
 
 
-def _aggregation_and_headers(value: Any, store: str) -> tuple[Any, int, Headers]:
+def _aggregation_and_headers(value: object, store: str) -> tuple[object, int, Headers]:
     if not isinstance(value, AggregationWithHeaders):
         raise WrongTypeError(
             f"store {store!r} keeps headers and was given {value!r}; put AggregationWithHeaders(value)"

@@ -8,7 +8,7 @@ serialization for one who owns the values (see ``KeyValueStore``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.state.encoding.layout import TIMESTAMP, TIMESTAMPED, Layout
@@ -18,9 +18,9 @@ from pykstreams.state.interfaces.operator_stores import LastPut
 from pykstreams.state.layers.cache_entries import IMMUTABLE, UNSET, CacheEntry
 from pykstreams.state.layers.caching import CachingStore
 
-GetRow: TypeAlias = Callable[[Any], tuple[Any, int] | None]
-PutRow: TypeAlias = Callable[[Any, Any, int], bool]
-KeyEncoder: TypeAlias = Callable[[Any, Headers], bytes]
+GetRow: TypeAlias = Callable[[object], tuple[object, int] | None]
+PutRow: TypeAlias = Callable[[object, object, int], bool]
+KeyEncoder: TypeAlias = Callable[[object, Headers], bytes]
 
 
 class RowCodec(NamedTuple):
@@ -31,12 +31,12 @@ class RowCodec(NamedTuple):
     decode_key: Decoder
     encode_value: Encoder
     decode_value: Decoder
-    bind_prefix: Callable[[Any], Encoder]
+    bind_prefix: Callable[[object], Encoder]
     """Binds a serializer of the first part of keys as that of whole keys is bound."""
-    key_serializer: Any
-    value_serializer: Any
+    key_serializer: object
+    value_serializer: object
 
-    def encoder(self) -> Callable[[Any, int], bytes | None]:
+    def encoder(self) -> Callable[[object, int], bytes | None]:
         """Makes the function from value and timestamp to packed value.
 
         Rows of operators have no headers, also in stores that could keep them (``KTableSource.process`` and all
@@ -46,7 +46,7 @@ class RowCodec(NamedTuple):
         if self.layout is TIMESTAMPED:
             stamp = TIMESTAMP.pack
 
-            def timestamped(value: Any, timestamp: int) -> bytes | None:
+            def timestamped(value: object, timestamp: int) -> bytes | None:
                 data = None if value is None else encode(value, ())
                 return None if data is None else stamp(timestamp) + data
 
@@ -54,26 +54,26 @@ class RowCodec(NamedTuple):
 
         pack = self.layout.pack
 
-        def other(value: Any, timestamp: int) -> bytes | None:
+        def other(value: object, timestamp: int) -> bytes | None:
             data = None if value is None else encode(value, ())
             return None if data is None else pack(data, timestamp, ())
 
         return other
 
-    def decoder(self) -> Callable[[bytes], tuple[Any, int]]:
+    def decoder(self) -> Callable[[bytes], tuple[object, int]]:
         """Makes the function from packed value to value and timestamp."""
         decode = self.decode_value
         if self.layout is TIMESTAMPED:
             stamp_of = TIMESTAMP.unpack_from
 
-            def timestamped(packed: bytes) -> tuple[Any, int]:
+            def timestamped(packed: bytes) -> tuple[object, int]:
                 return decode(packed[8:], ()), stamp_of(packed)[0]
 
             return timestamped
 
         unpack = self.layout.unpack
 
-        def other(packed: bytes) -> tuple[Any, int]:
+        def other(packed: bytes) -> tuple[object, int]:
             value, timestamp, headers = unpack(packed)
             return decode(value, headers), timestamp
 
@@ -97,13 +97,13 @@ def rows_of_bytes(store: BytesStore, codec: RowCodec, name: str, last_put: LastP
     encode_key, encode_value, decode_row = codec.encode_key, codec.encode_value, codec.decoder()
     get, put = store.get, parts_taker(store, codec.layout)
 
-    def get_row(key: Any) -> tuple[Any, int] | None:
+    def get_row(key: object) -> tuple[object, int] | None:
         if key is None:
             raise null_key(name)
         packed = get(encode_key(key, ()))
         return None if packed is None else decode_row(packed)
 
-    def put_row(key: Any, value: Any, timestamp: int) -> bool:
+    def put_row(key: object, value: object, timestamp: int) -> bool:
         if key is None:
             raise null_key(name)
         raw_key, raw_value = encode_key(key, ()), None if value is None else encode_value(value, ())
@@ -123,10 +123,10 @@ def rows_of_objects(cache: CachingStore, codec: RowCodec, name: str) -> Rows:
     find, cached, keep_in, keep_new = cache.finder(), cache.cached, cache.keeper(), cache.new_keeper()
     put, packed_of = cache.put, cache.packed
     immutable = IMMUTABLE
-    last_key: Any = UNSET
+    last_key: object = UNSET
     last_entry = CacheEntry(b"")
 
-    def get_row(key: Any) -> tuple[Any, int] | None:
+    def get_row(key: object) -> tuple[object, int] | None:
         nonlocal last_key, last_entry
         if key is None:
             raise null_key(name)
@@ -143,7 +143,7 @@ def rows_of_objects(cache: CachingStore, codec: RowCodec, name: str) -> Rows:
         packed = entry.packed
         return None if packed is None else decode_row(packed)
 
-    def take_row(key: Any) -> tuple[Any, int] | None:
+    def take_row(key: object) -> tuple[object, int] | None:
         nonlocal last_key, last_entry
         if key is None:
             raise null_key(name)
@@ -159,7 +159,7 @@ def rows_of_objects(cache: CachingStore, codec: RowCodec, name: str) -> Rows:
         packed = entry.packed
         return None if packed is None else decode_row(packed)
 
-    def put_row(key: Any, value: Any, timestamp: int) -> bool:
+    def put_row(key: object, value: object, timestamp: int) -> bool:
         if value.__class__ in immutable:
             return keep_row(key, value, timestamp)
         if key is None:
@@ -167,7 +167,7 @@ def rows_of_objects(cache: CachingStore, codec: RowCodec, name: str) -> Rows:
         put(encode_key(key, ()), encode_row(value, timestamp))
         return True
 
-    def keep_row(key: Any, value: Any, timestamp: int) -> bool:
+    def keep_row(key: object, value: object, timestamp: int) -> bool:
         if value is None:
             return put_row(key, None, timestamp)
         if key is last_key and last_entry.live:

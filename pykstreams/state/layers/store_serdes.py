@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.types import Encoder
-from pykstreams.serdes.base import Serde, bind_deserializer, bind_serializer
+from pykstreams.serdes.base import AnySerde, Serde, bind_deserializer, bind_serializer
 from pykstreams.serdes.defaults import default_part, or_default
 from pykstreams.state.encoding.layout import Layout
 from pykstreams.state.interfaces.store import StoreContext
@@ -14,12 +14,18 @@ from pykstreams.state.layers.rows import KeyEncoder, RowCodec
 
 
 def bound_codec(
-    name: str, key_serde: Any, value_serde: Any, layout: Layout, context: StoreContext, *, topic: str | None = None
+    name: str,
+    key_serde: object,
+    value_serde: object,
+    layout: Layout,
+    context: StoreContext,
+    *,
+    topic: str | None = None,
 ) -> RowCodec:
     """Makes the codec of a store that is being opened; ``topic`` is what serdes get instead of its changelog."""
     topic = context.changelog_topic(name) if topic is None else topic
 
-    def bind_prefix(serializer: Any) -> Encoder:
+    def bind_prefix(serializer: object) -> Encoder:
         return bind_serializer(_serde(serializer, name, context, "key"), topic)
 
     keys = _serde(key_serde, name, context, "key")
@@ -36,14 +42,14 @@ def bound_codec(
     )
 
 
-def _serde(given: Any, name: str, context: StoreContext, side: str) -> Any:
+def _serde(given: object, name: str, context: StoreContext, side: str) -> AnySerde:
     side = default_part(given, side)
 
-    def default() -> Serde[Any]:
-        return cast("Serde[Any]", getattr(context.config, f"default_{side}_serde"))
+    def default() -> Serde[object]:
+        return cast("Serde[object]", getattr(context.config, f"default_{side}_serde"))
 
     try:
-        return or_default(given, default)
+        return cast("AnySerde", or_default(given, default))
     except ConfigError as error:
         raise ConfigError(
             f"store {name!r} of task {context.task_id} has no {side} serde ({error}); give it one where "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, TypeVar, cast
+from typing import ClassVar, TypeVar, cast
 
 from pykstreams.core.record import KeyValue
 from pykstreams.core.serialized_sink import SerializedSink
@@ -49,8 +49,8 @@ class SessionParts:
     """
 
     name: str
-    key_serde: Any
-    value_serde: Any
+    key_serde: object
+    value_serde: object
     engine: SegmentedEngine
     open_layers: Callable[[StoreContext, RowCodec], Layers]
     schema: SessionKeySchema
@@ -99,7 +99,7 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
         current, name, decode_row = self._current, self._name, self._codec.decoder()
         unpack, decode_key, headers_of = self._schema.unpack, self._codec.decode_key, self._headers_of
 
-        def forward(composed: bytes, packed: bytes | None, old: bytes | None, value: Any, timestamp: int) -> None:
+        def forward(composed: bytes, packed: bytes | None, old: bytes | None, value: object, timestamp: int) -> None:
             message, _, headers = record_being_processed(current, name)
             raw, start, end = unpack(composed)
             if value is UNSET:
@@ -121,7 +121,7 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
             return None
         return KEY_AND_TIMES if write_same_bytes(self._codec.key_serializer, serializer.inner) else None
 
-    def sessions_ended(self, earliest_end: int, latest_end: int) -> Iterator[tuple[Windowed[Any], Any, int]]:
+    def sessions_ended(self, earliest_end: int, latest_end: int) -> Iterator[tuple[Windowed[object], object, int]]:
         self._check_open()
         decode_row = self._codec.decoder()
         for composed, packed in self._order.ended(earliest_end, latest_end):
@@ -202,7 +202,7 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
     ) -> KeyValueIterator[Windowed[K], AGG]:
         return self.find_sessions_range(key_from, key_to, 0, LAST_TIME, reverse=reverse)
 
-    def _answer(self, query: Query[Any]) -> object:
+    def _answer(self, query: Query[object]) -> object:
         return answer(self, query)
 
     def _make_closures(self) -> None:
@@ -220,10 +220,10 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
         encode_row = self._codec.encoder()
         of_key, noted, get, put = self._order.of_key, self._order.noted, self._get, top.put
         unpack_times = self._schema.unpack
-        last_key: Any = UNSET
+        last_key: object = UNSET
         last_raw = b""
 
-        def raw_of(key: Any) -> bytes:
+        def raw_of(key: object) -> bytes:
             """Serializes a key; an operator comes several times with the very same object."""
             nonlocal last_key, last_raw
             if key is not last_key:
@@ -233,19 +233,19 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
                 last_key = key
             return last_raw
 
-        def sessions(key: Any, earliest_end: int, latest_start: int) -> list[Session]:
+        def sessions(key: object, earliest_end: int, latest_start: int) -> list[Session]:
             found: list[Session] = []
             for composed, packed in of_key(raw_of(key), earliest_end, latest_start, False):
                 _, start, end = unpack_times(composed)
                 found.append((start, end, decode_row(packed)[0]))
             return found
 
-        def get_row(windowed: Any) -> tuple[Any, int] | None:
+        def get_row(windowed: Windowed[object]) -> tuple[object, int] | None:
             window = windowed.window
             packed = get(pack(raw_of(windowed.key), window.start, window.end))
             return None if packed is None else (decode_row(packed)[0], window.end)
 
-        def put_row(key: Any, start: int, end: int, value: Any) -> None:
+        def put_row(key: object, start: int, end: int, value: object) -> None:
             raw = raw_of(key)
             packed = encode_row(value, end)
             put(pack(raw, start, end), packed)
@@ -253,14 +253,14 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
 
         self.sessions, self.get_row, self.put_row = sessions, get_row, put_row
 
-    def reader_below_cache(self) -> Callable[[Any], tuple[Any, int] | None]:
+    def reader_below_cache(self) -> Callable[[Windowed[object]], tuple[object, int] | None]:
         """Makes the reader of sessions as they were last flushed, which is as they were last forwarded."""
         if self._cache is None:
             return self.get_row
         get, pack, encode_key = self._cache.below.get, self._schema.pack, self._codec.encode_key
         decode_row = self._codec.decoder()
 
-        def get_flushed(windowed: Any) -> tuple[Any, int] | None:
+        def get_flushed(windowed: Windowed[object]) -> tuple[object, int] | None:
             window = windowed.window
             packed = get(pack(encode_key(windowed.key, ()), window.start, window.end))
             return None if packed is None else (decode_row(packed)[0], window.end)
@@ -270,14 +270,14 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
     def _close_closures(self) -> None:
         self.sessions = self.get_row = self.put_row = self._closed
 
-    def _flushed_key(self) -> Callable[[bytes], Any]:
+    def _flushed_key(self) -> Callable[[bytes], object]:
         return self._windowed
 
     def _headers_of(self, packed: bytes | None, of_record: Headers) -> Headers:
         """The headers with which a session leaves the cache."""
         return of_record
 
-    def _windowed(self, composed: bytes) -> Windowed[Any]:
+    def _windowed(self, composed: bytes) -> Windowed[K]:
         raw, start, end = self._schema.unpack(composed)
         return Windowed(self._codec.decode_key(raw, ()), Window(start, end))
 

@@ -83,7 +83,7 @@ class MeteredVersionedStore(MeteredStore, VersionedKeyValueStore[K, V]):
     }
 
     def __init__(
-        self, name: str, key_serde: Any, value_serde: Any, engine: Engine, history: Versions, *, logging: bool
+        self, name: str, key_serde: object, value_serde: object, engine: Engine, history: Versions, *, logging: bool
     ) -> None:
         def open_layers(context: StoreContext, codec: RowCodec) -> Layers:
             history.open(context)
@@ -115,7 +115,7 @@ class MeteredVersionedStore(MeteredStore, VersionedKeyValueStore[K, V]):
     def commit(self, changelog_offset: int | None) -> None:
         self._history.commit(changelog_offset)
 
-    def _answer(self, query: Query[Any]) -> object:
+    def _answer(self, query: Query[object]) -> object:
         return answer(self, query)
 
     def _make_closures(self) -> None:
@@ -126,26 +126,26 @@ class MeteredVersionedStore(MeteredStore, VersionedKeyValueStore[K, V]):
         put = self._put_bytes
         latest, not_put = PUT_RETURN_CODE_VALID_TO_UNDEFINED, PUT_RETURN_CODE_NOT_PUT
 
-        def get_row(key: Any) -> tuple[Any, int] | None:
+        def get_row(key: object) -> tuple[object, int] | None:
             if key is None:
                 raise null_key(name)
             found = newest(encode_key(key, ()))
             return None if found is None else (decode(found[0], ()), found[1])
 
-        def get_row_as_of(key: Any, time: int) -> tuple[Any, int] | None:
+        def get_row_as_of(key: object, time: int) -> tuple[object, int] | None:
             if key is None:
                 raise null_key(name)
             found = as_of(encode_key(key, ()), time)
             return None if found is None else (decode(found[0], ()), found[1])
 
-        def get_timeline(key: Any, time_from: int, time_to: int) -> list[tuple[int, Any]]:
+        def get_timeline(key: object, time_from: int, time_to: int) -> list[tuple[int, object]]:
             found = history.timeline(encode_key(key, ()), time_from, time_to)
             return [(since, None if value is None else decode(value, ())) for since, value in found]
 
-        def get_end(key: Any, time: int) -> int | None:
+        def get_end(key: object, time: int) -> int | None:
             return history.end_of(encode_key(key, ()), time)
 
-        def put_row(key: Any, value: Any, timestamp: int) -> bool | None:
+        def put_row(key: object, value: object, timestamp: int) -> bool | None:
             if key is None:
                 raise null_key(name)
             until = put(encode_key(key, ()), None if value is None else encode(value, ()), timestamp)
@@ -159,7 +159,7 @@ class MeteredVersionedStore(MeteredStore, VersionedKeyValueStore[K, V]):
         self.oldest_time = lambda: history.oldest_time
         self.put_row = self.keep_row = put_row
 
-    def reader_below_cache(self) -> Callable[[Any], tuple[Any, int] | None]:
+    def reader_below_cache(self) -> Callable[[object], tuple[object, int] | None]:
         """Returns the reader of rows; there is no cache."""
         return self.get_row
 
@@ -169,7 +169,7 @@ class MeteredVersionedStore(MeteredStore, VersionedKeyValueStore[K, V]):
         self.get_timeline = self.get_end = self.oldest_time = closed
         self._encode_key = self._newest = self._as_of = closed
 
-    def _flushed_key(self) -> Callable[[bytes], Any]:
+    def _flushed_key(self) -> Callable[[bytes], object]:
         decode = self._codec.decode_key
         return lambda key: decode(key, ())
 

@@ -10,7 +10,7 @@ Invariant: a row whose entry is here, but whose index entry is not, has been wri
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, number_of, prefix_of
@@ -48,7 +48,7 @@ class IndexedCache(CachingStore):
         below: BytesStore,
         cache: RecordCache,
         current: CurrentRecord,
-        encode: Callable[[Any, int], bytes | None],
+        encode: Callable[[object, int], bytes | None],
         *,
         extra_bytes: int,
         interval_ms: int,
@@ -64,13 +64,13 @@ class IndexedCache(CachingStore):
         super().on_flush(forward, send_old_values, straight)
         self._leave = self._each_row_once(self._leave)
 
-    def keeper(self) -> Callable[[CacheEntry, Any, int], None]:
-        def keep(entry: CacheEntry, value: Any, timestamp: int) -> None:
+    def keeper(self) -> Callable[[CacheEntry, object, int], None]:
+        def keep(entry: CacheEntry, value: object, timestamp: int) -> None:
             self.keep(entry.key, value, timestamp)
 
         return keep
 
-    def new_keeper(self) -> Callable[[bytes, Any, int], None]:
+    def new_keeper(self) -> Callable[[bytes, object, int], None]:
         return self.keep
 
     def by_key(self, lower: bytes, upper: bytes, reverse: bool) -> Iterator[Write]:
@@ -103,7 +103,7 @@ class IndexedCache(CachingStore):
         if found is None:
             found = self._index[key] = _IndexEntry(key, row)
             found.size = len(key) + self._index_bytes
-            self._size += found.size
+            self._size.bytes += found.size
             self._index_keys.add(key)
         found.tick = self._next_tick()
         found.dirty = True
@@ -114,7 +114,7 @@ class IndexedCache(CachingStore):
         if not isinstance(entry, _IndexEntry):
             super()._remove(entry)
             return
-        self._size -= entry.size
+        self._size.bytes -= entry.size
         entry.live = False
         del self._index[entry.key]
         self._index_keys.discard(entry.key)

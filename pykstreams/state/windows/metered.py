@@ -55,8 +55,8 @@ class WindowParts:
     """
 
     name: str
-    key_serde: Any
-    value_serde: Any
+    key_serde: object
+    value_serde: object
     engine: SegmentedEngine
     open_layers: Callable[[StoreContext, RowCodec], Layers]
     schema: WindowKeySchema
@@ -106,7 +106,7 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
         if self._cache is not None:
             self._cache.knows_below(self._segments.last_there)
 
-    def _answer(self, query: Query[Any]) -> object:
+    def _answer(self, query: Query[object]) -> object:
         return answer(self, query)
 
     def _make_closures(self) -> None:
@@ -124,7 +124,7 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
         self.rows = rows_of_key(self._reads, codec, schema, name)
         self.rows_between = rows_between(self._reads, codec, self._windowed)
 
-    def reader_below_cache(self) -> Callable[[Any, int], tuple[Any, int] | None]:
+    def reader_below_cache(self) -> Callable[[object, int], tuple[object, int] | None]:
         """Makes the reader of rows as they were last flushed, which is as they were last forwarded."""
         if self._cache is None:
             return self.get_row
@@ -135,7 +135,7 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
         self.get_row = self.put_row = self.take_row = self.keep_row = closed
         self.rows = self.rows_between = closed
 
-    def _flushed_key(self) -> Callable[[bytes], Any]:
+    def _flushed_key(self) -> Callable[[bytes], object]:
         return self._windowed
 
     def _key_as_written_by(self, serializer: object) -> slice | None:

@@ -32,11 +32,11 @@ def rows_of_bytes(store: BytesStore, codec: RowCodec, schema: WindowKeySchema, n
     encode_row = codec.encoder()
     get, put = store.get, store.put
 
-    def get_row(key: Any, start: int) -> tuple[Any, int] | None:
+    def get_row(key: object, start: int) -> tuple[object, int] | None:
         packed = get(compose(key, start))
         return None if packed is None else decode_row(packed)
 
-    def put_row(key: Any, start: int, value: Any, timestamp: int, headers: Headers = (), /) -> None:
+    def put_row(key: object, start: int, value: object, timestamp: int, headers: Headers = (), /) -> None:
         if start < 0:
             raise negative_start(name, start)
         composed = compose(key, start)
@@ -58,11 +58,11 @@ def rows_of_objects(cache: CachingStore, codec: RowCodec, schema: WindowKeySchem
     return WindowClosures(get_row, put_row, take_row, keep_row)
 
 
-def _row_getter(cache: CachingStore, codec: RowCodec, compose: Callable[[Any, int], bytes]) -> GetWindowRow:
+def _row_getter(cache: CachingStore, codec: RowCodec, compose: Callable[[object, int], bytes]) -> GetWindowRow:
     find, packed_of, get_below, decode_row = cache.finder(), cache.packed, cache.get_below, codec.decoder()
     immutable = IMMUTABLE
 
-    def get_row(key: Any, start: int) -> tuple[Any, int] | None:
+    def get_row(key: object, start: int) -> tuple[object, int] | None:
         composed = compose(key, start)
         entry = find(composed)
         if entry is None:
@@ -84,12 +84,12 @@ def _row_putter(
     cache: CachingStore,
     codec: RowCodec,
     name: str,
-    compose: Callable[[Any, int], bytes],
+    compose: Callable[[object, int], bytes],
     keep_row: PutWindowRow,
 ) -> PutWindowRow:
     put, encode_row, immutable = cache.put, codec.encoder(), IMMUTABLE
 
-    def put_row(key: Any, start: int, value: Any, timestamp: int, headers: Headers = (), /) -> None:
+    def put_row(key: object, start: int, value: object, timestamp: int, headers: Headers = (), /) -> None:
         if value.__class__ in immutable:
             keep_row(key, start, value, timestamp)
             return
@@ -101,7 +101,7 @@ def _row_putter(
 
 
 def _rows_of_owner(
-    cache: CachingStore, codec: RowCodec, schema: WindowKeySchema, name: str, compose: Callable[[Any, int], bytes]
+    cache: CachingStore, codec: RowCodec, schema: WindowKeySchema, name: str, compose: Callable[[object, int], bytes]
 ) -> tuple[GetWindowRow, PutWindowRow]:
     """Makes ``take_row`` and ``keep_row``.
 
@@ -110,12 +110,12 @@ def _rows_of_owner(
     encode_key, compose_raw, decode_row = codec.encode_key, schema.packer(), codec.decoder()
     find, cached, keep_in, keep_new = cache.finder(), cache.cached, cache.keeper(), cache.new_keeper()
     put, get_below = cache.put, cache.get_below
-    read_key: Any = UNSET
+    read_key: object = UNSET
     read_start = -1
     read_composed = b""
     read_entry: CacheEntry | None = None
 
-    def take_row(key: Any, start: int) -> tuple[Any, int] | None:
+    def take_row(key: object, start: int) -> tuple[object, int] | None:
         nonlocal read_key, read_start, read_composed, read_entry
         if key is None:
             raise null_key(name)
@@ -133,7 +133,7 @@ def _rows_of_owner(
         packed = entry.packed
         return None if packed is None else decode_row(packed)
 
-    def keep_row(key: Any, start: int, value: Any, timestamp: int, headers: Headers = (), /) -> None:
+    def keep_row(key: object, start: int, value: object, timestamp: int, headers: Headers = (), /) -> None:
         nonlocal read_key
         entry: CacheEntry | None
         if key is read_key and start == read_start:
@@ -162,7 +162,7 @@ def rows_of_key(reads: WindowReads, codec: RowCodec, schema: WindowKeySchema, na
     encode_key, decode_row, time_of = codec.encode_key, codec.decoder(), schema.time_of
     of_key = reads.of_key
 
-    def rows(key: Any, time_from: int, time_to: int, reverse: bool = False) -> Iterator[tuple[int, Any, int]]:
+    def rows(key: object, time_from: int, time_to: int, reverse: bool = False) -> Iterator[tuple[int, object, int]]:
         if key is None:
             raise null_key(name)
         found = of_key(encode_key(key, ()), time_from, time_to, reverse, like_range=True)
@@ -171,11 +171,13 @@ def rows_of_key(reads: WindowReads, codec: RowCodec, schema: WindowKeySchema, na
     return rows
 
 
-def rows_between(reads: WindowReads, codec: RowCodec, windowed: Callable[[bytes], Windowed[Any]]) -> WindowRowsBetween:
+def rows_between(
+    reads: WindowReads, codec: RowCodec, windowed: Callable[[bytes], Windowed[object]]
+) -> WindowRowsBetween:
     """Makes the function that reads the windows of all keys."""
     decode_row = codec.decoder()
 
-    def rows(time_from: int, time_to: int) -> Iterator[tuple[Windowed[Any], Any, int]]:
+    def rows(time_from: int, time_to: int) -> Iterator[tuple[Windowed[object], object, int]]:
         for composed, packed in reads.of_all(time_from, time_to, False):
             value, timestamp = decode_row(packed)
             yield windowed(composed), value, timestamp
@@ -202,17 +204,17 @@ def windowed_key(codec: RowCodec, schema: WindowKeySchema, size_ms: int) -> Call
     return windowed
 
 
-def composer(codec: RowCodec, schema: WindowKeySchema, name: str) -> Callable[[Any, int], bytes]:
+def composer(codec: RowCodec, schema: WindowKeySchema, name: str) -> Callable[[object, int], bytes]:
     """Makes the function from key and window start to composed key.
 
     The one composed last is kept at hand: what is put next mostly has the very key object and start that were read.
     """
     encode_key, compose_raw = codec.encode_key, schema.packer()
-    last_key: Any = UNSET
+    last_key: object = UNSET
     last_start = -1
     last = b""
 
-    def compose(key: Any, start: int) -> bytes:
+    def compose(key: object, start: int) -> bytes:
         nonlocal last_key, last_start, last
         if key is last_key and start == last_start:
             return last

@@ -36,6 +36,11 @@ STEPS = st.lists(
 )
 
 
+def _as_it_is(value: object, time: int) -> bytes | None:
+    assert value is None or isinstance(value, bytes)
+    return value
+
+
 class Model:
     """A dict beside a store of bytes that takes the same steps."""
 
@@ -52,7 +57,7 @@ class Model:
         self.buffer.open(self.context)
         self.top: BytesStore = self.buffer
         if self.caching:
-            self.top = CachingStore(self.buffer, self.context.cache, self.context.current, lambda value, time: value)
+            self.top = CachingStore(self.buffer, self.context.cache, self.context.current, _as_it_is)
 
     def do_put(self, key: bytes) -> None:
         self.writes += 1

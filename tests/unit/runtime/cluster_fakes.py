@@ -6,19 +6,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from confluent_kafka import Message as ClientMessage
-
 from pykstreams.core.errors import DamagedStoreError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import Counter
-from pykstreams.runtime.clients.messages import Fetched
+from pykstreams.runtime.clients.messages import Fetched, RecordMessage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.restore.restore import RestorableStore
 from pykstreams.runtime.tasks.dropped import DroppedRecords
-from pykstreams.runtime.tasks.open_stores import OpenStores
-from pykstreams.runtime.tasks.state_offsets import StateOffsets
+from pykstreams.runtime.tasks.stores.open_stores import OpenStores
+from pykstreams.runtime.tasks.stores.state_offsets import StateOffsets
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 
@@ -69,9 +67,9 @@ def fetched(place: TopicPartition, *offsets: int) -> Fetched:
     return Fetched(runs={(place.topic, place.partition): as_messages(Message(offset) for offset in offsets)})
 
 
-def as_messages(messages: Iterable[Message]) -> list[ClientMessage]:
-    """Messages of the client by type; only the client makes such itself."""
-    return [cast(ClientMessage, message) for message in messages]
+def as_messages(messages: Iterable[Message]) -> list[RecordMessage]:
+    """Messages as a fetch has them."""
+    return [cast("RecordMessage", message) for message in messages]
 
 
 class FakeTask(Task):
@@ -103,7 +101,7 @@ class FakeTask(Task):
         self.waiting: dict[TopicPartition, list[Any]] = {place: [] for place in inputs}
         self.done: dict[TopicPartition, int] = {}
         self.by_changelog = dict(stores)
-        self.state_offsets = StateOffsets({store.name: place for place, store in stores.items()})
+        self.offsets = StateOffsets({store.name: place for place, store in stores.items()})
         self.history: list[Any] = []
         self.fail: Exception | None = None
         self.start_failure = start_failure
@@ -121,6 +119,10 @@ class FakeTask(Task):
         """How many records of its input are on the brokers."""
         self.stands_for: dict[TopicPartition, int] | None = None
         self._dirty = False
+
+    @property
+    def state_offsets(self) -> StateOffsets:
+        return self.offsets
 
     @property
     def dropped(self) -> DroppedRecords:
@@ -157,7 +159,7 @@ class FakeTask(Task):
             raise self.open_failure
         if kept is not None:
             self.history.append("take up")
-            self.state_offsets = kept.offsets
+            self.offsets = kept.offsets
             return self.by_changelog
         self.history.append("open")
         self.state_offsets.clear()

@@ -13,7 +13,9 @@ from confluent_kafka import Consumer, Producer
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
-from pykstreams.runtime.assembly import ApplicationParts, build_standbys, build_sums, build_worker
+from pykstreams.runtime.assembly.application_parts import ApplicationParts
+from pykstreams.runtime.assembly.standbys import build_standbys, build_sums
+from pykstreams.runtime.assembly.worker import build_worker
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.refused_access import Complaints
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier

@@ -1,7 +1,7 @@
 """The assignments of the members of a group, once it is decided which instance has which tasks.
 
 Invariant: a partition that a member owns goes to no other before that member has given it up by joining again
-without it. Who waits for a task keeps its copy of the state as a standby task, and joins again at once.
+without it. A client that waits for a task keeps the state that it has of it as a standby task, and joins again at once.
 """
 
 from __future__ import annotations

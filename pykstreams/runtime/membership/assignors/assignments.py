@@ -20,7 +20,7 @@ class TaskType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AssignedTask:
-    """A task of an instance, and whether it works on it or keeps a copy of its state."""
+    """A task of an instance, and whether it is the active or a standby task there."""
 
     id: TaskId
     type: TaskType

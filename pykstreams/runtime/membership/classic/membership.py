@@ -32,6 +32,7 @@ from pykstreams.runtime.membership.assignment.check import (
     WrongAssignmentError,
     paired_tasks,
 )
+from pykstreams.runtime.membership.classic.joins import Joins
 from pykstreams.runtime.membership.classic.session import Event, RejoinWanted, Synced
 from pykstreams.runtime.membership.classic.subscriptions import Introduction, Subscriptions
 from pykstreams.runtime.membership.group_hosts import GroupHosts
@@ -122,19 +123,13 @@ class ClassicMembership:
         self._prepare = prepare
         self._state = state
         self._hosts = hosts
-        self._clock = clock
         self._on_revoked: Callable[[frozenset[TaskId]], None] = lambda _: None
         self._layout = TopicLayout({}, {})
         self._member: MemberOf | None = None
         self._generation = NO_GENERATION
         self._owned: frozenset[TaskId] = frozenset()
         self._warnings = RepeatedWarnings(log, clock)
-        self._joins_since = 0.0
-        self._joins = False
-        """Whether a join is under way, of which ``Synced`` was not taken yet: so no generation is certain."""
-        self._rejoin_at_ms = NEVER
-        self._rejoin_soon: str | None = None
-        """Why to join again at the next poll: when the worker has what it was given, and can tell of it."""
+        self._joins = Joins(clock)
         self._incarnation = 0
         self._changed = False
         self._lost = False
@@ -150,19 +145,19 @@ class ClassicMembership:
         has_changed = layout.inputs != self._layout.inputs
         self._layout = layout
         if has_changed:
-            self._rejoin_soon = "the topics have changed"  # where a join is under way, it does not say so
-            self._rejoin(self._rejoin_soon)
+            self._joins.soon = "the topics have changed"  # where a join is under way, it does not say so
+            self._rejoin(self._joins.soon)
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
         if self._lost:
             return Lost(self._incarnation)
         match self._session.poll(timeout):
             case None:
-                if self._joins:
+                if self._joins.under_way:
                     self._report_long_join()
-                elif self._rejoin_soon is not None:
-                    self._rejoin(self._rejoin_soon)
-                elif self._clock.now_ms() >= self._rejoin_at_ms:
+                elif self._joins.soon is not None:
+                    self._rejoin(self._joins.soon)
+                elif self._joins.is_due:
                     self._rejoin("the leader wants to see whether tasks can move")
             case RejoinWanted():
                 self._rejoin("the group shares out tasks anew")
@@ -184,13 +179,13 @@ class ClassicMembership:
             self._join()
 
     def may_commit(self) -> bool:
-        return self._member is not None and not self._joins
+        return self._member is not None and not self._joins.under_way
 
     def confirm(self) -> bool:
         self._refuse_when_lost()
         if self._member is None:
             return True
-        if self._joins:
+        if self._joins.under_way:
             return False
         try:
             self._requests.heartbeat(self._member)
@@ -203,7 +198,7 @@ class ClassicMembership:
         self._refuse_when_lost()
         if not offsets:
             return True
-        if self._member is None or self._joins:
+        if self._member is None or self._joins.under_way:
             return False
         try:
             self._requests.commit(self._member, offsets)
@@ -218,7 +213,7 @@ class ClassicMembership:
 
     def transaction_metadata(self) -> bytes:
         self._refuse_when_lost()
-        if self._member is None or self._joins:
+        if self._member is None or self._joins.under_way:
             raise TaskMigratedError("this worker is not in the group at the moment; a transaction of it is not fenced")
         return group_metadata(self._requests.group, self._member)
 
@@ -239,26 +234,25 @@ class ClassicMembership:
         self._state.end()
 
     def _join(self) -> None:
-        self._rejoin_at_ms, self._rejoin_soon = NEVER, None
-        self._joins, self._joins_since = True, self._clock.monotonic()
+        self._joins.begin()
         self._session.join(
             self._subscriptions.next(self._layout, self._owned, self._generation, self._state.offset_sums())
         )
 
     def _report_long_join(self) -> None:
-        waited_s = self._clock.monotonic() - self._joins_since
+        waited_s = self._joins.waited_s
         if waited_s > _LONG_JOIN_S:
             self._warnings.warn("join", _LONG_JOIN, waited_s)
 
     def _rejoin(self, why: str) -> None:
-        if self._member is None or self._joins:
+        if self._member is None or self._joins.under_way:
             return
         log.info("joins the group again: %s", why)
         self._join()
 
     def _synced(self, member: MemberOf, data: bytes) -> None:
         self._member, self._generation = member, member.generation
-        self._joins = False
+        self._joins.end()
         found = decode_consumer_assignment(data)
         info = decode_assignment(found.user_data) if found.user_data else AssignmentInfo()
         self._obey_error(info.error)
@@ -292,7 +286,7 @@ class ClassicMembership:
             self._layout = self._prepare()
         except ClusterUnavailableError as error:
             log.warning("the assignment waits until the topics can be looked at: %s", error)
-            self._rejoin_at_ms = self._clock.now_ms() + _LOOK_AGAIN_MS
+            self._joins.again_in(_LOOK_AGAIN_MS)
             return None
         return frozenset(self._paired(assignment))
 
@@ -334,13 +328,13 @@ class ClassicMembership:
         if self._member is None:  # giving up tasks has shown that the group goes on without us
             return
         at_ms = self._subscriptions.answered(info)
-        self._rejoin_at_ms = NEVER
+        self._joins.again_at(NEVER)
         if gave_up:
-            self._rejoin_soon = "tasks were given up for others"
+            self._joins.soon = "tasks were given up for others"
         elif at_ms == AT_ONCE:
-            self._rejoin_soon = "tasks are to follow that others give up"
+            self._joins.soon = "tasks are to follow that others give up"
         else:
-            self._rejoin_at_ms = at_ms
+            self._joins.again_at(at_ms)
 
     def _check_standing(self, error: GroupError) -> None:
         if error.name in _EXPELLED:
@@ -355,7 +349,7 @@ class ClassicMembership:
         self._owned = frozenset()
         self._incarnation += 1
         self._changed = False
-        self._joins = False
+        self._joins.end()
         self._lost = True
 
     def _refuse_when_lost(self) -> None:

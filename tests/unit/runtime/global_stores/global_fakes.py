@@ -5,9 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, cast
-
-from confluent_kafka import Message
+from typing import Any, ClassVar
 
 from pykstreams import Processor, Serdes, StreamsBuilder
 from pykstreams.core.clock import Clock
@@ -103,7 +101,7 @@ class FakeGlobalTopics:
         batch.out_of_range, self.lost = self.lost, []
         for place, position in self._positions.items():
             if found := self.logs.get(place, [])[position:]:
-                batch.runs[place] = [cast(Message, message) for message in found]  # only the client makes its own
+                batch.runs[place] = list(found)
                 batch.positions[place] = self._positions[place] = position + len(found)
                 self._at_end.discard(place)
             elif place not in self._at_end:

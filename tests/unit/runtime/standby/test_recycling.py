@@ -415,7 +415,7 @@ def test_a_task_whose_stores_cannot_be_taken_up_closes_them(
     def fails() -> None:
         raise ValueError("broken")
 
-    monkeypatch.setattr(task, "_make_ready", fails)
+    monkeypatch.setattr(task._stores, "_make_ready", fails)
     process.updater.open(task, {})
     process.turn()
     process.turn_standbys()

@@ -300,7 +300,7 @@ def test_copy_whose_offset_its_changelog_does_not_have_is_deleted_and_begun_anew
     bench.after(0)
 
     assert "store 'counts' of task 0_0 stands for offset 3 of shop-counts-changelog-0, which goes from 7" in caplog.text
-    assert "the copy is deleted and read from the beginning" in caplog.text
+    assert "the standby task is deleted, and its changelogs are read from the beginning" in caplog.text
     assert not (bench.directory.task_dir(TASK) / "rocksdb").exists()
     assert (len(bench.made), bench.copies()) == (2, [TASK])
 
@@ -319,7 +319,7 @@ def test_copy_whose_changelog_was_made_anew_is_kept_and_told_of_at_each_try(
     assert [record.message for record in caplog.records if record.levelname == "WARNING"] == 2 * [
         "standby task 0_0 is closed, and tried again every 30 s: store 'counts' of task 0_0 stands for offset 3 of "
         "shop-counts-changelog-0, which goes from 0 to 0: topic 'shop-counts-changelog' was deleted and made anew, or "
-        "has lost records, so the copy is kept"
+        "has lost records, so the state here is kept"
     ]
     assert (bench.directory.task_dir(TASK) / "rocksdb").exists()
 
@@ -389,7 +389,7 @@ def test_group_that_does_not_answer_is_told_and_asked_again(
     bench.group.fail = None
     bench.after(LOOK_S)
 
-    told = "what is committed for copies of tasks is not known, and asked again: no broker answers"
+    told = "the committed offsets of standby tasks are not known, and are asked for again: no broker answers"
     assert caplog.text.count(told) == 1
     assert bench.copies() == [TASK]
 
@@ -405,7 +405,7 @@ def test_error_while_following_closes_the_copies_and_tries_again_with_a_new_cons
     bench.logs.put(LOG, 0, 1)
     bench.after(RETRY_S)
 
-    assert "the copies of other tasks are closed, and opened again in 30 s: broken" in caplog.text
+    assert "all standby tasks are closed, and opened again in 30 s: broken" in caplog.text
     assert closed == ([], ["open", "close"])
     assert (bench.copies(), bench.restorers) == ([TASK], 2)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pykstreams.runtime.worker.life import WorkerLife
 
 
@@ -16,7 +18,7 @@ def test_worker_goes_through_the_states_of_a_stream_thread() -> None:
     seen.append(life.thread_state)
     life.note(runs=False)
     seen.append(life.thread_state)
-    life.stop()
+    life.stop(leave=True)
     seen.append(life.thread_state)
 
     assert seen == ["CREATED", "STARTING", "PARTITIONS_ASSIGNED", "RUNNING", "PARTITIONS_ASSIGNED", "PENDING_SHUTDOWN"]
@@ -31,3 +33,20 @@ def test_only_changes_are_reported() -> None:
     assert changes == [False, True, False, True]
     assert reported == [True, False]
     assert not life.runs
+
+
+def test_who_asks_it_to_stop_says_whether_it_leaves_the_group() -> None:
+    life = WorkerLife(lambda _: None, leaves_on_failure=False)
+    before = life.leaves
+    life.stop(leave=True)
+
+    assert (before, life.leaves) == (False, True)
+
+
+def test_an_error_from_elsewhere_is_raised_where_it_is_asked_for() -> None:
+    life = WorkerLife(lambda _: None)
+    life.raise_failure()
+    life.fail(ValueError("the listener failed"))
+
+    with pytest.raises(ValueError, match="the listener failed"):
+        life.raise_failure()

@@ -25,7 +25,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.restore.restore import Damaged, Restorer, StateRestoreListener
 from pykstreams.runtime.swap.shadow import Shadow
-from pykstreams.runtime.tasks.open_stores import OpenStores
+from pykstreams.runtime.tasks.stores.open_stores import OpenStores
 from pykstreams.runtime.worker import state_updater
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Report, Restored, StateUpdater
 from pykstreams.state.bulk.take_over import mark_of, put_mark

@@ -10,8 +10,8 @@ import pytest
 
 from pykstreams.core.errors import LockError
 from pykstreams.core.ids import TaskId
-from pykstreams.runtime.tasks.open_stores import OpenStores
-from pykstreams.runtime.tasks.state_offsets import StateOffsets
+from pykstreams.runtime.tasks.stores.open_stores import OpenStores
+from pykstreams.runtime.tasks.stores.state_offsets import StateOffsets
 from pykstreams.runtime.worker.task_folders import TaskFolders
 from pykstreams.state.directory.file_lock import FileLock
 from pykstreams.state.directory.state_directory import StateDirectory

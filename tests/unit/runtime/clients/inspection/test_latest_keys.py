@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 import pytest
-from confluent_kafka import Message, Producer
+from confluent_kafka import Producer
 
 from pykstreams import StreamsConfig
 from pykstreams.core.clock import SystemClock
@@ -13,6 +13,7 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.inspection.latest_keys import RECORDS, LatestKeys
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch, RestoreConsumer
+from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.topology.key_placement import by_crc32
 from tests.unit.runtime.cluster_fakes import FakeClock
 
@@ -48,7 +49,7 @@ class Log:
         for place, start in self.assigned.items():
             if place not in self.silent:
                 end = {P0: 1000, P1: 10}[place]
-                batch.runs[place] = [Message(topic="in", offset=at, key=str(at).encode()) for at in range(start, end)]
+                batch.runs[place] = [RawMessage("in", 0, at, 0, str(at).encode(), None, ()) for at in range(start, end)]
                 batch.positions[place] = end
         return batch
 

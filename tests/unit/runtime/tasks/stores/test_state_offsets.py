@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.tasks.state_offsets import StateOffsets
+from pykstreams.runtime.tasks.stores.state_offsets import StateOffsets
 
 COUNTS, SUMS = TopicPartition("shop-counts-changelog", 0), TopicPartition("shop-sums-changelog", 0)
 

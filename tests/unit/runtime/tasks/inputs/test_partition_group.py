@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.tasks.partition_group import partition_order
+from pykstreams.runtime.tasks.inputs.partition_group import partition_order
 from pykstreams.runtime.tasks.priority_queue import PriorityQueue
 from tests.unit.runtime.tasks.fakes import TaskBench, message, sink, source
 

@@ -7,9 +7,21 @@ closed, or behind its flushed one when the process was killed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Protocol
 
 from pykstreams.core.ids import TopicPartition
+
+
+class CommittedStore(Protocol):
+    """The methods of a store that are called here; see ``TaskStore``."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def persistent(self) -> bool: ...
+
+    def flushed_offset(self) -> int | None: ...
 
 
 class StateOffsets:
@@ -25,13 +37,13 @@ class StateOffsets:
         self._flushed: dict[str, int] = {}
         self._asked: set[str] = set()
 
-    def opened(self, store: Any, offset: int | None) -> None:
+    def opened(self, store: CommittedStore, offset: int | None) -> None:
         """Takes note of the offset that a store was found with when it was opened, so that it is on disk."""
         self.note(store, offset)
         if store.name in self._durable:
             self._flushed[store.name] = self._durable[store.name]
 
-    def note(self, store: Any, offset: int | None) -> None:
+    def note(self, store: CommittedStore, offset: int | None) -> None:
         """Takes note of the offset that an open store was committed with; ``None``: there is no news."""
         name = store.name
         if offset is None or name not in self._changelogs:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pykstreams.runtime.tasks.state_offsets import StateOffsets
+from pykstreams.runtime.tasks.stores.state_offsets import StateOffsets
 from pykstreams.state.interfaces.store import TaskStore
 
 

@@ -7,11 +7,10 @@ do it at the same time, so it has the store marked as one that nobody may read m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from pykstreams.runtime.tasks.gate import Gate
-from pykstreams.runtime.tasks.state_offsets import StateOffsets
-from pykstreams.state.interfaces.store import ChangelogRow
+from pykstreams.runtime.tasks.stores.state_offsets import StateOffsets
+from pykstreams.state.interfaces.store import ChangelogRow, TaskStore
 
 
 class RestoredStore:
@@ -23,16 +22,16 @@ class RestoredStore:
 
     __slots__ = ("_gate", "_offsets", "_store", "_unreadable", "name")
 
-    def __init__(self, store: Any, gate: Gate, unreadable: set[str], offsets: StateOffsets) -> None:
+    def __init__(self, store: TaskStore, gate: Gate, unreadable: set[str], offsets: StateOffsets) -> None:
         self._store = store
         self._gate = gate
         self._unreadable = unreadable
         self._offsets = offsets
-        self.name: str = store.name
+        self.name = store.name
 
     @property
     def persistent(self) -> bool:
-        return bool(self._store.persistent)
+        return self._store.persistent
 
     def committed_offset(self) -> int | None:
         return self._offsets.of(self.name)

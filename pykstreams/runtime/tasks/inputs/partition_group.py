@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.record import ConsumerRecord
 from pykstreams.core.types import Decoder, Forward, Headers, TimestampExtractor
+from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.failures import Failures
 from pykstreams.runtime.tasks.offset_metadata import UNKNOWN_TIME
@@ -25,7 +26,7 @@ from pykstreams.topology.java_order import hash_code
 LagProvider: TypeAlias = Callable[[TopicPartition], int | None]
 """How many records of a partition are still on the brokers; ``None``: not known yet."""
 
-Head: TypeAlias = tuple[Any, Any, Any, int, Headers]
+Head: TypeAlias = tuple[RecordMessage, object, object, int, Headers]
 """(message, key, value, timestamp, headers) of the record that is next in its queue."""
 
 SKIPPED = UNKNOWN_TIME
@@ -77,7 +78,7 @@ class RecordQueue:
         self.partition = partition
         self.source = source
         self.root = root
-        self.messages: deque[Any] = deque()
+        self.messages: deque[RecordMessage] = deque()
         self.head: Head | None = None
         self.partition_time = UNKNOWN_TIME
         self._decoders = decoders
@@ -96,8 +97,8 @@ class RecordQueue:
     def next_offset(self) -> int | None:
         """The offset of the first record that is queued, ``None`` without one."""
         if self.head is not None:
-            return int(self.head[0].offset())
-        return int(self.messages[0].offset()) if self.messages else None
+            return self.head[0].offset()
+        return self.messages[0].offset() if self.messages else None
 
     def run(self, until: int) -> Iterator[Head]:
         """Takes the head, and those behind it as long as their times are below ``until``.
@@ -146,7 +147,7 @@ class RecordQueue:
         if skipped is not None:
             self.head = (skipped, None, None, SKIPPED, ())
 
-    def timestamp_of(self, message: Any, key: Any, value: Any, headers: Headers) -> int | None:
+    def timestamp_of(self, message: RecordMessage, key: object, value: object, headers: Headers) -> int | None:
         """The extracted timestamp; ``None`` when it is negative, so that the record is to be skipped."""
         topic, partition, offset = message.topic(), message.partition(), message.offset()
         record = ConsumerRecord(topic, partition, offset, message.timestamp()[1], key, value, headers)
@@ -185,7 +186,7 @@ class PartitionGroup:
         self._never_waits = max_idle_ms < 0 or (max_idle_ms == 0 and lag is None)
         self._deadlines: dict[TopicPartition, int] = {}
 
-    def add(self, queue: RecordQueue, messages: Iterable[Any]) -> None:
+    def add(self, queue: RecordQueue, messages: Iterable[RecordMessage]) -> None:
         """Puts records at the end of a queue."""
         was_empty = queue.head is None
         queue.messages.extend(messages)

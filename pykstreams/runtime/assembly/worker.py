@@ -1,0 +1,248 @@
+"""Puts a worker together: which client is made with which id, and who gets what."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.assembly.application_parts import (
+    ApplicationParts,
+    WorkerPlace,
+    changelog_consumer,
+    reset_policy,
+    with_progress,
+)
+from pykstreams.runtime.assembly.group import group_parts, is_static
+from pykstreams.runtime.assembly.shadows import build_swaps
+from pykstreams.runtime.clients.data_consumer import DataConsumer
+from pykstreams.runtime.clients.outage import Outage
+from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.producer import WorkerProducer
+from pykstreams.runtime.membership.group_hosts import GroupHosts
+from pykstreams.runtime.membership.member_state import MemberState
+from pykstreams.runtime.membership.membership import Membership
+from pykstreams.runtime.membership.offset_sums import OffsetSums
+from pykstreams.runtime.membership.opening import open_membership
+from pykstreams.runtime.metrics.thread_metrics import TaskCounts
+from pykstreams.runtime.metrics.updater_metrics import UpdaterMetrics
+from pykstreams.runtime.restore.restore import Listeners, Restorer, StateRestoreListener
+from pykstreams.runtime.restore.restore_metrics import RestoreMetrics
+from pykstreams.runtime.standby.standby_tasks import StandbyTasks
+from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
+from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.topics.partition_counts import PartitionCounts
+from pykstreams.runtime.topics.topic_admin import TopicLayout
+from pykstreams.runtime.topics.topic_watch import TopicWatch
+from pykstreams.runtime.worker.commit import CommitSteps, Deliveries
+from pykstreams.runtime.worker.output import WorkerOutput
+from pykstreams.runtime.worker.purge import RepartitionPurge
+from pykstreams.runtime.worker.start_offsets import StartOffsets
+from pykstreams.runtime.worker.state_updater import StateUpdater
+from pykstreams.runtime.worker.task_manager import MakeTask, TaskManager
+from pykstreams.runtime.worker.tasks_aside import TasksAside
+from pykstreams.runtime.worker.work_notes import note_place
+from pykstreams.runtime.worker.worker import Worker, WorkerParts
+from pykstreams.state.directory.state_directory import StateDirectory
+from pykstreams.state.interfaces.record_cache import RecordCache
+
+_BROKER_SESSION_TIMEOUT_MS = 45_000
+"""The session time-out that librdkafka, and brokers for the newer protocols, take where nothing is set."""
+
+_WHILE_COMMITTING_S = 3.0
+"""How long a commit waits for the ends of changelogs, without which state just keeps its old offsets."""
+
+
+def build_worker(
+    app: ApplicationParts,
+    number: int,
+    layout: TopicLayout,
+    *,
+    directory: StateDirectory,
+    listener: StateRestoreListener | None,
+    on_running: Callable[[bool], None],
+    global_stores: Mapping[str, Any],
+    standbys: StandbyTasks | None,
+    sums: OffsetSums,
+    hosts: GroupHosts,
+) -> Worker:
+    """Makes the clients and the parts of one worker thread; nothing runs yet."""
+    config, clock = app.config, app.clock
+    place = WorkerPlace(app, number, directory, global_stores)
+    updater = _updater(place, listener, standbys)
+    state = MemberState(place.name, sums, standbys, running=lambda: tasks.running.copy(), opened=updater.offset_sums)
+    membership = open_membership(group_parts(app), place.name, number, state, hosts)
+    reader = DataConsumer.open(app.supplier, config, f"{place.name}-consumer", place.metrics)
+    purge = _purge(app)
+    output = _output(place, membership, purge)
+    start_offsets = StartOffsets(app.plan, reset_policy(config), app.admin.offsets_at, clock)
+    woken = threading.Event()
+    cache = app.caches.new()
+    tasks = TaskManager(
+        inputs=layout.inputs,
+        membership=membership,
+        reader=reader,
+        updater=updater,
+        start_offsets=start_offsets,
+        make_task=_task_maker(place, output, cache, reader.lag, woken.set),
+        before_start=lambda: output.commits.before_processing(),
+        aside=TasksAside(clock),
+        note_of=_note_of(app),
+        on_change=TaskCounts(place.metrics),
+    )
+    if app.key_watch is not None:
+        app.key_watch.follow(layout.partitions)
+    return Worker(
+        place.name,
+        WorkerParts(
+            membership=membership,
+            reader=reader,
+            updater=updater,
+            output=output,
+            tasks=tasks,
+            purge=purge,
+            start_offsets=start_offsets,
+            prepare_topics=app.topics.prepare,
+            cache=cache,
+            woken=woken,
+            swaps=None if app.embedded else build_swaps(place, tasks, updater, membership),
+            pause=app.pause,
+            topic_watch=None if app.embedded else TopicWatch(f"{place.name}-topics", app.topics.check),
+            metrics=place.metrics,
+            process_id=app.process_id,
+            key_watch=app.key_watch,
+        ),
+        layout=layout,
+        config=config,
+        session_timeout_ms=_session_timeout_ms(config),
+        clock=clock,
+        on_running=on_running,
+        leaves_on_failure=not is_static(config),
+    )
+
+
+def _note_of(app: ApplicationParts) -> Callable[[TaskId], TopicPartition | None]:
+    """Where work is noted: a worker that dies under exactly-once leaves nothing behind, whose note would be missed."""
+    parts = {part.id: part for part in app.plan.subtopologies}
+    return lambda task: None if app.config.exactly_once else note_place(task, parts[task.subtopology])
+
+
+def _updater(place: WorkerPlace, listener: StateRestoreListener | None, standbys: StandbyTasks | None) -> StateUpdater:
+    app = place.app
+    updater_name = f"{app.client_id}-StateUpdater-{place.number}"
+    measured = UpdaterMetrics(app.metrics.with_tags(thread_id=updater_name))
+    return StateUpdater(
+        updater_name,
+        restorer=lambda: _restorer(place, listener, RestoreMetrics(place.metrics, app.plan, measured), measured),
+        metrics=measured,
+        directory=place.directory,
+        clock=app.clock,
+        task_timeout_ms=app.config.task_timeout_ms,
+        cleanup_delay_ms=app.config.state_cleanup_delay_ms,
+        standbys=standbys,
+        pause=app.pause,
+    )
+
+
+def _output(place: WorkerPlace, membership: Membership, purge: RepartitionPurge | None) -> WorkerOutput:
+    """Makes the way out of a worker."""
+    app, config = place.app, place.app.config
+    return WorkerOutput(
+        config=config,
+        clock=app.clock,
+        metrics=place.metrics,
+        partition_counts=PartitionCounts(app.admin.partition_counts, app.clock, config.metadata_max_age_ms),
+        make_producer=lambda: WorkerProducer.open(
+            app.supplier,
+            config,
+            f"{place.name}-producer",
+            transactional_id=place.transactional_id if config.exactly_once else None,
+            metrics=place.metrics,
+        ),
+        make_steps=lambda deliveries: _steps(place, deliveries, membership, purge),
+        changelogs=ChangelogWatch() if app.embedded else None,
+    )
+
+
+def _task_maker(
+    place: WorkerPlace,
+    output: WorkerOutput,
+    cache: RecordCache,
+    lag: Callable[[TopicPartition], int | None],
+    wake: Callable[[], None],
+) -> MakeTask:
+    """Makes what makes the tasks of a worker."""
+    app, directory = place.app, place.directory
+    parts = {part.id: part for part in app.plan.subtopologies}
+
+    def make_task(task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets, interrupted: bool) -> Task:
+        return Task(
+            task_id,
+            parts[task_id.subtopology],
+            sorted(inputs),
+            config=app.config,
+            clock=app.clock,
+            collector=output.collector,  # another one after a renewal
+            cache=cache,
+            directory=directory.task_dir(task_id),
+            metrics=place.metrics,
+            lag=lag,
+            global_stores=place.global_stores,
+            wake=wake,
+            end_offsets=app.admin.end_offsets if interrupted else None,
+            make_ready=lambda: app.base.make_ready(task_id, committed, directory),
+            is_ready=lambda: app.base.is_ready(task_id, committed, directory),
+            gate=app.gates.of(task_id),
+        )
+
+    return make_task
+
+
+def _purge(app: ApplicationParts) -> RepartitionPurge | None:
+    topics = {name for part in app.plan.subtopologies for name in part.repartition_topics}
+    if not topics or app.embedded:  # embedded clusters drop old records by themselves, and only so
+        return None
+    return RepartitionPurge(
+        app.admin.delete_records,
+        topics=topics,
+        interval_ms=app.config.repartition_purge_interval_ms,
+        clock=app.clock,
+    )
+
+
+def _steps(
+    place: WorkerPlace, deliveries: Deliveries, membership: Membership, purge: RepartitionPurge | None
+) -> CommitSteps:
+    app = place.app
+
+    def ignore(offsets: Offsets) -> None:
+        """Without repartition topics nobody wants to know."""
+
+    def end_offsets(partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        return app.admin.end_offsets(partitions, timeout_s=_WHILE_COMMITTING_S)
+
+    return CommitSteps(
+        deliveries=deliveries,
+        membership=membership,
+        end_offsets=end_offsets,
+        on_committed=ignore if purge is None else purge.committed,
+        clock=app.clock,
+        outage=Outage(f"commits of {place.name}", app.clock, app.config.task_timeout_ms / 1000),
+        recommit_interval_ms=app.recommit_interval_ms,
+    )
+
+
+def _restorer(
+    place: WorkerPlace, listener: StateRestoreListener | None, metrics: RestoreMetrics, updater: UpdaterMetrics
+) -> tuple[Restorer, Callable[[], None]]:
+    app = place.app
+    consumer = changelog_consumer(app, f"{place.name}-restore-consumer")
+    listeners = Listeners((metrics, with_progress(app.clock, listener)))
+    return Restorer(consumer, app.admin, listeners, clock=app.clock, on_step=updater.restored), consumer.close
+
+
+def _session_timeout_ms(config: StreamsConfig) -> int:
+    settings = config.get_main_consumer_configs(config.application_id, "", 1)
+    return int(str(settings.get("session.timeout.ms", _BROKER_SESSION_TIMEOUT_MS)))

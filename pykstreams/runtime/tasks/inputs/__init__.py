@@ -1,0 +1,1 @@
+"""The input of one task: the records that wait, which of them comes next, and how far it has come."""

@@ -1,0 +1,154 @@
+"""The stores of one task: opened or taken up as they are, read by others, committed, and let go of.
+
+Invariant: whoever changes the stores, or which of them there are, is inside the gate of the task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pykstreams.core.errors import DamagedStoreError, StoreEngineError
+from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.tasks.context import TaskState, TaskStoreContext
+from pykstreams.runtime.tasks.gate import Gate
+from pykstreams.runtime.tasks.stores.open_stores import OpenStores
+from pykstreams.runtime.tasks.stores.restored_store import RestoredStore
+from pykstreams.runtime.tasks.stores.state_offsets import StateOffsets
+from pykstreams.state.interfaces.position import PositionOf
+from pykstreams.state.interfaces.record_cache import RecordCache
+from pykstreams.state.interfaces.store import TaskStore
+from pykstreams.topology.plan import SubtopologyPlan
+
+
+class TaskStores:
+    """The stores of a task, which lie open in ``TaskState.stores``, in the order in which they are flushed.
+
+    :param make_ready: called before they are opened: brings the folder to the state that they are to begin with.
+    :param is_ready: tells whether the folder is so already, so that stores that are open may stay.
+    """
+
+    __slots__ = (
+        "_builders",
+        "_context",
+        "_gate",
+        "_is_ready",
+        "_make_ready",
+        "_open",
+        "_unreadable",
+        "changelogs",
+        "offsets",
+    )
+
+    def __init__(
+        self,
+        plan: SubtopologyPlan,
+        state: TaskState,
+        cache: RecordCache,
+        gate: Gate,
+        *,
+        make_ready: Callable[[], None],
+        is_ready: Callable[[], bool],
+    ) -> None:
+        self._builders = plan.stores
+        self._context = TaskStoreContext(state, plan, cache)
+        self._gate = gate
+        self._make_ready = make_ready
+        self._is_ready = is_ready
+        self._open: dict[str, TaskStore] = state.stores
+        self._unreadable: set[str] = set()
+        self.changelogs = {
+            name: TopicPartition(topic, state.task_id.partition) for name, topic in plan.changelogs.items()
+        }
+        """The changelog partition of each store that has one."""
+        self.offsets = StateOffsets(self.changelogs)
+        """How far they are in their changelogs."""
+
+    def prepare(self, kept: OpenStores | None) -> OpenStores | None:
+        """Makes the folder ready; returns the stores of another task of this id, if they may be taken up."""
+        self.offsets.clear()
+        if kept is not None:
+            self._open.update(kept.stores)  # to be closed here from now on, whatever goes wrong
+            if self._is_ready():
+                self.offsets = kept.offsets
+            else:
+                kept.close()
+                self._open.clear()
+                kept = None
+        self._make_ready()
+        return kept
+
+    def open(self, kept: OpenStores | None, position_of: PositionOf) -> dict[TopicPartition, RestoredStore]:
+        """Builds and opens them, or takes up those that ``prepare`` returned; returns those to be restored."""
+        with self._gate:
+            for name, builder in self._builders.items():
+                store = builder.build() if kept is None else kept.stores[name]
+                self._open[name] = store
+                store.set_position_source(position_of)
+                store.init(self._context)
+                if kept is None and name in self.changelogs:
+                    self.offsets.opened(store, store.committed_offset())
+        return {
+            self.changelogs[name]: RestoredStore(store, self._gate, self._unreadable, self.offsets)
+            for name, store in self._open.items()
+            if name in self.changelogs
+        }
+
+    def readable(self, name: str) -> TaskStore | None:
+        """An open store, for one inside of the gate; ``None`` without one, or while it is made ready."""
+        store = self._open.get(name)
+        return store if store is not None and store.is_open and name not in self._unreadable else None
+
+    def restorable(self, error: StoreEngineError) -> DamagedStoreError | None:
+        """The error, if it is about a damaged store that can be restored from a changelog."""
+        return error if isinstance(error, DamagedStoreError) and error.store in self.changelogs else None
+
+    def commit(self, changelog_offsets: Mapping[TopicPartition, int], processed: Mapping[TopicPartition, int]) -> None:
+        """Makes their writes durable together with the offsets of their changelogs.
+
+        :param changelog_offsets: the next offset of each changelog partition.
+        :param processed: the last offset of each input, which goes first where an input serves as a changelog.
+        """
+        for name, store in self._open.items():
+            offset = None
+            partition = self.changelogs.get(name)
+            if partition is not None:
+                offset = changelog_offsets.get(partition)
+                if partition in processed:
+                    offset = processed[partition] + 1
+            store.commit(offset)
+            self.offsets.note(store, offset)
+
+    def evict_eldest(self) -> bool:
+        """Takes one entry out of each cache; false when all of them are empty."""
+        evicted = False
+        for store in self._open.values():
+            evicted |= store.evict_eldest()
+        return evicted
+
+    def leave_open(self) -> OpenStores | None:
+        """Takes them out, open as they are, for another task of this id; ``None`` if one cannot be given away."""
+        stores = dict(self._open)
+        if not stores or not all(store.can_be_released for store in stores.values()):
+            return None
+        self._open.clear()
+        return OpenStores(stores, self.offsets)
+
+    def close(self) -> list[Exception]:
+        """Closes them all; returns what went wrong."""
+        errors: list[Exception] = []
+        for store in self._open.values():
+            try:
+                store.close()
+            except Exception as error:
+                errors.append(error)
+        self._open.clear()
+        return errors
+
+    def flush_metrics(self, now_ms: int) -> None:
+        """Hands what was measured to the sensors."""
+        for store in self._open.copy().values():
+            store.flush_metrics(now_ms)
+
+    def cache_bytes(self) -> int:
+        """The size of their record caches; may be called from any thread."""
+        return sum(store.cache_bytes for store in self._open.copy().values())
