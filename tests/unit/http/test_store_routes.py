@@ -169,6 +169,7 @@ def test_versions_are_read_as_of_a_time_and_over_a_span(make: Make) -> None:
     rows = client.get("/stores/prices/versions/tea?from=0&to=100").json["rows"]
     assert [(row["value"], row["timestamp"], row["valid_to"]) for row in rows] == [("old", 10, 20), ("new", 20, None)]
     assert client.get("/stores/prices/range").problem == "wrong-kind"
+    assert client.get("/stores/prices/versions/tea?to=1969-12-31T23:59Z").problem == "bad-request"
 
 
 @pytest.fixture
@@ -248,6 +249,7 @@ def test_the_stores_and_their_kinds_are_listed(windows: Client) -> None:
         ("/stores/prices/keys/a?as_of=5", 400, "wrong-kind"),
         ("/stores/prices/keys/a?whatever=5", 400, "bad-request"),
         ("/stores/prices/keys/a?stale=now", 400, "bad-request"),
+        ("/stores/prices/keys/a?stale=" + "9" * 5000, 400, "bad-request"),
         ("/stores/prices/keys/a?partition=9", 400, "bad-request"),
         ("/stores/prices/keys/a?scope=world", 400, "bad-request"),
         ("/stores/prices/keys/a?position=5", 400, "bad-request"),
