@@ -32,6 +32,7 @@ class AdaptedEngine:
         self.approximate_num_entries = engine.approximate_num_entries
         self.close = engine.close
         self.property_value: Callable[[str], int | None] | None = getattr(engine, "property_value", None)
+        self.statistics: Callable[[], str | None] | None = getattr(engine, "statistics", None)
 
     @property
     def uncommitted_bytes(self) -> int:

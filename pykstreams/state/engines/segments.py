@@ -76,6 +76,7 @@ class SegmentedEngine:
         self.flushed_offset = engine.flushed_offset
         self.approximate_num_entries = engine.approximate_num_entries
         self.property_value: Callable[[str], int | None] | None = getattr(engine, "property_value", None)
+        self.statistics: Callable[[], str | None] | None = getattr(engine, "statistics", None)
         self.is_open = False
         self._compare_bytes()
 
