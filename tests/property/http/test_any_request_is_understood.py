@@ -20,6 +20,7 @@ from pykstreams.core.record import Record
 from pykstreams.http.parameters import COMMON
 from pykstreams.http.store_routes import STORE_ROUTES
 from pykstreams.runtime.queries.catalog import StoreKind
+from pykstreams.serdes.base import AnySerde
 from pykstreams.serdes.json_serde import JsonSerde
 from pykstreams.serdes.windowed import TimeWindowedSerde
 from tests.unit.http.served import Client, client_of
@@ -34,7 +35,7 @@ class Product:
     grams: int
 
 
-KEY_VALUE_STORES = {
+KEY_VALUE_STORES: Mapping[str, AnySerde] = {
     "texts": TEXT,
     "raw": Serdes.bytes(),
     "shorts": Serdes.short(),
@@ -169,7 +170,7 @@ def targets(draw: st.DrawFn) -> str:
         chosen = draw(st.lists(st.sampled_from(names), max_size=4, unique=True))
     else:
         chosen = draw(st.lists(st.sampled_from([*names, "cursor", "nonsense"]), max_size=4))
-    values = FITTING if fits else FITTING | WILD
+    values = FITTING if fits else {**FITTING, **WILD}
     return f"{path}?{urlencode([(name, draw(values.get(name, KEYS))) for name in chosen])}"
 
 
