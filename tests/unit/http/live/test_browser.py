@@ -191,6 +191,54 @@ def test_a_phone_shows_all_of_it_without_scrolling_aside(
     assert browser.find_element(By.ID, "log-title").size["width"] > 0
 
 
+def test_a_phone_begins_with_steps_that_can_be_read_and_shows_all_when_asked(
+    browser: WebDriver, serve: Callable[..., tuple[Streams, HttpServer]]
+) -> None:
+    _, server = serve(counting(60))
+    opened(browser, server, PHONE)
+    source = "#drawing .processor[data-name='page-views-source']"
+
+    assert browser.find_element(By.CSS_SELECTOR, f"{source} text").rect["height"] >= 8
+    assert inside(browser, source)
+    assert not inside(browser, "#drawing .processor[data-name='step-00']")
+
+    browser.find_element(By.ID, "whole").click()
+    assert inside(browser, "#drawing .processor[data-name='step-00']")
+    assert inside(browser, "#drawing .processor[data-name='step-59']")
+
+
+def inside(browser: WebDriver, selector: str) -> bool:
+    """Whether an element is within the frame of the drawing."""
+    frame = browser.find_element(By.ID, "drawing").rect
+    found = browser.find_element(By.CSS_SELECTOR, selector).rect
+    return bool(frame["x"] <= found["x"] and found["x"] + found["width"] <= frame["x"] + frame["width"])
+
+
+def test_two_fingers_scale_the_drawing_and_one_moves_it(
+    browser: WebDriver, serve: Callable[..., tuple[Streams, HttpServer]]
+) -> None:
+    _, server = serve(counting(20))
+    opened(browser, server, PHONE)
+    source = "#drawing .processor[data-name='page-views-source'] .shape"
+    before = browser.find_element(By.CSS_SELECTOR, source).rect
+
+    touch(browser, (1, "down", 100, 300), (2, "down", 200, 300), (2, "move", 300, 300))
+    touch(browser, (1, "up", 100, 300), (2, "up", 300, 300))
+    larger = browser.find_element(By.CSS_SELECTOR, source).rect
+    assert larger["width"] == pytest.approx(2 * before["width"], abs=2)
+
+    touch(browser, (1, "down", 100, 300), (1, "move", 130, 300), (1, "up", 130, 300))
+    assert browser.find_element(By.CSS_SELECTOR, source).rect["x"] == pytest.approx(larger["x"] + 30, abs=2)
+
+
+def touch(browser: WebDriver, *events: tuple[int, str, int, int]) -> None:
+    """Touches the drawing with fingers (number, what it does, x, y)."""
+    for pointer, kind, x, y in events:
+        told = {"pointerId": pointer, "pointerType": "touch", "clientX": x, "clientY": y, "bubbles": True}
+        script = "document.getElementById('drawing').dispatchEvent(new PointerEvent(arguments[0], arguments[1]))"
+        browser.execute_script(script, f"pointer{kind}", told)
+
+
 def test_names_and_lines_are_text_and_never_markup(
     browser: WebDriver, serve: Callable[..., tuple[Streams, HttpServer]]
 ) -> None:
