@@ -1,7 +1,7 @@
 // Asks for the facts every two seconds, makes rates of two answers, and shows them. All text goes through textContent.
 
 const INTERVAL_MS = 2000;
-const LEAST_SCALE = 0.75;  // of the drawing at first: its texts are 11 units high
+const LEAST_SCALE = 0.7;  // of the drawing at first: its texts are 11 units high
 const SVG = 'http://www.w3.org/2000/svg';
 const byId = id => document.getElementById(id);
 
