@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -236,7 +237,8 @@ class Instances:
     def kill(self, instance: str) -> None:
         """Ends an instance and the processes below it as ``kill -9`` does."""
         process = self.processes.pop(instance)
-        os.killpg(process.pid, signal.SIGKILL)
+        for pid in (process.pid, *_children(process.pid)):
+            os.kill(pid, signal.SIGKILL)
         process.wait()
 
     def end(self) -> None:
@@ -296,6 +298,32 @@ class Instances:
             if orders.partition(key) in here:
                 for question in questions(orders, key):
                     yield question, len(orders.places[key])
+
+
+def _children(pid: int) -> list[int]:
+    """The processes that a process has started (proc_pid_children(5))."""
+    return [
+        int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
+    ]
+
+
+def listening(pid: int) -> set[str]:
+    """The addresses at which a process and those below it listen (proc_net(5)); by IPv6 as the kernel writes them."""
+    inodes = {
+        os.readlink(path)
+        for one in (pid, *_children(pid))
+        for path in Path(f"/proc/{one}/fd").iterdir()
+        if path.is_symlink()
+    }
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and f"socket:[{words[9]}]" in inodes:
+                address, port = words[1].split(":")
+                host = socket.inet_ntoa(bytes.fromhex(address)[::-1]) if table == "tcp" else address
+                found.add(f"{host}:{int(port, 16)}")
+    return found
 
 
 def with_query(target: str, more: str) -> str:

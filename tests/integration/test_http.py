@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.integration.instances import (
     PARTITIONS,
@@ -17,6 +19,7 @@ from tests.integration.instances import (
     Question,
     free_ports,
     get,
+    listening,
     questions,
     sources,
     wait_until,
@@ -70,6 +73,7 @@ def test_any_instance_answers_for_any_key_and_copies_when_its_owner_is_killed(ma
             assert {source["role"] for source in sources(body)} == {"active"}, question.target
         for question in whole_ranges(orders):
             assert [source["partition"] for source in sources(answered(port, question))] == list(range(PARTITIONS))
+    check_what_is_told_and_where(instances)
 
     away = f"127.0.0.1:{instances.ports['two'][0]}"
     lost = {partition for partition, owner in instances.owners(instances.running[0]).items() if owner == away}
@@ -87,6 +91,27 @@ def test_any_instance_answers_for_any_key_and_copies_when_its_owner_is_killed(ma
                     assert source["host"] != away
                 else:
                     assert source["role"] == "active"
+
+
+def check_what_is_told_and_where(instances: Instances) -> None:
+    """Each process listens at its port of the loopback interface only, and has its metrics there."""
+    for name, process in instances.processes.items():
+        assert listening(process.pid) == {f"127.0.0.1:{port}" for port in instances.ports[name]}
+    told = [scraped(port) for port in instances.running]
+    assert [found["kafka_streams_alive_stream_threads"] for found in told] == [1] * len(told)
+    assert sum(found["kafka_streams_thread_process_total"] for found in told) >= RECORDS * len(KEYS)
+
+
+def scraped(port: int) -> dict[str, float]:
+    """The sums of all samples of a name, as the client of Prometheus reads them."""
+    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        assert answer.headers["content-type"].startswith("text/plain")
+        text = answer.read().decode()
+    found: dict[str, float] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            found[sample.name] = found.get(sample.name, 0) + sample.value
+    return found
 
 
 def answered(port: int, question: Question, more: str = "") -> Any:
@@ -139,6 +164,6 @@ def test_no_answer_is_wrong_while_owners_are_killed_one_after_the_other(make: Ma
         assert during[200] > 0.9 * during.total(), during
         instances.start(instance, ports[0], len(ports))
         instances.wait_until_spread()
+        instances.wait_until_current(orders)  # so that nothing moves when the next one is killed
 
     assert roles["standby"] > 0
-    instances.wait_until_current(orders)
