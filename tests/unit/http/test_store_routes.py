@@ -281,6 +281,28 @@ def test_a_key_that_its_serde_does_not_take_is_a_problem(make: Make) -> None:
     assert client.get(f"/stores/prices/keys/{2**70}").problem == "bad-key"
 
 
+def test_a_value_is_that_of_the_position_beside_it(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker goes on whenever a reader has left, and is kept waiting once for each value."""
+    application = make(table())
+    application.feed(("tea", "old", 0))
+    gate = application.by_partition[0].gate
+    plainly, turns = gate.read, 0
+
+    def read(action: Callable[[], Any]) -> Any:
+        nonlocal turns
+        turns += 1
+        found = plainly(action)
+        if turns == 1:
+            application.feed(("tea", "new", 1))
+        return found
+
+    monkeypatch.setattr(gate, "read", lambda action: action() if gate._inside is not None else read(action))
+    answer = client_of(application).get("/stores/prices/keys/tea").json
+
+    assert (answer["value"], answer["from"]["position"]) == ("old", {TOPIC: {"0": 0}})
+    assert turns == 1
+
+
 def test_a_bound_that_is_not_reached_is_a_problem_that_passes(prices: Client) -> None:
     number = partition_for_key(b"tea", 3)
     bound = quote(f'{{"in":{{"{number}":99}}}}')
