@@ -241,6 +241,12 @@ class Instances:
             os.kill(pid, signal.SIGKILL)
         process.wait()
 
+    def kill_worker(self, port: int) -> None:
+        """Ends one process of an instance of several as ``kill -9`` does; its supervisor starts it again."""
+        found = [pid for process in self.processes.values() for pid in _children(process.pid) if _listens(pid, port)]
+        assert len(found) == 1
+        os.kill(found[0], signal.SIGKILL)
+
     def end(self) -> None:
         """Ends workers in order: those of a supervisor that is killed go on for a while, and miss their broker."""
         for process in self.processes.values():
@@ -257,8 +263,11 @@ class Instances:
         """The ports at which somebody answers."""
         return [port for instance in self.processes for port in self.ports[instance]]
 
-    def wait_until_spread(self) -> None:
-        """Waits until each process has tasks, and every task a copy elsewhere, as all of them say."""
+    def wait_until_settled(self, orders: Orders) -> None:
+        """Waits until each process has tasks that run, and every task a copy elsewhere, as all of them say.
+
+        All of it holds at one moment, so that no task is on its way from one process to another.
+        """
         everybody = {f"127.0.0.1:{port}" for port in self.running}
 
         def spread() -> bool:
@@ -268,11 +277,17 @@ class Instances:
                     return False
                 if any(not one["standbys"] or one["active"] in one["standbys"] for one in body["partitions"]):
                     return False
-            return True
+            return self.all_are_active(orders, self.running)
 
         wait_until(
-            spread, "not all have tasks and copies", lambda: [get(port, "/stores/latest") for port in self.running]
+            spread,
+            "not all have tasks and copies",
+            lambda: [get(port, "/stores/latest") for port in self.running],
         )
+
+    def all_are_active(self, orders: Orders, ports: Iterable[int]) -> bool:
+        """Whether processes have every key answered by the task itself."""
+        return all(get(port, f"/stores/latest/keys/{key}")[0] == 200 for port in ports for key in orders.keys)
 
     def owners(self, port: int) -> dict[int, str]:
         """The address of the owner of each partition, as a process says."""
@@ -309,12 +324,7 @@ def _children(pid: int) -> list[int]:
 
 def listening(pid: int) -> set[str]:
     """The addresses at which a process and those below it listen (proc_net(5)); by IPv6 as the kernel writes them."""
-    inodes = {
-        os.readlink(path)
-        for one in (pid, *_children(pid))
-        for path in Path(f"/proc/{one}/fd").iterdir()
-        if path.is_symlink()
-    }
+    inodes = {os.readlink(path) for one in (pid, *_children(pid)) for path in Path(f"/proc/{one}/fd").iterdir()}
     found = set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
@@ -324,6 +334,10 @@ def listening(pid: int) -> set[str]:
                 host = socket.inet_ntoa(bytes.fromhex(address)[::-1]) if table == "tcp" else address
                 found.add(f"{host}:{int(port, 16)}")
     return found
+
+
+def _listens(pid: int, port: int) -> bool:
+    return f"127.0.0.1:{port}" in listening(pid)
 
 
 def with_query(target: str, more: str) -> str:
