@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
+from pykstreams.core.metrics.built_in.tasks import FINAL_EMIT, FINAL_EMIT_LATENCY
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.settings.keys import EMIT_INTERVAL_MS, EMIT_INTERVAL_OF_WINDOWS
 from pykstreams.core.types import Forward, Headers
@@ -46,6 +47,7 @@ def emitter_of_closed(
     now_ms = context.processing.current_system_time_ms
     interval = emit_interval_ms(context, EMIT_INTERVAL_OF_WINDOWS)
     forward = context.current.following(forward)
+    note = _noting(context)
     next_look = 0
     last: int | None = None
 
@@ -68,12 +70,16 @@ def emitter_of_closed(
         span = closed(last, close_time)
         if span is None:
             return
+        began, emitted = now_ms(), 0
         try:
             for windowed, result, time in read(*span):
                 forward(windowed, (result, None, True), time, headers)
+                emitted += 1
         except Exception as error:
             fail(error, key, value, timestamp, headers)
             return
+        if note is not None:
+            note(emitted, now_ms() - began)
         last = close_time
         metadata.put(store, close_time)
 
@@ -82,6 +88,22 @@ def emitter_of_closed(
 
     context.on_init(take_up)
     return EmitterOfClosed(emit, at_once)
+
+
+def _noting(context: OperatorContext) -> Callable[[int, int], None] | None:
+    """Makes what notes how many results were emitted, and in how many ms; ``None`` where nobody wants to know."""
+    metrics = context.processing.metrics
+    if not metrics.records(FINAL_EMIT.level):
+        return None
+    tags = {"task_id": str(context.processing.task_id), "processor_node_id": context.node}
+    counts, latencies = metrics.sensor(FINAL_EMIT, **tags), metrics.sensor(FINAL_EMIT_LATENCY, **tags)
+
+    def note(emitted: int, latency_ms: int) -> None:
+        if emitted:
+            counts.record(emitted)
+            latencies.record(latency_ms)
+
+    return note
 
 
 def emit_interval_ms(context: OperatorContext, setting: str) -> int:

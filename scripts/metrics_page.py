@@ -15,49 +15,15 @@ from pykstreams.metrics.sources import exported_name, only_grows
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "metrics.md"
 
-_STATISTICS = "the binding gives RocksDB's statistics as one text only, and keeping them costs every access"
+_NO_MINIMUM = "the text in which the binding gives RocksDB's statistics has no minima"
 
 MISSING: Mapping[str, str] = {
     "stream-metrics: commit-id": "a wheel does not know its commit; see `version`",
     "stream-processor-node-metrics: idempotent-update-skip-rate": "updates that change nothing are skipped, and not counted",
     "stream-processor-node-metrics: idempotent-update-skip-total": "updates that change nothing are skipped, and not counted",
-    **dict.fromkeys(
-        (
-            f"stream-processor-node-metrics: window-aggregate-final-emit-{what}"
-            for what in ("latency-avg", "latency-max", "rate", "total")
-        ),
-        "what is emitted when a window closes is not counted by itself",
-    ),
-    **dict.fromkeys(
-        (
-            f"stream-state-metrics: {name}"
-            for name in (
-                "block-cache-data-hit-ratio",
-                "block-cache-filter-hit-ratio",
-                "block-cache-index-hit-ratio",
-                "bytes-read-compaction-rate",
-                "bytes-read-rate",
-                "bytes-read-total",
-                "bytes-written-compaction-rate",
-                "bytes-written-rate",
-                "bytes-written-total",
-                "compaction-time-avg",
-                "compaction-time-max",
-                "compaction-time-min",
-                "memtable-bytes-flushed-rate",
-                "memtable-bytes-flushed-total",
-                "memtable-flush-time-avg",
-                "memtable-flush-time-max",
-                "memtable-flush-time-min",
-                "memtable-hit-ratio",
-                "number-file-errors-total",
-                "number-open-files",
-                "write-stall-duration-avg",
-                "write-stall-duration-total",
-            )
-        ),
-        _STATISTICS,
-    ),
+    "stream-state-metrics: compaction-time-min": _NO_MINIMUM,
+    "stream-state-metrics: memtable-flush-time-min": _NO_MINIMUM,
+    "stream-state-metrics: number-open-files": "RocksDB counts files that are opened, and no longer those that are closed",
     "stream-state-updater-metrics: checkpoint-ratio": "stores keep how far they are while they restore; it is part of `active-restore-ratio`",
 }
 """Metrics of Kafka Streams 4.3.1 that there are not, and why."""
@@ -72,6 +38,8 @@ Streams 4.3.1. How to use them, and add some: [the guide](../guides/metrics.md).
 
 - `metrics.recording.level` says how much is measured; a metric of a higher level is not listed.
 - Rates, averages, maxima and minima look at the last `metrics.num.samples` samples of `metrics.sample.window.ms`.
+- What RocksDB counts itself (`bytes-written-rate` to `number-file-errors-total`) is there from `DEBUG` on; its rates and ratios look at the last
+  minute in which they were read, its averages and maxima at all since the store was opened.
 - Rates are per second; a ratio is the share of time.
 - Latencies of workers are in ms, those of tasks, stores and punctuators in ns. The age of a record (`record-e2e-latency`) is in ms.
 - Values of workers and tasks are at most 100 ms old.

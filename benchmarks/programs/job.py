@@ -19,6 +19,9 @@ from benchmarks import settings
 
 PROGRESS, READS = "progress", "reads"
 
+NO_METRICS = "none"
+"""Neither counts nor clocks are summed up, as far as they can be left out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -43,6 +46,10 @@ class Job:
     """How many operators, stores or sub-topologies a topology has that comes in sizes."""
     count_reads: str = "no"
     """``yes`` in a run that is not timed."""
+    metrics: str = "INFO"
+    """``metrics.recording.level``, or ``NO_METRICS``."""
+    http: str = ""
+    """The port at which its stores are asked over HTTP; empty for no server."""
 
     @classmethod
     def from_arguments(cls, arguments: Iterable[str]) -> Job:

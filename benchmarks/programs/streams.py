@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 from benchmarks.programs.counting import CountingStores
-from benchmarks.programs.job import Job, Progress, report, report_reads
+from benchmarks.programs.job import NO_METRICS, Job, Progress, report, report_reads
 from benchmarks.programs.topologies import build
 from pykstreams import KafkaStreams, StreamsConfig, TopicPartition
 from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.metrics.task_metrics import TaskMetrics
+from pykstreams.runtime.metrics.thread_metrics import ThreadMetrics
 from pykstreams.runtime.restore.restore import StateRestoreListener
 from pykstreams.runtime.worker.commit import CommitSteps, Committable
 
@@ -32,6 +35,38 @@ def _report_commits(measured: str, stores: CountingStores | None) -> None:
         progress.committed((*place, offset) for place, (offset, _) in offsets.items())
 
     CommitSteps.committed = committed  # type: ignore[method-assign]
+
+
+def _leave_out_metrics() -> None:
+    """Makes the methods that sum metrics up do nothing; workers call them, and look at the clock, all the same."""
+
+    def nothing(*_: object) -> None:
+        pass
+
+    for kind, names in (
+        (ThreadMetrics, ("polled", "processed", "punctuated", "committed", "turn_ended")),
+        (TaskMetrics, ("added", "batch", "punctuated", "enforced", "flush")),
+    ):
+        for name in names:
+            setattr(kind, name, nothing)
+
+
+@contextmanager
+def _served(streams: KafkaStreams, address: str) -> Iterator[None]:
+    """Serves the stores at an address, for the length of a block; does nothing without one."""
+    if not address:
+        yield
+        return
+    from pykstreams.http import Address, HttpOptions, HttpServer, app
+    from pykstreams.http.server import bound
+
+    options = HttpOptions()
+    server = HttpServer(app(streams, options=options), bound(Address.parse(address)), options)
+    server.start()
+    try:
+        yield
+    finally:
+        server.close()
 
 
 class _RestoreReport(StateRestoreListener):
@@ -59,6 +94,8 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING)
     job = Job.from_arguments(sys.argv[1:])
     counting = CountingStores() if job.count_reads == "yes" else None
+    if job.metrics == NO_METRICS:
+        _leave_out_metrics()
     config = StreamsConfig(
         {
             "application.id": job.application_id,
@@ -70,6 +107,8 @@ def main() -> None:
             "statestore.cache.max.bytes": int(job.cache_bytes),
             "producer.batch.size": int(job.batch_bytes),
             "producer.linger.ms": int(job.linger_ms),
+            "metrics.recording.level": "INFO" if job.metrics == NO_METRICS else job.metrics,
+            **({"application.server": f"127.0.0.1:{job.http}"} if job.http else {}),
             **({} if counting is None else {"dsl.store.suppliers.class": counting}),
         }
     )
@@ -78,11 +117,13 @@ def main() -> None:
         report(0)
     if not restores:
         _report_commits(job.measured, counting)
-    KafkaStreams(
+    streams = KafkaStreams(
         build(job),
         config,
         state_restore_listener=_RestoreReport() if restores else None,
-    ).run()
+    )
+    with _served(streams, job.http):
+        streams.run()
 
 
 if __name__ == "__main__":

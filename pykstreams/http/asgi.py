@@ -90,6 +90,7 @@ class HttpApp:
 
     def _made(self) -> list[HttpRoute]:
         routes = [
+            *map(self._store_route, STORE_ROUTES),  # first, since they are asked most
             *self._page.routes(),
             HttpRoute(
                 "/health/live", "live", "200 unless the application has failed: restart it.", self._live, open=True
@@ -101,7 +102,6 @@ class HttpApp:
             HttpRoute("/instances", "instances", "The instances of the group, with their stores.", self._instances),
             HttpRoute("/stores", "stores", "The stores and their kinds.", self._stores),
             HttpRoute("/stores/{store}", "store", "A store, with its partitions here.", self._store, (named.STORE,)),
-            *map(self._store_route, STORE_ROUTES),
         ]
         if self._metrics is not None:
             content = {"text/plain": {"schema": {"type": "string"}}}

@@ -135,9 +135,9 @@ def answer_of(
         _take(found, part, limit, most_bytes)
         return part
 
-    if held.role in (Role.ACTIVE, Role.GLOBAL):
+    if held.role in (Role.ACTIVE, Role.GLOBAL) and not question.at_once:
         return rows()
-    return local.turn(rows)  # such a store may be opened anew, so it is read in one go
+    return local.turn(rows)  # a store that is no active one may be opened anew, so it is always read in one go
 
 
 def _take(found: Iterator[Row], part: Part, limit: int, most_bytes: int) -> None:

@@ -12,6 +12,9 @@ from pykstreams.core.errors import ConfigError
 
 LOOPBACK: Final = "127.0.0.1"
 
+_MOST_DIGITS: Final = 15
+"""Of a number of ms: more than any time since the epoch has."""
+
 _ADDRESS: Final = re.compile(r"(?:(\[[0-9a-fA-F:.%]+\]|[^\[\]:\s]*):)?([0-9]{1,5})")
 
 
@@ -60,7 +63,7 @@ def stale_ms(text: str) -> int | None:
     """
     if text in ("refuse", "allow"):
         return 0 if text == "refuse" else None
-    if not text.isdecimal() or not text.isascii():
+    if not text.isdecimal() or not text.isascii() or len(text) > _MOST_DIGITS:
         raise ConfigError(f"stale is {text!r}; write refuse, allow, or how many ms an answer may be old at most")
     return int(text)
 

@@ -119,11 +119,14 @@ class Given:
         try:
             if text.isdecimal() and text.isascii():
                 return min(int(text), END_OF_TIME)
-            return timestamp_ms(datetime.fromisoformat(text.replace(" ", "+")), name)  # a + that was not escaped
+            found = timestamp_ms(datetime.fromisoformat(text.replace(" ", "+")), name)  # a + that was not escaped
         except ValueError as error:
             raise ProblemError(
                 "bad-request", f"{name} is {text!r}, which is no time ({error}); write 2026-01-01T00:00Z, or ms"
             ) from error
+        if found < 0:
+            raise ProblemError("bad-request", f"{name} is {text!r}, and times begin with 1970; write a later one")
+        return found
 
     @property
     def reverse(self) -> bool:

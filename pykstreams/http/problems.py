@@ -25,6 +25,7 @@ _TITLES: Final = {
     "unknown-store": (404, "The topology has no such store"),
     "no-such-key": (404, "The store has nothing for the key"),
     "method": (405, "Only reading is possible"),
+    "too-slow": (408, "The request took too long to arrive"),
     "cursor-gone": (410, "The row at which the cursor stands is gone"),
     "too-large": (413, "The request is too large"),
     "internal": (500, "The answer could not be made"),

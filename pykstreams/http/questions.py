@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 import orjson
 
@@ -44,7 +44,10 @@ class Question(Protocol):
     """A question that is asked of each partition of a store.
 
     :param key: the key whose partition is asked; ``None`` asks all partitions.
+    :param at_once: whether it is so short that the worker may wait for all of it.
     """
+
+    at_once: ClassVar[bool]
 
     @property
     def store(self) -> StoreDescription: ...
@@ -89,6 +92,8 @@ def _serde(store: StoreDescription) -> AnySerde:
 class KeyQuestion:
     """The value of a key of a key-value store."""
 
+    at_once: ClassVar[bool] = True
+
     store: StoreDescription
     key: object
 
@@ -103,6 +108,8 @@ class KeyQuestion:
 @dataclass(frozen=True, slots=True)
 class RangeQuestion:
     """The rows of a key-value store between two keys, or those whose keys begin with some bytes."""
+
+    at_once: ClassVar[bool] = False
 
     store: StoreDescription
     lower: object = None
@@ -143,6 +150,8 @@ class _Raw:
 class VersionQuestion:
     """The version of a key that was valid at a time; the newest one without a time."""
 
+    at_once: ClassVar[bool] = True
+
     store: StoreDescription
     key: object
     as_of: int | None = None
@@ -158,6 +167,8 @@ class VersionQuestion:
 @dataclass(frozen=True, slots=True)
 class VersionsQuestion:
     """The versions of a key that were valid at some time between two, the newest first unless ``reverse``."""
+
+    at_once: ClassVar[bool] = False
 
     store: StoreDescription
     key: object
@@ -178,6 +189,8 @@ class VersionsQuestion:
 @dataclass(frozen=True, slots=True)
 class WindowsQuestion:
     """The windows of a key, or of the keys between two, that start between two times."""
+
+    at_once: ClassVar[bool] = False
 
     store: StoreDescription
     key: object
@@ -212,6 +225,8 @@ class WindowsQuestion:
 @dataclass(frozen=True, slots=True)
 class SessionsQuestion:
     """The sessions of a key, or of the keys between two, that touch a span of time."""
+
+    at_once: ClassVar[bool] = False
 
     store: StoreDescription
     key: object

@@ -1,8 +1,4 @@
-"""A server in a thread of its own, over a socket that is bound before anything is told of it.
-
-A client must send the head of its request, and take the answer, within a bound; connections beyond the limit are
-closed.
-"""
+"""A server in a thread of its own, over a socket that is bound before anything is told of it."""
 
 from __future__ import annotations
 
@@ -10,26 +6,25 @@ import asyncio
 import logging
 import socket
 import threading
+from functools import partial
 from typing import Final
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pykstreams.core.errors import ConfigError, StreamsError
 from pykstreams.http.asgi import HttpApp
+from pykstreams.http.connections import SPARE_CONNECTIONS, ConnectionLoop, Listener, connections_of
 from pykstreams.http.options import Address, HttpOptions
 
 log = logging.getLogger(__name__)
 
 _PATIENCE_S: Final = 10.0
-_CLOSE_S: Final = 0.2
-"""For how long a connection without a request may take to close when the server ends."""
 
 
 class HttpServer:
     """Serves an application until ``close``.
 
-    :param sock: a socket that is bound; see ``bound``. It is closed at the end.
+    :param sock: a socket that is bound; see ``bound``. From now on it is the server's.
     :param certificate, key: files for TLS; both or none.
     """
 
@@ -43,13 +38,13 @@ class HttpServer:
         key: str | None = None,
     ) -> None:
         self._app = app
-        self._socket = sock
+        self._options = options
         self.port: int = sock.getsockname()[1]
         """The port at which it listens."""
         try:
             config = uvicorn.Config(
                 app,
-                http=_connections(options),
+                http=connections_of(options),
                 ws="none",
                 loop="asyncio",
                 lifespan="off",
@@ -68,6 +63,7 @@ class HttpServer:
                 f"TLS cannot be served with certificate {certificate!r} and key {key!r}: {error}; give PEM files that "
                 "belong together"
             ) from error
+        self._socket = Listener(sock, options.max_connections + SPARE_CONNECTIONS)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
 
@@ -92,7 +88,8 @@ class HttpServer:
 
     def _run(self) -> None:
         try:
-            self._server.run(sockets=[self._socket])
+            with asyncio.Runner(loop_factory=partial(ConnectionLoop, self._options.client_timeout_ms / 1000)) as runner:
+                runner.run(self._server.serve(sockets=[self._socket]))
         except SystemExit as error:  # so uvicorn ends when it cannot start
             log.error("the HTTP server at port %s ended with code %s", self.port, error.code)
 
@@ -116,68 +113,3 @@ def bound(address: Address) -> socket.socket:
             "what listens there"
         ) from error
     return found
-
-
-def _connections(options: HttpOptions) -> type[asyncio.Protocol]:
-    """The class of connections with some limits; uvicorn makes them of a class only."""
-
-    class Connection(_Connection):
-        client_timeout_s = options.client_timeout_ms / 1000
-        most = options.max_connections
-
-    return Connection
-
-
-class _Connection(H11Protocol):
-    """A connection that is cut when its client is too slow, or when there are too many."""
-
-    client_timeout_s = 0.0
-    most = 0
-    _deadline: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the base has it
-        super().connection_made(transport)
-        if len(self.connections) > self.most:
-            transport.abort()
-            return
-        self._arm()
-
-    def data_received(self, data: bytes) -> None:
-        if self._deadline is None and not self._at_work:
-            self._arm()
-        super().data_received(data)
-        if self._at_work:
-            self._disarm()
-
-    def on_response_complete(self) -> None:
-        self._arm()
-        super().on_response_complete()
-
-    def shutdown(self) -> None:
-        super().shutdown()
-        # by TLS a connection ends when its client has said so, too, which one that is kept for later may never do
-        self.loop.call_later(_CLOSE_S, self._cut_when_idle)
-
-    def _cut_when_idle(self) -> None:
-        if self._at_work:
-            self.loop.call_later(_CLOSE_S, self._cut_when_idle)
-        else:
-            self.transport.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._disarm()
-        super().connection_lost(exc)
-
-    @property
-    def _at_work(self) -> bool:
-        """Whether a request is complete and has no whole answer; the application has a limit of its own then."""
-        return self.cycle is not None and not self.cycle.response_complete
-
-    def _arm(self) -> None:
-        self._disarm()
-        self._deadline = self.loop.call_later(self.client_timeout_s, self.transport.abort)
-
-    def _disarm(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None

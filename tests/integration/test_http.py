@@ -1,176 +1,173 @@
-"""Two instances over HTTP on a real broker, one of two processes: any answers for any key, also when one is killed."""
+"""Instances over HTTP on a real broker: any of them answers for any key, also while an owner is away."""
 
 from __future__ import annotations
 
-import http.client
-import json
-import os
-import sys
-import time
+import random
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
-from pykstreams.core.errors import ConfigError
-from pykstreams.http import Address
-from pykstreams.http.server import bound
-from tests.brokers.producers import producer_in_order
-from tests.brokers.reaper import Process
+from tests.integration.instances import (
+    PARTITIONS,
+    Instances,
+    Orders,
+    Question,
+    free_ports,
+    get,
+    listening,
+    questions,
+    sources,
+    wait_until,
+    whole_ranges,
+    with_query,
+)
 
 pytestmark = pytest.mark.slow
 
-PARTITIONS, KEYS = 6, 60
-PATIENCE_S = 180.0
-ROOT = Path(__file__).parents[2]
+KEYS = [f"key-{number:02}" for number in range(12)]
+RECORDS = 7
 
-SCRIPT = """
-from pykstreams import Consumed, Grouped, Materialized, Serdes, StreamsBuilder
-text = Serdes.string()
-builder = StreamsBuilder()
-orders = builder.stream({topic!r}, Consumed(key_serde=text, value_serde=text))
-orders.group_by_key(Grouped(key_serde=text, value_serde=text)).count(materialized=Materialized("counts"))
-"""
+Make = Callable[..., tuple[Instances, Orders]]
 
 
 @pytest.fixture
-def stack() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
+def make(
+    bootstrap_servers: str, make_name: Callable[[str], str], make_topic: Callable[..., str], tmp_path: Path
+) -> Iterator[Make]:
+    """Makes three instances, one of two processes, and gives them records."""
+    made: list[Instances] = []
+
+    def build(**settings: object) -> tuple[Instances, Orders]:
+        topic = make_topic("orders", partitions=PARTITIONS)
+        instances = Instances(bootstrap_servers, make_name("shop"), topic, tmp_path, settings)
+        made.append(instances)
+        orders = Orders(bootstrap_servers, topic, KEYS)
+        for _ in range(RECORDS):
+            orders.write(KEYS)
+        assert {orders.partition(key) for key in KEYS} == set(range(PARTITIONS))
+        port = free_ports(4)
+        instances.start("one", port, workers=2)  # two processes, at two ports
+        instances.start("two", port + 2)
+        instances.start("three", port + 3)
+        instances.wait_until_settled(orders)
+        instances.wait_until_current(orders)
+        return instances, orders
+
+    yield build
+    for one in made:
+        one.end()
 
 
-def free_ports(count: int) -> int:
-    """The first of some ports beside each other that nobody has."""
-    for _ in range(100):
-        with bound(Address.parse(":0")) as first:
-            port = int(first.getsockname()[1])
-        try:
-            with ExitStack() as held:
-                for number in range(port, port + count):
-                    held.enter_context(bound(Address("127.0.0.1", number)))
-            return port
-        except ConfigError:
-            continue
-    raise AssertionError("no ports are free")
+def test_any_instance_answers_for_any_key_and_copies_when_its_owner_is_killed(make: Make) -> None:
+    instances, orders = make()
+    every = [question for key in KEYS for question in questions(orders, key)]
+
+    for port in instances.running:
+        for question in every + whole_ranges(orders):
+            body = answered(port, question)
+            assert {source["role"] for source in sources(body)} == {"active"}, question.target
+        for question in whole_ranges(orders):
+            assert [source["partition"] for source in sources(answered(port, question))] == list(range(PARTITIONS))
+    check_what_is_told_and_where(instances)
+
+    away = f"127.0.0.1:{instances.ports['two'][0]}"
+    lost = {partition for partition, owner in instances.owners(instances.running[0]).items() if owner == away}
+    instances.kill("two")
+
+    asked = [question for key in KEYS if orders.partition(key) in lost for question in questions(orders, key)]
+    for port in instances.running:  # long before the session of the killed one has ended
+        status, body = get(port, asked[0].target)
+        assert (status, body["type"]) == (503, "urn:pykstreams:problem:unavailable")
+        for question in asked + whole_ranges(orders):
+            for source in sources(answered(port, question, "stale=allow")):
+                if source["partition"] in lost:
+                    assert (source["role"], source["offset_lag"]) == ("standby", 0)
+                    assert isinstance(source["stale_ms"], int)
+                    assert source["host"] != away
+                else:
+                    assert source["role"] == "active"
 
 
-def get(port: int, target: str) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    try:
-        connection.request("GET", target)
-        answer = connection.getresponse()
-        return answer.status, json.loads(answer.read())
-    except OSError:
-        return 0, None
-    finally:
-        connection.close()
+def check_what_is_told_and_where(instances: Instances) -> None:
+    """Each process listens at its port of the loopback interface only, and has its metrics there."""
+    for name, process in instances.processes.items():
+        assert listening(process.pid) == {f"127.0.0.1:{port}" for port in instances.ports[name]}
+    told = [scraped(port) for port in instances.running]
+    assert [found["kafka_streams_alive_stream_threads"] for found in told] == [1] * len(told)
+    assert sum(found["kafka_streams_thread_process_total"] for found in told) >= RECORDS * len(KEYS)
 
 
-def end(process: Process) -> None:
-    """Ends workers in order: those of a supervisor that is killed go on for a while, and miss their broker."""
-    process.terminate()
-    try:
-        process.wait(PATIENCE_S)
-    finally:
-        process.kill()
-        process.wait()
+def scraped(port: int) -> dict[str, float]:
+    """The sums of all samples of a name, as the client of Prometheus reads them."""
+    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        assert answer.headers["content-type"].startswith("text/plain")
+        text = answer.read().decode()
+    found: dict[str, float] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            found[sample.name] = found.get(sample.name, 0) + sample.value
+    return found
 
 
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
+def answered(port: int, question: Question, more: str = "") -> Any:
+    """The answer to a question when all records have been processed."""
+    target = with_query(question.target, more) if more else question.target
+    status, body = get(port, target)
+    assert status == 200, (target, status, body)
+    assert question.told(body) == question.expected(RECORDS), target
+    return body
 
 
-def test_any_instance_answers_for_any_key_and_copies_when_its_owner_is_killed(
-    bootstrap_servers: str,
-    make_name: Callable[[str], str],
-    make_topic: Callable[..., str],
-    tmp_path: Path,
-    stack: ExitStack,
-) -> None:
-    topic, name = make_topic("orders", partitions=PARTITIONS), make_name("shop")
-    (tmp_path / "shop.py").write_text(SCRIPT.format(topic=topic))
-    producer = producer_in_order(bootstrap_servers, {"partitioner": "murmur2_random"})
-    for number in range(KEYS):
-        producer.produce(topic, key=f"key-{number}", value="order")
-    assert producer.flush(60) == 0
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+def test_no_answer_is_wrong_while_owners_are_killed_one_after_the_other(make: Make) -> None:
+    """Records go on to come; an answer has all up to the position that it tells, and nothing that was not written."""
+    instances, orders = make(**{"consumer.session.timeout.ms": 6_000, "consumer.heartbeat.interval.ms": 1_000})
+    chance, statuses, roles = random.Random(16), Counter[int](), Counter[str]()
 
-    def start(folder: str, port: int, workers: int) -> Process:
-        settings = {
-            "num.standby.replicas": 1,
-            "commit.interval.ms": 200,
-            "consumer.auto.offset.reset": "earliest",
-        }
-        process = Process(
-            [
-                *(sys.executable, "-m", "pykstreams", "run", str(tmp_path / "shop.py")),
-                *("--bootstrap-servers", bootstrap_servers, "--application-id", name, "--http", f":{port}"),
-                *("--state-dir", str(tmp_path / folder), "--workers", str(workers)),
-                *(word for key, value in settings.items() for word in ("--set", f"{key}={value}")),
-            ],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
-        stack.callback(end, process)
-        return process
+    def ask(ports: list[int]) -> None:
+        key = chance.choice(KEYS)
+        question = chance.choice(questions(orders, key))
+        status, body = get(chance.choice(ports), with_query(question.target, "stale=allow"))
+        statuses[status] += 1
+        if status == 503:
+            assert body["type"] == "urn:pykstreams:problem:unavailable", body
+            return
+        (source,) = sources(body)
+        roles[source["role"]] += 1
+        if status == 404 or body.get("rows") == []:  # a copy that has only begun says how far it is behind
+            assert source["role"] != "active" and source["offset_lag"] != 0, body
+            return
+        position = source["position"].get(orders.topic, {})  # a record may come in between it and the rows
+        least = orders.up_to(key, position.get(str(source["partition"]), -1))
+        possible = [question.expected(count) for count in range(max(least, 1), len(orders.places[key]) + 1)]
+        assert status == 200 and question.told(body) in possible, body
 
-    port = free_ports(3)
-    ports = [port, port + 1, port + 2]
-    start("one", ports[0], 2)  # two processes, at two ports
-    two = start("two", ports[2], 1)
+    for instance in ("two", "three", "one"):
+        port, before = instances.ports[instance][-1], statuses.copy()
+        others = [one for one in instances.running if one != port]
+        if instance == "one":
+            instances.kill_worker(port)  # one of two processes
+        else:
+            instances.kill(instance)
 
-    def hosts(role: str) -> list[set[str]]:
-        """The hosts of all partitions, as each of the three processes says."""
-        told = [get(one, "/stores/counts") for one in ports]
-        if any(status != 200 for status, _ in told):
-            return []
-        parts = [body["partitions"] for _, body in told]
-        if role == "active":
-            return [{one["active"] for one in part} for part in parts]
-        return [{",".join(one["standbys"]) for one in part} for part in parts]
+        def all_are_active(ports: list[int] = others) -> bool:
+            orders.write([chance.choice(KEYS)])
+            for _ in range(20):
+                ask(ports)
+            return instances.all_are_active(orders, ports)
 
-    everybody = {f"127.0.0.1:{one}" for one in ports}
-    wait_until(lambda: hosts("active") == [everybody] * 3, f"not all have tasks: {hosts('active')}")
-    wait_until(
-        lambda: bool(found := hosts("standbys")) and all("" not in one for one in found), "not all tasks have copies"
-    )
+        wait_until(all_are_active, "the tasks of the killed process came nowhere")
+        during = statuses - before
+        assert during[200] > 0.9 * during.total(), (instance, during)
+        if instance not in instances.processes:
+            instances.start(instance, port)
+        instances.wait_until_settled(orders)  # so that nothing moves when the next one is killed
+        instances.wait_until_current(orders)
 
-    def owners(port: int, query: str = "") -> dict[str, Any]:
-        found = {}
-        for number in range(KEYS):
-            status, body = get(port, f"/stores/counts/keys/key-{number}{query}")
-            if status != 200 or body["value"] != 1:
-                return {}
-            found[f"key-{number}"] = body["from"]
-        return found
-
-    def answers_for_all(port: int) -> Callable[[], bool]:
-        return lambda: len(owners(port)) == KEYS
-
-    for one in ports:
-        wait_until(answers_for_all(one), f"port {one} does not answer for every key")
-        assert {source["host"] for source in owners(one).values()} == everybody
-    rows = get(ports[0], f"/stores/counts/range?limit={KEYS}")[1]["rows"]
-    assert sorted(row["key"] for row in rows) == sorted(f"key-{number}" for number in range(KEYS))
-
-    away = f"127.0.0.1:{ports[2]}"
-    lost = [key for key, source in owners(ports[0]).items() if source["host"] == away]
-    wait_until(
-        lambda: all(get(ports[2], f"/stores/counts/keys/{key}?scope=local&stale=0")[0] == 200 for key in lost),
-        "the owner has not come to its state",
-    )
-    two.kill()
-    two.wait()
-    status, body = get(ports[0], f"/stores/counts/keys/{lost[0]}")
-    assert status == 503
-    assert body["type"] == "urn:pykstreams:problem:unavailable"
-    for one in ports[:2]:  # long before the session of the killed one has ended
-        for key in lost:
-            status, body = get(one, f"/stores/counts/keys/{key}?stale=allow")
-            assert (status, body["value"]) == (200, 1)
-            assert body["from"]["role"] == "standby"
-            assert body["from"]["host"] != away
-            assert (body["from"]["offset_lag"], isinstance(body["from"]["stale_ms"], int)) == (0, True)
+    assert roles["standby"] > 0

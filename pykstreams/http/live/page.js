@@ -1,6 +1,7 @@
 // Asks for the facts every two seconds, makes rates of two answers, and shows them. All text goes through textContent.
 
 const INTERVAL_MS = 2000;
+const LEAST_SCALE = 0.7;  // of the drawing at first: its texts are 11 units high
 const SVG = 'http://www.w3.org/2000/svg';
 const byId = id => document.getElementById(id);
 
@@ -94,8 +95,17 @@ async function draw() {
     picture.setAttribute('viewBox', [x - 8, y - 8, width + 16, height + 16].join(' '));
   }
   whole = picture.getAttribute('viewBox').split(' ').map(Number);
-  view = [...whole];
+  view = readable();
+  showView();
   for (const item of picture.querySelectorAll('[data-name]')) item.addEventListener('click', () => choose(item));
+}
+
+// all of it, or else as much from the top as can be read
+function readable() {
+  const box = byId('drawing'), width = box.clientWidth / LEAST_SCALE, height = box.clientHeight / LEAST_SCALE;
+  if (whole[2] <= width && whole[3] <= height) return [...whole];
+  const seen = Math.min(whole[2], width);
+  return [whole[0] + (whole[2] - seen) / 2, whole[1], seen, height];
 }
 
 function choose(item) {
@@ -118,21 +128,28 @@ function scale(factor, x = view[0] + view[2] / 2, y = view[1] + view[3] / 2) {
 function prepareDrawing() {
   const box = byId('drawing');
   const pixel = () => Math.max(view[2] / box.clientWidth, view[3] / box.clientHeight);
-  let held = null;
+  const held = new Map();  // where pointers are: one moves the drawing, two scale it
+  const apart = () => { const [[x1, y1], [x2, y2]] = held.values(); return Math.hypot(x1 - x2, y1 - y2); };
   box.addEventListener('wheel', event => {
     if (!view || !event.ctrlKey) return;  // a plain turn of the wheel scrolls the page
     event.preventDefault();
     scale(Math.exp(Math.sign(event.deltaY) * 0.15));
   }, { passive: false });
-  box.addEventListener('pointerdown', event => { held = [event.clientX, event.clientY]; });
+  box.addEventListener('pointerdown', event => { held.set(event.pointerId, [event.clientX, event.clientY]); });
   box.addEventListener('pointermove', event => {
-    if (!held || !view) return;
-    view[0] -= (event.clientX - held[0]) * pixel();
-    view[1] -= (event.clientY - held[1]) * pixel();
-    held = [event.clientX, event.clientY];
+    const from = held.get(event.pointerId);
+    if (!from || !view) return;
+    const before = held.size === 2 ? apart() : 0;
+    held.set(event.pointerId, [event.clientX, event.clientY]);
+    if (held.size === 2) {
+      if (before && apart()) scale(before / apart());
+      return;
+    }
+    view[0] -= (event.clientX - from[0]) * pixel();
+    view[1] -= (event.clientY - from[1]) * pixel();
     showView();
   });
-  for (const end of ['pointerup', 'pointerleave', 'pointercancel']) box.addEventListener(end, () => { held = null; });
+  for (const end of ['pointerup', 'pointerleave', 'pointercancel']) box.addEventListener(end, event => { held.delete(event.pointerId); });
   box.addEventListener('keydown', event => {
     const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     if (event.key === '+') scale(0.8);

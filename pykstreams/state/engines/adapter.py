@@ -7,7 +7,7 @@ know (``KeyValueToTimestampedKeyValueByteStoreAdapter``, ``PlainToHeadersStoreAd
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from pykstreams.state.encoding.layout import Layout
 from pykstreams.state.encoding.parts import TAKEN_IN_PARTS, parts_taker, values_scanner
@@ -24,12 +24,6 @@ class AdaptedEngine(EngineOver):
         self._kept, self._shown = kept, shown
         self.put_parts = parts_taker(engine, kept) if shown in TAKEN_IN_PARTS else None
         self.scan_values = values_scanner(engine, kept)
-
-    @property
-    def property_value(self) -> Callable[[str], int | None] | None:
-        """Reads a property of the database; ``None`` where there is none."""
-        found: Callable[[str], int | None] | None = getattr(self._engine, "property_value", None)
-        return found
 
     def open(self, context: StoreContext) -> None:
         self._engine.open(context)

@@ -74,5 +74,10 @@ class _ChosenWhenOpened:
         read: Callable[[str], int | None] | None = getattr(self._engine, "property_value", None)
         return None if read is None else read(name)
 
+    def statistics(self) -> str | None:
+        """What the database has counted, as its text; ``None`` where it counts nothing."""
+        read: Callable[[], str | None] | None = getattr(self._engine, "statistics", None)
+        return None if read is None else read()
+
     def close(self) -> None:
         self._engine.close()

@@ -42,6 +42,7 @@ from rocksdict import (
 )
 
 from pykstreams.core.errors import InvalidStateStoreError, StreamsError
+from pykstreams.core.metrics import RecordingLevel
 from pykstreams.state.engines.checkpoint import decode_offset, encode_offset
 from pykstreams.state.engines.flushed_offset import FlushedOffset
 from pykstreams.state.engines.rocksdb_errors import EnginePlace
@@ -124,6 +125,9 @@ class RocksDbEngine:
         context = self._context
         options, self._release = row_options(self._name, self._prefix_bytes, context.config)
         self._memory = engine_memory(context.config.rocksdb_memory_bytes)
+        if context.metrics.records(RecordingLevel.DEBUG):
+            options.enable_statistics()
+        self._counts_in = options
         offsets = _options(_OFFSET_BUFFER_BYTES, self._memory)
         self._loading, self._loaded = loading, _Loaded()
         if loading:
@@ -310,6 +314,10 @@ class RocksDbEngine:
             return db.property_int_value(name)
         except Exception:  # rocksdict raises plain Exception, also where the database was closed meanwhile
             return None
+
+    def statistics(self) -> str | None:
+        """What RocksDB has counted since it was opened, from ``DEBUG`` on; any thread may ask, also when closed."""
+        return None if self._db is None else self._counts_in.get_statistics()
 
     def close(self) -> None:
         db, self._db = self._db, None

@@ -91,12 +91,6 @@ class SegmentedEngine(EngineOver):
         return self._times.shown_from
 
     @property
-    def property_value(self) -> Callable[[str], int | None] | None:
-        """Reads a property of the database; ``None`` where there is none."""
-        found: Callable[[str], int | None] | None = getattr(self._engine, "property_value", None)
-        return found
-
-    @property
     def last_there(self) -> bytes:
         """The highest time that a row may have, as keys have it; nothing when there is none."""
         return self._last_there

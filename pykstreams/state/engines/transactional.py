@@ -94,6 +94,11 @@ class WriteBuffer:
         read: Callable[[str], int | None] | None = getattr(self._engine, "property_value", None)
         return None if read is None else read(name)
 
+    def statistics(self) -> str | None:
+        """What the database has counted, as its text; ``None`` where it counts nothing."""
+        read: Callable[[], str | None] | None = getattr(self._engine, "statistics", None)
+        return None if read is None else read()
+
     def get(self, key: bytes) -> bytes | None:
         pending = self._pending
         return pending[key] if key in pending else self._below(key)

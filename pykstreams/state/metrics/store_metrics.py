@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Mapping, Sequence
+from functools import partial
 from time import perf_counter_ns
 from typing import Final, TypeVar
 
@@ -17,6 +18,7 @@ from pykstreams.core.metrics.built_in import stores as built_in
 from pykstreams.core.metrics.stats import Amounts
 from pykstreams.state.interfaces.store import KeyValueIterator, StoreContext
 from pykstreams.state.metrics.open_iterators import OpenIterators
+from pykstreams.state.metrics.rocksdb_statistics import RocksDbStatistics
 
 T = TypeVar("T")
 
@@ -53,6 +55,11 @@ class StoreMetrics:
             return
         for spec in built_in.ROCKSDB:
             self._metrics.add_gauge(spec, _gauge_of(read, f"rocksdb.{spec.name}"), **self._tags)
+        counted: Callable[[], str | None] | None = getattr(engine, "statistics", None)
+        if counted is not None and self.measures_calls:
+            statistics = RocksDbStatistics(counted, SystemClock())
+            for spec in built_in.STATISTICS:
+                self._metrics.add_gauge(spec, partial(statistics.value, spec.name), **self._tags)
 
     def measure(self, store: object, operations: Mapping[str, str]) -> None:
         """Puts measuring methods into the object, in place of those of its class and of its closures.

@@ -1,12 +1,15 @@
-"""The server at its socket: health, tokens, limits, slow clients, and where it may be bound."""
+"""The server: health, tokens, limits, its description, and where it may be bound."""
 
 from __future__ import annotations
 
 import asyncio
-import http.client
+import contextlib
+import fcntl
+import ipaddress
 import socket
+import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +25,15 @@ from pykstreams.http.server import bound
 from pykstreams.runtime.health import TaskHealth
 from pykstreams.runtime.life_cycle import State
 from tests.unit.http.served import Answered, Client, Streams, client_of
+from tests.unit.http.serving import PATIENCE_S, Serve, get, serving
 from tests.unit.http.test_store_routes import spread, table
 from tests.unit.runtime.queries.queried import Application
 
-PATIENCE_S = 20.0
+SIOCGIFADDR = 0x8915
+"""Asks for the address of an interface (netdevice(7))."""
+
+LISTENING = "0A"
+"""A state in /proc/net/tcp (proc_net(5))."""
 
 
 @pytest.fixture
@@ -37,28 +45,9 @@ def application(tmp_path: Path) -> Iterator[Application]:
 
 
 @pytest.fixture
-def serve(application: Application) -> Iterator[Callable[..., HttpServer]]:
-    made: list[HttpServer] = []
-
-    def build(**options: Any) -> HttpServer:
-        chosen = HttpOptions(**options)
-        made.append(HttpServer(app(Streams(application), options=chosen), bound(Address.parse(":0")), chosen))
-        made[-1].start()
-        return made[-1]
-
-    yield build
-    for one in made:
-        one.close()
-
-
-def get(port: int, target: str, method: str = "GET", **headers: str) -> Answered:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
-    try:
-        connection.request(method, target, headers=headers)
-        answer = connection.getresponse()
-        return Answered(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
-    finally:
-        connection.close()
+def serve(application: Application) -> Iterator[Serve]:
+    with serving(application) as build:
+        yield build
 
 
 def test_health_is_what_orchestrators_ask_for(application: Application) -> None:
@@ -88,7 +77,7 @@ def test_health_is_what_orchestrators_ask_for(application: Application) -> None:
     assert (client.get("/health/live").status, client.get("/health/ready").status) == (503, 503)
 
 
-def test_whoever_has_no_token_reads_no_store(serve: Callable[..., HttpServer]) -> None:
+def test_whoever_has_no_token_reads_no_store(serve: Serve) -> None:
     port = serve(token="secret").port
 
     assert get(port, "/stores/prices/keys/tea", Authorization="Bearer secret").json["value"] == "v-tea"
@@ -102,8 +91,19 @@ def test_whoever_has_no_token_reads_no_store(serve: Callable[..., HttpServer]) -
         answer = get(port, "/stores/prices/keys/tea", **sent)
         assert (answer.status, answer.problem) == (401, "unauthorized")
         assert "Bearer" in answer.headers["www-authenticate"]
-    assert get(port, "/openapi.json").status == 401
-    assert get(port, "/stores").status == 401
+
+
+def test_every_route_that_tells_anything_needs_the_token(application: Application) -> None:
+    client = Client(app(Streams(application), options=HttpOptions(token="secret"), metrics=lambda: (b"", "text/plain")))
+    refused = set()
+    for route in client.app.routes:
+        answer = client.get(route.path.format(store="prices", key="tea"))
+        if answer.status == 401:
+            assert answer.problem == "unauthorized"
+            refused.add(route.path)
+
+    told = {route.path for route in client.app.routes} - refused
+    assert told == {"/", "/live/page.js", "/live/page.css", "/health/live", "/health/ready"}
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
@@ -119,41 +119,6 @@ def test_a_body_is_refused(application: Application) -> None:
     assert client.get("/stores", {"content-length": "100000"}).problem == "too-large"
     assert client.get("/stores", {"content-length": "9" * 5000}).problem == "too-large"
     assert client.get("/stores", {"transfer-encoding": "chunked"}).problem == "too-large"
-
-
-def test_a_client_that_sends_its_request_too_slowly_is_cut(serve: Callable[..., HttpServer]) -> None:
-    port = serve(client_timeout_ms=100).port
-    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as slow:
-        slow.sendall(b"GET /stores HTTP/1.1\r\nHost: x\r\nX-Slow: ")
-
-        try:
-            left = slow.recv(100)
-        except ConnectionResetError:
-            left = b""
-    assert left == b""
-    assert get(port, "/stores").status == 200
-
-
-def test_connections_beyond_the_limit_are_closed_and_others_go_on(serve: Callable[..., HttpServer]) -> None:
-    port = serve(max_connections=3).port
-    kept = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
-    kept.request("GET", "/stores")
-    assert kept.getresponse().read()
-    others = [socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) for _ in range(20)]
-    try:
-        cut = 0
-        for one in others[2:]:
-            try:
-                cut += one.recv(1) == b""
-            except ConnectionResetError:
-                cut += 1
-        assert cut == 18
-        kept.request("GET", "/stores")
-        assert kept.getresponse().status == 200
-    finally:
-        kept.close()
-        for one in others:
-            one.close()
 
 
 def test_more_reads_than_may_wait_are_refused_and_health_still_answers(application: Application) -> None:
@@ -284,6 +249,44 @@ def test_what_is_published_is_what_others_can_reach() -> None:
     assert Address("127.0.0.1", 0).published(5) == "127.0.0.1:5"
     assert Address("::1", 0).published(5) == "[::1]:5"
     assert Address("0.0.0.0", 0).published(5) == f"{socket.gethostname()}:5"
+
+
+def test_nothing_listens_beyond_loopback_unless_it_is_told_to(serve: Serve) -> None:
+    port = serve().port
+    beyond = [one for one in own_addresses() if not ipaddress.ip_address(one).is_loopback]
+
+    assert listening(port) == {LOOPBACK}
+    for address in beyond:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((address, port), timeout=PATIENCE_S)
+
+    port = serve(at="0.0.0.0:0").port
+    assert listening(port) == {"0.0.0.0"}
+    for address in beyond:
+        socket.create_connection((address, port), timeout=PATIENCE_S).close()
+
+
+def own_addresses() -> list[str]:
+    """The IPv4 addresses of all interfaces of this machine."""
+    found = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        for _, name in socket.if_nameindex():
+            with contextlib.suppress(OSError):  # an interface without an address
+                told = fcntl.ioctl(asked, SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+                found.append(socket.inet_ntoa(told[20:24]))
+    return found
+
+
+def listening(port: int) -> set[str]:
+    """The addresses at which anybody listens at a port, by both versions of IP."""
+    found = set()
+    for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
+            address, number = line.split()[1].split(":")
+            if line.split()[3] == LISTENING and int(number, 16) == port:
+                words = struct.iter_unpack("=I", bytes.fromhex(address))
+                found.add(socket.inet_ntop(family, b"".join(struct.pack("!I", word) for (word,) in words)))
+    return found
 
 
 def test_a_port_that_is_taken_is_an_error_that_says_what_to_do() -> None:

@@ -169,6 +169,7 @@ def test_versions_are_read_as_of_a_time_and_over_a_span(make: Make) -> None:
     rows = client.get("/stores/prices/versions/tea?from=0&to=100").json["rows"]
     assert [(row["value"], row["timestamp"], row["valid_to"]) for row in rows] == [("old", 10, 20), ("new", 20, None)]
     assert client.get("/stores/prices/range").problem == "wrong-kind"
+    assert client.get("/stores/prices/versions/tea?to=1969-12-31T23:59Z").problem == "bad-request"
 
 
 @pytest.fixture
@@ -248,6 +249,7 @@ def test_the_stores_and_their_kinds_are_listed(windows: Client) -> None:
         ("/stores/prices/keys/a?as_of=5", 400, "wrong-kind"),
         ("/stores/prices/keys/a?whatever=5", 400, "bad-request"),
         ("/stores/prices/keys/a?stale=now", 400, "bad-request"),
+        ("/stores/prices/keys/a?stale=" + "9" * 5000, 400, "bad-request"),
         ("/stores/prices/keys/a?partition=9", 400, "bad-request"),
         ("/stores/prices/keys/a?scope=world", 400, "bad-request"),
         ("/stores/prices/keys/a?position=5", 400, "bad-request"),
@@ -277,6 +279,28 @@ def test_a_key_that_its_serde_does_not_take_is_a_problem(make: Make) -> None:
 
     assert client.get("/stores/prices/keys/tea").problem == "bad-key"
     assert client.get(f"/stores/prices/keys/{2**70}").problem == "bad-key"
+
+
+def test_a_value_is_that_of_the_position_beside_it(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker goes on whenever a reader has left, and is kept waiting once for each value."""
+    application = make(table())
+    application.feed(("tea", "old", 0))
+    gate = application.by_partition[0].gate
+    plainly, turns = gate.read, 0
+
+    def read(action: Callable[[], Any]) -> Any:
+        nonlocal turns
+        turns += 1
+        found = plainly(action)
+        if turns == 1:
+            application.feed(("tea", "new", 1))
+        return found
+
+    monkeypatch.setattr(gate, "read", lambda action: action() if gate._inside is not None else read(action))
+    answer = client_of(application).get("/stores/prices/keys/tea").json
+
+    assert (answer["value"], answer["from"]["position"]) == ("old", {TOPIC: {"0": 0}})
+    assert turns == 1
 
 
 def test_a_bound_that_is_not_reached_is_a_problem_that_passes(prices: Client) -> None:

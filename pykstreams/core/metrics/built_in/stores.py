@@ -111,6 +111,31 @@ _PROPERTIES: Final = {
 ROCKSDB: Final = tuple(GaugeSpec(GROUP, _TAGS, name, text) for name, text in _PROPERTIES.items())
 """Properties of RocksDB, whose names are these behind ``rocksdb.``."""
 
+_STATISTICS: Final = {
+    "bytes-written-rate": "The bytes written per second",
+    "bytes-written-total": "The bytes written",
+    "bytes-read-rate": "The bytes read per second",
+    "bytes-read-total": "The bytes read",
+    "memtable-bytes-flushed-rate": "The bytes flushed from memtables per second",
+    "memtable-bytes-flushed-total": "The bytes flushed from memtables",
+    "memtable-hit-ratio": "The share of reads that memtables could answer",
+    "memtable-flush-time-avg": "The average time that a flush of a memtable took, in ms",
+    "memtable-flush-time-max": "The longest time that a flush of a memtable took, in ms",
+    "block-cache-data-hit-ratio": "The share of data blocks that were in the block cache",
+    "block-cache-index-hit-ratio": "The share of index blocks that were in the block cache",
+    "block-cache-filter-hit-ratio": "The share of filter blocks that were in the block cache",
+    "bytes-read-compaction-rate": "The bytes that compactions read per second",
+    "bytes-written-compaction-rate": "The bytes that compactions wrote per second",
+    "compaction-time-avg": "The average time that a compaction took, in ms",
+    "compaction-time-max": "The longest time that a compaction took, in ms",
+    "write-stall-duration-avg": "The average time that writers were held up at a time, in ms",
+    "write-stall-duration-total": "The time that writers were held up, in ms",
+    "number-file-errors-total": "The number of errors of files",
+}
+
+STATISTICS: Final = tuple(GaugeSpec(GROUP, _TAGS, name, text, _DEBUG) for name, text in _STATISTICS.items())
+"""What RocksDB counts, which costs each access; of its column families together."""
+
 SPECS: Final[tuple[Spec, ...]] = (
     *OPERATIONS.values(),
     E2E,
@@ -122,4 +147,5 @@ SPECS: Final[tuple[Spec, ...]] = (
     BUFFER_COUNT,
     HIT_RATIO,
     *ROCKSDB,
+    *STATISTICS,
 )

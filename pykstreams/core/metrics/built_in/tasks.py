@@ -78,6 +78,12 @@ SOURCE_E2E: Final = SensorSpec(NODE_GROUP, _NODE_TAGS, _INFO, _E2E)
 LAST_E2E: Final = SensorSpec(NODE_GROUP, _NODE_TAGS, _DEBUG, _E2E)
 """Of nodes without children."""
 SUPPRESSION_EMIT: Final = SensorSpec(NODE_GROUP, _NODE_TAGS, _DEBUG, calls("suppression-emit", "changes emitted"))
+FINAL_EMIT: Final = SensorSpec(
+    NODE_GROUP, _NODE_TAGS, _DEBUG, amounts("window-aggregate-final-emit", "results of closed windows emitted")
+)
+FINAL_EMIT_LATENCY: Final = SensorSpec(
+    NODE_GROUP, _NODE_TAGS, _DEBUG, latencies("window-aggregate-final-emit", "emitting the results of closed windows")
+)
 
 RECORDS_CONSUMED: Final = GaugeSpec(
     TOPIC_GROUP, _TOPIC_TAGS, "records-consumed-total", "The number of records of a topic that the task was given"
@@ -113,6 +119,8 @@ SPECS: Final[tuple[Spec, ...]] = (
     NODE_PROCESS,
     SOURCE_E2E,
     SUPPRESSION_EMIT,
+    FINAL_EMIT,
+    FINAL_EMIT_LATENCY,
     RECORDS_CONSUMED,
     BYTES_CONSUMED,
     PRODUCED,

@@ -18,7 +18,7 @@ from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from pykstreams import Consumed, Grouped, Serdes, StreamsBuilder
+from pykstreams import Consumed, Grouped, Serdes, SessionWindows, StreamsBuilder, TimeWindows
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.http import Address, HttpOptions, HttpServer, app
 from pykstreams.http.server import bound
@@ -54,11 +54,12 @@ def browser() -> Iterator[WebDriver]:
 def serve(tmp_path: Path) -> Iterator[Callable[..., tuple[Streams, HttpServer]]]:
     stops: list[Callable[[], None]] = []
 
-    def build(builder: StreamsBuilder, **options: Any) -> tuple[Streams, HttpServer]:
-        application = Application(builder, tmp_path, settings={"application.id": "page-views"}).start()
+    def build(builder: StreamsBuilder, topic: str = TOPIC, **options: Any) -> tuple[Streams, HttpServer]:
+        settings = {"application.id": "page-views"}
+        application = Application(builder, tmp_path, topic=topic, settings=settings).start()
         streams, chosen = Streams(application), HttpOptions(**options)
         streams.tasks = {TaskId(0, 0): TaskHealth(True, 0), TaskId(0, 1): TaskHealth(False, 1_200)}
-        streams.threads = [thread()]
+        streams.threads = [thread(topic)]
         server = HttpServer(app(streams, options=chosen), bound(Address.parse(":0")), chosen)
         server.start()
         stops.extend((server.close, application.close))
@@ -69,8 +70,8 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., tuple[Streams, HttpServer]]]
         stop()
 
 
-def thread() -> ThreadMetadata:
-    place = TopicPartition(TOPIC, 0)
+def thread(topic: str = TOPIC) -> ThreadMetadata:
+    place = TopicPartition(topic, 0)
     task = TaskMetadata(TaskId(0, 0), frozenset({place}), {place: 5}, {place: 42}, None)
     name = "page-views-1-StreamThread-1"
     return ThreadMetadata("RUNNING", name, frozenset({task}), frozenset(), "c", "r", frozenset({"p"}), "a")
@@ -84,6 +85,20 @@ def counting(steps: int = 0) -> StreamsBuilder:
     for number in range(steps):
         stream = (first if number % 5 == 0 else stream).filter(lambda key, value: True, name=f"step-{number:02}")
     first.group_by_key(Grouped(key_serde=TEXT, value_serde=TEXT)).count(materialized="counts", name="counted")
+    return builder
+
+
+def page_views() -> StreamsBuilder:
+    """What the pictures show: views of pages counted by user, in windows of a minute, and in sessions."""
+    builder = StreamsBuilder()
+    views = builder.stream("views", Consumed(key_serde=TEXT, value_serde=TEXT, name="page-views-source"))
+    by_user = views.filter(lambda user, page: page != "/health", name="people").group_by_key(
+        Grouped(key_serde=TEXT, value_serde=TEXT)
+    )
+    by_user.count(materialized="views-by-user", name="count-all")
+    minutes = by_user.windowed_by(TimeWindows(60_000)).count(materialized="views-by-minute", name="count-by-minute")
+    minutes.to_stream().filter(lambda window, count: count >= 100, name="busy").to("busy-users")
+    by_user.windowed_by(SessionWindows(300_000)).count(materialized="visits", name="count-visits")
     return builder
 
 
@@ -109,13 +124,13 @@ def text(browser: WebDriver, selector: str) -> str:
     return browser.find_element(By.CSS_SELECTOR, selector).text
 
 
-def feed_while(browser: WebDriver, streams: Streams, condition: Callable[[], object]) -> None:
+def feed_while(browser: WebDriver, streams: Streams, condition: Callable[[], object], since_ms: int = 0) -> None:
     """Feeds records until the page shows something of them."""
     fed = 0
 
     def shown() -> object:
         nonlocal fed
-        streams.application.feed(*((f"user-{one % 7}", "/home", fed + one) for one in range(50)))
+        streams.application.feed(*((f"user-{one % 7}", "/home", since_ms + fed + one) for one in range(50)))
         fed += 50
         return condition()
 
@@ -191,6 +206,54 @@ def test_a_phone_shows_all_of_it_without_scrolling_aside(
     assert browser.find_element(By.ID, "log-title").size["width"] > 0
 
 
+def test_a_phone_begins_with_steps_that_can_be_read_and_shows_all_when_asked(
+    browser: WebDriver, serve: Callable[..., tuple[Streams, HttpServer]]
+) -> None:
+    _, server = serve(counting(60))
+    opened(browser, server, PHONE)
+    source = "#drawing .processor[data-name='page-views-source']"
+
+    assert browser.find_element(By.CSS_SELECTOR, f"{source} text").rect["height"] >= 8
+    assert inside(browser, source)
+    assert not inside(browser, "#drawing .processor[data-name='step-00']")
+
+    browser.find_element(By.ID, "whole").click()
+    assert inside(browser, "#drawing .processor[data-name='step-00']")
+    assert inside(browser, "#drawing .processor[data-name='step-59']")
+
+
+def inside(browser: WebDriver, selector: str) -> bool:
+    """Whether an element is within the frame of the drawing."""
+    frame = browser.find_element(By.ID, "drawing").rect
+    found = browser.find_element(By.CSS_SELECTOR, selector).rect
+    return bool(frame["x"] <= found["x"] and found["x"] + found["width"] <= frame["x"] + frame["width"])
+
+
+def test_two_fingers_scale_the_drawing_and_one_moves_it(
+    browser: WebDriver, serve: Callable[..., tuple[Streams, HttpServer]]
+) -> None:
+    _, server = serve(counting(20))
+    opened(browser, server, PHONE)
+    source = "#drawing .processor[data-name='page-views-source'] .shape"
+    before = browser.find_element(By.CSS_SELECTOR, source).rect
+
+    touch(browser, (1, "down", 100, 300), (2, "down", 200, 300), (2, "move", 300, 300))
+    touch(browser, (1, "up", 100, 300), (2, "up", 300, 300))
+    larger = browser.find_element(By.CSS_SELECTOR, source).rect
+    assert larger["width"] == pytest.approx(2 * before["width"], abs=2)
+
+    touch(browser, (1, "down", 100, 300), (1, "move", 130, 300), (1, "up", 130, 300))
+    assert browser.find_element(By.CSS_SELECTOR, source).rect["x"] == pytest.approx(larger["x"] + 30, abs=2)
+
+
+def touch(browser: WebDriver, *events: tuple[int, str, int, int]) -> None:
+    """Touches the drawing with fingers (number, what it does, x, y)."""
+    for pointer, kind, x, y in events:
+        told = {"pointerId": pointer, "pointerType": "touch", "clientX": x, "clientY": y, "bubbles": True}
+        script = "document.getElementById('drawing').dispatchEvent(new PointerEvent(arguments[0], arguments[1]))"
+        browser.execute_script(script, f"pointer{kind}", told)
+
+
 def test_names_and_lines_are_text_and_never_markup(
     browser: WebDriver, serve: Callable[..., tuple[Streams, HttpServer]]
 ) -> None:
@@ -254,9 +317,13 @@ def test_a_server_that_goes_away_is_told(browser: WebDriver, serve: Callable[...
 def test_pictures_of_the_documentation_are_taken(
     browser: WebDriver, serve: Callable[..., tuple[Streams, HttpServer]], name: str, size: tuple[int, int]
 ) -> None:
-    streams, server = serve(counting(10))
+    streams, server = serve(page_views(), topic="views")
+    streams.application.feed(("user-1", "/home", 600_000))
     opened(browser, server, size)
-    logging.getLogger("pykstreams.worker").warning("counted dropped a record: it is late; task 0_0, in-0@17")
-    feed_while(browser, streams, lambda: "/s" in text(browser, "#drawing .processor[data-name='page-views-source']"))
+    streams.application.feed(*(("user-2", "/late", one) for one in range(3)))
+    logging.getLogger("pykstreams.worker").warning("count-by-minute dropped a record: it is late; task 0_0, views-0@17")
+    feed_while(
+        browser, streams, lambda: "/s" in text(browser, "#drawing .processor[data-name='page-views-source']"), 600_000
+    )
 
     assert browser.save_screenshot(str(ROOT / "docs" / "pictures" / f"{name}.png"))

@@ -75,6 +75,20 @@ def test_properties_of_rocksdb_are_read_when_asked_for() -> None:
         assert all_named(on, "num-keys") == {}
 
 
+def test_statistics_of_rocksdb_are_kept_and_read_at_debug() -> None:
+    with driver(counting()) as on:
+        texts(on).pipe_input("a", "v")
+        assert all_named(on, "bytes-written-total") == {}
+
+    with driver(counting(), "DEBUG") as on:
+        for key in "abc":
+            texts(on).pipe_input(key, "v")
+
+        assert named(on, "bytes-written-total", rocksdb_state_id="counts") > 0
+        assert named(on, "number-file-errors-total", rocksdb_state_id="counts") == 0
+        assert named(on, "memtable-bytes-flushed-total", rocksdb_state_id="counts") == 0
+
+
 def test_a_store_in_memory_tells_its_rows() -> None:
     with driver(counting(), settings=IN_MEMORY) as on:
         for key in "ab":

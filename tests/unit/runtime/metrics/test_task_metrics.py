@@ -7,10 +7,21 @@ import traceback
 
 import pytest
 
-from pykstreams import BufferConfig, Consumed, Produced, PunctuationType, Serdes, StreamsBuilder, Suppressed
+from pykstreams import (
+    BufferConfig,
+    Consumed,
+    EmitStrategy,
+    Produced,
+    PunctuationType,
+    Serdes,
+    StreamsBuilder,
+    Suppressed,
+    TimeWindows,
+)
 from pykstreams.core.metrics import RecordingLevel
 from pykstreams.core.processor import Processor, ProcessorContext
 from pykstreams.core.record import Record
+from pykstreams.core.settings.keys import EMIT_INTERVAL_MS
 from pykstreams.testing import TopologyTestDriver
 from tests.unit.runtime.metrics.measured import (
     READ,
@@ -179,6 +190,25 @@ def test_a_suppression_tells_what_it_holds_and_emits() -> None:
         texts(on).pipe_input("c", "1", timestamp=20)
 
         assert named(on, "suppression-emit-total") == 2
+
+
+@pytest.mark.parametrize("level", ["INFO", "DEBUG"])
+def test_results_of_closed_windows_are_counted_at_debug(level: str) -> None:
+    builder = StreamsBuilder()
+    windows = builder.stream("in", READ).group_by_key().windowed_by(TimeWindows(10))
+    windows.emit_strategy(EmitStrategy.ON_WINDOW_CLOSE).count(name="counted").to_stream().foreach(lambda k, v: None)
+    with driver(builder, level) as on:
+        for key in "ab":
+            texts(on).pipe_input(key, "1", timestamp=0)
+        on.advance_wall_clock_time(EMIT_INTERVAL_MS)
+        texts(on).pipe_input("c", "1", timestamp=20)
+
+        if level == "INFO":
+            assert all_named(on, "window-aggregate-final-emit-total") == {}
+            return
+        assert named(on, "window-aggregate-final-emit-total", processor_node_id="counted") == 2
+        assert named(on, "window-aggregate-final-emit-rate") == 2 / 30
+        assert named(on, "window-aggregate-final-emit-latency-max") == 0
 
 
 def test_several_workers_tasks_are_told_apart_by_their_ids() -> None:

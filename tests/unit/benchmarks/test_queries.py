@@ -1,0 +1,42 @@
+"""What is told of questions beside processing, and of levels of metrics."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import metrics, queries
+from benchmarks.figures import Figures
+from benchmarks.queries import Asked, told
+
+
+def figures(records_per_second: float, cpu: float) -> Figures:
+    return Figures(records_per_second, cpu, None, 0)
+
+
+def printed(table: Table) -> str:
+    console = Console(width=200)
+    with console.capture() as shown:
+        console.print(table)
+    return shown.get()
+
+
+def test_a_rate_is_compared_with_the_run_of_its_round_that_nobody_asked() -> None:
+    runs = {0: [figures(1000, 1), figures(500, 1)], 1000: [figures(900, 2), figures(450, 2)]}
+    asked = {0: [Asked(), Asked()], 1000: [Asked("200=2", [1.0, 3.0]), Asked("200=1", [2.0])]}
+
+    row = printed(queries.table(runs, asked)).splitlines()[-2].replace("│", " ").split()
+
+    assert row == ["1,000", "675", "0.90", "2.00", "2.0", "3.0", "3.0", "3.0", "200=1"]
+
+
+def test_nobody_who_asked_has_nothing_to_tell() -> None:
+    assert told(iter(())) == Asked()
+
+
+def test_a_level_is_compared_with_the_first_one() -> None:
+    found = {"none": [figures(1000, 5.0)], "INFO": [figures(990, 5.05)]}
+
+    row = printed(metrics.table("w1-json", found)).splitlines()[-2].replace("│", " ").split()
+
+    assert row == ["INFO", "990", "5.05", "5.05", "1.010"]
