@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.applications import OURS, applications
 from tests.faults.run import Options, Run
-from tests.faults.workers import OURS, applications
 
 MIXED = ("mixed", "mixed-streams")
 
