@@ -205,7 +205,7 @@ class StreamStreamJoin:
             if not progress.may_have_closed(look_ahead):
                 return
             now = now_ms()
-            if now < progress.next_look:
+            if now < progress.next_look <= now + interval:  # later still: the clock was set back
                 return
             progress.next_look = now + interval
             progress.earliest = None
