@@ -68,6 +68,6 @@ def build(config: Any) -> Topology:
 
     history = Materialized[str, str](Stores.persistent_versioned_key_value_store(Output.RATED.store, HISTORY_MS))
     rates = builder.table(RATES, read, materialized=history)
-    waiting = Joined(name="rated", key_serde=text, value_serde=text, grace_period=GRACE_MS)
+    waiting: Joined[str, str, str] = Joined(name="rated", key_serde=text, value_serde=text, grace_period=GRACE_MS)
     lines.left_join(rates, together, joined=waiting).to(Output.RATED.topic(config.application_id), written)
     return builder.build(config)

@@ -26,7 +26,7 @@ def follow(config: Any) -> None:
     with Path(str(name)).open("rb") as file:
         shift = mmap.mmap(file.fileno(), _SHIFT.size, access=mmap.ACCESS_READ)
 
-    def now_ms(_: SystemClock) -> int:
+    def now_ms(self: SystemClock) -> int:
         (ms,) = _SHIFT.unpack(shift)
         return time.time_ns() // 1_000_000 + int(ms)
 

@@ -6,10 +6,12 @@ Invariant: it is read when all workers have ended in order, so no store is ahead
 from __future__ import annotations
 
 import importlib
+import operator
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pykstreams import StreamsConfig
 from pykstreams.state.bulk.offline import OfflineStore
@@ -35,7 +37,7 @@ class Copy:
 
 
 def check_copies(
-    copies: Collection[Copy], expected: Mapping[str, object], agrees: Callable[[object, object], bool]
+    copies: Collection[Copy], expected: Mapping[str, object], agrees: Callable[[Any, Any], bool] = operator.eq
 ) -> list[str]:
     """Of each partition the newest copies are alike, and together they hold what they must.
 

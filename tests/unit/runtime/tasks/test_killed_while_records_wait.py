@@ -78,7 +78,9 @@ class Application:
         self._part = builder.build().plan(self._config).whole
         self._folder = folder
         self._starts = 0
-        self._inputs = {TopicPartition(topic, 0): [] for topic in self._part.source_topics}
+        self._inputs: dict[TopicPartition, list[RawMessage]] = {
+            TopicPartition(topic, 0): [] for topic in self._part.source_topics
+        }
         self._committed: dict[TopicPartition, tuple[int, str]] = {}
         self._changelogs: dict[str, list[Any]] = {name: [] for name in self._part.changelog_topics}
         self.results: list[bytes | None] = []
