@@ -104,7 +104,7 @@ def check_application(
         return records_of(bootstrap_servers, [topic], timeout_s=_READ_S)
 
     wrong: list[str] = []
-    for output in application.outputs:
+    for output in application.judged:
         found = read(output.topic(name))
         if output is Output.MAPPED:
             wrong += check_lines(values_by_key(found), expected.lines, exactly_once=exactly_once)

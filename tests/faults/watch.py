@@ -67,7 +67,7 @@ class Watch:
     def behind(self, application: str, expected: Mapping[Output, Mapping[str, int]]) -> list[str]:
         """Which outputs have not come as far as they must, and how many of their keys."""
         found = []
-        for output in self._applications[application].outputs:
+        for output in self._applications[application].judged:
             counts = expected[output]
             highest = self._highest[application, output]
             low = sum(highest[key] < count for key, count in counts.items())
