@@ -58,7 +58,7 @@ def emitter_of_closed(
     def emit(close_time: int, key: object, value: object, timestamp: int, headers: Headers) -> None:
         nonlocal next_look
         now = now_ms()
-        if now < next_look:
+        if now < next_look <= now + interval:  # later still: the clock was set back
             return
         next_look = now + interval
         look(close_time, key, value, timestamp, headers)

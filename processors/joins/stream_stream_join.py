@@ -91,6 +91,11 @@ class StreamStreamJoin:
     with_key: bool = False
     idle_ms: int | None = None
 
+    @property
+    def takes_back(self) -> bool:
+        """Changelogs stay behind where records wait: none is forgotten before its result was delivered."""
+        return self.waiting_store is not None
+
     def build(self, context: OperatorContext) -> Process:
         if self.waiting_store is None:
             return self._inner(context)
@@ -205,7 +210,7 @@ class StreamStreamJoin:
             if not progress.may_have_closed(look_ahead):
                 return
             now = now_ms()
-            if now < progress.next_look:
+            if now < progress.next_look <= now + interval:  # later still: the clock was set back
                 return
             progress.next_look = now + interval
             progress.earliest = None

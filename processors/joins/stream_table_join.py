@@ -47,6 +47,11 @@ class StreamTableJoin(Generic[K, V, KO, VO]):
     buffer: str | None = None
     drops_expired: bool = False
 
+    @property
+    def takes_back(self) -> bool:
+        """Changelogs stay behind where records wait: none is forgotten before its result was delivered."""
+        return self.buffer is not None
+
     def build(self, context: OperatorContext) -> Process:
         if self.key_selector is not None:
             return self._by_selected_key(self.key_selector, self.view.build(context), context)

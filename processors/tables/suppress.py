@@ -9,7 +9,7 @@ change had, and counts as the newest of its key (``KTableSuppressProcessorSuppli
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.metrics import Sensor
@@ -50,6 +50,8 @@ class TableSuppress:
     max_bytes: int | None = None
     shut_down_when_full: bool = False
     idle_ms: int | None = None
+    takes_back: ClassVar = True
+    """Changelogs stay behind: a change that leaves the buffer is not forgotten before it was delivered."""
 
     def build(self, context: OperatorContext) -> Process:
         buffer = store_of_class(SuppressionBuffer, context, self.store)

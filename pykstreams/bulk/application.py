@@ -8,7 +8,7 @@ Invariant: every process of a job plans the same topology; what a process needs 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -132,7 +132,7 @@ class _GivenTopics:
         else:
             self._counts = dict(partitions)
 
-    def partition_counts(self) -> dict[str, int]:
+    def partition_counts(self, expected: Collection[str] = ()) -> dict[str, int]:
         return dict(self._counts)
 
     def touch(self, topics: Iterable[str]) -> None:

@@ -101,7 +101,7 @@ class SubtopologyPlan:
 
     @property
     def takes_back(self) -> bool:
-        """Whether an operator sends deletions for what a row was before, which its table alone knows."""
+        """Whether an operator sends what only a store knows: deletions of what was before, or records that waited."""
         return self._any_operator("takes_back")
 
     @property

@@ -45,15 +45,19 @@ class LocalBrokers:
         port: int | None = None,
         jvm: Sequence[str] = SMALL_JVM,
         more_listeners: Mapping[str, int] | None = None,
+        proxies: Sequence[int] | None = None,
     ) -> None:
         """Prepares the nodes for ``start_all``; ``port`` is the first one's, by default a free one.
 
         :param more_listeners: of a single broker, by the name of their security protocol; they say "localhost", which
             their certificates are made out to.
+        :param proxies: the port of a proxy before each node, which passes on to one of ``proxied_ports``; who comes
+            this way is shown this way to every node.
         """
         self.directory = directory
         self._runtime = runtime = _Runtime()
-        ports = free_ports(2 * nodes)
+        ports = free_ports((3 if proxies else 2) * nodes)
+        self.proxied_ports = tuple(ports[2 * nodes :])
         if port is not None:
             ports[0] = port
         voters = ",".join(f"{number}@127.0.0.1:{ports[nodes + number - 1]}" for number in range(1, nodes + 1))
@@ -62,7 +66,13 @@ class LocalBrokers:
                 runtime,
                 directory / str(number),
                 _properties(
-                    number, ports[number - 1], ports[nodes + number - 1], voters, settings, more_listeners or {}
+                    number,
+                    ports[number - 1],
+                    ports[nodes + number - 1],
+                    voters,
+                    settings,
+                    more_listeners or {},
+                    (self.proxied_ports[number - 1], proxies[number - 1]) if proxies else None,
                 ),
                 ports[number - 1],
                 jvm,
@@ -125,12 +135,19 @@ def local_brokers(
     port: int | None = None,
     jvm: Sequence[str] = SMALL_JVM,
     more_listeners: Mapping[str, int] | None = None,
+    proxies: Sequence[int] | None = None,
 ) -> Iterator[LocalBrokers]:
     """Ready brokers for the length of a block, with a temporary directory for their data."""
     with tempfile.TemporaryDirectory(prefix="kafka-") as directory:
         taken_care_of = when_killed(["rm", "-rf", directory])
         brokers = LocalBrokers(
-            Path(directory), settings, nodes=nodes, port=port, jvm=jvm, more_listeners=more_listeners
+            Path(directory),
+            settings,
+            nodes=nodes,
+            port=port,
+            jvm=jvm,
+            more_listeners=more_listeners,
+            proxies=proxies,
         )
         try:
             brokers.start_all()
@@ -288,16 +305,23 @@ def _properties(
     voters: str,
     settings: Mapping[str, str],
     more_listeners: Mapping[str, int],
+    proxied: tuple[int, int] | None,
 ) -> dict[str, str]:
+    """The settings of a node; ``proxied`` is a further port of it, and the one of a proxy before that."""
     open_to_clients = [f"PLAINTEXT://127.0.0.1:{port}"]
     open_to_clients += [f"{name}://localhost:{found}" for name, found in more_listeners.items()]
     protocols = ["CONTROLLER:PLAINTEXT", *(f"{name}:{name}" for name in ("PLAINTEXT", *more_listeners))]
+    advertised = list(open_to_clients)
+    if proxied is not None:
+        open_to_clients.append(f"PROXIED://127.0.0.1:{proxied[0]}")
+        advertised.append(f"PROXIED://127.0.0.1:{proxied[1]}")
+        protocols.append("PROXIED:PLAINTEXT")
     return {
         "process.roles": "broker,controller",
         "node.id": str(number),
         "controller.quorum.voters": voters,
         "listeners": ",".join([*open_to_clients, f"CONTROLLER://127.0.0.1:{controller_port}"]),
-        "advertised.listeners": ",".join(open_to_clients),
+        "advertised.listeners": ",".join(advertised),
         "listener.security.protocol.map": ",".join(protocols),
         "controller.listener.names": "CONTROLLER",
         **settings,

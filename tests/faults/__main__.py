@@ -6,10 +6,14 @@
     python -m tests.faults --minutes 5 --brokers 1 --schedule faults.txt  # replays it, with lines left out if wanted
 
     python -m tests.faults --minutes 9 --applications eos-mixed,eos-mixed-streams,eos-java
+    python -m tests.faults --minutes 9 --applications eos-joins,eos-joins-standbys --faults kill,wipe,cut,poison
+    python -m tests.faults --minutes 60 --applications eos-several --faults none    # only memory
 
 Half of the time there is one broker, half of it three. Of both guarantees there are a lone worker, several workers, and
-several workers in a streams group (KIP-1071); if they are named, also fleets whose workers change their language with
-each start (``-mixed``, ``-mixed-streams``), and Kafka Streams alone (``-java``, ``-java-streams``), for comparison.
+several workers in a streams group (KIP-1071); the others run if they are named: ``-standbys``, joins instead of counts
+(``-joins``, ``-joins-standbys``, ``-joins-streams``), fleets whose workers change their language with each start
+(``-mixed``, ``-mixed-streams``, ``-joins-mixed``), and Kafka Streams alone (``-java``, ``-java-streams``,
+``-joins-java``), for comparison.
 The exit code is 0 when nothing was wrong, 1 when something was, and 2 when the run itself failed.
 """
 
@@ -23,9 +27,9 @@ import tempfile
 import traceback
 from pathlib import Path
 
+from tests.faults.applications import OURS, applications
 from tests.faults.run import Options, Report, Run, StoppedError
-from tests.faults.schedule import read
-from tests.faults.workers import OURS, applications
+from tests.faults.schedule import Action, read
 
 _SHOWN = 12
 
@@ -50,6 +54,7 @@ def main() -> int:
             rate=arguments.rate,
             folder=folder / f"{nodes}-brokers",
             schedule=schedule,
+            wanted=_actions(arguments.faults),
         )
         _say(f"seed {options.seed}, {options.length_s / 60:g} minutes with {nodes} brokers; the faults:")
         for fault in options.faults():
@@ -96,10 +101,20 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--applications", help="some, by their names; all without Java by default")
     parser.add_argument("--several", type=int, default=3, help="how many workers several are")
     parser.add_argument("--rate", type=float, default=50, help="lines a second")
+    parser.add_argument("--faults", help="some kinds of them, by their names, or 'none'; all by default")
     parser.add_argument("--schedule", type=Path, help="a file with faults to replay, as they are printed")
     parser.add_argument("--plan", action="store_true", help="print the schedule, and do nothing")
     parser.add_argument("--folder", help="where logs and state go; kept. Default: a temporary one, kept after failures")
     return parser.parse_args()
+
+
+def _actions(names: str | None) -> tuple[Action, ...]:
+    if names is None:
+        return tuple(Action)
+    try:
+        return () if names == "none" else tuple(map(Action, names.split(",")))
+    except ValueError as error:
+        raise SystemExit(f"{error}; there are {', '.join(Action)}, or none") from error
 
 
 def _say(what: str) -> None:

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeAlias
 
 from confluent_kafka import Message
 
 from tests.brokers.records import key_of, records_of, value_of
-from tests.faults.topics import LINES, NOTES, Output, group_of, window_of
+from tests.faults.applications import Application
+from tests.faults.expected_joins import ExpectedJoins
+from tests.faults.stores import check_copies, copies_of
+from tests.faults.topics import (
+    ANSWERS,
+    COUNTED,
+    LINES,
+    NOTES,
+    POISON,
+    RATES,
+    Output,
+    dead_letters,
+    group_of,
+    window_of,
+)
 
 _SHOWN = 5
 _READ_S = 180.0
@@ -41,42 +57,103 @@ class Expected:
     lines: Mapping[str, Sequence[str]]
     """The values of each key, in order."""
     counts: Mapping[Output, Mapping[str, int]]
+    joins: ExpectedJoins
+    poison: Mapping[str, Counter[bytes]] = field(default_factory=dict)
+    """What nobody can read or process, by the topic in which it is."""
 
     @classmethod
-    def of(cls, lines: Collection[Message], notes: Collection[Message]) -> Expected:
+    def of(
+        cls,
+        lines: Collection[Message],
+        notes: Collection[Message],
+        answers: Collection[Message] = (),
+        rates: Collection[Message] = (),
+    ) -> Expected:
+        poison = {LINES: _poison(lines), NOTES: _poison(notes)}
+        lines = [line for line in lines if not _is_poison(line)]
+        notes = [note for note in notes if not _is_poison(note)]
         groups, windows = Counter[str](), Counter[str]()
         for line in lines:
             key, value = key_of(line).decode(), value_of(line).decode()
             groups[group_of(value)] += 1
             windows[window_of(key, line.timestamp()[1])] += 1
         merged = groups + Counter(key_of(note).decode() for note in notes)
-        return cls(values_by_key(lines), {Output.COUNTS: groups, Output.WINDOWS: windows, Output.MERGED: merged})
+        counts = {Output.COUNTS: groups, Output.WINDOWS: windows, Output.MERGED: merged}
+        return cls(values_by_key(lines), counts, ExpectedJoins.of(lines, notes, answers, rates), poison)
 
     @classmethod
     def read(cls, bootstrap_servers: str) -> Expected:
         """Reads the input."""
-        lines, notes = (records_of(bootstrap_servers, [topic], timeout_s=_READ_S) for topic in (LINES, NOTES))
-        return cls.of(lines, notes)
+        inputs = (LINES, NOTES, ANSWERS, RATES)
+        return cls.of(*(records_of(bootstrap_servers, [topic], timeout_s=_READ_S) for topic in inputs))
 
     def __len__(self) -> int:
         return sum(map(len, self.lines.values()))
 
 
-def check_application(bootstrap_servers: str, application: str, expected: Expected, *, exactly_once: bool) -> list[str]:
-    """Everything that is wrong with the results of an application."""
+def check_application(
+    bootstrap_servers: str, application: Application, expected: Expected, folders: Mapping[str, Path]
+) -> list[str]:
+    """Everything that is wrong with the results of an application, its changelogs and its stores.
+
+    :param folders: the state directories of its workers, by worker; none where Java has a part in the stores.
+    """
+    name, exactly_once = application.name, application.exactly_once
 
     def read(topic: str) -> list[Message]:
         return records_of(bootstrap_servers, [topic], timeout_s=_READ_S)
 
-    check = exact_counts if exactly_once else counts_not_too_low
-    mapped = values_by_key(read(Output.MAPPED.topic(application)))
-    wrong = check_lines(mapped, expected.lines, exactly_once=exactly_once)
-    for output, counts in expected.counts.items():
-        wrong += [f"{output}: {what}" for what in check(counts, results_by_key(read(output.topic(application))))]
-        name_of = window_key if output is Output.WINDOWS else bytes.decode
-        state = results_by_key(read(output.changelog(application)), name_of)
-        wrong += [f"changelog of {output}: {what}" for what in check_state(counts, state, exactly_once=exactly_once)]
-    return [f"{application}: {what}" for what in wrong]
+    wrong: list[str] = []
+    for output in application.judged:
+        found = read(output.topic(name))
+        if output is Output.MAPPED:
+            wrong += check_lines(values_by_key(found), expected.lines, exactly_once=exactly_once)
+        elif output in COUNTED:
+            counts, results = expected.counts[output], results_by_key(found)
+            check = exact_counts if exactly_once else counts_not_too_low
+            wrong += [f"{output}: {what}" for what in check(counts, results)]
+            name_of = window_key if output is Output.WINDOWS else bytes.decode
+            state = results_by_key(read(output.changelog(name)), name_of)
+            changelog = check_state(counts, state, exactly_once=exactly_once)
+            wrong += [f"changelog of {output}: {what}" for what in changelog]
+            if folders:
+                last = {key: results[-1].count for key, results in state.items()}
+                copies = [*copies_of(application, folders, output)]
+                kept = check_copies(copies, last) if exactly_once else check_copies(copies, counts, operator.ge)
+                wrong += [f"store of {output}: {what}" for what in kept]
+        else:
+            joined = expected.joins.check(output, values_by_key(found), exactly_once=exactly_once)
+            wrong += [f"{output}: {what}" for what in joined]
+            if folders and exactly_once and output is not Output.PAIRS:
+                texts = values_by_key(read(output.changelog(name)))
+                last_texts = {key: values[-1] for key, values in texts.items()}
+                kept = check_copies([*copies_of(application, folders, output)], last_texts)
+                wrong += [f"store of {output}: {what}" for what in kept]
+    poison = sum((expected.poison[topic] for topic in application.inputs if topic in expected.poison), Counter[bytes]())
+    letters = Counter(record.value() or b"" for record in read(dead_letters(name)))
+    wrong += [f"dead letters: {what}" for what in check_letters(poison, letters, exactly_once=exactly_once)]
+    return [f"{name}: {what}" for what in wrong]
+
+
+def check_letters(poison: Counter[bytes], letters: Counter[bytes], *, exactly_once: bool) -> list[str]:
+    """Every poisoned record became a dead letter, and nothing else did; under exactly-once each became one."""
+    wrong = []
+    if lost := poison - letters:
+        wrong.append(f"{lost.total()} of {poison.total()} poisoned records are not there: {sorted(lost)[:_SHOWN]}")
+    if others := letters.keys() - poison.keys():
+        wrong.append(f"{len(others)} records are there that can be processed: {sorted(others)[:_SHOWN]}")
+    more = Counter({value: count for value, count in (letters - poison).items() if value in poison})
+    if exactly_once and more:
+        wrong.append(f"{more.total()} are there more than once: {sorted(more)[:_SHOWN]}")
+    return wrong
+
+
+def _is_poison(record: Message) -> bool:
+    return value_of(record).startswith(POISON.encode())
+
+
+def _poison(records: Collection[Message]) -> Counter[bytes]:
+    return Counter(value_of(record) for record in records if _is_poison(record))
 
 
 def values_by_key(records: Collection[Message]) -> dict[str, list[str]]:

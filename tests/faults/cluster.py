@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,14 +44,25 @@ class Cluster:
         self._pause = pause
         self._turn = 0
         self.bootstrap_servers = brokers.bootstrap_servers
+        self.proxied_ports = brokers.proxied_ports
         self.nodes = brokers.nodes
 
     @classmethod
     @contextmanager
-    def started(cls, number: int, groups: tuple[str, ...], pause: Callable[[float], object]) -> Iterator[Cluster]:
-        """Brokers for the length of a block."""
+    def started(
+        cls,
+        number: int,
+        groups: tuple[str, ...],
+        pause: Callable[[float], object],
+        *,
+        proxies: Sequence[int] | None = None,
+    ) -> Iterator[Cluster]:
+        """Brokers for the length of a block.
+
+        :param proxies: the ports before each of them, by which workers come that can be cut off.
+        """
         settings: Mapping[str, str] = {**(ONE_BROKER if number == 1 else THREE_BROKERS), **_SETTINGS}
-        with local_brokers(settings, nodes=number, jvm=_JVM) as brokers:
+        with local_brokers(settings, nodes=number, jvm=_JVM, proxies=proxies) as brokers:
             yield cls(brokers, groups, pause)
 
     def carry_out(self, fault: Fault) -> str:
@@ -79,8 +90,8 @@ class Cluster:
                 self._restart(coordinator, fault.length_s)
                 wait_until_ready(self._brokers)
                 return f"{coordinator} coordinated {group}"
-            case Action.WIPE:
-                raise ValueError(f"no broker can lose its data without the results being lost: {fault}")
+            case _:
+                raise ValueError(f"that is no fault of a broker: {fault}")
         wait_until_ready(self._brokers)
         return ""
 

@@ -5,17 +5,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.applications import OURS, applications
 from tests.faults.run import Options, Run
-from tests.faults.workers import OURS, applications
 
-MIXED = ("mixed", "mixed-streams")
+JOINS = ("joins", "joins-standbys")
+MIXED = ("mixed", "mixed-streams", "joins-mixed")
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.nightly]
 
 
 @pytest.mark.timeout(2400)
 @pytest.mark.parametrize(
-    ("nodes", "fleets"), [(1, OURS), (3, OURS), (3, MIXED)], ids=["one broker", "three brokers", "with Java"]
+    ("nodes", "fleets"),
+    [(1, OURS), (3, OURS), (3, JOINS), (3, MIXED)],
+    ids=["one broker", "three brokers", "joins", "with Java"],
 )
 def test_faults_of_brokers_and_workers_end_no_worker_and_lose_nothing(
     nodes: int, fleets: Collection[str], tmp_path: Path

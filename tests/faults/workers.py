@@ -9,20 +9,21 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
 
 from tests.brokers.reaper import Process
+from tests.faults.applications import Application
 from tests.faults.languages import Language
+from tests.faults.network import Network
 from tests.faults.schedule import Action, Fault
+from tests.faults.shifted_clock import SETTING, shift
 from tests.faults.silence import Outages
+from tests.faults.small_disk import fill, make_room
 
 ROOT = Path(__file__).parents[2]
-SESSION_S = 6.0
-TRANSACTION_S = 11.0
-"""``transaction.timeout.ms`` under exactly-once, and a second until brokers look."""
 
 _STOP_S = 60.0
 """A worker that is asked to stop has so long."""
@@ -30,78 +31,7 @@ _STOP_S = 60.0
 _YOUNG_S = 5.0
 """A process that has not lived longer may end by the signal itself: it still imports."""
 
-_CLASSIC = {
-    "consumer.session.timeout.ms": f"{SESSION_S * 1000:.0f}",
-    "consumer.heartbeat.interval.ms": "1500",
-}
-_STREAMS = {"group.protocol": "streams"}
-"""The session time-out is a setting of the brokers, as long as that."""
-
-_SETTINGS = {
-    "statestore.cache.max.bytes": "0",
-    "repartition.purge.interval.ms": "15000",
-    "log.summary.interval.ms": "30000",
-}
-
-
-FLEETS = {
-    "lone": (Language.PYTHON,),
-    "several": (Language.PYTHON,),
-    "streams": (Language.PYTHON,),
-    "mixed": (Language.PYTHON, Language.JAVA),
-    "mixed-streams": (Language.PYTHON, Language.JAVA),
-    "java": (Language.JAVA,),
-    "java-streams": (Language.JAVA,),
-}
-"""Kinds of fleets: one worker, several, several in a streams group; such whose workers change their language with each
-start; and Kafka Streams alone, to compare with."""
-
-OURS = ("lone", "several", "streams")
-"""The fleets without Java."""
-
-
-@dataclass(frozen=True, slots=True)
-class Application:
-    """One of the applications; each reads the same input."""
-
-    name: str
-    exactly_once: bool
-    workers: tuple[str, ...]
-    in_streams_group: bool = False
-    """Whether the brokers assign its tasks (``group.protocol``)."""
-    languages: tuple[Language, ...] = (Language.PYTHON,)
-    """What its workers are written in: the next one, each time that one is started."""
-
-    @property
-    def lone(self) -> bool:
-        return len(self.workers) == 1
-
-    @property
-    def settings(self) -> dict[str, str]:
-        common = {**_SETTINGS, **(_STREAMS if self.in_streams_group else _CLASSIC)}
-        if self.exactly_once:
-            return {**common, "processing.guarantee": "exactly_once_v2", "commit.interval.ms": "300"}
-        return {**common, "commit.interval.ms": "1000"}
-
-    @property
-    def notice_s(self) -> float:
-        """How long it takes until others may take over from a worker that is gone without a word."""
-        return TRANSACTION_S if self.exactly_once else SESSION_S
-
-
-def applications(several: int = 3) -> list[Application]:
-    """Both guarantees, each with all kinds of fleets."""
-    return [
-        Application(
-            f"{short}-{fleet}",
-            exactly_once,
-            tuple(f"{short}-{fleet}-{n}" for n in range(1, (1 if fleet == "lone" else several) + 1)),
-            in_streams_group=fleet.endswith("streams"),
-            languages=languages,
-        )
-        for short, exactly_once in (("alos", False), ("eos", True))
-        for fleet, languages in FLEETS.items()
-    ]
+_JUMP_MS = {Action.AHEAD: 3_600_000, Action.BEHIND: -3_600_000}
 
 
 class Worker:
@@ -110,37 +40,51 @@ class Worker:
     def __init__(self, name: str, application: Application, bootstrap_servers: str, folder: Path) -> None:
         self.name, self.application = name, application
         self.log = folder / f"{name}.log"
-        self._state = folder / name
+        self.state = folder / name
+        self._clock = folder / f"{name}.clock"
+        shift(self._clock, 0)
         own = {"application.id": application.name, "bootstrap.servers": bootstrap_servers, "client.id": name}
-        self._settings = {**application.settings, **own, "state.dir": str(self._state)}
+        self._settings = {**application.settings, **own, "state.dir": str(self.state), SETTING: str(self._clock)}
         self._settings_file = folder / f"{name}.properties"
-        first = application.workers.index(name)
-        self._languages = islice(cycle(application.languages), first, None)
+        first = [*application.workers, application.spare].index(name)
+        self._languages = islice(cycle(application.kind.languages), first, None)
         self.language = Language.PYTHON
         self._process: Process | None = None
         self._lock = threading.Lock()
-        self._wanted = False
+        self.wanted = False
+        """Whether it is to run."""
         self._started_at = 0.0
 
     def start(self) -> None:
         with self._lock, self.log.open("ab") as log:
             environment = {**os.environ, "PYTHONPATH": str(ROOT)}
             self.language = next(self._languages)
-            command = self.language.command(self._settings, self._settings_file)
+            command = self.language.command(self.application.kind.program, self._settings, self._settings_file)
             self._process = Process(command, stdout=log, stderr=log, env=environment)
-            self._wanted = True
+            self.wanted = True
             self._started_at = time.monotonic()
 
     def kill(self) -> None:
         with self._lock:
-            self._wanted = False
+            self.wanted = False
             if self._process is not None:
                 self._process.kill()
                 self._process.wait()
 
     def wipe(self) -> None:
         """Loses its state."""
-        shutil.rmtree(self._state, ignore_errors=True)
+        shutil.rmtree(self.state, ignore_errors=True)
+
+    def set_clock(self, ahead_ms: int) -> None:
+        """Sets its clock forward or back, against that of the machine."""
+        shift(self._clock, ahead_ms)
+
+    @property
+    def process_id(self) -> int | None:
+        """Its process, while there is one."""
+        with self._lock:
+            running = self._process is not None and self._process.poll() is None
+            return self._process.pid if self._process is not None and running else None
 
     def send(self, number: signal.Signals) -> None:
         with self._lock:
@@ -151,7 +95,7 @@ class Worker:
         """Asks it to stop, and kills it when it does not; what was wrong with that."""
         assert self._process is not None
         with self._lock:
-            self._wanted = False
+            self.wanted = False
             young = time.monotonic() - self._started_at < _YOUNG_S
         self.send(signal.SIGTERM)
         try:
@@ -166,7 +110,7 @@ class Worker:
     def ended_by_itself(self) -> int | None:
         """The exit code of a worker that nobody has ended."""
         with self._lock:
-            return self._process.poll() if self._wanted and self._process is not None else None
+            return self._process.poll() if self.wanted and self._process is not None else None
 
     def tail(self, lines: int = 12) -> str:
         """The last lines of its log, less those of connections."""
@@ -186,33 +130,31 @@ class Fleet:
     outages: Outages
     pause: Callable[[float], object]
     say: Callable[[str], object]
+    network: Network | None = None
+    """What workers can be cut off from."""
+    small_disks: Collection[str] = ()
+    """The workers whose disk can be filled."""
     failures: list[tuple[str, str]] = field(default_factory=list)
     """Application and what went wrong, in the order of events."""
     of_java: Counter[str] = field(default_factory=Counter)
     """How often workers of Java ended otherwise than they should, by application: to compare with, and no failure."""
 
-    @classmethod
-    def of(
-        cls,
-        wanted: Sequence[Application],
-        bootstrap_servers: str,
-        folder: Path,
-        outages: Outages,
-        pause: Callable[[float], object],
-        say: Callable[[str], object],
-    ) -> Fleet:
-        workers = [Worker(name, one, bootstrap_servers, folder) for one in wanted for name in one.workers]
-        return cls({worker.name: worker for worker in workers}, outages, pause, say)
-
     def start(self) -> None:
         for worker in self.workers.values():
-            worker.start()
+            if worker.name != worker.application.spare:
+                worker.start()
+
+    def processes(self) -> dict[int, str]:
+        """The workers that live, by process id."""
+        found = ((worker.process_id, worker.name) for worker in self.workers.values())
+        return {process: name for process, name in found if process is not None}
 
     def carry_out(self, fault: Fault) -> str:
         """Does what is planned to a worker, and notes the outage of its application."""
         worker = self.workers[fault.target]
         application, began = worker.application, time.time()
-        answer, taken_over = "", began + application.notice_s
+        taken_over = began + application.notice_s
+        answer = ""
         match fault.action:
             case Action.KILL | Action.WIPE:
                 worker.kill()
@@ -224,12 +166,34 @@ class Fleet:
                 worker.send(signal.SIGSTOP)
                 self.pause(fault.length_s)
                 worker.send(signal.SIGCONT)
-            case Action.RESTART:
+            case Action.CUT:
+                if self.network is None:
+                    return "left out: there is no network to cut"
+                self.network.cut(worker.name)
+                self.pause(fault.length_s)
+                self.network.mend(worker.name)
+            case Action.RESTART | Action.REMOVE:
                 self._stop(worker)
                 taken_over = time.time()
                 answer = f"it ended after {taken_over - began:.1f} s"
                 self.pause(fault.length_s)
                 worker.start()
+            case Action.ADD:
+                return self._add_for_a_while(worker, fault.length_s)
+            case Action.FILL:
+                if worker.name not in self.small_disks:
+                    return "left out: only root of Linux can mount a small disk"
+                fill(worker.state)
+                worker.kill()
+                worker.start()
+                self.pause(fault.length_s)
+                make_room(worker.state)
+                taken_over = time.time()  # its tasks wait with it
+            case Action.AHEAD | Action.BEHIND:
+                worker.set_clock(_JUMP_MS[fault.action])
+                self.pause(fault.length_s)
+                worker.set_clock(0)
+                return ""  # nothing stands still for that
             case _:
                 raise ValueError(f"that is no fault of a worker: {fault}")
         back, why = time.time(), f"{fault.target} {fault.action}"
@@ -240,9 +204,21 @@ class Fleet:
             self.outages.note(application.name, back, back, f"{why} is over")
         return answer
 
+    def _add_for_a_while(self, worker: Worker, length_s: float) -> str:
+        name = worker.application.name
+        began = time.time()
+        worker.start()
+        self.outages.note(name, began, began, f"{worker.name} is added")
+        self.pause(length_s)
+        asked = time.time()
+        self._stop(worker)
+        self.outages.note(name, asked, time.time(), f"{worker.name} goes")
+        return f"it ended after {time.time() - asked:.1f} s"
+
     def stop(self) -> None:
         """Stops all of them in order, at once."""
-        threads = [threading.Thread(target=self._stop, args=[worker]) for worker in self.workers.values()]
+        there = [worker for worker in self.workers.values() if worker.wanted]
+        threads = [threading.Thread(target=self._stop, args=[worker]) for worker in there]
         for thread in threads:
             thread.start()
         for thread in threads:

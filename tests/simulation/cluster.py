@@ -11,7 +11,7 @@ Invariant: a schedule is a pure function of the topology, the input and the seed
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -57,7 +57,7 @@ class Topics:
     def bootstrap(self) -> str:
         return "memory"
 
-    def partition_counts(self) -> dict[str, int]:
+    def partition_counts(self, expected: Collection[str] = ()) -> dict[str, int]:
         return dict(self.counts)
 
     def touch(self, topics: Iterable[str]) -> None:

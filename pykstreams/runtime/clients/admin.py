@@ -44,6 +44,8 @@ _RETRY_PAUSE_S = 1.0
 _PAUSE_S = 0.05
 _TOPICS_S = 10.0
 """How long what a worker's own thread asks for is waited for; it serves nobody meanwhile."""
+_EXPECTED_S = 5.0
+"""How long topics are looked for that were there before."""
 _REFUSED_S = 3.0
 """How long a start goes on where brokers refuse the client; one that has just started may not know its users yet."""
 _ONE_REQUEST_S = 5.0
@@ -164,9 +166,18 @@ class ClusterAdmin:
                     deadline - now,
                 )
 
-    def partition_counts(self) -> dict[str, int]:
-        """Every topic of the cluster with its number of partitions; waits no longer than a worker may be deaf."""
-        return {name: len(topic.partitions) for name, topic in self._topics().items()}
+    def partition_counts(self, expected: Collection[str] = ()) -> dict[str, int]:
+        """Every topic of the cluster with its number of partitions; waits no longer than a worker may be deaf.
+
+        :param expected: topics that were there before. While one of them is missing others are asked, for a while: a
+            broker learns of new topics later than the one that told of them, and after a start of all.
+        """
+        deadline = self._clock.monotonic() + _EXPECTED_S
+        while True:
+            counts = {name: len(topic.partitions) for name, topic in self._topics().items()}
+            if counts.keys() >= set(expected) or self._clock.monotonic() > deadline:
+                return counts
+            self._admin.poll(_PAUSE_S)
 
     def touch(self, topics: Iterable[str]) -> None:
         """Makes topics of an embedded cluster appear, which is by asking for them."""

@@ -2,8 +2,9 @@
 
 Under at-least-once a worker that dies leaves what its producer happened to have sent. Where the changelog of a table
 has a row's change and a topic lacks the deletion that went with it, nobody knows any more what is to be deleted:
-records are read again, but the store has forgotten what the row was before. So in tasks that send such deletions
-changelogs stay behind.
+records are read again, but the store has forgotten what the row was before. So it is with records that have waited in a
+store, and have left it with a result that was not sent. In tasks that send such deletions or results changelogs stay
+behind.
 
 Invariant: when a changelog record is sent, all that was sent before the record came here has been taken by the brokers.
 """

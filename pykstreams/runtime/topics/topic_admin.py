@@ -38,7 +38,7 @@ class TopicClient(Protocol):
     @property
     def bootstrap(self) -> str: ...
 
-    def partition_counts(self) -> dict[str, int]: ...
+    def partition_counts(self, expected: Collection[str] = ()) -> dict[str, int]: ...
 
     def touch(self, topics: Iterable[str]) -> None: ...
 
@@ -91,7 +91,7 @@ class TopicAdmin:
         """Checks what must be there, creates what may be missing; may be called again."""
         if self._embedded:
             self._appear()
-        existing = self._client.partition_counts()
+        existing = self._client.partition_counts(self._prepared)
         self._check_presence(existing)
         sources, counts, uncounted = self._counted(existing)
         if uncounted:

@@ -9,7 +9,8 @@ import org.apache.kafka.streams.kstream.*;
 import org.apache.kafka.streams.state.*;
 
 /**
- * A worker of the application of application.py, with Kafka Streams: FaultsWorker FILE, a file of settings.
+ * A worker of one of the programs with Kafka Streams, counting_application.py or joining_application.py: FaultsWorker
+ * FILE PROGRAM, a file of settings and "counting" or "joining".
  *
  * It ends with 0 after SIGTERM, and has left its group then. A thread that fails is replaced, as most users have it.
  */
@@ -20,7 +21,9 @@ public class FaultsWorker {
     public static void main(String[] args) throws Exception {
         Properties settings = new Properties();
         try (FileInputStream file = new FileInputStream(args[0])) { settings.load(file); }
-        KafkaStreams streams = new KafkaStreams(build(settings.getProperty("application.id")), settings);
+        String application = settings.getProperty("application.id");
+        KafkaStreams streams =
+            new KafkaStreams(args[1].equals("joining") ? joining(application) : counting(application), settings);
         streams.setUncaughtExceptionHandler(error -> {
             System.err.println("a thread failed, and is replaced: " + error);
             error.printStackTrace();
@@ -36,12 +39,18 @@ public class FaultsWorker {
         Thread.currentThread().join();
     }
 
-    static Topology build(String application) {
+    static String checked(String line) {
+        if (line.startsWith("poison")) throw new IllegalArgumentException("a poisoned line: " + line);
+        return line;
+    }
+
+    static Topology counting(String application) {
         StreamsBuilder builder = new StreamsBuilder();
-        Consumed<String, String> read = Consumed.with(TEXT, TEXT);
         Grouped<String, String> grouped = Grouped.with(TEXT, TEXT);
-        KStream<String, String> lines = builder.stream("lines", read);
-        KStream<String, String> notes = builder.stream("notes", read);
+        KStream<String, String> lines =
+            builder.stream("lines", Consumed.with(TEXT, TEXT)).mapValues(FaultsWorker::checked);
+        KStream<String, String> notes =
+            builder.stream("notes", Consumed.with(TEXT, NUMBER)).mapValues(number -> number.toString());
 
         lines.to(application + "-mapped", Produced.with(TEXT, TEXT));
         KStream<String, String> byGroup = lines.selectKey((key, line) -> line.substring(line.indexOf('|') + 1));
@@ -60,6 +69,42 @@ public class FaultsWorker {
             .count(Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("merged-store")
                 .withKeySerde(TEXT).withValueSerde(NUMBER))
             .toStream().to(application + "-merged", Produced.with(TEXT, NUMBER));
+        return builder.build();
+    }
+
+    static String together(Object left, Object right) {
+        return (left == null ? "None" : left) + "+" + (right == null ? "None" : right);
+    }
+
+    static Topology joining(String application) {
+        StreamsBuilder builder = new StreamsBuilder();
+        Duration near = Duration.ofMillis(400), grace = Duration.ofSeconds(120), history = grace.multipliedBy(4);
+        Consumed<String, String> read = Consumed.with(TEXT, TEXT);
+        Produced<String, String> written = Produced.with(TEXT, TEXT);
+        KStream<String, String> lines = builder.stream("lines", read).mapValues(FaultsWorker::checked);
+
+        lines.<String, String>outerJoin(builder.stream("answers", read), FaultsWorker::together,
+                JoinWindows.ofTimeDifferenceAndGrace(near, grace),
+                StreamJoined.with(TEXT, TEXT, TEXT).withName("pairs").withStoreName("pairs"))
+            .to(application + "-pairs", written);
+
+        KTable<String, Long> notes = builder.table("notes", Consumed.with(TEXT, NUMBER),
+            Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("notes-store"));
+        KTable<String, String> last = lines.toTable(
+            Materialized.<String, String, KeyValueStore<Bytes, byte[]>>as("lines-store")
+                .withKeySerde(TEXT).withValueSerde(TEXT));
+        last.<String, String, Long>join(notes, line -> line.substring(line.indexOf('|') + 1),
+                (line, note) -> together(line, note), TableJoined.as("link"),
+                Materialized.<String, String, KeyValueStore<Bytes, byte[]>>as("linked-store")
+                    .withKeySerde(TEXT).withValueSerde(TEXT))
+            .toStream().to(application + "-linked", written);
+
+        KTable<String, String> rates = builder.table("rates", read,
+            Materialized.as(Stores.persistentVersionedKeyValueStore("rated-store", history)));
+        lines.<String, String>leftJoin(rates, (line, rate) -> together(line, rate),
+                Joined.<String, String, String>as("rated").withKeySerde(TEXT).withValueSerde(TEXT)
+                    .withGracePeriod(grace))
+            .to(application + "-rated", written);
         return builder.build();
     }
 }

@@ -1,10 +1,13 @@
 """The checker from outside sees what is lost, repeated, out of order, or too low."""
 
+from collections import Counter
+
 import pytest
 
 from tests.faults.checks import (
     Result,
     Results,
+    check_letters,
     check_lines,
     check_state,
     counts_not_too_low,
@@ -66,3 +69,24 @@ def test_window_in_a_changelog_has_the_name_of_the_results() -> None:
     key = b"k1" + (1_700_000_000_000).to_bytes(8, "big") + bytes(4)
 
     assert window_key(key) == "k1@1700000000000"
+
+
+def test_every_poisoned_record_must_be_a_dead_letter() -> None:
+    poison = Counter({b"poison 1": 1, b"poison 2": 1})
+
+    assert check_letters(poison, poison, exactly_once=True) == []
+    [wrong] = check_letters(poison, Counter({b"poison 1": 1}), exactly_once=False)
+    assert wrong.startswith("1 of 2 poisoned records are not there: [b'poison 2']")
+
+
+def test_a_record_that_can_be_processed_must_not_be_a_dead_letter() -> None:
+    [wrong] = check_letters(Counter(), Counter({b"7|g": 1}), exactly_once=False)
+
+    assert "that can be processed: [b'7|g']" in wrong
+
+
+def test_a_dead_letter_may_be_repeated_under_at_least_once_only() -> None:
+    poison, letters = Counter({b"poison": 1}), Counter({b"poison": 3})
+
+    assert check_letters(poison, letters, exactly_once=False) == []
+    assert check_letters(poison, letters, exactly_once=True) == ["2 are there more than once: [b'poison']"]

@@ -221,7 +221,11 @@ class PartitionGroup:
             if lag is None or lag > 0:
                 self._deadlines.pop(partition, None)
                 return False
-            if now < self._deadlines.setdefault(partition, now + self._max_idle_ms):
+            latest = now + self._max_idle_ms
+            deadline = self._deadlines.setdefault(partition, latest)
+            if deadline > latest:  # the clock was set back
+                deadline = self._deadlines[partition] = latest
+            if now < deadline:
                 return False
         return True
 

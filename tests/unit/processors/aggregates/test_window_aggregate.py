@@ -268,6 +268,18 @@ def test_closed_windows_are_looked_for_at_most_once_in_an_interval_of_wall_clock
     assert [("a", 0, 10, 1, 1)] == results(context)
 
 
+def test_closed_windows_are_looked_for_when_the_clock_is_set_back() -> None:
+    context = close_context(10)
+    context.processing.app_configs[EMIT_INTERVAL_OF_WINDOWS] = 1000
+    context.processing.now_ms = 5000
+    process = context.start(on_close(TimeWindows(10)))
+    process("a", "x", 1, HEADERS)
+    context.processing.now_ms = 100
+    process("a", "x", 10, HEADERS)
+
+    assert [("a", 0, 10, 1, 1)] == results(context)
+
+
 def test_the_interval_is_a_second_unless_set() -> None:
     context = close_context(10)
     del context.processing.app_configs[EMIT_INTERVAL_OF_WINDOWS]

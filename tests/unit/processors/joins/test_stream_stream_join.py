@@ -218,6 +218,17 @@ def test_somebody_looks_for_closed_windows_once_in_an_interval_of_wall_clock_tim
     assert join.left("z", "d", 41) == [("k", "a+None", 10), ("m", "b+None", 11)]
 
 
+def test_closed_windows_are_looked_for_when_the_clock_is_set_back(tmp_path: Path) -> None:
+    join = StreamJoinBench(tmp_path, interval=1000)
+    join.processing.now_ms = 5000
+    join.left("k", "a", 10)
+    join.left("m", "b", 40)
+
+    join.processing.now_ms = 100
+
+    assert join.left("z", "c", 80) == [("k", "a+None", 10), ("m", "b+None", 40)]
+
+
 def test_only_a_record_that_is_not_late_looks_for_closed_windows(tmp_path: Path) -> None:
     join = StreamJoinBench(tmp_path)
     join.left("k", "a", 10)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from typing import Any, ClassVar
 
@@ -35,7 +35,8 @@ class Topic:
 
 
 class ClusterMetadata:
-    topics: ClassVar = {"orders": Topic()}
+    def __init__(self, topics: Collection[str]) -> None:
+        self.topics = dict.fromkeys(topics, Topic())
 
 
 class FakeAdminClient(AdminClient):
@@ -47,6 +48,8 @@ class FakeAdminClient(AdminClient):
     def __init__(self, clock: FakeClock) -> None:
         self.clock = clock
         self.looked = 0
+        self.topics = {"orders": 0}
+        """The topics, with the number of looks after which the brokers know of them."""
         self.asked: list[int] = []
         self.isolation: IsolationLevel | None = None
         self.nothing: set[int] = set()
@@ -97,7 +100,7 @@ class FakeAdminClient(AdminClient):
 
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
         self.looked += 1
-        return ClusterMetadata()
+        return ClusterMetadata([name for name, since in self.topics.items() if self.looked > since])
 
     def poll(self, timeout: float = -1) -> int:
         self.clock.advance(timeout)
@@ -182,6 +185,23 @@ def test_topic_that_stays_unknown_is_no_passing_matter() -> None:
         bench.admin.end_offsets([P0], timeout_s=3)
 
     assert not isinstance(raised.value, ClusterUnavailableError)
+
+
+def test_topics_that_were_there_are_asked_for_again_when_a_broker_does_not_know_them() -> None:
+    bench = AdminBench()
+    bench.client.topics = {"orders": 0, "shop-counts-changelog": 2}
+
+    assert bench.admin.partition_counts().keys() == {"orders"}
+    assert bench.admin.partition_counts(["shop-counts-changelog"]).keys() == {"orders", "shop-counts-changelog"}
+    assert bench.client.looked == 3
+
+
+def test_topics_that_are_gone_are_not_asked_for_for_ever() -> None:
+    bench = AdminBench()
+    began = bench.clock.monotonic()
+
+    assert bench.admin.partition_counts(["shop-counts-changelog"]).keys() == {"orders"}
+    assert 5 < bench.clock.monotonic() - began < 6
 
 
 def test_topic_that_somebody_else_has_made_is_there() -> None:

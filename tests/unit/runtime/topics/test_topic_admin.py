@@ -35,8 +35,11 @@ class FakeTopics:
     bootstrap: str = "broker:9092"
     created: dict[str, TopicSpec] = field(default_factory=dict)
     denies_settings: bool = False
+    expected: Collection[str] = ()
+    """The topics that were asked for with patience, the last time."""
 
-    def partition_counts(self) -> dict[str, int]:
+    def partition_counts(self, expected: Collection[str] = ()) -> dict[str, int]:
+        self.expected = expected
         return dict(self.topics)
 
     def touch(self, topics: Iterable[str]) -> None:
@@ -105,6 +108,18 @@ def test_topics_that_were_deleted_after_they_were_prepared_are_told_and_not_made
         ):
             ask()
     assert "shop-counts-changelog" not in cluster.topics
+
+
+def test_topics_that_were_prepared_are_waited_for_when_they_are_prepared_again() -> None:
+    """Another broker may not know yet of those that were just made."""
+    cluster = FakeTopics({"orders": 3, "returns": 5})
+    topics = TopicAdmin(cluster, rekeyed(), replication=-1, embedded=False)
+    topics.prepare()
+    assert cluster.expected == frozenset()
+
+    topics.prepare()
+
+    assert cluster.expected == {"shop-by-item-repartition", "shop-counts-changelog"}
 
 
 def test_source_topic_that_was_deleted_is_told() -> None:

@@ -193,6 +193,21 @@ def test_an_input_with_records_on_the_brokers_is_waited_for() -> None:
     assert found.task.is_ready()
 
 
+@pytest.mark.parametrize("idle_ms", [0, 500])
+def test_an_empty_input_is_not_waited_for_longer_when_the_clock_is_set_back(
+    idle_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = idling(idle_ms, lag=lambda partition: 0)
+    found.task.add(A, [message("a", 0, "v", 5)])
+    assert found.task.is_ready() == (idle_ms == 0)
+
+    monkeypatch.setattr(found.clock, "now_ms", lambda: 10)
+    assert found.task.is_ready() == (idle_ms == 0)
+    monkeypatch.setattr(found.clock, "now_ms", lambda: 10 + idle_ms)
+
+    assert found.task.is_ready()
+
+
 def test_an_input_whose_lag_is_not_known_yet_is_waited_for() -> None:
     found = idling(0, lag=lambda partition: None)
     found.task.add(A, [message("a", 0, "v", 5)])

@@ -1,4 +1,4 @@
-"""What the workers run: one operator of each kind whose results can be checked from outside, one by one.
+"""What the workers run that count: one operator of each kind whose results can be checked from outside, one by one.
 
     mapped    each line once more: stateless
     counts    lines by group, so re-keyed: every count from 1 to n
@@ -6,7 +6,7 @@
     merged    lines by group, by way of a topic of their own, together with notes: a task with two inputs, one of which
               is written in transactions under exactly-once
 
-Caches are off, so that each intermediate count is a result.
+Caches are off, so that each intermediate count is a result. Lines and notes that are poisoned become dead letters.
 """
 
 from __future__ import annotations
@@ -25,20 +25,22 @@ from pykstreams import (
     TimeWindows,
     Topology,
 )
-from tests.faults.topics import LINES, NOTES, WINDOW_MS, Output
+from tests.faults.shifted_clock import follow
+from tests.faults.topics import LINES, NOTES, WINDOW_MS, Output, checked
 
 text, number = Serdes.string(), Serdes.long()
 grouped = Grouped(key_serde=text, value_serde=text)
 
 
 def build(config: Any) -> Topology:
+    follow(config)
     builder = StreamsBuilder()
 
     def counted(output: Output) -> tuple[str, Produced[str, int]]:
         return output.topic(config.application_id), Produced(key_serde=text, value_serde=number)
 
-    lines = builder.stream(LINES, Consumed(key_serde=text, value_serde=text))
-    notes = builder.stream(NOTES, Consumed(key_serde=text, value_serde=text))
+    lines = builder.stream(LINES, Consumed(key_serde=text, value_serde=text)).map_values(checked)
+    notes = builder.stream(NOTES, Consumed(key_serde=text, value_serde=number)).map_values(str)
 
     lines.to(Output.MAPPED.topic(config.application_id), Produced(key_serde=text, value_serde=text))
     by_group = lines.select_key(lambda _, line: line.partition("|")[2])
