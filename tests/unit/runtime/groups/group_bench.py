@@ -29,7 +29,7 @@ class FakeCluster:
     young: int = 95
     """The first offset after any time."""
 
-    def partition_counts(self) -> dict[str, int]:
+    def partition_counts(self, expected: Collection[str] = ()) -> dict[str, int]:
         return dict(self.topics)
 
     def beginning_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
