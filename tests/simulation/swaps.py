@@ -41,6 +41,7 @@ from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.worker.commit import AtLeastOnce, CommitSteps, ExactlyOnce
+from pykstreams.runtime.worker.lost_positions import LostPositions
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.swaps import Swaps
@@ -54,6 +55,7 @@ from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
 from pykstreams.testing.records import ProducedRecord
 from pykstreams.topology.plan import TopologyPlan
+from tests.unit.runtime.cluster_fakes import FakeBounds
 
 _FETCHED = 7
 
@@ -222,6 +224,9 @@ class InputReader(Reader):
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         raise AssertionError
+
+    def position(self, partition: TopicPartition) -> int | None:
+        return None
 
     def end(self, partition: TopicPartition) -> int | None:
         return None
@@ -458,7 +463,7 @@ class SimulatedWorker:
                 output=Output(commits),
                 tasks=self.tasks,
                 purge=None,
-                start_offsets=start,
+                lost_positions=LostPositions(FakeBounds({}), start, clock),
                 prepare_topics=lambda: layout,
                 cache=RecordCache(0),
                 woken=threading.Event(),

@@ -37,6 +37,7 @@ from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
 from pykstreams.runtime.worker.commit import CommitSteps, Deliveries
+from pykstreams.runtime.worker.lost_positions import LostPositions
 from pykstreams.runtime.worker.output import WorkerOutput
 from pykstreams.runtime.worker.purge import RepartitionPurge
 from pykstreams.runtime.worker.start_offsets import StartOffsets
@@ -103,7 +104,7 @@ def build_worker(
             output=output,
             tasks=tasks,
             purge=purge,
-            start_offsets=start_offsets,
+            lost_positions=LostPositions(app.admin, start_offsets, clock),
             prepare_topics=app.topics.prepare,
             cache=cache,
             woken=woken,

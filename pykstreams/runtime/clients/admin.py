@@ -251,9 +251,14 @@ class ClusterAdmin:
         isolation = {"isolation_level": IsolationLevel.READ_COMMITTED} if read_committed else {}
         return self._offsets(partitions, _spec.latest(), "end", timeout_s, isolation)
 
-    def beginning_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """The first offset that there still is."""
-        return self._offsets(partitions, _spec.earliest(), "beginning")
+    def beginning_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The first offset that there still is.
+
+        :param timeout_s: how long to wait, ``request.timeout.ms`` by default.
+        """
+        return self._offsets(partitions, _spec.earliest(), "beginning", timeout_s)
 
     def offsets_at(self, partitions: Collection[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
         """The first offset at or after a time in ms since the epoch, -1 where there is none."""

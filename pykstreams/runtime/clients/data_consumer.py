@@ -41,6 +41,8 @@ class DataConsumer:
         self._monotonic = (clock or SystemClock()).monotonic
         self._closed = False
         self._positions: dict[tuple[str, int], int] = {}
+        self._starts: dict[tuple[str, int], int] = {}
+        """The offsets from which partitions are read; of those that begin at one of their ends, none."""
         self._ends: dict[tuple[str, int], int] = {}
         """Where a partition ended when nothing more of it could be read; gone when something came."""
         self._noted_ends: dict[tuple[str, int], int] = {}
@@ -76,11 +78,13 @@ class DataConsumer:
                 self._consumer.incremental_assign(at_positions(positions))
             except KafkaException as exception:
                 raise cluster_error("taking partitions up", exception) from exception
+            self._starts.update({place: offset for place, offset in positions.items() if offset >= 0})
 
     def unassign(self, partitions: Collection[TopicPartition]) -> None:
         """Stops reading partitions; what was prefetched of them is gone."""
         for place in partitions:
             self._positions.pop(place, None)
+            self._starts.pop(place, None)
             self._ends.pop(place, None)
             self._noted_ends.pop(place, None)
         if partitions:
@@ -111,6 +115,10 @@ class DataConsumer:
         if self._monotonic() - self._noted_at >= ENDS_AFTER_S:
             self._note_ends()
         return fetched
+
+    def position(self, partition: TopicPartition) -> int | None:
+        """The offset of the next record; ``None`` where a partition is read from one of its ends, and none came yet."""
+        return self._positions.get(partition, self._starts.get(partition))
 
     def lag(self, partition: TopicPartition) -> int | None:
         """How many offsets the brokers have beyond what was fetched, ``None`` while that is not known.

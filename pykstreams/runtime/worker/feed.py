@@ -12,7 +12,7 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.key_places.key_watch import KeyWatch
-from pykstreams.runtime.worker.start_offsets import StartOffsets
+from pykstreams.runtime.worker.lost_positions import LostPositions
 from pykstreams.runtime.worker.task_manager import TaskManager
 
 log = logging.getLogger(__name__)
@@ -30,6 +30,8 @@ class InputConsumer(Protocol):
     def fetch(self, timeout: float) -> Fetched: ...
 
     def seek(self, partition: TopicPartition, offset: int) -> None: ...
+
+    def position(self, partition: TopicPartition) -> int | None: ...
 
     def end(self, partition: TopicPartition) -> int | None: ...
 
@@ -53,7 +55,7 @@ class Feed:
         self,
         reader: InputConsumer,
         tasks: TaskManager,
-        start_offsets: StartOffsets,
+        lost_positions: LostPositions,
         woken: threading.Event,
         clock: Clock,
         *,
@@ -63,7 +65,7 @@ class Feed:
     ) -> None:
         self._reader = reader
         self._tasks = tasks
-        self._start_offsets = start_offsets
+        self._lost_positions = lost_positions
         self._woken = woken
         self._warnings = RepeatedWarnings(log, clock)
         self._resume_at = most
@@ -81,6 +83,7 @@ class Feed:
         """
         fetched = self._fetch(patience_s, processes=processes)
         self._add(fetched)
+        self._lost_positions.settle(self._reader.seek)
         return sum(map(len, fetched.runs.values()))
 
     def resume(self) -> None:
@@ -97,8 +100,9 @@ class Feed:
         self._reader.resume([partition for partition in room if partition in fed])
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """Forgets that partitions are paused, whose task leaves."""
+        """Forgets that partitions are paused or stand still, whose task leaves."""
         self._paused.difference_update(partitions)
+        self._lost_positions.forget(partitions)
 
     def _fetch(self, patience_s: float, *, processes: bool) -> Fetched:
         tasks = [running.task for running in self._tasks.running.values()]
@@ -133,5 +137,4 @@ class Feed:
             self._warnings.warn(what, "reading %s is held up: %s; the client tries again by itself", what, reason)
         for partition in fetched.lost_position:
             if partition in self._tasks.by_partition:
-                start = self._start_offsets.start(partition, because="lost its position, for its records are gone")
-                self._reader.seek(partition, start)
+                self._lost_positions.note(partition, self._reader.position(partition))

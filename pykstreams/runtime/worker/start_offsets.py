@@ -67,6 +67,15 @@ class StartOffsets:
             "first, or choose 'earliest' or 'latest' for the source (offset_reset_policy)"
         )
 
+    def after_truncation(self, place: TopicPartition, end: int) -> int:
+        """The offset to start at when a partition ends before what was processed.
+
+        A repartition topic goes on at its ``end``: all before it has been processed. Kafka Streams begins it anew.
+        """
+        if place.topic in self._repartition:
+            return end
+        return self.start(place, because="ends before what was read of it")
+
     def _source(self, topic: str) -> SourceNode | None:
         return next((source for source in self._sources if _reads(source, topic)), None)
 

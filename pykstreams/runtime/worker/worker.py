@@ -39,11 +39,11 @@ from pykstreams.runtime.worker.commit import Commits
 from pykstreams.runtime.worker.commit_schedule import CommitSchedule
 from pykstreams.runtime.worker.feed import SOON_S, Feed, InputConsumer
 from pykstreams.runtime.worker.life import WorkerLife
+from pykstreams.runtime.worker.lost_positions import LostPositions
 from pykstreams.runtime.worker.purge import RepartitionPurge
 from pykstreams.runtime.worker.setbacks import Setbacks
 from pykstreams.runtime.worker.settling import LAST_COMMIT_S, Settling
 from pykstreams.runtime.worker.standing import GroupStanding
-from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import UpdaterEndedError
 from pykstreams.runtime.worker.swaps import Swaps
 from pykstreams.runtime.worker.task_manager import Running, TaskManager
@@ -109,7 +109,7 @@ class WorkerParts:
     output: Output
     tasks: TaskManager
     purge: RepartitionPurge | None
-    start_offsets: StartOffsets
+    lost_positions: LostPositions
     prepare_topics: Callable[[], TopicLayout]
     cache: RecordCache
     woken: threading.Event
@@ -165,7 +165,7 @@ class Worker:
         self._feed = Feed(
             parts.reader,
             parts.tasks,
-            parts.start_offsets,
+            parts.lost_positions,
             parts.woken,
             clock,
             most=config.buffered_records_per_partition,

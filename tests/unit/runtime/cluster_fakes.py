@@ -323,6 +323,28 @@ class FakeDeliveries:
         self.fail = None
 
 
+class FakeBounds:
+    """The first and the last offsets of partitions; ``failure`` is raised instead."""
+
+    def __init__(self, bounds: Mapping[TopicPartition, tuple[int, int]]) -> None:
+        self.bounds = bounds
+        self.failure: Exception | None = None
+        self.asked = 0
+
+    def beginning_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> dict[TopicPartition, int]:
+        self.asked += 1
+        if self.failure is not None:
+            raise self.failure
+        return {place: self.bounds[place][0] for place in partitions}
+
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> dict[TopicPartition, int]:
+        return {place: self.bounds[place][1] for place in partitions}
+
+
 class FakeReader:
     """A data consumer; ``next`` is what the next fetch gives, and ``when_fetching`` is called before it."""
 
@@ -352,6 +374,10 @@ class FakeReader:
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self.sought[partition] = offset
+
+    def position(self, partition: TopicPartition) -> int | None:
+        position = self.assigned[partition]
+        return position if position >= 0 else None
 
     def end(self, partition: TopicPartition) -> int | None:
         return self.ends.get(partition)

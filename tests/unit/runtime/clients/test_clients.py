@@ -80,6 +80,15 @@ def test_lag_is_unknown_before_the_first_fetch_and_none_at_the_end(reader: DataC
     assert reader.lag(P0) == 0
 
 
+def test_position_is_where_a_partition_was_taken_up_and_then_behind_what_came(reader: DataConsumer) -> None:
+    reader.assign({P0: 2, P1: BEGINNING})
+    before = reader.position(P0), reader.position(P1)
+    read(reader, 6)
+
+    assert before == (2, None)
+    assert (reader.position(P0), reader.position(P1)) == (5, 3)
+
+
 def test_partition_that_was_taken_away_gives_nothing(reader: DataConsumer) -> None:
     reader.assign({P0: BEGINNING, P1: BEGINNING})
     reader.unassign([P0])
@@ -95,9 +104,10 @@ def test_offset_that_does_not_exist_is_reported_and_can_be_left(reader: DataCons
     while not fetched.lost_position:
         assert clock.monotonic() < deadline
         fetched = reader.fetch(0.1)
+    position = reader.position(P0)
     reader.seek(P0, BEGINNING)
 
-    assert fetched.lost_position == [P0]
+    assert (fetched.lost_position, position) == ([P0], 1000)
     assert read(reader, 5) == {P0: [0, 1, 2, 3, 4]}
 
 

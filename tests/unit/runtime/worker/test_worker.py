@@ -283,6 +283,15 @@ def test_partition_that_lost_its_position_starts_by_policy(bench: WorkerBench) -
     assert bench.reader.sought == {P0: BEGINNING}
 
 
+def test_position_that_a_broker_refuses_while_its_leader_has_it_is_read_on(bench: WorkerBench) -> None:
+    bench.membership.offsets[P0] = (50, "")
+    bench.assign(ONE)
+    bench.reader.next = Fetched(lost_position=[P0])
+    bench.worker.step()
+
+    assert bench.reader.sought == {P0: 50}
+
+
 def test_loop_does_not_wait_for_records_while_a_task_has_some(bench: WorkerBench) -> None:
     bench.assign(ONE)
     bench.made[0].waiting[P0] = [Message(0)]

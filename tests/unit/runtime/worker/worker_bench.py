@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -19,6 +20,7 @@ from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
 from pykstreams.runtime.worker.commit import AtLeastOnce, Commits, CommitSteps
+from pykstreams.runtime.worker.lost_positions import LostPositions
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import Leaves, Report, Restored
 from pykstreams.runtime.worker.task_manager import TaskManager
@@ -27,6 +29,7 @@ from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.disk_room import DiskRoom
 from pykstreams.state.interfaces.record_cache import RecordCache
 from tests.unit.runtime.cluster_fakes import (
+    FakeBounds,
     FakeClock,
     FakeDeliveries,
     FakeMembership,
@@ -138,6 +141,8 @@ class WorkerBench:
         self.pause = Pause()
         self.gone: Exception | None = None
         self.before_start_failure: Exception | None = None
+        self.bounds: dict[TopicPartition, tuple[int, int]] = defaultdict(lambda: (0, 100))
+        """The first and the last offset of each partition, as brokers say."""
         self.room = DiskRoom(free=100, wanted=10)
         self.watch = TopicWatch("topics", self._look)
         steps = CommitSteps(
@@ -170,7 +175,7 @@ class WorkerBench:
                 output=self.output,
                 tasks=self.tasks,
                 purge=None,
-                start_offsets=start,
+                lost_positions=LostPositions(FakeBounds(self.bounds), start, self.clock),
                 prepare_topics=lambda: self.layout,
                 cache=self.cache,
                 woken=threading.Event(),

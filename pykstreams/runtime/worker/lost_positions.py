@@ -1,0 +1,135 @@
+"""Positions that a broker refuses: whether the records there are really gone, and where to go on.
+
+A broker that was stopped for a while, or has just started, may refuse a position although the record there exists: it
+no longer leads the partition, or has not caught up. To begin anew then would process records twice, under exactly-once
+too: what was processed before is committed already.
+
+Invariant: a position is left only when the leader says that what is there has been deleted, or, for ``CONFIRM_S``, that
+the partition ends before it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.errors import ClusterUnavailableError
+from pykstreams.core.ids import TopicPartition
+from pykstreams.core.repeated_warnings import RepeatedWarnings
+from pykstreams.runtime.worker.start_offsets import StartOffsets
+
+log = logging.getLogger(__name__)
+
+CONFIRM_S: Final = 15.0
+"""How long a partition must end before a position; longer than the session of a broker, 9 s by default."""
+
+LOOK_S: Final = 1.0
+"""How often the leaders are asked, in seconds at least."""
+
+_ASK_S = 2.0
+"""How long an answer is waited for; the worker serves nobody meanwhile."""
+
+
+class OffsetBounds(Protocol):
+    """The methods of an administrative client that are called here."""
+
+    def beginning_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> Mapping[TopicPartition, int]: ...
+
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> Mapping[TopicPartition, int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    position: int | None
+    since: float
+
+
+class LostPositions:
+    """The partitions of a worker that stand still because their position was refused."""
+
+    def __init__(self, bounds: OffsetBounds, start_offsets: StartOffsets, clock: Clock) -> None:
+        self._bounds = bounds
+        self._start_offsets = start_offsets
+        self._clock = clock
+        self._warnings = RepeatedWarnings(log, clock)
+        self._lost: dict[TopicPartition, _Lost] = {}
+        self._look_at = 0.0
+
+    def note(self, partition: TopicPartition, position: int | None) -> None:
+        """Notes that a position was refused; once more while the partition stands still changes nothing.
+
+        :param position: the offset of the next record; ``None`` where nothing was read yet, from one of the ends.
+        """
+        if partition not in self._lost:
+            self._lost[partition] = _Lost(position, self._clock.monotonic())
+
+    def forget(self, partitions: Collection[TopicPartition]) -> None:
+        """Forgets partitions that are not read any more."""
+        for partition in partitions:
+            self._lost.pop(partition, None)
+
+    def settle(self, go_on: Callable[[TopicPartition, int], None]) -> None:
+        """Asks the leaders, and calls ``go_on`` with each partition that can be read again, and the offset."""
+        now = self._clock.monotonic()
+        if not self._lost or now < self._look_at:
+            return
+        self._look_at = now + LOOK_S
+        try:
+            begins = self._bounds.beginning_offsets([*self._lost], timeout_s=_ASK_S)
+            ends = self._bounds.end_offsets([*self._lost], timeout_s=_ASK_S)
+        except ClusterUnavailableError as error:
+            self._warnings.warn(
+                "bounds", "the positions of %s were refused, and are asked for again: %s", self._names(), error
+            )
+            return
+        for partition, lost in [*self._lost.items()]:
+            offset = self._next_offset(partition, lost, begins[partition], ends[partition])
+            if offset is not None:
+                del self._lost[partition]
+                go_on(partition, offset)
+
+    def _next_offset(self, partition: TopicPartition, lost: _Lost, begin: int, end: int) -> int | None:
+        """Where to go on, or ``None`` while that is not certain."""
+        if lost.position is None:
+            return self._start_offsets.start(partition, because="has no position")
+        if begin <= lost.position <= end:
+            log.info("partition %s is read on at offset %d, which a broker had refused", partition, lost.position)
+            return lost.position
+        if lost.position < begin:
+            log.warning(
+                "the records of %s from offset %d to %d were deleted before they were read; raise the topic's "
+                "retention.ms or retention.bytes, or add workers",
+                partition,
+                lost.position,
+                begin - 1,
+            )
+            return self._start_offsets.start(partition, because="lost its position, for its records were deleted")
+        if self._clock.monotonic() - lost.since < CONFIRM_S:
+            self._warnings.warn(
+                str(partition),
+                "partition %s ends at offset %d, before the position %d of this application; the leader is asked for "
+                "another %.0f s whether that is so",
+                partition,
+                end,
+                lost.position,
+                CONFIRM_S - (self._clock.monotonic() - lost.since),
+            )
+            return None
+        log.warning(
+            "partition %s ends at offset %d, before the position %d of this application: the topic was made anew, or "
+            "its log was cut short when a replica that was not in sync became the leader",
+            partition,
+            end,
+            lost.position,
+        )
+        return self._start_offsets.after_truncation(partition, end)
+
+    def _names(self) -> str:
+        return ", ".join(map(str, sorted(self._lost)))
