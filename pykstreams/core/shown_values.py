@@ -6,9 +6,11 @@ stores and steps do not know whose record they have. What the exceptions of user
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeVar
 
 from pykstreams.core.errors import SerdeError
+
+E = TypeVar("E", bound=BaseException)
 
 _SHOWN_CHARACTERS: Final = 120
 _SHOWN_BYTES: Final = 16
@@ -69,7 +71,7 @@ def reason(why: str) -> str:
     return why.partition(":")[0] if _hiding else why
 
 
-def without_values(error: BaseException) -> BaseException:
+def without_values(error: E) -> E:
     """Returns an error; where values are hidden, serde errors lose their causes, in whose texts values may be."""
     found: BaseException | None = error
     while _hiding and found is not None:

@@ -341,9 +341,8 @@ def test_idle_inputs_are_waited_for_on_the_drivers_clock(make_driver: MakeDriver
 def test_values_of_records_are_hidden_while_the_driver_is_open(caplog: pytest.LogCaptureFixture) -> None:
     builder = StreamsBuilder()
     numbers = builder.stream("in", str, int)
-    numbers.map_values(lambda number: 1 // number).map_values(lambda number: "sec" + "ret").to(
-        "out", Produced(value_serde=int)
-    )  # type: ignore[arg-type]
+    wrong: Any = Produced(value_serde=int)
+    numbers.map_values(lambda number: 1 // number).map_values(lambda number: "sec" + "ret").to("out", wrong)
     topology = builder.build()
 
     with TopologyTestDriver(topology, {"log.record.values": False}) as driver:
