@@ -72,10 +72,10 @@ $(VENV)/installed: $(BIN)/python $(INSTALL_INPUTS)
 
 $(VENV)/installed-for-tests: $(BIN)/python $(INSTALL_INPUTS)
 	@echo "installing pykstreams with its test and development tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[protobuf,test,dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[protobuf,dev]'
 	@touch $@ $(VENV)/installed
 
 $(VENV)/installed-for-benchmarks: $(BIN)/python $(INSTALL_INPUTS)
 	@echo "installing pykstreams with its test, development and benchmark tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[protobuf,test,dev,bench]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[protobuf,dev,bench]'
 	@touch $@ $(VENV)/installed $(VENV)/installed-for-tests

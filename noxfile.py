@@ -12,14 +12,14 @@ nox.options.sessions = ("lint", "types", "tests")
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
     """All tests that this machine allows."""
-    session.install("--editable", ".[protobuf,test,dev]")
+    session.install("--editable", ".[protobuf,dev]")
     session.run("pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "loadgroup", *session.posargs)
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
     """Style, format and the layer contract."""
-    session.install("--editable", ".[protobuf,test,dev]")
+    session.install("--editable", ".[protobuf,dev]")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("lint-imports")
@@ -28,7 +28,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """The package with mypy, and user code with pyright besides."""
-    session.install("--editable", ".[protobuf,test,dev]", "--config-settings", "editable_mode=compat")
+    session.install("--editable", ".[protobuf,dev]", "--config-settings", "editable_mode=compat")
     session.run("mypy")
     session.run("pyright", "tests/typing")
 
@@ -36,7 +36,7 @@ def types(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """The examples in docstrings and pages."""
-    session.install("--editable", ".[protobuf,test]")
+    session.install("--editable", ".[protobuf,dev]")
     session.run(
         "pytest", "--doctest-modules", "pykstreams/core", "pykstreams/topology", "tests/unit/serdes", *session.posargs
     )
@@ -101,12 +101,12 @@ NIGHTLY_PYTEST = ("pytest", "--timeout", "3600")
 )
 def nightly(session: nox.Session, command: tuple[str, ...], environment: dict[str, str]) -> None:
     """What takes too long for each change; the parts run one after another, also after one that failed."""
-    session.install("--editable", ".[protobuf,test]", "nox>=2024.4")
+    session.install("--editable", ".[protobuf,dev]")
     session.run(*command, *session.posargs, env=environment)
 
 
 @nox.session
 def benchmarks(session: nox.Session) -> None:
     """Ratios to a bare loop and to Kafka Streams."""
-    session.install("--editable", ".[test]")
+    session.install("--editable", ".[dev]")
     session.run("python", "-m", "benchmarks", *session.posargs)

@@ -45,7 +45,7 @@ class AvroSerde(CompiledSerde[T], Generic[T]):
             parsed: object = parse_schema(plain)
         except (SchemaParseException, UnknownType, TypeError, ValueError, KeyError, AttributeError) as error:
             raise ConfigError(f"Avro schema is {plain!r}, which is none: {type(error).__name__}: {error}") from error
-        self._name = _name(plain)
+        self._name = schema_name(plain)
         self._schema = parsed
         self._reader: Callable[..., object] = schemaless_reader
         self._writer: Callable[..., None] = schemaless_writer
@@ -101,7 +101,9 @@ def _load(schema: AvroSchema) -> Any:
         return schema
 
 
-def _name(schema: object) -> str:
+def schema_name(schema: object) -> str:
+    """Returns the name of a schema, or the kind of one that has none."""
+    schema = _load(schema) if isinstance(schema, str) else schema
     if isinstance(schema, Mapping):
         return str(schema.get("name", schema.get("type")))
     return schema if isinstance(schema, str) else "union"

@@ -14,6 +14,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, runtime_che
 
 from pykstreams.core.errors import ConfigError, SerdeError, SerializationError, WrongTypeError
 from pykstreams.core.references import is_reference, load_reference
+from pykstreams.core.shown_values import reason, shown, shown_bytes
 from pykstreams.core.types import Decoder, Encoder, Headers
 
 T = TypeVar("T")
@@ -22,9 +23,6 @@ T_out = TypeVar("T_out", covariant=True)
 
 EncoderOf: TypeAlias = Callable[[T | None, Headers], bytes | None]
 """A serializer of values of one type, bound to its topic; an ``Encoder`` takes values of any type."""
-
-_SHOWN_BYTES = 16
-_SHOWN_CHARACTERS = 120
 
 
 class Serializer(Protocol[T_in]):
@@ -258,7 +256,7 @@ def wrong_type(serde: str, topic: str, data: object, expected: str) -> WrongType
 def refused_value(serde: str, topic: str, data: object, why: str) -> SerdeError:
     """Makes the error for a value that a serializer does not take."""
     return SerdeError(
-        f"{serde} cannot write {_shown_value(data)} of type {type(data).__name__} for topic {topic!r}: {why}",
+        f"{serde} cannot write {shown(data)} of type {type(data).__name__} for topic {topic!r}: {reason(why)}",
         topic=topic,
         serde=serde,
     )
@@ -266,7 +264,8 @@ def refused_value(serde: str, topic: str, data: object, why: str) -> SerdeError:
 
 def refused_bytes(serde: str, topic: str, data: object, why: str) -> SerdeError:
     """Makes the error for bytes that a deserializer cannot read; the text shows the first of them in hex."""
-    return SerdeError(f"{serde} cannot read {_shown_bytes(data)} of topic {topic!r}: {why}", topic=topic, serde=serde)
+    text = f"{serde} cannot read {shown_bytes(data)} of topic {topic!r}: {reason(why)}"
+    return SerdeError(text, topic=topic, serde=serde)
 
 
 def describe(serde: object) -> str:
@@ -308,20 +307,3 @@ def _guarded_decoder(decode: Decoder, name: str, topic: str) -> Decoder:
 
 def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
-
-
-def _shown_value(data: object) -> str:
-    try:
-        text = repr(data)
-    except Exception as error:  # a user's __repr__ must not hide the error that is being reported
-        text = f"<a value whose repr raised {type(error).__name__}>"
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
-
-
-def _shown_bytes(data: object) -> str:
-    if not isinstance(data, bytes | bytearray | memoryview):
-        return f"{_shown_value(data)} (no bytes)"
-    start = bytes(data[:_SHOWN_BYTES]).hex()
-    if len(data) > _SHOWN_BYTES:
-        return f"{len(data)} bytes (hex {start}...)"
-    return f"{len(data)} bytes (hex {start})" if start else "0 bytes"

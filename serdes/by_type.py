@@ -113,7 +113,7 @@ class TypeSerdes:
         made = self._made.get((type_, is_key)) if _is_hashable(type_) else None
         if made is None:
             made = self._new(type_, is_key)
-            self._known[id(made)] = (made, type_)
+            self._known.setdefault(id(made), (made, type_))  # ``T | None`` has the serde of ``T``
             if _is_hashable(type_):
                 self._made[type_, is_key] = made
         return made
@@ -130,15 +130,17 @@ class TypeSerdes:
         """Returns what a serde, a serializer or a deserializer stands for: the type, else how it is made.
 
         >>> types = TypeSerdes()
-        >>> types.name_of(types.serde(dict[str, int])), types.name_of(LongSerde())
-        ('dict[str, int]', 'LongSerde()')
+        >>> types.name_of(types.serde(dict[str, int])), types.name_of(LongSerde()), types.name_of(JsonSerde())
+        ('dict[str, int]', 'int', 'JsonSerde()')
         """
         if isinstance(serde, _WINDOWED):
             return f"Windowed[{self.name_of(serde.inner)}]"
         if isinstance(serde, CombinedKeySerde):
             return f"CombinedKey[{self.name_of(serde.prefix)}, {self.name_of(serde.suffix)}]"
         known = self._known.get(id(serde))
-        return describe(serde) if known is None else type_name(known[1])
+        if known is not None:
+            return type_name(known[1])
+        return next((type_name(one) for one in _SIMPLE if _is_that_of(one, serde)), describe(serde))
 
     def _new(self, type_: object, is_key: bool) -> AnySerde:
         origin, arguments = typing.get_origin(type_), typing.get_args(type_)
@@ -157,6 +159,12 @@ class TypeSerdes:
         if type_ in _TEXTS:
             return TextSerde(type_, is_key=is_key)
         return _json(type_, is_key)
+
+
+def _is_that_of(type_: object, serde: object) -> bool:
+    """Whether a serde is as that of a simple type, although it was given as a serde."""
+    made = _SIMPLE[type_]()
+    return type(made) is type(serde) and repr(made) == repr(serde)
 
 
 TYPES = TypeSerdes()
@@ -188,7 +196,9 @@ def type_name(type_: object) -> str:
     if isinstance(type_, type | TypeVar | typing.NewType) and not typing.get_args(type_):
         return str(type_.__name__)
     if typing.get_origin(type_) is typing.Annotated:
-        return type_name(typing.get_args(type_)[0])
+        inner, *markers = typing.get_args(type_)
+        said = [repr(one) for one in markers if isinstance(one, SerdeMarker | Serde)]
+        return f"Annotated[{', '.join((type_name(inner), *said))}]" if said else type_name(inner)
     return _MODULES.sub("", str(type_))
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from pykstreams.core.errors import ConfigError, SerdeError
+from pykstreams.core.shown_values import shown
 from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.serdes.avro import AvroSchema, AvroSerde
 from pykstreams.serdes.base import (
@@ -309,10 +310,10 @@ class FakedPrefixes(CompiledSerializer[object]):
 
 def no_prefix(serde: str, topic: str, key: object, written: bytes, partial: bytes | None) -> SerdeError:
     """The error for a key that does not start with its partial key."""
-    shown = "nothing" if not partial else repr(partial)
+    part = "nothing" if not partial else shown(partial)
     return SerdeError(
-        f"{serde} writes {key!r} for topic {topic!r} as {written!r}, and its partial key as {shown}, which is no "
-        "prefix of it; rows would not be found. A partial key must be what the whole key starts with, up "
+        f"{serde} writes {shown(key)} for topic {topic!r} as {shown(written)}, and its partial key as {part}, which is "
+        "no prefix of it; rows would not be found. A partial key must be what the whole key starts with, up "
         "to where the second part begins; test the serde with pykstreams.testing.assert_prefix_serde",
         topic=topic,
         serde=serde,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias, TypeVar
 
-from pykstreams.serdes.avro import AvroSchema, AvroSerde
+from pykstreams.serdes.avro import AvroSchema, AvroSerde, schema_name
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.primitives import FloatSerde, IntegerSerde, ShortSerde
 
@@ -25,6 +25,9 @@ class Avro:
 
     def __init__(self, schema: AvroSchema) -> None:
         self._schema = schema
+
+    def __repr__(self) -> str:
+        return f"Avro({schema_name(self._schema)})"
 
     def serde_for(self, type_: type[T], /) -> Serde[T]:
         """Returns the serde of values of that type, or of plain dicts where the type is ``dict``."""

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar, cast
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Headers
-from pykstreams.core.windows import PartialWindow
+from pykstreams.core.windows import CountWindows, PartialWindow
 from pykstreams.processors.aggregates.stream_aggregate import owned_rows
 from pykstreams.processors.aggregates.window_aggregate import Aggregation
 from pykstreams.processors.drop_reasons import NULL_TO_AGGREGATE
@@ -34,13 +34,13 @@ class CountWindowAggregate(Generic[K, V, VA]):
     """
 
     store: str
-    size: int
+    windows: CountWindows
     aggregation: Aggregation[K, V, VA]
 
     def build(self, context: OperatorContext) -> Process:
         store: TableRows[K, PartialWindow[VA]] = table_rows(context, self.store)
         get_row, put_row = owned_rows(store, context, False)
-        initializer, size = self.aggregation.initializer, self.size
+        initializer, size = self.aggregation.initializer, self.windows.size
         # null is a value like others here: the aggregator gets back what it gave
         aggregator = cast("Callable[[K, V, VA], VA]", self.aggregation.aggregator)
         forward = context.current.following(context.forward)

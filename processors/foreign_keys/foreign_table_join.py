@@ -13,6 +13,7 @@ from typing import ClassVar, Final, Protocol, TypeAlias
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.processor import OperatorContext
+from pykstreams.core.shown_values import shown
 from pykstreams.core.types import AnyPartitioner, Change, Headers
 from pykstreams.core.windows import Windowed
 from pykstreams.processors.drop_reasons import NULL_KEY_OF_ROW_TO_JOIN, OUT_OF_ORDER
@@ -194,22 +195,22 @@ def _unequal_serdes(
     context: OperatorContext, serdes: ForeignKeySerdes, key: object, message: _Message, as_foreign_key: bytes
 ) -> StreamsError:
     return StreamsError(
-        f"{context.node}: the key {key!r} of a row of the right table is written as {message.key()!r} in topic "
-        f"{message.topic()!r} (partition {message.partition()}, offset {message.offset()}), and as "
-        f"{as_foreign_key!r} where left rows subscribe to it (topic {serdes.topic!r}), so the two would not meet; give "
-        "the right table the key serde by which its topic is written, or set TableJoined(other_partitioner=...) to "
-        "what chooses the partitions of its topic",
+        f"{context.node}: the key {shown(key)} of a row of the right table is written as {shown(message.key())} in "
+        f"topic {message.topic()!r} (partition {message.partition()}, offset {message.offset()}), and as "
+        f"{shown(as_foreign_key)} where left rows subscribe to it (topic {serdes.topic!r}), so the two would not meet; "
+        "give the right table the key serde by which its topic is written, or set TableJoined(other_partitioner=...) "
+        "to what chooses the partitions of its topic",
         task_id=context.processing.task_id,
     )
 
 
 def _warn_of_partition(context: OperatorContext, topic: str, key: object, message: _Message, chosen: object) -> None:
     log.warning(
-        "%s: the row %r of the right table is in partition %s of topic %r, but left rows subscribe to it in partition "
+        "%s: the row %s of the right table is in partition %s of topic %r, but left rows subscribe to it in partition "
         "%s of topic %r, so it joins nothing; set TableJoined(other_partitioner=...) to what chooses the partitions of "
         "%r, or let that topic be written by Kafka's default partitioner",
         context.node,
-        key,
+        shown(key),
         message.partition(),
         message.topic(),
         chosen,

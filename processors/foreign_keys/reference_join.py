@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from pykstreams.core.errors import SerdeError
 from pykstreams.core.processor import OperatorContext
+from pykstreams.core.shown_values import shown
 from pykstreams.core.types import Change, Headers, ValueJoiner
 from pykstreams.processors.drop_reasons import NULL_KEY_OF_ROW_TO_JOIN, OUT_OF_ORDER
 from pykstreams.processors.foreign_keys.referred_row_check import ReferredRowCheck
@@ -330,7 +331,7 @@ def _row(value: object, time: int) -> tuple[object, int] | None:
 
 def _found_too_much(foreign_key: object, key: object) -> SerdeError:
     return SerdeError(
-        f"the bytes of the partial key {foreign_key!r} are also what the key {key!r} starts with, which has another "
-        "partial key; bytes of a partial key must end where no longer one can go on, behind its length or a delimiter; "
-        "test the serde with pykstreams.testing.assert_prefix_serde"
+        f"the bytes of the partial key {shown(foreign_key)} are also what the key {shown(key)} starts with, which has "
+        "another partial key; bytes of a partial key must end where no longer one can go on, behind its length or a "
+        "delimiter; test the serde with pykstreams.testing.assert_prefix_serde"
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pykstreams.core.processor import OperatorContext
+from pykstreams.core.shown_values import shown
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.processors.foreign_keys.row_place_check import row_place_check
 from pykstreams.serdes.base import AnySerde
@@ -45,11 +46,11 @@ class ReferredRowCheck:
 
         def warn(key: object, chosen: object) -> None:
             log.warning(
-                "%s: the row %r lies in partition %s, but rows that refer to it are sent to partition %s of topic %r, "
+                "%s: the row %s lies in partition %s, but rows that refer to it are sent to partition %s of topic %r, "
                 "so it joins nothing; let its topic be written by Kafka's default partitioner with the key serde of "
                 "the table, or send it through to_stream().repartition().to_table()",
                 context.node,
-                key,
+                shown(key),
                 here,
                 chosen,
                 topic,

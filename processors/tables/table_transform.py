@@ -13,6 +13,7 @@ from typing import Generic, Never, TypeVar, cast
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.record import Record
+from pykstreams.core.shown_values import shown
 from pykstreams.core.types import Change, Headers
 from pykstreams.core.value_transformer import ValueTransformerContext, ValueTransformerWithKeySupplier
 from pykstreams.processors.process import Process
@@ -166,6 +167,6 @@ class _Context(DelegatingContext, ValueTransformerContext):
 
     def forward(self, record: Record[Never, Never], child_name: str | None = None) -> None:
         raise StreamsError(
-            f"{self._node} forwards {record!r}, but a ValueTransformerWithKey cannot forward; return the value, or use "
-            "to_stream().process()"
+            f"{self._node} forwards {shown(record)}, but a ValueTransformerWithKey cannot forward; return the value, "
+            "or use to_stream().process()"
         )

@@ -134,6 +134,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
     ensure_explicit_internal_resource_naming = _Setting[bool]("ensure.explicit.internal.resource.naming")
     errors_dead_letter_queue_topic_name = _Setting["str | None"]("errors.dead.letter.queue.topic.name")
     group_protocol = _Setting[GroupProtocol]("group.protocol", GroupProtocol)
+    log_record_values = _Setting[bool]("log.record.values")
     log_summary_interval_ms = _Setting[int]("log.summary.interval.ms")
     max_task_idle_ms = _Setting[int]("max.task.idle.ms")
     max_warmup_replicas = _Setting[int]("max.warmup.replicas")

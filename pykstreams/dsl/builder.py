@@ -217,8 +217,9 @@ class StreamsBuilder:
                 "joins read a global table as it is, and its records are read in no order with theirs. Give it another "
                 "store, or read the topic as a table"
             )
-        self._add_global(topic, options, TableSource(store.name), store)
-        return GlobalKTable(StoredView(store.name), store.queryable_name)
+        node = self._add_global(topic, options, TableSource(store.name), store)
+        place = Place(graph, node, node.name, options.key_serde, options.value_serde, frozenset({node.source_name}))
+        return GlobalKTable(place, StoredView(store.name), store.queryable_name)
 
     def add_global_store(
         self,
@@ -237,12 +238,15 @@ class StreamsBuilder:
         self._add_global(topic, consumed or Consumed(), supplier, GivenStore(builder))
         return self
 
-    def _add_global(self, topic: str, options: Consumed[K, V], supplier: Supplier, store: StoreFactory) -> None:
+    def _add_global(
+        self, topic: str, options: Consumed[K, V], supplier: Supplier, store: StoreFactory
+    ) -> GlobalStoreNode:
         namer = self._graph.namer
         source = namer.suffixed(options.name, "-source", "KSTREAM-SOURCE-")
         name = namer.named(options.name, "KTABLE-SOURCE-")
         node = GlobalStoreNode(name, source, topic, _settings(options), supplier, store)
         self._graph.add(node, self._graph.root)
+        return node
 
     def add_state_store(self, builder: StoreBuilder[TaskStore]) -> StreamsBuilder:
         """Adds a store that processors can name."""

@@ -83,12 +83,12 @@ class CountWindowedKStream(Generic[K, V]):
         value_serde: SerdeOrDefault,
         aggregation: Aggregation[K, V, VA],
     ) -> KStream[K, VR]:
-        records, size = self._records, self._windows.size
+        records, windows = self._records, self._windows
         graph = records.place.graph
         store, result_serde = partial_window_store(graph, options, prefix, records.options.key_serde, value_serde)
 
         def operator(kept: str, old: bool) -> OperatorSupplier:
-            return CountWindowAggregate(kept, size, aggregation)
+            return CountWindowAggregate(kept, windows, aggregation)
 
         node = graph.namer.named(name, prefix)
         made = records.aggregated(node, store, AggregatedTable(store, operator), store.key_serde).place

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
+from pykstreams.dsl.place import Place
 from pykstreams.processors import AnyTableView
 
 K = TypeVar("K")
@@ -17,9 +18,17 @@ class GlobalKTable(Generic[K, V]):
     without regard to the times of records. Source: ``GlobalKTable``, 4.3.1.
     """
 
-    def __init__(self, view: AnyTableView, queryable_store_name: str | None) -> None:
+    def __init__(self, place: Place, view: AnyTableView, queryable_store_name: str | None) -> None:
+        self._place = place
         self._view = view
         self._queryable_store_name = queryable_store_name
+
+    def __repr__(self) -> str:
+        return self._place.shown_as("GlobalKTable")
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook, with the topic that it is read from."""
+        return self._place.drawn_as("GlobalKTable")
 
     @property
     def queryable_store_name(self) -> str | None:

@@ -82,6 +82,10 @@ class KStream(Generic[K, V]):
     def __repr__(self) -> str:
         return self._place.shown_as("KStream")
 
+    def _repr_html_(self) -> str:
+        """The stream in a notebook, with the steps that lead to it."""
+        return self._place.drawn_as("KStream")
+
     def filter(
         self, predicate: Predicate[K, V], *, retry: Retry[K, V] | None = None, name: str | None = None
     ) -> KStream[K, V]:

@@ -59,6 +59,10 @@ class KTable(Generic[K, V]):
     def __repr__(self) -> str:
         return self._table.place.shown_as("KTable")
 
+    def _repr_html_(self) -> str:
+        """The table in a notebook, with the steps that lead to it."""
+        return self._table.place.drawn_as("KTable")
+
     @property
     def queryable_store_name(self) -> str | None:
         """The name of the store, if the user gave one."""

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
+from typing import Final
 
 from pykstreams.serdes.by_type import TYPES
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault
+from pykstreams.topology.compiler import topology_above
 from pykstreams.topology.graph import Graph, GraphNode
 from pykstreams.topology.key_placement import KeyPlacement
 from pykstreams.topology.reference_partitioner import ReferencePartitioner
+
+_NEWLINE: Final = "\n"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,11 +35,19 @@ class Place:
     rekeyed: bool = False
     partitioner: ReferencePartitioner | None = None
 
+    def __post_init__(self) -> None:
+        self.graph.note_serdes(self.name, self.key_serde, self.value_serde)
+
     def shown_as(self, face: str) -> str:
         """What stands for it as a stream or table in the script: its processor, and the types where they are known."""
         parts = [name for serde in (self.key_serde, self.value_serde) if (name := _type_of(serde))]
         types = f"[{', '.join(parts)}]" if len(parts) == 2 else ""
         return f"<{face}{types} {self.name}>"
+
+    def drawn_as(self, face: str) -> str:
+        """The same as a piece of HTML, with a picture of the steps that lead here."""
+        picture = topology_above(self.graph, self.node).describe().to_svg()
+        return f"<div><code>{escape(self.shown_as(face))}</code>{picture.partition(_NEWLINE)[2]}</div>"
 
     @property
     def is_scattered(self) -> bool:

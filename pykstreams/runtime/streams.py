@@ -25,6 +25,7 @@ from pykstreams.core.handlers import StreamsUncaughtExceptionHandler, StreamThre
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.metrics.reporters import reported
+from pykstreams.core.shown_values import hide_values, show_values
 from pykstreams.core.types import Duration, StreamPartitioner, duration_ms
 from pykstreams.runtime.application import Application, StartOptions
 from pykstreams.runtime.assembly.group import is_static
@@ -175,6 +176,8 @@ class KafkaStreams:
                 f"the application is {self.state.value} and cannot be started; an application starts once, make a new "
                 "KafkaStreams"
             )
+        if not self._config.log_record_values:
+            hide_values(self)
         try:
             prepared = self._application.prepare()
             self._describe(prepared.app.client_id, prepared.app.process_id)
@@ -563,6 +566,7 @@ class KafkaStreams:
             if self.state is not State.PENDING_ERROR:
                 self._life.move(State.PENDING_SHUTDOWN)
             self._life.move(State.ERROR if self.state is State.PENDING_ERROR else State.NOT_RUNNING)
+            show_values(self)
 
     def _request_stop(self) -> None:
         self._stop_requested = True

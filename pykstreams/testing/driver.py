@@ -27,6 +27,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
 from pykstreams.core.metrics.reporters import reported
 from pykstreams.core.settings.keys import INTERNAL_KEYS
+from pykstreams.core.shown_values import hide_values, show_values
 from pykstreams.core.types import Decoder, Duration, Encoder, Headers, Timestamp
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.tasks.collector import RecordCollector
@@ -124,6 +125,8 @@ class TopologyTestDriver:
         self._output: dict[str, deque[ProducedRecord]] = {}
         self._produced: list[ProducedRecord] = []
         self._sent_to: set[str] = set()
+        if not self._config.log_record_values:
+            hide_values(self)
         self._folder = self._make_folder()
         self._woken = threading.Event()
         self._global = self._global_state()
@@ -340,6 +343,7 @@ class TopologyTestDriver:
                 except Exception as error:
                     errors.append(error)
         finally:
+            show_values(self)
             self._folder.cleanup()
             self._metrics.close_reporters()
         if errors:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from pykstreams.core.processor import AnyProcessorSupplier, OperatorSupplier
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
+from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.java_order import hash_set_order
 from pykstreams.topology.key_placement import KeyPlacement
 from pykstreams.topology.offset_reset import AutoOffsetReset
@@ -93,6 +94,8 @@ class TopologyDefinition:
     """Those of them whose number the topics that they are joined with take."""
     changelog_sources: dict[str, str] = field(default_factory=dict)
     """Stores that are restored from a topic that is there anyway."""
+    stream_serdes: dict[str, tuple[SerdeOrDefault, SerdeOrDefault]] = field(default_factory=dict)
+    """The serdes of keys and values that leave a node, where the DSL knows them."""
     copartitioned: list[set[str]] = field(default_factory=list)
     """Names of sources whose topics need equal partition counts."""
     groups: NodeGroups = field(default_factory=NodeGroups)

@@ -8,14 +8,17 @@ Streams draws them (``InternalTopologyBuilder.describeSubtopology``, 4.3.1).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.types import SinkTopic
+from pykstreams.serdes.defaults import SerdeOrDefault
+from pykstreams.state.spec import user_store
 from pykstreams.topology.definition import (
     NodeDefinition,
     ProcessorDefinition,
+    SinkDefinition,
     SourceDefinition,
     TopologyDefinition,
 )
@@ -25,6 +28,9 @@ from pykstreams.topology.java_order import hash_set_order
 from pykstreams.topology.java_tree import TreeSet
 from pykstreams.topology.plan import InternalTopic
 from pykstreams.topology.planner import make_plan
+from pykstreams.topology.step_facts import StepFacts, facts_of
+from pykstreams.topology.stores import StoreFactory
+from pykstreams.topology.written_types import known_type
 
 
 class Node:
@@ -200,7 +206,10 @@ class TopologyDescription:
         return picture.html(self.to_dict())
 
     def to_dict(self) -> PlainDescription:
-        """The description as plain values, for tools and tests."""
+        """The description as plain values, for tools and tests.
+
+        Types are text, ``null`` where they are not known; a topic has those of the source or sink beside it.
+        """
         return {
             "subtopologies": [
                 {
@@ -213,7 +222,23 @@ class TopologyDescription:
                 {"id": store.id, "nodes": [self._node_dict(store.source), self._node_dict(store.processor)]}
                 for store in self.global_stores
             ],
+            "stores": {name: self._store_dict(factory) for name, factory in self._factories()},
         }
+
+    def _factories(self) -> Iterator[tuple[str, StoreFactory]]:
+        yield from self._definition.stores.items()
+        yield from ((name, one.store) for name, one in self._definition.global_stores.items())
+
+    def _store_dict(self, factory: StoreFactory) -> PlainDescription:
+        # some stores ask for the name of the application, which no type depends on
+        named = {} if "application.id" in self._config else {"application.id": "unnamed"}
+        builder = factory.builder(self._config.replace(named))
+        if builder.make is user_store:  # its author alone knows
+            return {"key_type": None, "value_type": None}
+        values = builder.value_serde if isinstance(builder.value_serde, tuple) else (builder.value_serde,)
+        known = dict.fromkeys(known_type(one, "value", self._config) for one in values)
+        value = None if None in known else " | ".join(filter(None, known))
+        return {"key_type": known_type(builder.key_serde, "key", self._config), "value_type": value}
 
     def _node_dict(self, node: Node) -> PlainDescription:
         result: PlainDescription = {
@@ -221,22 +246,44 @@ class TopologyDescription:
             "type": node.kind.lower(),
             "successors": [other.name for other in node.ordered_successors],
         }
+        definition = self._definition.nodes[node.name]
+        result["key_type"], result["value_type"] = self._types(definition)
         if isinstance(node, Source):
             pattern = node.topic_pattern
             result["topics"] = [{"name": topic, "internal": self.owns(topic)} for topic in sorted(node.topic_set)]
             result["pattern"] = None if pattern is None else pattern.pattern
         elif isinstance(node, Processor):
             result["stores"] = sorted(node.stores)
+            facts = facts_of(definition.supplier) if isinstance(definition, ProcessorDefinition) else StepFacts()
+            result["functions"] = list(facts.functions)
+            result["windows"] = facts.windows
+            result["global_stores"] = [name for name in facts.tables if name in self._definition.global_stores]
         elif isinstance(node, Sink):
             fixed = node.topic is not None
             result["topic"] = {"name": node.topic, "internal": self.owns(node.topic)} if node.topic else None
             result["dynamic"] = not fixed
         return result
 
+    def _types(self, node: NodeDefinition) -> tuple[str | None, str | None]:
+        """The types of keys and values: that a source reads, that a sink writes, and that leave any other step."""
+        if isinstance(node, SourceDefinition):
+            given: tuple[object, object] = node.key_deserializer, node.value_deserializer
+        elif isinstance(node, SinkDefinition):
+            given = node.key_serializer, node.value_serializer
+        else:
+            key, value = self._definition.stream_serdes.get(node.name, (None, None))
+            return _given_type(key, "key", self._config), _given_type(value, "value", self._config)
+        return known_type(given[0], "key", self._config), known_type(given[1], "value", self._config)
+
     def __str__(self) -> str:
         parts: dict[int, object] = {part.id: part for part in self.subtopologies}
         parts.update({store.id: store for store in self.global_stores})
         return "Topologies:\n " + "".join(f"  {parts[number]}" for number in sorted(parts))
+
+
+def _given_type(serde: SerdeOrDefault, side: str, config: StreamsConfig) -> str | None:
+    """The type of what leaves a step; the default says nothing of it, since no topic need follow."""
+    return None if serde is None else known_type(serde, side, config)
 
 
 def describe(definition: TopologyDefinition, config: StreamsConfig) -> TopologyDescription:

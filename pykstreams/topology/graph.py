@@ -379,6 +379,8 @@ class Graph:
         """The node by which a stream was repartitioned for a join, by the place of the stream and where its keys lie
         then.
         """
+        self.serdes: dict[str, tuple[SerdeOrDefault, SerdeOrDefault]] = {}
+        """The serdes of keys and values that leave a processor, where they are known."""
         self._placements: dict[str, KeyPlacement] = {}
         self._next_priority = 0
 
@@ -388,6 +390,11 @@ class Graph:
             parent.add_child(node)
             node.priority = self._next_priority
             self._next_priority += 1
+
+    def note_serdes(self, processor: str, key: SerdeOrDefault, value: SerdeOrDefault) -> None:
+        """Notes the serdes of what leaves a processor; the default, ``None``, says nothing new."""
+        known_key, known_value = self.serdes.get(processor, (None, None))
+        self.serdes[processor] = (key or known_key, value or known_value)
 
     def place_keys(self, source: str, placement: KeyPlacement | None) -> None:
         """Notes where the keys of a source lie."""

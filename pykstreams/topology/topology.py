@@ -11,6 +11,7 @@ from pykstreams.core.processor import Processor
 from pykstreams.core.processor_wrapper import ProcessorWrapper
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
 from pykstreams.core.user_code import check_supplier, stores_of
+from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.definition import (
@@ -267,6 +268,10 @@ class Topology:
         if store in self._definition.changelog_sources:
             raise TopologyError(f"store {store!r} is restored from a topic already")
         self._definition.changelog_sources[store] = topic
+
+    def note_serdes(self, serdes: Mapping[str, tuple[SerdeOrDefault, SerdeOrDefault]]) -> None:
+        """Notes the serdes of keys and values that leave nodes, for descriptions."""
+        self._definition.stream_serdes.update(serdes)
 
     def copartition(self, sources: Iterable[str]) -> None:
         """Demands equal partition counts of the topics of these sources."""

@@ -68,10 +68,21 @@ def _stores(plan: TopologyPlan, config: StreamsConfig) -> Iterator[WrittenType]:
 
 
 def _of(given: object, side: str, config: StreamsConfig) -> str:
+    known = known_type(given, side, config)
+    if known is not None:
+        return known
+    return f"{_NONE}: {given.lacking}" if isinstance(given, OverDefault) and given.lacking else _NONE
+
+
+def known_type(given: object, side: str, config: StreamsConfig) -> str | None:
+    """Returns the type that a serde stands for, or how it is made; ``None`` where there is no serde.
+
+    :param side: ``key`` or ``value``, by which a default serde is taken.
+    """
     part = default_part(given, side)
     if given is None or isinstance(given, OverDefault):
         if config[f"default.{part}.serde"] is None:
-            return f"{_NONE}: {given.lacking}" if given is not None and given.lacking else _NONE
+            return None
         default = config.default_key_serde if part == "key" else config.default_value_serde
         given = or_default(given, lambda: default)
     if isinstance(given, ChangeSerde):

@@ -12,7 +12,7 @@ import ctypes
 
 from confluent_kafka import Producer, cimpl
 
-from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
+from pykstreams.testing import EmbeddedCluster
 
 SHORT_SESSION = {"main.consumer.session.timeout.ms": 2000, "main.consumer.heartbeat.interval.ms": 200}
 """For a worker that joins a group which another has just left: for the rest of the session, less a second, mock brokers

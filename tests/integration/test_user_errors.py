@@ -290,10 +290,10 @@ def test_lambda_that_raises_is_named_with_node_record_and_line(run: Run, make_ap
 
     assert code == 4, said
     assert (
-        f"ProcessingError: KSTREAM-MAPVALUES-0000000001 failed at record {name}-in-0 offset 0 of task 0_0: "
-        """ValueError("invalid literal for int() with base 10: 'hello'") raised in job.build.<locals>.<lambda> """
-        "(line 9); key='k', value='hello'; correct it, or set processing.exception.handler to go on without such "
-        "records\n"
+        "ProcessingError: job.build.<locals>.<lambda> (line 9) raised "
+        """ValueError("invalid literal for int() with base 10: 'hello'"); KSTREAM-MAPVALUES-0000000001 failed at """
+        f"record {name}-in-0 offset 0 of task 0_0; key='k', value='hello'; correct it, or set "
+        "processing.exception.handler to go on without such records\n"
     ) in said
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
+from pykstreams.testing import EmbeddedCluster
 from tests.brokers.quick_cluster import quick_cluster
 
 

@@ -438,6 +438,15 @@ _KEYS = (
         f"Lets brokers that ask for it collect the metrics of the clients. {_HANDED_ON}",
     ),
     ConfigKey(
+        "log.record.values",
+        _BOOLEAN,
+        True,
+        _LOW,
+        "Whether errors and logs show keys and values of records, cut after 120 characters. With false they show the "
+        "type alone, in all of the process while the application runs. Texts of exceptions of your own functions, and "
+        "dead letters, are not changed.",
+    ),
+    ConfigKey(
         "log.summary.interval.ms",
         _LONG,
         120_000,

@@ -86,6 +86,7 @@ class ConfigNames:
     GROUP_PROTOCOL_CONFIG: Final = "group.protocol"
     DEFAULT_GROUP_PROTOCOL: Final = "classic"
     ERRORS_DEAD_LETTER_QUEUE_TOPIC_NAME_CONFIG: Final = "errors.dead.letter.queue.topic.name"
+    LOG_RECORD_VALUES_CONFIG: Final = "log.record.values"
     LOG_SUMMARY_INTERVAL_MS_CONFIG: Final = "log.summary.interval.ms"
     MAX_TASK_IDLE_MS_CONFIG: Final = "max.task.idle.ms"
     MAX_WARMUP_REPLICAS_CONFIG: Final = "max.warmup.replicas"

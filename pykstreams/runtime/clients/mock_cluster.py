@@ -11,6 +11,7 @@ Invariant: the cluster lives exactly as long as the client that hosts it, and on
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Self
 
 from confluent_kafka import KafkaException, Producer
 
@@ -70,7 +71,7 @@ class EmbeddedCluster:
         """Stops the brokers and drops all records; a second call does nothing."""
         self._host = None
 
-    def __enter__(self) -> EmbeddedCluster:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -277,10 +277,10 @@ class GlobalState:
             return error
         found = self._state.current.context
         where = "" if found is None else f" at record {found.topic}-{found.partition} offset {found.offset}"
-        said = f"a processor of global stores failed{where}: {error!r} raised in {origin_of(error)}; correct it, or "
+        said = f"{origin_of(error) or 'a step'} raised {error!r}; a processor of global stores failed{where}"
         return StreamsError(
-            f"{said}set processing.exception.handler and processing.exception.handler.global.enabled to go on without "
-            "such records"
+            f"{said}; correct it, or set processing.exception.handler and "
+            "processing.exception.handler.global.enabled to go on without such records"
         )
 
     def _took(self, message: Any, count: int) -> None:

@@ -32,6 +32,7 @@ from pykstreams.core.handlers import (
 from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import ConsumerRecord, ProducerRecord, Record, RecordContext
+from pykstreams.core.shown_values import cut, shown, without_values
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.core.user_frames import user_frame
 from pykstreams.runtime.clients.messages import RecordMessage
@@ -48,7 +49,7 @@ Kafka Streams asks the processing handler about a store that cannot be read, too
 with "continue" loses the records that needed the store.
 """
 
-_SHOWN_CHARACTERS = 120
+_ERROR_CHARACTERS = 600
 _CORRECT_IT = "correct it, or set processing.exception.handler to go on without such records"
 
 
@@ -83,7 +84,7 @@ class Failures:
         topic, partition, offset = message.topic(), message.partition(), message.offset()
         headers = message.headers() or ()
         timestamp, key, value = message.timestamp()[1], message.key(), message.value()
-        found = located(error, topic, partition, offset)
+        found = without_values(located(error, topic, partition, offset))
         context = ErrorHandlerContext(topic, partition, offset, headers, source, self._task_id, timestamp, key, value)
         record = ConsumerRecord(topic, partition, offset, timestamp, key, value, headers)
         if self._resumes("deserialization", self._deserialization, context, record, found):
@@ -102,6 +103,7 @@ class Failures:
         """Asks about an exception of a node; returns when the record is to be dropped there."""
         if isinstance(error, PASSED_THROUGH):
             raise error
+        without_values(error)
         context = self._context(node, timestamp, headers)
         record = None if timestamp < 0 else Record(key, value, timestamp, headers)
         if self._resumes("processing", self._processing, context, record, error):
@@ -110,13 +112,14 @@ class Failures:
         if isinstance(error, StreamsError) and not isinstance(error, SerdeError) and origin_of(error) is None:
             said = str(error)  # our own, a sink's for instance: it has the place and the cure
         else:
-            said = f"{self._described(node, context, error)}; key={_shown(key)}, value={_shown(value)}; {_CORRECT_IT}"
+            said = f"{self._described(node, context, error)}; key={shown(key)}, value={shown(value)}; {_CORRECT_IT}"
         raise self._final(node, context, said) from error
 
     def punctuation(self, node: str, error: Exception, time: int) -> None:
         """Asks about an exception of a punctuator; returns when it is to go on."""
         if isinstance(error, PASSED_THROUGH):
             raise error
+        without_values(error)
         context = ErrorHandlerContext(None, -1, -1, (), node, self._task_id, time)
         if self._resumes("processing", self._processing, context, None, error):
             self._dropped.count(node, failed=True)
@@ -128,6 +131,7 @@ class Failures:
         self, node: str, record: ProducerRecord, error: Exception, origin: SerializationExceptionOrigin
     ) -> None:
         """Asks about an output record that cannot be serialized; returns when it is to be dropped."""
+        without_values(error)
         time = -1 if record.timestamp is None else record.timestamp
         context = self._context(node, time, record.headers)
         handle = handler_function(self._production, "handle_serialization_error")
@@ -152,7 +156,7 @@ class Failures:
         topic, partition, offset = (None, -1, -1) if context is None else context[:3]
         where = ErrorHandlerContext(topic, partition, offset, (), "", self._task_id, -1)
         return ProcessingError(
-            f"record {_input(where)} failed in task {self._task_id}: {_said(error)}",
+            f"{_said(error)}; {_input(where)} failed in task {self._task_id}",
             topic=topic,
             partition=partition,
             offset=offset,
@@ -215,7 +219,8 @@ class Failures:
         return response.result is ErrorHandlerResult.RESUME
 
     def _described(self, node: str, context: ErrorHandlerContext, error: Exception) -> str:
-        return f"{node} failed at {_input(context)} of task {self._task_id}: {_said(error)}"
+        origin, where = origin_of(error), f"{node} failed at {_input(context)} of task {self._task_id}"
+        return f"{where}: {_shown_error(error)}" if origin is None else f"{_raised(origin, error)}; {where}"
 
     def _final(self, node: str, context: ErrorHandlerContext, said: str) -> ProcessingError:
         return ProcessingError(
@@ -248,18 +253,18 @@ def origin_of(error: BaseException) -> str | None:
 
 def _said(error: BaseException) -> str:
     origin = origin_of(error)
-    return f"{error!r}" if origin is None else f"{error!r} raised in {origin}"
+    return _shown_error(error) if origin is None else _raised(origin, error)
+
+
+def _raised(origin: str, error: BaseException) -> str:
+    return f"{origin} raised {_shown_error(error)}"
+
+
+def _shown_error(error: BaseException) -> str:
+    return cut(repr(error), _ERROR_CHARACTERS)
 
 
 def _input(context: ErrorHandlerContext) -> str:
     if context.topic is None:
         return "no input record"
     return f"record {context.topic}-{context.partition} offset {context.offset}"
-
-
-def _shown(value: object) -> str:
-    try:
-        text = repr(value)
-    except Exception as error:  # a user's __repr__ must not hide the error that is being reported
-        text = f"<a value whose repr raised {type(error).__name__}>"
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from pykstreams.core.errors import WrongTypeError
 from pykstreams.core.record import ValueAndTimestamp
+from pykstreams.core.shown_values import shown
 from pykstreams.core.types import Headers
 from pykstreams.state.encoding.layout import HEADERS_AND_VALUE, NO_TIMESTAMP, PLAIN, TIMESTAMPED
 from pykstreams.state.interfaces.session_store import AggregationWithHeaders
@@ -70,7 +71,8 @@ def _value_alone(value: object, store: str) -> tuple[object, int, Headers]:
 def _value_and_time(value: object, store: str) -> tuple[object, int, Headers]:
     if not (isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], int)):
         raise WrongTypeError(
-            f"store {store!r} keeps timestamps and was given {value!r}; put ValueAndTimestamp(value, timestamp in ms)"
+            f"store {store!r} keeps timestamps and was given {shown(value)}; put ValueAndTimestamp(value, "
+            "timestamp in ms)"
         )
     return value[0], value[1], ()
 
@@ -78,7 +80,7 @@ def _value_and_time(value: object, store: str) -> tuple[object, int, Headers]:
 def _value_time_and_headers(value: object, store: str) -> tuple[object, int, Headers]:
     if not (isinstance(value, ValueTimestampHeaders) and isinstance(value.timestamp, int)):
         raise WrongTypeError(
-            f"store {store!r} keeps timestamps and headers and was given {value!r}; put "
+            f"store {store!r} keeps timestamps and headers and was given {shown(value)}; put "
             "ValueTimestampHeaders(value, timestamp in ms, headers)"
         )
     return value
@@ -87,6 +89,6 @@ def _value_time_and_headers(value: object, store: str) -> tuple[object, int, Hea
 def _aggregation_and_headers(value: object, store: str) -> tuple[object, int, Headers]:
     if not isinstance(value, AggregationWithHeaders):
         raise WrongTypeError(
-            f"store {store!r} keeps headers and was given {value!r}; put AggregationWithHeaders(value)"
+            f"store {store!r} keeps headers and was given {shown(value)}; put AggregationWithHeaders(value)"
         )
     return value.aggregation, NO_TIMESTAMP, value.headers

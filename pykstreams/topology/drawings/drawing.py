@@ -1,7 +1,8 @@
 """Drawings of a topology as text: Mermaid and Graphviz.
 
 Both show sub-topologies and global stores as boxes; the user's topics, the application's own topics, processors and
-stores each in a shape of their own. They draw from ``TopologyDescription.to_dict()``.
+stores each in a shape of their own, with types, functions and windows below their names. They draw from
+``TopologyDescription.to_dict()``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any, Literal, TypeAlias
 
 PlainDescription: TypeAlias = dict[str, Any]
 """A description as ``TopologyDescription.to_dict`` gives it: dicts, lists, text and numbers, as JSON has them."""
+
+_STORE = "store:"
 
 Shape = Literal["topic", "internal", "processor", "store", "dynamic"]
 
@@ -33,12 +36,16 @@ _DOT = {
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something with a shape; ``box`` is the number of the box it stands in, ``None`` outside of all."""
+    """Something with a shape; ``box`` is the number of the box it stands in, ``None`` outside of all.
+
+    ``details`` are lines below the label.
+    """
 
     key: str
     label: str
     shape: Shape
     box: int | None
+    details: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,11 @@ class Edge:
     start: str
     end: str
     two_way: bool = False
+
+    @property
+    def is_look_up(self) -> bool:
+        """Whether a step reads a store that is not of its sub-topology: a global one."""
+        return not self.two_way and self.start.startswith(_STORE)
 
 
 def mermaid(description: PlainDescription) -> str:
@@ -60,10 +72,13 @@ def mermaid(description: PlainDescription) -> str:
         indent = "  " if box is None else "    "
         for item in items:
             if item.box == box:
-                lines.append(indent + ids[item.key] + _MERMAID[item.shape].format(_entities(item.label)))
+                text = "<br/>".join(map(_entities, (item.label, *item.details)))
+                lines.append(indent + ids[item.key] + _MERMAID[item.shape].format(text))
         if box is not None:
             lines.append("  end")
-    lines += [f"  {ids[edge.start]} {'<-->' if edge.two_way else '-->'} {ids[edge.end]}" for edge in edges]
+    for edge in edges:
+        arrow = "<-->" if edge.two_way else "-.->" if edge.is_look_up else "-->"
+        lines.append(f"  {ids[edge.start]} {arrow} {ids[edge.end]}")
     return "\n".join(lines) + "\n"
 
 
@@ -78,11 +93,12 @@ def dot(description: PlainDescription) -> str:
         indent = "  " if box is None else "    "
         for item in items:
             if item.box == box:
-                lines.append(f"{indent}{_quoted(item.key)} [label={_quoted(item.label)}, {_DOT[item.shape]}];")
+                label = _quoted(item.label, *item.details)
+                lines.append(f"{indent}{_quoted(item.key)} [label={label}, {_DOT[item.shape]}];")
         if box is not None:
             lines.append("  }")
     for edge in edges:
-        suffix = " [dir=both]" if edge.two_way else ""
+        suffix = " [dir=both]" if edge.two_way else " [style=dashed]" if edge.is_look_up else ""
         lines.append(f"  {_quoted(edge.start)} -> {_quoted(edge.end)}{suffix};")
     return "\n".join([*lines, "}"]) + "\n"
 
@@ -96,41 +112,61 @@ def titles_of(description: PlainDescription) -> dict[int, str]:
 def parts_of(description: PlainDescription) -> tuple[list[Item], list[Edge]]:
     items: dict[str, Item] = {}
     edges: dict[Edge, None] = {}
+    looked_up: dict[Edge, None] = {}
     for part in (*description["subtopologies"], *description["global_stores"]):
         for node in part["nodes"]:
-            for item, edge in _node_parts(node, part["id"]):
-                items.setdefault(item.key, item)
+            for item, edge in _node_parts(node, part["id"], description["stores"]):
+                known = items.setdefault(item.key, item)
+                if item.details and not known.details:
+                    items[item.key] = item
                 if edge is not None:
                     edges.setdefault(edge)
-    return list(items.values()), list(edges)
+            for store in node.get("global_stores", ()):
+                looked_up.setdefault(Edge(_STORE + store, f"node:{node['name']}"))
+    return list(items.values()), [*edges, *looked_up]
 
 
-def _node_parts(node: PlainDescription, box: int) -> Iterator[tuple[Item, Edge | None]]:
-    key = f"node:{node['name']}"
-    me = Item(key, node["name"], "processor", box)
+def _node_parts(node: PlainDescription, box: int, stores: PlainDescription) -> Iterator[tuple[Item, Edge | None]]:
+    key, types = f"node:{node['name']}", _types(node)
+    me = Item(key, node["name"], "processor", box, _step_details(node))
     yield me, None
     for topic in node.get("topics", ()):
-        item = _topic(topic)
+        item = _topic(topic, types)
         yield item, Edge(item.key, key)
     if node.get("pattern") is not None:
-        item = Item(f"pattern:{node['pattern']}", f"/{node['pattern']}/", "dynamic", None)
+        item = Item(f"pattern:{node['pattern']}", f"/{node['pattern']}/", "dynamic", None, types)
         yield item, Edge(item.key, key)
     for store in node.get("stores", ()):
-        item = Item(f"store:{store}", store, "store", box)
+        item = Item(_STORE + store, store, "store", box, _types(stores[store]))
         yield item, Edge(key, item.key, two_way=True)
     if node.get("topic") is not None:
-        item = _topic(node["topic"])
+        item = _topic(node["topic"], types)
         yield item, Edge(key, item.key)
     elif node.get("dynamic"):
-        item = Item(f"dynamic:{node['name']}", "topic chosen per record", "dynamic", None)
+        item = Item(f"dynamic:{node['name']}", "topic chosen per record", "dynamic", None, types)
         yield item, Edge(key, item.key)
     for child in node["successors"]:
         yield me, Edge(key, f"node:{child}")
 
 
-def _topic(topic: PlainDescription) -> Item:
+def _topic(topic: PlainDescription, types: tuple[str, ...]) -> Item:
     shape: Shape = "internal" if topic["internal"] else "topic"
-    return Item(f"topic:{topic['name']}", topic["name"], shape, None)
+    return Item(f"topic:{topic['name']}", topic["name"], shape, None, types)
+
+
+def _step_details(node: PlainDescription) -> tuple[str, ...]:
+    """Functions, windows and the types of what leaves a step; those of sources and sinks stand beside their topics."""
+    if node["type"] != "processor":
+        return ()
+    windows = (node["windows"],) if node["windows"] else ()
+    return (*node["functions"], *windows, *_types(node))
+
+
+def _types(part: PlainDescription) -> tuple[str, ...]:
+    """The types of keys and values as one line, ``?`` for the one that is not known; nothing where none is."""
+    if part["key_type"] is None and part["value_type"] is None:
+        return ()
+    return (f"[{part['key_type'] or '?'}, {part['value_type'] or '?'}]",)
 
 
 def _entities(text: str) -> str:
@@ -140,5 +176,5 @@ def _entities(text: str) -> str:
     )
 
 
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def _quoted(*lines: str) -> str:
+    return '"' + "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines) + '"'

@@ -20,6 +20,7 @@ _INNER_GAP, _OUTER_GAP = Size(34, 44), Size(46, 62)
 _BESIDE = 30.0
 _BETWEEN_STORES = 8.0
 _PANEL = Size(22, 20)
+_ENTRY = Size(14, 0)
 _TITLE = 26.0
 _TITLE_LEFT = 14.0
 _MARGIN = 28.0
@@ -97,6 +98,8 @@ class _Panel:
     size: Size
     middles: dict[str, Point]
     routes: list[tuple[Edge, Sequence[Point]]]
+    entries: dict[Edge, Sequence[Point]]
+    """The ways of look-ups from the first layer, which they come in at, to the steps that want them."""
 
 
 @dataclass(slots=True)
@@ -169,14 +172,18 @@ class _Picture:
             # the way goes down: a shared store stands beside the first of its steps, and above the others
             start, end = (edge.end, edge.start) if edge.two_way and edge.end in owners else (edge.start, edge.end)
             links.append(self._link(start, end, groups, group_of))
+        looked_up = {edge: f"{edge.start} {edge.end}" for edge in outside if edge.is_look_up and edge.end in inside}
+        for edge, entry in looked_up.items():
+            groups[entry], group_of[entry] = _Group(_ENTRY, {entry: (0.0, 0.0)}), entry
+            links.append(self._link(entry, edge.end, groups, group_of))
         layout = arrange(
             {key: group.size for key, group in groups.items()},
             links,
             gap=_INNER_GAP,
-            top={group_of[edge.end] for edge in outside if edge.end in inside},
+            top={group_of[looked_up.get(edge, edge.end)] for edge in outside if edge.end in inside},
             bottom={group_of[edge.start] for edge in outside if edge.start in inside and _is_last(edge.start, flow)},
         )
-        return self._placed(title, layout, groups, layered, edges)
+        return self._placed(title, layout, groups, layered, edges, list(looked_up))
 
     def _link(self, start: str, end: str, groups: Mapping[str, _Group], group_of: Mapping[str, str]) -> Link:
         above, below = group_of[start], group_of[end]
@@ -189,6 +196,7 @@ class _Picture:
         groups: Mapping[str, _Group],
         layered: Sequence[Edge],
         edges: Sequence[Edge],
+        looked_up: Sequence[Edge],
     ) -> _Panel:
         # wide enough for the title on one side of a link that comes in at the middle
         width = max(layout.size.width + 2 * _PANEL.width, 2 * (_title_width(title) + 2 * _TITLE_LEFT))
@@ -198,8 +206,11 @@ class _Picture:
             x, y = layout.middles[key]
             middles.update({item: (x + dx + left, y + dy + top) for item, (dx, dy) in group.middles.items()})
         routes: list[tuple[Edge, Sequence[Point]]] = [
-            (edge, _shifted(route, left, top)) for edge, route in zip(layered, layout.routes, strict=True)
+            (edge, _shifted(route, left, top))
+            for edge, route in zip((*layered, *looked_up), layout.routes, strict=True)
         ]
+        entries = {edge: self._fastened(route, -1, edge.end, edge, middles) for edge, route in routes[len(layered) :]}
+        del routes[len(layered) :]
         for i, (edge, route) in enumerate(routes):
             for end, place in ((0, edge.start), (-1, edge.end)):
                 routes[i] = (edge, route := self._fastened(route, end, place, edge, middles))
@@ -208,7 +219,7 @@ class _Picture:
             (x, y), (store_x, store_y) = middles[edge.start], middles[edge.end]
             right = x + self._items[edge.start].size.width / 2
             routes.append((edge, [(right, store_y), (store_x - self._items[edge.end].size.width / 2, store_y)]))
-        return _Panel(title, Size(width, layout.size.height + _PANEL.height + top), middles, routes)
+        return _Panel(title, Size(width, layout.size.height + _PANEL.height + top), middles, routes, entries)
 
     def _fastened(
         self, route: Sequence[Point], end: int, place: str, edge: Edge, middles: Mapping[str, Point]
@@ -229,9 +240,9 @@ class _Picture:
     def _arrange(self) -> Size:
         sizes = {f"panel:{box}": panel.size for box, panel in self._panels.items()}
         sizes.update({key: drawn.size for key, drawn in self._items.items() if drawn.item.box is None})
-        crossing = [edge for edge in self._edges if self._box(edge.start) is None or self._box(edge.end) is None]
+        crossing = [edge for edge in self._edges if self._box(edge.start) != self._box(edge.end)]
         links = [
-            Link(self._outer(edge.start), self._outer(edge.end), self._port(edge.start), self._port(edge.end))
+            Link(self._outer(edge.start), self._outer(edge.end), self._port(edge.start), self._end_port(edge))
             for edge in crossing
         ]
         layout = arrange(sizes, links, gap=_OUTER_GAP, hanging=True)
@@ -246,7 +257,9 @@ class _Picture:
             points = list(route)
             start, end = self._items[edge.start], self._items[edge.end]
             points[0] = (points[0][0], self._middles[edge.start][1] + start.size.height / 2)
-            points[-1] = (points[-1][0], self._middles[edge.end][1] - end.size.height / 2)
+            points[-1:] = self._entry(edge) or [
+                (points[-1][0], self._middles[edge.end][1] - end.size.height / 2),
+            ]
             self._routes.append((edge, points))
         return layout.size
 
@@ -262,6 +275,27 @@ class _Picture:
         box = self._box(key)
         return 0.0 if box is None else self._panels[box].middles[key][0] - self._panels[box].size.width / 2
 
+    def _end_port(self, edge: Edge) -> float:
+        """How far right of the middle of its panel a link comes in."""
+        inside = self._inside(edge)
+        if inside is None:
+            return self._port(edge.end)
+        panel, way = inside
+        return way[0][0] - panel.size.width / 2
+
+    def _entry(self, edge: Edge) -> Sequence[Point]:
+        """The way of a look-up inside of its panel; nothing for other links."""
+        inside = self._inside(edge)
+        box = self._box(edge.end)
+        if inside is None or box is None:
+            return []
+        return _shifted(inside[1], *self._corners[box])
+
+    def _inside(self, edge: Edge) -> tuple[_Panel, Sequence[Point]] | None:
+        box = self._box(edge.end)
+        panel = None if box is None else self._panels[box]
+        return None if panel is None or edge not in panel.entries else (panel, panel.entries[edge])
+
     # --- text ---
 
     def _panel_text(self, box: int, panel: _Panel) -> str:
@@ -275,7 +309,8 @@ class _Picture:
     def _free_for_title(self, panel: _Panel) -> float:
         """Where no link comes in, as far left as possible."""
         inside = panel.middles
-        entered = [inside[edge.end][0] for edge in self._edges if edge.end in inside and edge.start not in inside]
+        entering = [edge for edge in self._edges if edge.end in inside and edge.start not in inside]
+        entered = [panel.entries[edge][0][0] if edge in panel.entries else inside[edge.end][0] for edge in entering]
         width = _title_width(panel.title)
         for left in (_TITLE_LEFT, *(x + 10 for x in sorted(entered))):
             fits = left + width + _TITLE_LEFT <= panel.size.width
@@ -284,7 +319,9 @@ class _Picture:
         return _TITLE_LEFT
 
     def _link_text(self, edge: Edge, route: Sequence[Point]) -> str:
-        kind, end = ("link state", "state-tip") if edge.two_way else ("link", "tip")
+        kind, end = ("link", "tip")
+        if edge.two_way or edge.is_look_up:
+            kind, end = ("link state", "state-tip") if edge.two_way else ("link state looked-up", "state-tip")
         both = f' marker-start="url(#{end})"' if edge.two_way else ""
         ends = f"{self._numbers[edge.start]} {self._numbers[edge.end]}"
         return f'<path class="{kind}" data-ends="{ends}" d="{path_of(route)}"{both} marker-end="url(#{end})"/>'

@@ -48,8 +48,10 @@ text { fill: #1f2a37; text-anchor: middle }
 .internal .shape { fill: #f0ecfa; stroke: #7c68b4; stroke-width: 1.4; stroke-dasharray: 5 3 }
 .dynamic .shape { fill: #ffffff; stroke: #b97a0b; stroke-width: 1.6; stroke-dasharray: 1.5 3.5; stroke-linecap: round }
 .dynamic text { font-style: italic }
+.detail { font-size: 11px; fill: #51627a }
 .link { fill: none; stroke: #6b7a8d; stroke-width: 1.3 }
 .state { stroke: #3f8f5f }
+.looked-up { stroke-dasharray: 6 3 }
 .tip { fill: #6b7a8d }
 .state-tip { fill: #3f8f5f }
 .legend text { font: 12px system-ui, 'Segoe UI', Helvetica, Arial, sans-serif; fill: #51627a; text-anchor: start }
@@ -58,19 +60,24 @@ text { fill: #1f2a37; text-anchor: middle }
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """An item with its lines of text and the space it takes."""
+    """An item with its lines of text, those of its name first, and the space it takes."""
 
     item: Item
-    lines: tuple[str, ...]
+    name_lines: tuple[str, ...]
+    detail_lines: tuple[str, ...]
     size: Size
 
 
 def drawn_item(item: Item) -> Drawn:
-    item = replace(item, label=_ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", item.label))
-    lines = tuple(_wrapped(item.label))
+    item = replace(item, label=_legal(item.label), details=tuple(map(_legal, item.details)))
+    name, details = tuple(_wrapped(item.label)), tuple(line for text in item.details for line in _wrapped(text))
     padding = PADDING[item.shape]
-    width = max(map(_columns, lines)) * _CHARACTER + 2 * padding.width
-    return Drawn(item, lines, Size(width, len(lines) * _LINE + 2 * padding.height))
+    width = max(map(_columns, (*name, *details))) * _CHARACTER + 2 * padding.width
+    return Drawn(item, name, details, Size(width, (len(name) + len(details)) * _LINE + 2 * padding.height))
+
+
+def _legal(text: str) -> str:
+    return _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _wrapped(label: str) -> list[str]:
@@ -89,14 +96,16 @@ def _columns(text: str) -> int:
 
 def item_text(drawn: Drawn, middle: Point, number: int) -> str:
     x, y = middle
-    first = y - (len(drawn.lines) - 1) * _LINE / 2 + 4 + (3 if drawn.item.shape == "store" else 0)
+    texts = [*(("", line) for line in drawn.name_lines), *((' class="detail"', line) for line in drawn.detail_lines)]
+    first = y - (len(texts) - 1) * _LINE / 2 + 4 + (3 if drawn.item.shape == "store" else 0)
     lines = "".join(
-        f'<text x="{px(x)}" y="{px(first + i * _LINE)}">{escape(line)}</text>' for i, line in enumerate(drawn.lines)
+        f'<text{style} x="{px(x)}" y="{px(first + i * _LINE)}">{escape(line)}</text>'
+        for i, (style, line) in enumerate(texts)
     )
     shape = shape_of(drawn.item.shape, x, y, drawn.size)
     return (
         f'<g class="{drawn.item.shape}" data-item="{number}" data-name={quoteattr(drawn.item.label)}>'
-        f"<title>{escape(drawn.item.label)}</title>{shape}{lines}</g>"
+        f"<title>{escape(chr(10).join((drawn.item.label, *drawn.item.details)))}</title>{shape}{lines}</g>"
     )
 
 

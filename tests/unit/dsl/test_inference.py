@@ -296,6 +296,17 @@ def test_result_of_a_step_has_the_serdes_of_its_types(build: Build, key: str, va
     assert missing_serdes(plan, CONFIG) == []
 
 
+@pytest.mark.parametrize("build", [step[1] for step in STEPS], ids=[step[0] for step in STEPS])
+def test_a_step_is_drawn_in_a_notebook_below_what_leads_to_it(build: Build) -> None:
+    stream = build(StreamsBuilder())
+    name = repr(stream).rstrip(">").rpartition(" ")[2]
+
+    drawn = stream._repr_html_()
+
+    assert f'data-name="{name}' in drawn
+    assert 'data-name="orders"' in drawn or 'data-name="customers"' in drawn
+
+
 @pytest.mark.parametrize(
     "build",
     [

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from xml.etree import ElementTree
 
-from pykstreams import Consumed, Serdes, StreamsBuilder
+import pytest
+
+from pykstreams import Consumed, GlobalKTable, KStream, KTable, Serdes, StreamsBuilder
 
 
 def test_a_stream_says_its_types_and_where_it_is() -> None:
@@ -12,7 +15,7 @@ def test_a_stream_says_its_types_and_where_it_is() -> None:
 
     assert repr(stream) == "<KStream[str, dict[str, int]] KSTREAM-SOURCE-0000000000>"
     assert repr(stream.group_by_key()) == "<KGroupedStream[str, dict[str, int]] KSTREAM-SOURCE-0000000000>"
-    assert repr(stream.group_by_key().count()) == "<KTable[str, LongSerde()] KSTREAM-AGGREGATE-0000000002>"
+    assert repr(stream.group_by_key().count()) == "<KTable[str, int] KSTREAM-AGGREGATE-0000000002>"
 
 
 def test_a_stream_of_unknown_types_says_where_it_is() -> None:
@@ -20,6 +23,45 @@ def test_a_stream_of_unknown_types_says_where_it_is() -> None:
     stream = StreamsBuilder().stream("orders", consumed)
 
     assert repr(stream) == "<KStream in>"
+
+
+def test_a_global_table_says_its_types_and_where_it_is() -> None:
+    table = StreamsBuilder().global_table("countries", str, str)
+
+    assert repr(table) == "<GlobalKTable[str, str] KTABLE-SOURCE-0000000002>"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda builder: builder.stream("orders", str, int).filter(lambda key, value: True),
+        lambda builder: builder.stream("orders", str, int).group_by_key().count(),
+        lambda builder: builder.global_table("orders", str, int),
+    ],
+)
+def test_streams_and_tables_are_pictures_of_the_steps_that_lead_to_them(
+    make: Callable[[StreamsBuilder], KStream[str, int] | KTable[str, int] | GlobalKTable[str, int]],
+) -> None:
+    face = make(StreamsBuilder())
+
+    drawn = ElementTree.fromstring(face._repr_html_())
+
+    assert drawn.findtext("code") == repr(face)
+    assert drawn.find("{http://www.w3.org/2000/svg}svg") is not None
+
+
+def test_drawing_a_stream_changes_nothing_of_its_topology() -> None:
+    def described(*, drawn: bool) -> str:
+        builder = StreamsBuilder()
+        orders = builder.stream("orders", str, str)
+        table = orders.group_by_key().count()
+        joined = orders.join(table, lambda order, count: count)
+        if drawn:
+            joined._repr_html_()
+        joined.to("out")
+        return str(builder.build().describe())
+
+    assert described(drawn=True) == described(drawn=False)
 
 
 def test_a_topology_is_a_picture_in_a_notebook() -> None:

@@ -233,7 +233,7 @@ def test_exception_of_a_coroutine_stops_the_task_and_names_record_and_function(m
     bench.wait_for(running=0)
 
     with pytest.raises(
-        ProcessingError, match=r"ASYNC failed at record in-0 offset 0 .*nobody knows 1.*refuse"
+        ProcessingError, match=r"refuse .*nobody knows 1.*ASYNC failed at record in-0 offset 0"
     ) as found:
         bench.task.process(10)
     assert isinstance(found.value.__cause__, LookupError)

@@ -336,3 +336,23 @@ def test_idle_inputs_are_waited_for_on_the_drivers_clock(make_driver: MakeDriver
     driver.advance_wall_clock_time(100)
 
     assert out.read_values() == ["v"]
+
+
+def test_values_of_records_are_hidden_while_the_driver_is_open(caplog: pytest.LogCaptureFixture) -> None:
+    builder = StreamsBuilder()
+    numbers = builder.stream("in", str, int)
+    wrong: Any = Produced(value_serde=int)
+    numbers.map_values(lambda number: 1 // number).map_values(lambda number: "sec" + "ret").to("out", wrong)
+    topology = builder.build()
+
+    with TopologyTestDriver(topology, {"log.record.values": False}) as driver:
+        topic = driver.create_input_topic("in", str, int)
+        with pytest.raises(ProcessingError, match=r"raised ZeroDivisionError.*key=<str hidden>, value=<int hidden>; "):
+            topic.pipe_input("Ann", 0)
+        with pytest.raises(StreamsError) as unwritable:
+            topic.pipe_input("Ann", 1)
+    assert "secret" not in str(unwritable.value)
+    assert "secret" not in caplog.text and "Ann" not in caplog.text
+
+    with TopologyTestDriver(topology) as driver, pytest.raises(ProcessingError, match=r"key='Ann', value=0; "):
+        driver.create_input_topic("in", str, int).pipe_input("Ann", 0)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 from click.testing import CliRunner
 
 from pykstreams import Consumed, Grouped, KStream, Serdes, StreamsBuilder, StreamsConfig, TimeWindows
 from pykstreams.cli.app import cli
 from pykstreams.topology.written_types import WrittenType, written_types
+from pykstreams.types import Int32
 
 CONFIG = StreamsConfig({"application.id": "app", "bootstrap.servers": "x:1"})
 
@@ -45,8 +47,8 @@ def test_topics_and_stores_have_the_types_of_what_is_in_them() -> None:
         WrittenType("topic", "read", "orders", "str", "dict[str, int]"),
         WrittenType("topic", "written", "app-counts-repartition", "CustomerId", "dict[str, int]"),
         WrittenType("topic", "read", "app-counts-repartition", "CustomerId", "dict[str, int]"),
-        WrittenType("topic", "written", "out", "Windowed[CustomerId]", "LongSerde()"),
-        WrittenType("store", "kept", "counts", "CustomerId", "LongSerde()"),
+        WrittenType("topic", "written", "out", "Windowed[CustomerId]", "int"),
+        WrittenType("store", "kept", "counts", "CustomerId", "int"),
     ]
 
 
@@ -58,6 +60,14 @@ def test_changes_of_grouped_tables_are_told_as_such() -> None:
     assert WrittenType("topic", "written", "app-g-repartition", "str", "Change[int]") in listed(builder)
 
 
+def test_a_type_keeps_its_name_where_another_has_the_same_serde() -> None:
+    builder = StreamsBuilder()
+    builder.stream("lines", str, cast("Any", str | None)).to("copies")
+    builder.stream("widths", str, cast("Any", Int32)).to("numbers")
+
+    assert [one.value for one in listed(builder)] == ["str", "str", *["Annotated[int, IntegerSerde()]"] * 2]
+
+
 def test_default_serdes_and_missing_ones_are_told() -> None:
     builder = StreamsBuilder()
     orders: KStream[int, dict[str, int]] = builder.stream("orders", Consumed(value_serde=dict[str, int]))
@@ -66,7 +76,7 @@ def test_default_serdes_and_missing_ones_are_told() -> None:
 
     source, sink = listed(builder, config)
 
-    assert (source.key, source.lacks) == ("LongSerde()", False)
+    assert (source.key, source.lacks) == ("int", False)
     assert sink.value.startswith("none: shape is annotated, but there is no serde for Shape")
     assert sink.lacks
 

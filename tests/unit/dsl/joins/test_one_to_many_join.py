@@ -619,7 +619,7 @@ def test_extractor_that_raises_stops_the_task_and_names_the_record() -> None:
     def use(run: OneToManyRun) -> None:
         run.put("many", "b", "poison")
 
-    with pytest.raises(ProcessingError, match=r"join-ship failed at record many-0 offset 0 .*no key in this.*key='b'"):
+    with pytest.raises(ProcessingError, match=r"no key in this.*join-ship failed at record many-0 offset 0 .*key='b'"):
         run(builder, use)
 
 

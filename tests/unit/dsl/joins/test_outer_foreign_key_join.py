@@ -219,7 +219,7 @@ def test_extractor_with_key_sees_the_key() -> None:
 
 
 def test_extractor_that_raises_fails_with_the_record_named(run: OuterForeignKeyRun) -> None:
-    with pytest.raises(ProcessingError, match=r"failed at record left-\d offset 0 .*cannot read 'bad'.*key='a'"):
+    with pytest.raises(ProcessingError, match=r"cannot read 'bad'.*failed at record left-\d offset 0 .*key='a'"):
         run.left("a", "bad", 1)
 
 

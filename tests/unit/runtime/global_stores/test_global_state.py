@@ -126,7 +126,7 @@ def test_processing_handler_is_asked_where_it_is_enabled_for_global_stores(tmp_p
     failing = opened(user_store(), tmp_path / "other", **settings)
 
     assert found == {"c": "Y"}
-    with pytest.raises(ProcessingError, match=r"^KTABLE-SOURCE-0000000001 failed at record feed-0 offset 0"):
+    with pytest.raises(ProcessingError, match=r"; KTABLE-SOURCE-0000000001 failed at record feed-0 offset 0"):
         failing.update([message("feed", 0, "b", "bad")])
 
 

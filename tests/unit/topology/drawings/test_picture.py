@@ -88,7 +88,16 @@ def hostile() -> Topology:
     return topology
 
 
-ALL = pytest.mark.parametrize("build", [counting, large, stores_shared, circular, hostile, Topology])
+def looking_up() -> Topology:
+    """A step in the third layer reads a global store."""
+    builder = StreamsBuilder()
+    names = builder.global_table("names", str, str)
+    counts = builder.stream("words", str, str).group_by_key().count(materialized="counts")
+    counts.to_stream().join(names, lambda count, name: name, key_selector=lambda key, count: key).to("out")
+    return builder.build()
+
+
+ALL = pytest.mark.parametrize("build", [counting, large, stores_shared, circular, hostile, looking_up, Topology])
 
 
 def picture(topology: Topology) -> ElementTree.Element:
@@ -204,5 +213,9 @@ def test_hostile_names_are_text_and_nothing_else() -> None:
 def test_long_names_are_broken_into_lines_and_stay_whole_in_the_tooltip() -> None:
     item = items(picture(large()))["small-orders-with-a-long-name-repartition"]
 
-    assert [line.text for line in item.iter(f"{SVG}text")] == ["small-orders-with-a-", "long-name-repartition"]
-    assert item.findtext(f"{SVG}title") == "small-orders-with-a-long-name-repartition"
+    assert [line.text for line in item.iter(f"{SVG}text")] == [
+        "small-orders-with-a-",
+        "long-name-repartition",
+        "[?, str]",
+    ]
+    assert item.findtext(f"{SVG}title") == "small-orders-with-a-long-name-repartition\n[?, str]"
