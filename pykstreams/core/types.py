@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from pykstreams.core.headers import Headers as Headers
 from pykstreams.core.record import ConsumerRecord, RecordContext
@@ -15,6 +15,7 @@ V1 = TypeVar("V1")
 V2 = TypeVar("V2")
 KR = TypeVar("KR")
 VR = TypeVar("VR")
+VR_co = TypeVar("VR_co", covariant=True)
 
 END_OF_TIME: Final = 2**63 - 1
 """The largest timestamp, which is the end of an unlimited window; nothing lasts longer, either."""
@@ -25,9 +26,18 @@ Duration: TypeAlias = timedelta | int
 Timestamp: TypeAlias = datetime | int
 """A point in time; an ``int`` counts milliseconds since the epoch, a ``datetime`` must be aware."""
 
+
+class Initializer(Protocol[VR_co]):
+    """A function without arguments, or a class, that makes what an aggregate begins with.
+
+    A protocol, since type checkers then know what it makes before they look at an aggregator that is a lambda.
+    """
+
+    def __call__(self) -> VR_co: ...
+
+
 Aggregator: TypeAlias = Callable[[K, V, VR], VR]
 ForeachAction: TypeAlias = Callable[[K, V], None]
-Initializer: TypeAlias = Callable[[], VR]
 KeyValueMapper: TypeAlias = Callable[[K, V], VR]
 Merger: TypeAlias = Callable[[K, V, V], V]
 Predicate: TypeAlias = Callable[[K, V], bool]

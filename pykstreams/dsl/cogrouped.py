@@ -48,10 +48,13 @@ class CogroupedKStream(Generic[K, VR]):
     def __init__(self, graph: Graph) -> None:
         self._records: CogroupedRecords[K, VR] = CogroupedRecords(graph)
 
-    def cogroup(self, grouped: KGroupedStream[K, V], aggregator: Aggregator[K, V, VR]) -> CogroupedKStream[K, VR]:
+    def cogroup(
+        self, grouped: KGroupedStream[K, V], aggregator: Aggregator[K, V, VR], *, returns: type[VR] | None = None
+    ) -> CogroupedKStream[K, VR]:
         """Adds a grouped stream, whose records ``aggregator(key, value, aggregate)`` adds to the aggregate.
 
-        A stream that is there already gets that aggregator instead of the one it had.
+        A stream that is there already gets that aggregator instead of the one it had. ``returns`` is the type of the
+        aggregate, where the aggregator is not annotated to return it.
         """
         from pykstreams.dsl.grouped import KGroupedStream
 
@@ -60,7 +63,7 @@ class CogroupedKStream(Generic[K, VR]):
                 f"a grouped stream is cogrouped with {grouped!r}; expected a KGroupedStream (KStream.group_by_key or "
                 "KStream.group_by makes one)"
             )
-        self._records.add(grouped._records, aggregator)
+        self._records.add(grouped._records, aggregator, returns)
         return self
 
     def aggregate(

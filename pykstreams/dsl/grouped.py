@@ -111,13 +111,14 @@ class KGroupedStream(Generic[K, V]):
             return SessionWindowedKStream(self._records, windows)
         return TimeWindowedKStream(self._records, windows)
 
-    def cogroup(self, aggregator: Aggregator[K, V, VR]) -> CogroupedKStream[K, VR]:
+    def cogroup(self, aggregator: Aggregator[K, V, VR], *, returns: type[VR] | None = None) -> CogroupedKStream[K, VR]:
         """Begins an aggregation of several grouped streams into one table; see ``CogroupedKStream``.
 
-        ``aggregator(key, value, aggregate)`` adds the records of this stream.
+        ``aggregator(key, value, aggregate)`` adds the records of this stream. A lambda has no annotations, so nothing
+        says the type of the aggregate but ``returns``: ``cogroup(lambda key, page, customer: ..., returns=Customer)``.
         """
         cogrouped: CogroupedKStream[K, VR] = CogroupedKStream(self._place.graph)
-        return cogrouped.cogroup(self, aggregator)
+        return cogrouped.cogroup(self, aggregator, returns=returns)
 
     def _aggregated(
         self,

@@ -97,7 +97,7 @@ def refused(builder: StreamsBuilder, driver: TopologyTestDriver) -> None:
     orders.map_values(by_customer)  # type: ignore[arg-type] # pyright: ignore[reportCallIssue, reportArgumentType]
     orders.filter(lambda key, order: order.price > 5)  # type: ignore[attr-defined] # pyright: ignore
     orders.group_by_key().aggregate(Total, add)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
-    orders.group_by(by_customer).aggregate(list[int], add)  # type: ignore[misc] # pyright: ignore[reportArgumentType]
+    orders.group_by(by_customer).aggregate(list[int], add)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     orders.to("out", Produced(key_serde=str, value_serde=Total))  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     orders.group_by_key(Grouped(key_serde=int))  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     orders.merge(builder.stream("others", str, Total))  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]

@@ -46,11 +46,13 @@ class CogroupedRecords(Generic[K, VR]):
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._aggregators: dict[OneStream[K], OneAggregator[K, VR]] = {}
+        self._returned: type[VR] | None = None
         self._repartitions: dict[OneStream[K], GraphNode] = {}
 
-    def add(self, records: OneStream[K], aggregator: OneAggregator[K, VR]) -> None:
+    def add(self, records: OneStream[K], aggregator: OneAggregator[K, VR], returns: type[VR] | None) -> None:
         """Adds a grouped stream; one that is there already gets another aggregator."""
         self._aggregators[records] = aggregator
+        self._returned = returns or self._returned
 
     def key_serde(self) -> SerdeOrDefault:
         """The serde of keys that all streams have, where it stands for a type; else the default."""
@@ -59,7 +61,8 @@ class CogroupedRecords(Generic[K, VR]):
 
     def value_serde(self, initializer: Initializer[VR]) -> SerdeOrDefault:
         """The serde of aggregates, where the functions say their type; else the default."""
-        return aggregate_serde(initializer, *self._aggregators.values())
+        said = () if self._returned is None else (self._returned,)
+        return aggregate_serde(initializer, *said, *self._aggregators.values())
 
     def aggregated(
         self,

@@ -237,6 +237,18 @@ STEPS: list[tuple[str, Build, str, str]] = [
         TEXT,
         TOTALS,
     ),
+    (
+        "cogroup by what a lambda is said to return",
+        lambda b: (
+            streams(b)
+            .group_by_key()
+            .cogroup(lambda key, order, total: total, returns=Total)
+            .aggregate(lambda: Total())
+            .to_stream()
+        ),
+        TEXT,
+        TOTALS,
+    ),
     ("to_table", lambda b: streams(b).to_table(materialized="kept").to_stream(), TEXT, ORDERS),
     ("table", lambda b: table(b).to_stream(), TEXT, ORDERS),
     (

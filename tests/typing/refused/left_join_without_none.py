@@ -1,0 +1,32 @@
+"""A left join calls its joiner with None, too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pykstreams import StreamsBuilder
+
+
+@dataclass(frozen=True)
+class Order:
+    customer: str
+    cents: int
+
+
+@dataclass
+class Total:
+    cents: int = 0
+
+    def plus(self, cents: int) -> Total:
+        return Total(self.cents + cents)
+
+
+def total(order: Order, other: Total) -> Total:
+    return other.plus(order.cents)
+
+
+builder = StreamsBuilder()
+orders = builder.stream("orders", str, Order)
+totals = builder.table("totals", str, Total)
+# error: arg-type of mypy, reportArgumentType of pyright
+orders.left_join(totals, total).to("new-totals")

@@ -1,0 +1,31 @@
+"""map gives key and value; this function gives a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pykstreams import StreamsBuilder
+
+
+@dataclass(frozen=True)
+class Order:
+    customer: str
+    cents: int
+
+
+@dataclass
+class Total:
+    cents: int = 0
+
+    def plus(self, cents: int) -> Total:
+        return Total(self.cents + cents)
+
+
+def cents_of(key: str, order: Order) -> int:
+    return order.cents
+
+
+builder = StreamsBuilder()
+orders = builder.stream("orders", str, Order)
+# error: arg-type of mypy, reportArgumentType of pyright
+orders.map(cents_of).to("cents")

@@ -1,0 +1,27 @@
+"""Streams that are merged have records of one type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pykstreams import StreamsBuilder
+
+
+@dataclass(frozen=True)
+class Order:
+    customer: str
+    cents: int
+
+
+@dataclass
+class Total:
+    cents: int = 0
+
+    def plus(self, cents: int) -> Total:
+        return Total(self.cents + cents)
+
+
+builder = StreamsBuilder()
+orders = builder.stream("orders", str, Order)
+# error: arg-type of mypy, reportArgumentType of pyright
+orders.merge(builder.stream("totals", str, Total)).to("all")

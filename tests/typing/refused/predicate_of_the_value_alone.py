@@ -1,0 +1,27 @@
+"""A predicate gets key and value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pykstreams import StreamsBuilder
+
+
+@dataclass(frozen=True)
+class Order:
+    customer: str
+    cents: int
+
+
+@dataclass
+class Total:
+    cents: int = 0
+
+    def plus(self, cents: int) -> Total:
+        return Total(self.cents + cents)
+
+
+builder = StreamsBuilder()
+orders = builder.stream("orders", str, Order)
+# error: arg-type of mypy, reportArgumentType of pyright
+orders.filter(lambda order: order.cents > 5).to("large")

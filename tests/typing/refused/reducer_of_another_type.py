@@ -1,0 +1,31 @@
+"""A reducer gives what it gets: orders, and no numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pykstreams import StreamsBuilder
+
+
+@dataclass(frozen=True)
+class Order:
+    customer: str
+    cents: int
+
+
+@dataclass
+class Total:
+    cents: int = 0
+
+    def plus(self, cents: int) -> Total:
+        return Total(self.cents + cents)
+
+
+def later(one: Order, other: Order) -> int:
+    return other.cents
+
+
+builder = StreamsBuilder()
+orders = builder.stream("orders", str, Order)
+# error: arg-type of mypy, reportArgumentType of pyright
+orders.group_by_key().reduce(later)

@@ -1,0 +1,31 @@
+"""select_key calls its function with key and value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pykstreams import StreamsBuilder
+
+
+@dataclass(frozen=True)
+class Order:
+    customer: str
+    cents: int
+
+
+@dataclass
+class Total:
+    cents: int = 0
+
+    def plus(self, cents: int) -> Total:
+        return Total(self.cents + cents)
+
+
+def customer_of(order: Order) -> str:
+    return order.customer
+
+
+builder = StreamsBuilder()
+orders = builder.stream("orders", str, Order)
+# error: arg-type of mypy, reportArgumentType of pyright
+orders.select_key(customer_of).to("by-customer")
