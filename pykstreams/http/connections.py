@@ -34,7 +34,7 @@ class Listener(socket.socket):
         self._most = most
         self._accepted: list[socket.socket] = []
 
-    def accept(self) -> tuple[socket.socket, Any]:
+    def accept(self) -> tuple[socket.socket, object]:
         """Accepts a connection; ``ConnectionAbortedError`` when it is one too many, which asyncio passes over."""
         accepted, address = super().accept()
         if len(self._accepted) >= self._most:

@@ -20,6 +20,7 @@ DOORS = (
     "pykstreams/bulk/engines/spark_rows.py",
     "pykstreams/bulk/sources/file_formats.py",
     "pykstreams/bulk/state_rows/data_source.py",
+    "pykstreams/http/connections.py",
     "pykstreams/runtime/clients",
     "pykstreams/state/bulk/sst.py",
     "pykstreams/state/engines/rocksdb.py",
@@ -28,7 +29,7 @@ DOORS = (
     "serdes/structured.py",
 )
 """The modules that speak with libraries without types: pyspark, pyarrow, confluent_kafka, rocksdict, fastavro, and the
-libraries of users' classes.
+libraries of users' classes. ``connections.py`` passes an overloaded method of asyncio on.
 """
 
 CEILINGS = {
