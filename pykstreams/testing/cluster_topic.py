@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import ClassVar, Generic, TypeVar, cast
 
 from pykstreams.core.record import ConsumerRecord, KeyValue, ProducerRecord
 from pykstreams.core.types import Duration, Headers, Timestamp, duration_ms, timestamp_ms
@@ -101,11 +101,11 @@ class ClusterTopic(Generic[K, V]):
 
         ``AssertionError`` with the values that there were when the time is over.
         """
-        table: dict[Any, Any] = {}
+        table: dict[K, V] = {}
 
         def has_enough(record: ConsumerRecord) -> bool:
             decoded = self._decoded(record)
-            table[decoded.key] = decoded.value
+            table[cast("K", decoded.key)] = cast("V", decoded.value)
             self._positions[record.partition] = record.offset + 1
             return table == wanted
 
