@@ -2,16 +2,17 @@
 
 The word behind the three backticks says what a block is:
 
-- ``python``: code, run from the top of the page to its end in one namespace; with ``>>>`` a doctest
+- ``python``: code, run from the top of the page to its end in one namespace; with ``>>>`` a doctest; with a first line
+  such as ``# send.py`` a file of that name
 - no word, right below a block of code or commands: what that block prints
 - ``sh``: commands, one a line, or over several lines with a backslash; ``#`` begins a comment
-- ``toml``, ``yaml``, ``json``, ``properties``, ``ini``: configuration, which is parsed
-- ``log``: what the code before it logs
+- ``toml``, ``yaml``, ``json``, ``properties``, ``ini``, ``dockerfile``: configuration, which is parsed
+- ``log``: what the code above it logs
 - ``text``: a drawing, a layout of bytes, a tree of files; neither code nor commands
 - ``java``: code of another language, beside its counterpart in Python
 
 What a page takes for granted, such as the stream that a fragment goes on from, is in ``tests/docs/granted/``, in a file
-of its name.
+of its name; ``STANDS_IN`` there names what must not be used in a test, and what stands in for it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import doctest
 import io
+import logging
 import re
 import sys
 from collections.abc import Iterator
@@ -27,12 +29,13 @@ from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 ROOT = Path(__file__).parents[2]
 GRANTED = Path(__file__).parent / "granted"
 
 CODE, COMMANDS, LOG = "python", "sh", "log"
-CONFIGURATION = frozenset({"toml", "yaml", "json", "properties", "ini"})
+CONFIGURATION = frozenset({"toml", "yaml", "json", "properties", "ini", "dockerfile"})
 LANGUAGES = frozenset({CODE, COMMANDS, LOG, "text", "java", *CONFIGURATION})
 
 _BLOCK = re.compile(r"^(?P<indent> *)```(?P<language>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE)
@@ -109,22 +112,37 @@ class Page:
         file = GRANTED / f"{self.file.stem.replace('-', '_').lower()}.py"
         return file if file.exists() else None
 
-    def run(self, blocks: list[Block] | None = None) -> dict[str, Any]:
+    def run(self, blocks: list[Block] | None = None, printed: list[str] | None = None) -> dict[str, Any]:
         """Runs code of the page, all of it unless told otherwise, and returns what it has defined.
 
-        A block that does not print what the page says is an AssertionError.
+        A block that prints or logs something else than the page says is an AssertionError.
+
+        :param printed: gets what each block prints.
         """
         module = ModuleType(f"page_{self.file.stem.replace('-', '_')}")
-        sys.modules[module.__name__] = module  # where annotations of dataclasses are looked up
         names = module.__dict__
-        if self.granted is not None:
-            exec(compile(self.granted.read_text(encoding="utf-8"), str(self.granted), "exec"), names)
-        for block in self.code if blocks is None else blocks:
-            self.run_block(block, names)
+        sys.modules[module.__name__] = module  # where annotations are looked up, also when the code is used later
+        with contextlib.ExitStack() as stack:
+            if self.granted is not None:
+                exec(compile(self.granted.read_text(encoding="utf-8"), str(self.granted), "exec"), names)
+            for target, substitute in names.get("STANDS_IN", {}).items():
+                if isinstance(substitute, ModuleType):
+                    stack.enter_context(mock.patch.dict(sys.modules, {target: substitute}))
+                else:
+                    stack.enter_context(mock.patch(target, substitute))
+            log = stack.enter_context(_logged())
+            for block in self.blocks if blocks is None else blocks:
+                if block.language == CODE:
+                    log.clear()
+                    text = self._run_block(block, names)
+                    if printed is not None:
+                        printed.append(text)
+                elif block.language == LOG and log:
+                    assert log == [block.text.rstrip("\n")], f"{self.path}:{block.line}"
         return names
 
-    def run_block(self, block: Block, names: dict[str, Any]) -> None:
-        """Runs one block of code with these names."""
+    def _run_block(self, block: Block, names: dict[str, Any]) -> str:
+        """Runs a block of code with these names, and returns what it prints."""
         if block.text.startswith(">>> "):
             example = doctest.DocTestParser().get_doctest(block.text, names, self.path, self.path, block.line - 1)
             runner = doctest.DocTestRunner()
@@ -132,7 +150,7 @@ class Page:
             runner.run(example, out=report.write, clear_globs=False)
             names.update(example.globs)
             assert runner.failures == 0, report.getvalue()
-            return
+            return ""
         # blank lines, so that a traceback tells the line of the page
         code = compile("\n" * (block.line - 1) + block.text, str(self.file), "exec")
         printed = io.StringIO()
@@ -140,6 +158,21 @@ class Page:
             exec(code, names)
         if block.printed is not None:
             assert printed.getvalue() == block.printed, f"{self.path}:{block.line}"
+        return printed.getvalue()
+
+
+@contextlib.contextmanager
+def _logged() -> Iterator[list[str]]:
+    """The warnings of the library."""
+    found: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("pykstreams")
+    logger.addHandler(handler)
+    try:
+        yield found
+    finally:
+        logger.removeHandler(handler)
 
 
 def pages() -> list[Page]:
