@@ -27,7 +27,20 @@ What the commands do, by example: [the command line](cli.md). `--help` of a comm
 def page() -> str:
     """The text of the page."""
     context = click.Context(cli, info_name="pykstreams")
-    return _INTRODUCTION + "".join(line + "\n" for name in cli.list_commands(context) for line in _lines(context, name))
+    lines = [*_prose(cli.help or ""), *_exit_codes()]
+    for name in cli.list_commands(context):
+        lines += _lines(context, name)
+    return _INTRODUCTION + "\n" + "".join(line + "\n" for line in lines)
+
+
+def _exit_codes() -> Iterator[str]:
+    yield "Exit codes:"
+    yield ""
+    yield "| code | meaning |"
+    yield "|---|---|"
+    for line in (cli.epilog or "").split("\b\n")[1].splitlines():
+        code, _, meaning = line.strip().partition("  ")
+        yield f"| {code} | {meaning} |"
 
 
 def _lines(parent: click.Context, name: str) -> Iterator[str]:
@@ -76,8 +89,9 @@ def _prose(help_text: str) -> Iterator[str]:
     """Paragraphs as they are; those that click leaves as they are, with a \\b before them, as blocks."""
     for paragraph in inspect.cleandoc(help_text).split("\n\n"):
         if paragraph.startswith("\b"):
-            yield "```sh"
-            yield from inspect.cleandoc(paragraph.removeprefix("\b").strip("\n")).splitlines()
+            text = inspect.cleandoc(paragraph.removeprefix("\b").strip("\n"))
+            yield "```sh" if text.startswith("pykstreams ") else "```python"
+            yield from text.splitlines()
             yield "```"
         else:
             yield paragraph

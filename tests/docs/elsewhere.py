@@ -26,3 +26,11 @@ NOT_RUN: Mapping[str, str] = {
     "kafka-console-": "a tool of Kafka; tests produce and consume by clients",
 }
 """Beginnings of commands that are not run, each with the reason."""
+
+NOT_RUN_CODE: Mapping[tuple[str, int], str] = {
+    (
+        "docs/guides/bootstrap-from-a-snapshot.md",
+        1,
+    ): "needs workers that run; tests/integration/test_bootstrap_swap.py does it",
+}
+"""Blocks of code, by page and number, that are not run, each with the reason."""
