@@ -1,7 +1,7 @@
 # What a newcomer needs: `make demo`, `make test`. Needs Python 3.11 or newer, and nothing running.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz faults bench bench-quick clean
+.PHONY: help demo test docs fuzz faults bench bench-quick clean
 
 SEEDS ?= 500
 MINUTES ?= 60
@@ -38,6 +38,10 @@ test: $(VENV)/installed-for-tests  ## Run linters, type checks, the layer contra
 	TMPDIR=$(TESTS_TMPDIR) $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup; status=$$?; \
 	[ "$${#failed[@]}" = 0 ] && exit $$status || exit 1
 
+docs: $(VENV)/installed-for-docs  ## Build the documentation site into build/site; a warning is an error
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -W ignore::DeprecationWarning -m mkdocs build --strict && \
+		echo "build/site/index.html"
+
 fuzz: $(VENV)/installed-for-tests  ## Record SEEDS=500 random cases with Kafka Streams (needs Java), and compare
 	@$(BIN)/python -m tests.conformance.fuzz --seeds $(SEEDS)
 
@@ -73,6 +77,11 @@ $(VENV)/installed: $(BIN)/python $(INSTALL_INPUTS)
 $(VENV)/installed-for-tests: $(BIN)/python $(INSTALL_INPUTS)
 	@echo "installing pykstreams with its test and development tools into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[protobuf,dev]'
+	@touch $@ $(VENV)/installed
+
+$(VENV)/installed-for-docs: $(BIN)/python $(INSTALL_INPUTS)
+	@echo "installing pykstreams with its documentation tools into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs,http,prometheus,spark]'
 	@touch $@ $(VENV)/installed
 
 $(VENV)/installed-for-benchmarks: $(BIN)/python $(INSTALL_INPUTS)

@@ -35,10 +35,17 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The examples in docstrings and pages."""
-    session.install("--editable", ".[protobuf,dev]")
+    """The documentation site, in which a warning is an error; and the examples in docstrings and pages."""
+    session.install("--editable", ".[docs,protobuf,dev]")
+    session.run("python", "-m", "mkdocs", "build", "--strict", env={"NO_MKDOCS_2_WARNING": "1"})
     session.run(
-        "pytest", "--doctest-modules", "pykstreams/core", "pykstreams/topology", "tests/unit/serdes", *session.posargs
+        "pytest",
+        "--doctest-modules",
+        "pykstreams/core",
+        "pykstreams/topology",
+        "tests/unit/serdes",
+        "tests/docs",
+        *session.posargs,
     )
 
 

@@ -25,6 +25,8 @@ Settings have the names, types and defaults of Kafka Streams 4.3.1. `StreamsConf
 names, as keyword arguments with underscores for dots, or both:
 
 ```python
+from pykstreams import StreamsConfig
+
 StreamsConfig({"application.id": "shop", "bootstrap.servers": "localhost:9092"}, commit_interval_ms=5000)
 ```
 

@@ -19,17 +19,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.spark.standalone_cluster import ROOT, environment_of_driver, standalone_cluster
+from tests.docs.pages import Page
+from tests.spark.standalone_cluster import environment_of_driver, standalone_cluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
-PAGE = (ROOT / "docs" / "guides" / "spark-clusters.md").read_text(encoding="utf-8")
+PAGE = Page("docs/guides/spark-clusters.md")
 PATIENCE_S = 240.0
 SHOP = """
 from pykstreams import Consumed, Grouped, Materialized, Serdes, StreamsBuilder
 from pykstreams.serdes import JsonSerde
 
 import prices
+from tests.docs.pages import Page
 
 application_id = "shop"
 
@@ -139,9 +141,9 @@ def test_programs_of_the_page_make_and_show_state(master: str, driver: Path, lak
     def moved(text: str) -> str:
         return text.replace("/lake/", f"{lake}/").replace("spark://master:7077", master)
 
-    (script,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    (driver / "bootstrap_shop.py").write_text(moved(script))
-    submit, command = re.findall(r"^```\n(spark-submit.*?|PYSPARK.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    [script] = PAGE.code
+    (driver / "bootstrap_shop.py").write_text(moved(script.text))
+    submit, command = PAGE.commands
 
     submitted, built = (run(["bash", "-c", moved(text)], driver) for text in (submit, command))
 

@@ -14,9 +14,10 @@ from click.testing import CliRunner
 
 from pykstreams.cli.app import cli
 from pykstreams.spark import export_state
+from tests.docs.pages import Page
 from tests.unit.bulk.state_of_tests import state_in
 
-PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "state-as-data-frames.md").read_text(encoding="utf-8")
+PAGE = Page("docs/guides/state-as-data-frames.md")
 PRICES = """
 from pykstreams import Consumed, Materialized, Serdes, Stores, StreamsBuilder
 
@@ -33,6 +34,7 @@ def build():
 SHOP = """
 from pykstreams import Consumed, Materialized, Serdes, StreamsBuilder
 from pykstreams.serdes import JsonSerde
+from tests.docs.pages import Page
 
 application_id = "shop"
 
@@ -69,8 +71,8 @@ def moved(text: str, folder: Path) -> str:
 
 def test_scripts_of_the_page_show_what_it_says(spark: Any, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {"__name__": "page"}
-    for script in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
-        exec(compile(moved(script, folder), "docs/guides/state-as-data-frames.md", "exec"), names)
+    for block in PAGE.code:
+        exec(compile(moved(block.text, folder), "docs/guides/state-as-data-frames.md", "exec"), names)
 
     assert "partition|count" in capfd.readouterr().out
     assert 3 == names["prices"].count()
@@ -81,8 +83,7 @@ def test_scripts_of_the_page_show_what_it_says(spark: Any, folder: Path, capfd: 
 
 def test_commands_of_the_page_write_the_rows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder / "srv")
-    (commands,) = re.findall(r"```\n(pykstreams state .*?)```", PAGE, re.DOTALL)
-    for command in commands.splitlines():
+    for command in PAGE.commands:
         _, *arguments = shlex.split(moved(command, folder))
         state = [] if "--state-dir" in arguments else ["--state-dir", f"{folder}/var/lib/prices"]
         done = CliRunner().invoke(cli, [*arguments, *state])
@@ -92,5 +93,5 @@ def test_commands_of_the_page_write_the_rows(folder: Path, monkeypatch: pytest.M
     assert [("tea", 3)] == [(row["key"], row["value"]) for row in pyarrow.csv.read_csv("prices.csv").to_pylist()]
 
     (folder / "srv" / "prices.parquet").unlink()
-    (call,) = re.findall(r"`(export_state\(.*?\))`", PAGE)
+    (call,) = re.findall(r"`(export_state\(.*?\))`", PAGE.text)
     assert 3 == eval(moved(call, folder), {"export_state": export_state}).rows

@@ -15,6 +15,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.inspection.group_tools import GroupView
 from pykstreams.runtime.groups.lag_report import LagReport, PartitionLag, StandbyLag, TaskLag
 from pykstreams.runtime.groups.status import status_of
+from tests.docs.pages import Page
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "guides" / "autoscaling.md").read_text(encoding="utf-8")
@@ -47,8 +48,8 @@ def shape(value: Any) -> Any:
 
 
 def test_json_of_the_manual_is_that_of_the_program() -> None:
-    [block] = re.findall(r"```json\n(.*?)```", MANUAL.split("\n## lag\n")[1].split("\n## ")[0], re.DOTALL)
-    documented, printed = json.loads(block), json.loads(json.dumps(REPORT.as_dict()))
+    [block] = Page("docs/reference/cli.md").of("json")
+    documented, printed = json.loads(block.text), json.loads(json.dumps(REPORT.as_dict()))
 
     assert shape(documented) == shape(printed)
     assert documented["tasks"] == printed["tasks"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +11,9 @@ from click.testing import CliRunner
 
 from pykstreams.cli.app import cli
 from pykstreams.topology.changes.comparison import Verdict
+from tests.docs.pages import Page
 
-PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "changing-an-application.md").read_text(encoding="utf-8")
+PAGE = Page("docs/guides/changing-an-application.md")
 
 
 @pytest.fixture
@@ -21,9 +21,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder with both scripts of the page, each under the name that the page gives it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    for name, script in zip(("old", "new"), re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL), strict=True):
+    for name, block in zip(("old", "new"), PAGE.code, strict=True):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "shop.py").write_text(script, encoding="utf-8")
+        (tmp_path / name / "shop.py").write_text(block.text, encoding="utf-8")
     before = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - before:
@@ -37,10 +37,10 @@ def described(script: str) -> str:
 
 @pytest.mark.slow
 def test_comparison_of_the_page_prints_what_it_says(folder: Path) -> None:
-    (printed,) = re.findall(r"```\n(renamed.*?)```", PAGE, re.DOTALL)
+    [block] = PAGE.of("text")
     compared = CliRunner().invoke(cli, ["diff", "old/shop.py", "new/shop.py"])
 
-    assert (compared.output, compared.exit_code) == (printed, 2)
+    assert (compared.output, compared.exit_code) == (block.text, 2)
 
 
 def test_script_compared_with_its_own_description_is_safe(folder: Path) -> None:
@@ -53,4 +53,4 @@ def test_script_compared_with_its_own_description_is_safe(folder: Path) -> None:
 
 @pytest.mark.parametrize("verdict", Verdict)
 def test_table_of_the_page_has_every_verdict(verdict: Verdict) -> None:
-    assert f"| {verdict}" in PAGE
+    assert f"| {verdict}" in PAGE.text

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-from typing import Any
-
 from pykstreams import PartialWindow, Serdes
 from pykstreams.testing import TopologyTestDriver
+from tests.docs.pages import Page
 
-PAGE = Path(__file__).parents[2] / "docs" / "guides" / "count-windows.md"
+PAGE = Page("docs/guides/count-windows.md")
 
 
 def test_windows_of_the_page_are_full_with_a_hundred_records() -> None:
-    names: dict[str, Any] = {"__name__": "count_windows"}
-    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
-        exec(compile(block, str(PAGE), "exec"), names)
+    names = PAGE.run()
     text, double = Serdes.string(), Serdes.double()
     with TopologyTestDriver(names["builder"].build()) as driver:
         readings = driver.create_input_topic("readings", text, double)

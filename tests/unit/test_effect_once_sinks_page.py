@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pykstreams import Serdes
 from pykstreams.testing import TopologyTestDriver
+from tests.docs.pages import Page
 
-PAGE = Path(__file__).parents[2] / "docs" / "guides" / "effect-once-sinks.md"
+PAGE = Page("docs/guides/effect-once-sinks.md")
 
 
 def test_streams_of_the_page_are_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {"__name__": "effect_once_sinks"}
-    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
-        exec(compile(block, str(PAGE), "exec"), names)
+    names = PAGE.run()
     with closing(sqlite3.connect("payments.db")) as database:
         database.execute("create table payments (account text, cents integer)")
         database.execute("create table counts (account text, payments integer)")

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pykstreams import Serdes
 from pykstreams.testing import TopologyTestDriver
+from tests.docs.pages import Page
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "guide.md"
+GUIDE = Page("docs/guides/guide.md")
 MINUTE = 60_000
 
 
 @pytest.fixture
 def driver() -> Any:
-    names: dict[str, Any] = {"__name__": "guide"}
-    for block in re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL):
-        exec(compile(block, str(GUIDE), "exec"), names)
+    names = GUIDE.run()
     with TopologyTestDriver(names["builder"].build()) as driver:
         yield driver
 

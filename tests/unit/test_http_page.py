@@ -1,30 +1,18 @@
-"""``docs/guides/http.md`` names every route, parameter, problem and limit, and its script prints what it says."""
+"""``docs/guides/http.md`` names every route, parameter, problem and limit."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-import pytest
-
 from pykstreams.http import HttpOptions, app
 from pykstreams.http.problems import problem_kinds
+from tests.docs.pages import Page
 from tests.unit.http.served import Streams
 from tests.unit.http.test_store_routes import table
 from tests.unit.runtime.queries.queried import Application
 
-FILE = Path(__file__).parents[2] / "docs" / "guides" / "http.md"
-PAGE = FILE.read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-def test_script_of_the_page_prints_what_it_says(capfd: pytest.CaptureFixture[str]) -> None:
-    found = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", PAGE, re.DOTALL)
-    assert found is not None
-    script, printed = found.groups()
-    exec(compile(script, str(FILE), "exec"), {"__name__": "page"})
-
-    assert capfd.readouterr().out == printed
+PAGE = Page("docs/guides/http.md").text
 
 
 def test_the_page_names_the_routes_and_their_parameters(tmp_path: Path) -> None:

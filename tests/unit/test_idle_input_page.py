@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 from pykstreams import Serdes
 from pykstreams.testing import TopologyTestDriver
+from tests.docs.pages import Page
 
-PAGE = Path(__file__).parents[2] / "docs" / "guides" / "idle-input.md"
+PAGE = Page("docs/guides/idle-input.md")
 
 
 def test_windows_and_joins_of_the_page_close_without_records() -> None:
-    names: dict[str, Any] = {"__name__": "idle_input"}
-    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
-        exec(compile(block, str(PAGE), "exec"), names)
+    names = PAGE.run()
     text, long = Serdes.string(), Serdes.long()
     with TopologyTestDriver(names["builder"].build(), initial_wall_clock_time=0) as driver:
         driver.create_input_topic("clicks", text, text).pipe_input("ann", "/home", 40_000)

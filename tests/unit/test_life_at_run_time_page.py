@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from pykstreams import SuspendReason, TopicPartition
+from tests.docs.pages import Page
 
-FILE = Path(__file__).parents[2] / "docs" / "guides" / "life-at-run-time.md"
-PAGE = FILE.read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-def test_script_of_the_page_prints_what_it_says(capfd: pytest.CaptureFixture[str]) -> None:
-    found = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", PAGE, re.DOTALL)
-    assert found is not None
-    script, printed = found.groups()
-    exec(compile(script, str(FILE), "exec"), {"__name__": "page"})
-
-    assert capfd.readouterr().out == printed
+PAGE = Page("docs/guides/life-at-run-time.md")
 
 
 def test_listener_of_the_page_says_how_much_is_left(capsys: pytest.CaptureFixture[str]) -> None:
-    names: dict[str, Any] = {"__name__": "page"}
-    for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[1:]:
-        exec(compile(block, str(FILE), "exec"), names)
+    names = PAGE.run(PAGE.code[1:])
     place = TopicPartition("shop-counts-changelog", 2)
     names["Promotions"]().on_update_suspended(place, "counts", 7, 9, SuspendReason.PROMOTED)
     names["Promotions"]().on_update_suspended(place, "counts", 7, 9, SuspendReason.MIGRATED)

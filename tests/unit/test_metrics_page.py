@@ -1,8 +1,7 @@
-"""``docs/reference/metrics.md`` is what its script makes, names every metric of Kafka Streams, and the guide runs."""
+"""``docs/reference/metrics.md`` is what its script makes, and names every metric of Kafka Streams."""
 
 from __future__ import annotations
 
-import re
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +16,6 @@ from tests.unit.runtime.metrics.measured import READ, TEXT, driver, texts
 ROOT = Path(__file__).parents[2]
 OF_KAFKA = (ROOT / "tests" / "golden" / "kafka_streams_metrics.txt").read_text().splitlines()
 """The metrics that Kafka Streams 4.3.1 has, by group and name."""
-GUIDE = (ROOT / "docs" / "guides" / "metrics.md").read_text()
 
 OURS = {f"{group}: {name}" for group, name, *_ in each_metric(ALL)}
 
@@ -60,12 +58,3 @@ def test_every_metric_of_a_run_is_on_the_page_with_its_level_and_tags() -> None:
         }
 
     assert {metric: tags for metric, tags in found.items() if known.get(metric) != tags} == {}
-
-
-def test_scripts_of_the_guide_print_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", GUIDE, re.DOTALL)
-    assert len(blocks) == 2
-    for block, printed in blocks:
-        exec(compile(block, "docs/guides/metrics.md", "exec"), {"__name__": "page"})
-
-        assert capsys.readouterr().out == printed

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
 from pykstreams.cli.settings import read_properties
 from pykstreams.core.config import StreamsConfig
+from tests.docs.pages import Page
 
-PAGE = Path(__file__).parents[2] / "docs/guides/security.md"
-EXAMPLES = [dict(read_properties(text)) for text in re.findall(r"```properties\n(.*?)```", PAGE.read_text(), re.DOTALL)]
+PAGE = Page("docs/guides/security.md")
+EXAMPLES = [dict(read_properties(block.text)) for block in PAGE.of("properties")]
 SECRET = "opensesame"
 
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-from typing import Any
-
 from pykstreams import Serdes
 from pykstreams.testing import TopologyTestDriver
+from tests.docs.pages import Page
 
-PAGE = Path(__file__).parents[2] / "docs" / "guides" / "stream-foreign-key-joins.md"
+PAGE = Page("docs/guides/stream-foreign-key-joins.md")
 
 
 def test_orders_of_the_page_are_priced() -> None:
-    names: dict[str, Any] = {"__name__": "stream_foreign_key_joins"}
-    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
-        exec(compile(block, str(PAGE), "exec"), names)
+    names = PAGE.run()
     text, number = Serdes.string(), Serdes.long()
     with TopologyTestDriver(names["builder"].build()) as driver:
         driver.create_input_topic("prices", text, number).pipe_input("pen", 120)

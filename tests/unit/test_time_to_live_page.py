@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 from pykstreams import Serdes
 from pykstreams.testing import TopologyTestDriver
+from tests.docs.pages import Page
 
-PAGE = Path(__file__).parents[2] / "docs" / "guides" / "time-to-live.md"
+PAGE = Page("docs/guides/time-to-live.md")
 MINUTE = 60_000
 
 
 def test_rows_of_the_page_go_and_tables_below_follow() -> None:
-    names: dict[str, Any] = {"__name__": "time_to_live"}
-    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
-        exec(compile(block, str(PAGE), "exec"), names)
+    names = PAGE.run()
     text, long = Serdes.string(), Serdes.long()
     with TopologyTestDriver(names["builder"].build(), initial_wall_clock_time=0) as driver:
         sessions = driver.create_input_topic("sessions", text, text)

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,28 +11,26 @@ from pykstreams import StreamsBuilder
 from pykstreams.dsl.inference import value_serde
 from pykstreams.serdes.by_type import TYPES, TypeSerdes
 from pykstreams.testing import TopologyTestDriver
+from tests.docs.pages import Page
 
-PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "types.md").read_text(encoding="utf-8")
+PAGE = Page("docs/guides/types.md")
 
 
 @pytest.fixture
-def names(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[dict[str, Any]]:
+def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What the code of the page defines; what it registers is forgotten afterwards."""
     monkeypatch.setattr(TYPES, "__dict__", TypeSerdes().__dict__)
-    module = ModuleType("types_page")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    found = module.__dict__
-    for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
-        exec(compile(block, "types.md", "exec"), found)
-    found["printed"] = capsys.readouterr().out
-    yield found
+    printed: list[str] = []
+    found = PAGE.run(printed=printed)
+    found["printed"] = "".join(printed)
+    return found
 
 
 def test_what_the_page_prints_is_what_it_says(names: dict[str, Any]) -> None:
     record, error = names["printed"].splitlines()
 
-    assert f"It prints `{record}`." in PAGE
-    (said,) = re.findall(r"`(KSTREAM-SINK-0000000002 .*; )\.\.\.`", PAGE)
+    assert f"It prints `{record}`." in PAGE.text
+    (said,) = re.findall(r"`(KSTREAM-SINK-0000000002 .*; )\.\.\.`", PAGE.text)
     assert error.startswith(said)
 
 
