@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pykstreams.core.types import Duration, duration_ms
-from pykstreams.serdes.base import Serde
+from pykstreams.serdes.by_type import SerdeOrType, given_serde
 from pykstreams.state.encoding.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
 from pykstreams.state.interfaces.session_store import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.interfaces.store import (
@@ -39,7 +39,7 @@ from pykstreams.state.sessions.suppliers import (
     PersistentSessionSupplier,
     SessionBytesStoreSupplier,
 )
-from pykstreams.state.spec import StoreBuilder, checked_name
+from pykstreams.state.spec import StoreBuilder, StoreSupplier, checked_name
 from pykstreams.state.versions.suppliers import (
     InMemoryVersionedSupplier,
     PersistentVersionedSupplier,
@@ -76,6 +76,9 @@ log = logging.getLogger(__name__)
 
 class Stores:
     """Suppliers of stores, and builders over them (Kafka Streams: ``Stores``).
+
+    A builder takes a type wherever it takes a serde: ``str`` instead of ``Serdes.string()``. ``TypeError`` for a type
+    that has no serde.
 
     A store in RocksDB that is made with ``prefix_bytes`` finds keys by prefixes of so many bytes through bloom filters
     (``prefix_scan``); other reads are as without. All its keys must have such a prefix, so it wants a key serde whose
@@ -117,64 +120,50 @@ class Stores:
     @staticmethod
     def key_value_store_builder(
         supplier: KeyValueBytesStoreSupplier,
-        key_serde: Serde[K] | None = None,
-        value_serde: Serde[V] | None = None,
+        key_serde: SerdeOrType[K] | None = None,
+        value_serde: SerdeOrType[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
         topic_config: Mapping[str, str] | None = None,
     ) -> StoreBuilder[KeyValueStore[K, V]]:
         """A store of values; serdes that are ``None`` are the defaults of the configuration."""
-        return StoreBuilder(
-            _key_value(supplier),
-            key_value_store,
-            key_serde,
-            value_serde,
-            caching,
-            logging,
-            dict(topic_config or {}),
-        )
+        return _builder(_key_value(supplier), key_value_store, key_serde, value_serde, caching, logging, topic_config)
 
     @staticmethod
     def timestamped_key_value_store_builder(
         supplier: KeyValueBytesStoreSupplier,
-        key_serde: Serde[K] | None = None,
-        value_serde: Serde[V] | None = None,
+        key_serde: SerdeOrType[K] | None = None,
+        value_serde: SerdeOrType[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
         topic_config: Mapping[str, str] | None = None,
     ) -> StoreBuilder[TimestampedKeyValueStore[K, V]]:
         """A store of ``ValueAndTimestamp``; over a persistent supplier without timestamps they are lost."""
-        return StoreBuilder(
-            _key_value(supplier),
-            timestamped_key_value_store,
-            key_serde,
-            value_serde,
-            caching,
-            logging,
-            dict(topic_config or {}),
+        return _builder(
+            _key_value(supplier), timestamped_key_value_store, key_serde, value_serde, caching, logging, topic_config
         )
 
     @staticmethod
     def timestamped_key_value_store_with_headers_builder(
         supplier: KeyValueBytesStoreSupplier,
-        key_serde: Serde[K] | None = None,
-        value_serde: Serde[V] | None = None,
+        key_serde: SerdeOrType[K] | None = None,
+        value_serde: SerdeOrType[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
         topic_config: Mapping[str, str] | None = None,
     ) -> StoreBuilder[TimestampedKeyValueStoreWithHeaders[K, V]]:
         """A store of ``ValueTimestampHeaders``; over a persistent supplier without headers they are lost."""
-        return StoreBuilder(
+        return _builder(
             _key_value(supplier),
             timestamped_key_value_store_with_headers,
             key_serde,
             value_serde,
             caching,
             logging,
-            dict(topic_config or {}),
+            topic_config,
         )
 
     @staticmethod
@@ -203,8 +192,8 @@ class Stores:
     @staticmethod
     def versioned_key_value_store_builder(
         supplier: VersionedBytesStoreSupplier,
-        key_serde: Serde[K] | None = None,
-        value_serde: Serde[V] | None = None,
+        key_serde: SerdeOrType[K] | None = None,
+        value_serde: SerdeOrType[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
@@ -214,7 +203,7 @@ class Stores:
         checked = checked_versioned_supplier(supplier)
         if caching:
             raise ValueError(f"store {checked.name!r} is versioned and cannot have a cache; leave out caching=True")
-        return StoreBuilder(checked, versioned_store, key_serde, value_serde, False, logging, dict(topic_config or {}))
+        return _builder(checked, versioned_store, key_serde, value_serde, False, logging, topic_config)
 
     @staticmethod
     def persistent_session_store(name: str, retention_period: Duration) -> SessionBytesStoreSupplier:
@@ -234,37 +223,29 @@ class Stores:
     @staticmethod
     def session_store_builder(
         supplier: SessionBytesStoreSupplier,
-        key_serde: Serde[K] | None = None,
-        value_serde: Serde[V] | None = None,
+        key_serde: SerdeOrType[K] | None = None,
+        value_serde: SerdeOrType[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
         topic_config: Mapping[str, str] | None = None,
     ) -> StoreBuilder[SessionStore[K, V]]:
         """A store of aggregates by session."""
-        return StoreBuilder(
-            _session(supplier), session_store, key_serde, value_serde, caching, logging, dict(topic_config or {})
-        )
+        return _builder(_session(supplier), session_store, key_serde, value_serde, caching, logging, topic_config)
 
     @staticmethod
     def session_store_with_headers_builder(
         supplier: SessionBytesStoreSupplier,
-        key_serde: Serde[K] | None = None,
-        value_serde: Serde[V] | None = None,
+        key_serde: SerdeOrType[K] | None = None,
+        value_serde: SerdeOrType[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
         topic_config: Mapping[str, str] | None = None,
     ) -> StoreBuilder[SessionStoreWithHeaders[K, V]]:
         """A store of ``AggregationWithHeaders`` by session; a persistent supplier without headers loses them."""
-        return StoreBuilder(
-            _session(supplier),
-            session_store_with_headers,
-            key_serde,
-            value_serde,
-            caching,
-            logging,
-            dict(topic_config or {}),
+        return _builder(
+            _session(supplier), session_store_with_headers, key_serde, value_serde, caching, logging, topic_config
         )
 
     @staticmethod
@@ -304,8 +285,8 @@ class Stores:
     @staticmethod
     def window_store_builder(
         supplier: WindowBytesStoreSupplier,
-        key_serde: Serde[K] | None = None,
-        value_serde: Serde[V] | None = None,
+        key_serde: SerdeOrType[K] | None = None,
+        value_serde: SerdeOrType[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
@@ -323,8 +304,8 @@ class Stores:
     @staticmethod
     def timestamped_window_store_builder(
         supplier: WindowBytesStoreSupplier,
-        key_serde: Serde[K] | None = None,
-        value_serde: Serde[V] | None = None,
+        key_serde: SerdeOrType[K] | None = None,
+        value_serde: SerdeOrType[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
@@ -338,8 +319,8 @@ class Stores:
     @staticmethod
     def timestamped_window_store_with_headers_builder(
         supplier: WindowBytesStoreSupplier,
-        key_serde: Serde[K] | None = None,
-        value_serde: Serde[V] | None = None,
+        key_serde: SerdeOrType[K] | None = None,
+        value_serde: SerdeOrType[V] | None = None,
         *,
         caching: bool = False,
         logging: bool = True,
@@ -387,8 +368,8 @@ def _persistent_window(
 def _window_builder(
     supplier: WindowBytesStoreSupplier,
     make: Callable[[StoreBuilder[S]], S],
-    key_serde: Serde[K] | None,
-    value_serde: Serde[V] | None,
+    key_serde: SerdeOrType[K] | None,
+    value_serde: SerdeOrType[V] | None,
     caching: bool,
     logging: bool,
     topic_config: Mapping[str, str] | None,
@@ -397,4 +378,20 @@ def _window_builder(
     if caching and checked.retain_duplicates:
         log.warning("store %r has no cache, since it retains duplicates; leave out caching=True", checked.name)
         caching = False
-    return StoreBuilder(checked, make, key_serde, value_serde, caching, logging, dict(topic_config or {}))
+    return _builder(checked, make, key_serde, value_serde, caching, logging, topic_config)
+
+
+def _builder(
+    supplier: StoreSupplier[Any],
+    make: Callable[[StoreBuilder[S]], S],
+    key_serde: SerdeOrType[K] | None,
+    value_serde: SerdeOrType[V] | None,
+    caching: bool,
+    logging: bool,
+    topic_config: Mapping[str, str] | None,
+) -> StoreBuilder[S]:
+    try:
+        serdes = given_serde(key_serde, is_key=True), given_serde(value_serde, is_key=False)
+    except TypeError as error:
+        raise TypeError(f"store {supplier.name!r}: {error}") from error
+    return StoreBuilder(supplier, make, *serdes, caching, logging, dict(topic_config or {}))

@@ -27,6 +27,13 @@ def key_values() -> None:
     assert_type(timestamped, TimestampedKeyValueStore[str, int])
 
 
+def types_for_serdes() -> None:
+    supplier = Stores.in_memory_key_value_store("counts")
+    assert_type(Stores.key_value_store_builder(supplier, str, int).build(), KeyValueStore[str, int])
+    mixed = Stores.timestamped_key_value_store_builder(supplier, str, Serdes.long())
+    assert_type(mixed.build(), TimestampedKeyValueStore[str, int])
+
+
 def windows_and_sessions() -> None:
     windows = Stores.persistent_window_store("counts", DAY, timedelta(hours=1))
     assert_type(

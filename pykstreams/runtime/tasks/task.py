@@ -239,7 +239,7 @@ class Task:
             self._state.stream_time[0] = max(self._state.stream_time[0], time)
             self._state.metadata.update(values)
         self._advance_replay()
-        self._run_callbacks(self._state.init_callbacks)
+        self._run_init()
 
     def _observers(self) -> list[RecordObserver]:
         """The observers of each record that the settings ask for."""
@@ -573,10 +573,11 @@ class Task:
             return None
         return offset, encode(self._input.queues[partition].partition_time, self._state.metadata.values())
 
-    def _run_callbacks(self, callbacks: dict[str, list[Callable[[], None]]]) -> None:
-        for name, found in _in_order(self._plan, callbacks):
-            self._state.current.raw = (None, self._state.clock.now_ms(), ())
-            for callback in found:
+    def _run_init(self) -> None:
+        state = self._state
+        state.current.raw = (None, state.clock.now_ms(), ())
+        for name, callbacks in _in_order(self._plan, state.init_callbacks):
+            for callback in callbacks:
                 try:
                     callback()
                 except StoreEngineError:

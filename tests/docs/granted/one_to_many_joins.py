@@ -68,7 +68,8 @@ def _key_message() -> type:
         message.oneof_decl.add(name=f"_{name}")
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("GrantedKey"))
+    made: type = message_factory.GetMessageClass(pool.FindMessageTypeByName("GrantedKey"))
+    return made
 
 
 KeyMessage = _key_message()

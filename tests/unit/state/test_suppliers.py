@@ -13,6 +13,7 @@ from pykstreams.core.errors import ConfigError
 from pykstreams.core.windows import EmitStrategy
 from pykstreams.dsl.stores.materialization import table_params
 from pykstreams.serdes import CombinedKeySerde, JsonCombinedKeySerde, Serdes
+from pykstreams.serdes.by_type import TYPES
 from pykstreams.serdes.defaults import OverDefault
 from pykstreams.serdes.told_topic import ToldTopic
 from pykstreams.state import (
@@ -50,6 +51,19 @@ def test_each_build_gives_a_store_of_its_own() -> None:
 def test_builder_needs_a_supplier_of_key_value_stores() -> None:
     with pytest.raises(TypeError, match=r"supplier of a key-value store is 'orders'; expected one such as Stores\."):
         Stores.key_value_store_builder("orders")  # type: ignore[arg-type]
+
+
+def test_types_stand_for_the_serdes_of_a_store() -> None:
+    supplier = Stores.in_memory_key_value_store("orders")
+
+    builder = Stores.key_value_store_builder(supplier, str, dict[str, int])
+
+    assert (builder.key_serde, builder.value_serde) == (TYPES.serde(str, is_key=True), TYPES.serde(dict[str, int]))
+
+
+def test_type_without_a_serde_is_refused_with_the_name_of_the_store() -> None:
+    with pytest.raises(TypeError, match=r"store 'orders': there is no serde for object"):
+        Stores.session_store_builder(Stores.in_memory_session_store("orders", 10), str, object)
 
 
 def test_name_of_a_store_is_text() -> None:

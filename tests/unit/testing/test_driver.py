@@ -169,6 +169,18 @@ def test_stores_can_be_read(make_driver: MakeDriver) -> None:
     assert [row[0] for row in driver.raw_store("counts")] == [b"v"]
 
 
+def test_a_store_with_a_cache_can_be_filled_before_the_first_record(make_driver: MakeDriver) -> None:
+    driver = make_driver(count_by_value(), {"statestore.cache.max.bytes": 10_000})
+    source, _ = topics(driver)
+    store = driver.get_key_value_store("counts")
+    assert store is not None
+
+    store.put("v", 4)
+    source.pipe_input("k", "v")
+
+    assert store.get("v") == 5
+
+
 @pytest.mark.parametrize("config", [{}, {"dsl.store.format": "HEADERS"}])
 def test_a_timestamped_store_can_be_seen_as_a_plain_one(make_driver: MakeDriver, config: dict[str, object]) -> None:
     driver = make_driver(count_by_value(), config)
