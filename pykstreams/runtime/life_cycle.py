@@ -105,7 +105,7 @@ class LifeCycle:
         return self._state
 
     def move(self, new: State) -> bool:
-        """Changes the state if it may, and calls the listener; false otherwise."""
+        """Changes the state if it may, and calls the listener; false otherwise. What a listener raises is logged."""
         with self._changed:
             old = self._state
             if not old.is_valid_transition(new):
@@ -114,7 +114,10 @@ class LifeCycle:
             self._changed.notify_all()
         log.info("application %s: %s -> %s", self._name, old.value, new.value)
         if self.listener is not None:
-            self.listener(new, old)
+            try:
+                self.listener(new, old)
+            except Exception:
+                log.exception("application %s: its state listener failed at %s -> %s", self._name, old.value, new.value)
         return True
 
     def wait_for(self, reached: Callable[[State], bool], timeout_s: float | None) -> bool:

@@ -134,6 +134,7 @@ class KafkaStreams:
             self._build,
             before_start=self._before_start,
             replaces=self._replaces,
+            on_failure=self._stop_after,
             on_running=self._running_changed,
             on_count=self._application.share_cache,
             on_end=self._last_ended,
@@ -489,15 +490,10 @@ class KafkaStreams:
     def _global_failed(self, failure: StreamsError) -> None:
         """Ends the application: without its global stores no task may go on, and nobody can replace them."""
         log.error("the thread of the global stores failed: %s", failure)
-        if self.uncaught_exception_handler is not None:
-            response = self.uncaught_exception_handler(failure)
-            if response is StreamThreadExceptionResponse.REPLACE_THREAD:
-                log.warning("the thread of the global stores cannot be replaced; the application stops")
-        if self.error is None:
-            self.error = failure
+        if self._response_to(failure) is StreamThreadExceptionResponse.REPLACE_THREAD:
+            log.warning("the thread of the global stores cannot be replaced; the application stops")
         self._stop_requested = True
-        self._life.move(State.PENDING_ERROR)
-        self._workers.stop(leave=self._leaves_by_itself)
+        self._stop_after(failure)
         if self._workers.has_ended:
             threading.Thread(target=self._finish, name="finish", daemon=True).start()
 
@@ -527,19 +523,35 @@ class KafkaStreams:
         log.error("%s failed: %s", worker.name, failure, exc_info=failure if log.isEnabledFor(logging.DEBUG) else None)
         if self._client_metrics is not None:
             self._client_metrics.thread_failed()
-        response = StreamThreadExceptionResponse.SHUTDOWN_CLIENT
-        if self.uncaught_exception_handler is not None and not isinstance(failure, ShutdownRequestedError):
-            response = self.uncaught_exception_handler(failure)
-        if response is StreamThreadExceptionResponse.REPLACE_THREAD and self.state.is_running_or_rebalancing:
+        if isinstance(failure, ShutdownRequestedError):
+            return False
+        replaced = self._response_to(failure) is StreamThreadExceptionResponse.REPLACE_THREAD
+        if replaced and self.state.is_running_or_rebalancing:
             log.warning("%s is replaced by a new worker", worker.name)
             return True
+        return False
+
+    def _response_to(self, failure: BaseException) -> StreamThreadExceptionResponse:
+        """Asks the user's handler, and tells all instances if it wants that; one that fails itself stops this one."""
+        if self.uncaught_exception_handler is None:
+            return StreamThreadExceptionResponse.SHUTDOWN_CLIENT
+        try:
+            response = self.uncaught_exception_handler(failure)
+            if not isinstance(response, StreamThreadExceptionResponse):
+                raise TypeError(f"it returned {response!r}; expected a StreamThreadExceptionResponse")
+        except Exception:
+            log.exception("the uncaught exception handler failed; the application stops (SHUTDOWN_CLIENT)")
+            return StreamThreadExceptionResponse.SHUTDOWN_CLIENT
         if response is StreamThreadExceptionResponse.SHUTDOWN_APPLICATION:
             self._shut_down_application()
+        return response
+
+    def _stop_after(self, failure: BaseException) -> None:
+        """Ends the application with an error, the first one if there are several."""
         if self.error is None:
             self.error = failure
         self._life.move(State.PENDING_ERROR)
         self._workers.stop(leave=self._leaves_by_itself)
-        return False
 
     def _shut_down_application(self) -> None:
         log.error("all instances of the application are asked to shut down (SHUTDOWN_APPLICATION)")

@@ -26,6 +26,7 @@ class WorkerThreads:
     :param build: makes a worker.
     :param before_start: called with a worker that others can see already, and that has not started.
     :param replaces: asked with a worker that failed; true when another one is to take its place.
+    :param on_failure: called with the error of a worker whose place nobody takes.
     :param on_running: called when a worker changes, comes or goes, with whether all of them run.
     :param on_count: called with how many workers there are, without those that are about to go.
     :param on_end: called on the thread of the last worker, when it has ended.
@@ -37,6 +38,7 @@ class WorkerThreads:
         *,
         before_start: Callable[[Worker], None],
         replaces: Callable[[Worker, BaseException], bool],
+        on_failure: Callable[[BaseException], None],
         on_running: Callable[[bool], None],
         on_count: Callable[[int], None],
         on_end: Callable[[], None],
@@ -44,6 +46,7 @@ class WorkerThreads:
         self._build = build
         self._before_start = before_start
         self._replaces = replaces
+        self._on_failure = on_failure
         self._on_running = on_running
         self._on_count = on_count
         self._on_end = on_end
@@ -126,11 +129,20 @@ class WorkerThreads:
         thread = threading.Thread(target=self._work, args=(number, worker), name=worker.name, daemon=True)
         with self._changed:
             self._workers[number] = worker
-            self._threads[number] = thread
+            before, self._threads[number] = self._threads.get(number), thread
         self._count()
         self._has_changed(number, False)
-        self._before_start(worker)
-        thread.start()
+        try:
+            self._before_start(worker)
+            thread.start()
+        except BaseException:
+            self._forget(number)
+            with self._changed:
+                if before is None:
+                    del self._threads[number]
+                else:
+                    self._threads[number] = before
+            raise
         return worker.name
 
     def _work(self, number: int, worker: Worker) -> None:
@@ -141,14 +153,30 @@ class WorkerThreads:
             failure = error
         except:  # noqa: E722  # a foreign extension may raise what is no exception; the worker has ended all the same
             failure = StreamsError(f"{worker.name} was ended by {sys.exc_info()[1]!r}")
-        with self._changed:
-            del self._workers[number]
-        with self._reporting:
-            del self._running[number]
-        if failure is not None and self._replaces(worker, failure):
-            self._going.discard(number)
-            self._launch(number)
-            return
+        self._forget(number)
+        if failure is not None:
+            try:
+                if self._is_replaced(number, worker, failure):
+                    return
+            except Exception as error:
+                log.exception("no other worker could take the place of %s", worker.name)
+                failure = error
+        try:
+            if failure is not None:
+                self._on_failure(failure)
+        finally:
+            self._end(number)
+
+    def _is_replaced(self, number: int, worker: Worker, failure: BaseException) -> bool:
+        """Starts another worker in the place of one that failed, if it is to have one."""
+        if not self._replaces(worker, failure):
+            return False
+        self._going.discard(number)
+        self._launch(number)
+        return True
+
+    def _end(self, number: int) -> None:
+        """Gives the number of the calling thread back."""
         with self._changed:
             del self._threads[number]
             self._going.discard(number)
@@ -159,6 +187,13 @@ class WorkerThreads:
         else:
             self._count()
             self._report()
+
+    def _forget(self, number: int) -> None:
+        """Forgets a worker that does not work any more, or not yet; its thread keeps the number."""
+        with self._changed:
+            del self._workers[number]
+        with self._reporting:
+            del self._running[number]
 
     def _count(self) -> None:
         with self._changed:

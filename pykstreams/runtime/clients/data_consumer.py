@@ -167,12 +167,18 @@ class DataConsumer:
     def pause(self, partitions: Collection[TopicPartition]) -> None:
         """Holds partitions back; throws away what was prefetched, so it is expensive."""
         if partitions:
-            self._consumer.pause(without_positions(partitions))
+            try:
+                self._consumer.pause(without_positions(partitions))
+            except KafkaException as exception:
+                raise cluster_error("pausing partitions", exception) from exception
 
     def resume(self, partitions: Collection[TopicPartition]) -> None:
         """Reads paused partitions again."""
         if partitions:
-            self._consumer.resume(without_positions(partitions))
+            try:
+                self._consumer.resume(without_positions(partitions))
+            except KafkaException as exception:
+                raise cluster_error("reading paused partitions again", exception) from exception
 
     def close(self) -> None:
         """Closes the consumer; a second call does nothing."""

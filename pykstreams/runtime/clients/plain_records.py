@@ -15,7 +15,8 @@ from pykstreams.core.clock import Clock, SystemClock
 from pykstreams.core.errors import ClusterError
 from pykstreams.core.record import ConsumerRecord, ProducerRecord
 from pykstreams.core.types import Headers
-from pykstreams.runtime.clients.errors import cluster_error
+from pykstreams.runtime.clients.bounded import close_in_time
+from pykstreams.runtime.clients.errors import Meaning, cluster_error, meaning_of
 
 _PATIENCE_S: Final = 30.0
 _STEP_S: Final = 0.1
@@ -92,12 +93,17 @@ class PlainRecords:
             deadline = self._clock.monotonic() + timeout_s
             while (left := deadline - self._clock.monotonic()) > 0:
                 message = consumer.poll(min(_STEP_S, left))
-                if message is not None and message.error() is None and has_enough(_record(message)):
+                if message is None:
+                    continue
+                if (error := message.error()) is not None:
+                    if meaning_of(error) in (Meaning.REFUSED, Meaning.BROKEN):
+                        raise KafkaException(error)
+                elif has_enough(_record(message)):
                     return
         except KafkaException as exception:
             raise cluster_error(f"reading topic {topic!r}", exception) from exception
         finally:
-            consumer.close()
+            close_in_time("that reads records", consumer.close)
 
     def _partitions(self, consumer: Consumer, topic: str) -> int:
         found = consumer.list_topics(topic, timeout=_PATIENCE_S).topics[topic]

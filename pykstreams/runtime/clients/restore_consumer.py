@@ -98,12 +98,18 @@ class RestoreConsumer:
             topics = {place.topic for place in positions}
             self._topics |= topics
             self._look_up(topics - self._known)
-            self._consumer.incremental_assign(at_positions(positions))
+            try:
+                self._consumer.incremental_assign(at_positions(positions))
+            except KafkaException as exception:
+                raise cluster_error("taking partitions up", exception) from exception
 
     def unassign(self, partitions: Collection[TopicPartition]) -> None:
         """Stops reading partitions."""
         if partitions:
-            self._consumer.incremental_unassign(without_positions(partitions))
+            try:
+                self._consumer.incremental_unassign(without_positions(partitions))
+            except KafkaException as exception:
+                raise cluster_error("giving up partitions", exception) from exception
 
     def fetch(self, timeout: float) -> RestoreBatch:
         """Takes up to ``RESTORE_SIZE`` messages."""

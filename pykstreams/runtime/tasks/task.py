@@ -439,7 +439,9 @@ class Task:
                     callback()
                 except Exception as error:
                     errors.append(self._node_error(name, "close", error))
-        errors += self._stores.close()
+        for name, failure in self._stores.close().items():
+            known = isinstance(failure, StreamsError)
+            errors.append(failure if known else self._node_error(f"store {name!r}", "close", failure))
         self._state.close_callbacks.clear()
         self._state.stream_schedules.clear()
         self._state.wall_clock_schedules.clear()

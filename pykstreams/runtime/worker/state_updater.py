@@ -388,7 +388,7 @@ class StateUpdater:
             if swapped is not None:
                 swapped.adopt()
                 self._shadow, self._shadow_works = None, False
-        except StreamsError:
+        except Exception:
             self._tasks.forget(task)
             log.exception("task %s: closing went wrong; its state is read again from the last commit", task.id)
             if swapped is not None:

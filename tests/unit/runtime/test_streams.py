@@ -79,6 +79,50 @@ def test_failing_user_code_ends_in_error_with_its_reason(
     assert not streams.health().alive
 
 
+def nothing(error: BaseException) -> None:
+    """A handler that forgets to answer."""
+
+
+def failing(error: BaseException) -> StreamThreadExceptionResponse:
+    """A handler that fails."""
+    raise LookupError("nobody to page")
+
+
+@pytest.mark.parametrize(
+    ("handler", "said"), [(nothing, "it returned None; expected a Stream"), (failing, "nobody to page")]
+)
+def test_a_handler_that_fails_stops_the_application_with_the_error_of_the_worker(
+    make: Callable[..., KafkaStreams],
+    embedded_cluster: EmbeddedCluster,
+    caplog: pytest.LogCaptureFixture,
+    handler: Callable[[BaseException], StreamThreadExceptionResponse],
+    said: str,
+) -> None:
+    send(embedded_cluster, "no number")
+    streams = make(int, uncaught_exception_handler=handler)
+    streams.start()
+
+    assert streams.wait(60_000) is State.ERROR
+    assert "record orders-0 offset 0" in str(streams.error)
+    assert "the uncaught exception handler failed; the application stops (SHUTDOWN_CLIENT)" in caplog.text
+    assert said in caplog.text
+
+
+def test_a_state_listener_that_fails_does_not_hold_the_application_up(
+    make: Callable[..., KafkaStreams], caplog: pytest.LogCaptureFixture
+) -> None:
+    def listener(new: State, old: State) -> None:
+        raise LookupError("nobody to tell")
+
+    streams = make(state_listener=listener)
+    streams.start()
+    assert streams.wait_for_state(State.RUNNING, 20_000)
+
+    assert streams.close(20_000, group_membership=LEAVE)
+    assert streams.state is State.NOT_RUNNING
+    assert "its state listener failed at running -> pending_shutdown" in caplog.text
+
+
 @pytest.mark.slow
 def test_failed_worker_is_replaced_when_the_handler_says_so(
     make: Callable[..., KafkaStreams], embedded_cluster: EmbeddedCluster

@@ -106,6 +106,21 @@ def test_failure_of_a_global_store_ends_the_application_whatever_the_handler_say
     assert "feed-0 offset 0" in str(streams.error)
 
 
+def test_handler_that_fails_does_not_keep_an_application_without_its_global_stores_going(
+    make: Callable[..., KafkaStreams], embedded_cluster: EmbeddedCluster
+) -> None:
+    def failing(error: BaseException) -> StreamThreadExceptionResponse:
+        raise LookupError("nobody to page")
+
+    streams = make(uncaught_exception_handler=failing)
+    streams.start()
+    assert streams.wait_for_state(State.RUNNING, 20_000)
+    send(embedded_cluster, "bad")
+
+    assert streams.wait(60_000) is State.ERROR
+    assert "feed-0 offset 0" in str(streams.error)
+
+
 def test_handler_of_a_failed_global_store_may_close_the_application(
     make: Callable[..., KafkaStreams], embedded_cluster: EmbeddedCluster
 ) -> None:

@@ -50,11 +50,14 @@ class ThreadsBench:
         self.counts: list[int] = []
         self.states: list[bool] = []
         self.ended = threading.Event()
+        self.failures: list[BaseException] = []
         self.replaces: Callable[[], bool] = lambda: False
+        self.before_start: Callable[[], None] = lambda: None
         self.threads = WorkerThreads(
             self._build,
-            before_start=lambda worker: None,
+            before_start=lambda worker: self.before_start(),
             replaces=lambda worker, failure: self.replaces(),
+            on_failure=self.failures.append,
             on_running=self.states.append,
             on_count=self.counts.append,
             on_end=self.ended.set,
@@ -186,6 +189,49 @@ def test_a_failed_worker_hands_its_number_to_the_one_that_takes_its_place(bench:
 
     wait_for(lambda: bench.names() == ["worker-1"])
     assert not bench.ended.is_set()
+
+
+def test_a_failure_that_nobody_can_be_asked_about_ends_the_worker_for_good(bench: ThreadsBench) -> None:
+    said = RuntimeError("the handler failed, too")
+
+    def handler() -> bool:
+        raise said
+
+    bench.replaces = handler
+    bench.add(1)
+    bench.made[0].failure = RuntimeError("no")
+
+    assert bench.ended.wait(20)
+    assert bench.failures == [said]
+    assert bench.threads.has_ended
+
+
+def test_a_worker_whose_place_cannot_be_taken_has_ended(bench: ThreadsBench) -> None:
+    no_clients = RuntimeError("no client can be made")
+
+    def cannot_start() -> None:
+        raise no_clients
+
+    bench.add(1)
+    bench.replaces, bench.before_start = lambda: True, cannot_start
+    bench.made[0].failure = RuntimeError("no")
+
+    assert bench.ended.wait(20)
+    assert bench.failures == [no_clients]
+    assert bench.threads.workers == []
+
+
+def test_a_worker_that_cannot_start_is_an_error_of_adding_it_and_leaves_its_number_free(bench: ThreadsBench) -> None:
+    def cannot_start() -> None:
+        raise RuntimeError("no client can be made")
+
+    bench.before_start = cannot_start
+    with pytest.raises(RuntimeError, match=r"^no client can be made$"):
+        bench.threads.add()
+    assert bench.threads.has_ended
+
+    bench.before_start = lambda: None
+    assert bench.add(1) == ["worker-1"]
 
 
 def test_the_number_of_those_that_stay_is_said_before_one_has_ended(bench: ThreadsBench) -> None:

@@ -133,14 +133,14 @@ class TaskStores:
         self._open.clear()
         return OpenStores(stores, self.offsets)
 
-    def close(self) -> list[Exception]:
-        """Closes them all; returns what went wrong."""
-        errors: list[Exception] = []
-        for store in self._open.values():
+    def close(self) -> dict[str, Exception]:
+        """Closes them all; returns what went wrong, by the name of the store."""
+        errors: dict[str, Exception] = {}
+        for name, store in self._open.items():
             try:
                 store.close()
             except Exception as error:
-                errors.append(error)
+                errors[name] = error
         self._open.clear()
         return errors
 

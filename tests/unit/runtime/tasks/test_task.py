@@ -422,6 +422,18 @@ def test_task_whose_nodes_cannot_be_closed_closes_its_stores_too() -> None:
     assert dict(bench.task.stores) == {}
 
 
+def test_store_that_cannot_be_closed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails() -> None:
+        raise ValueError("no")
+
+    bench = with_store(lambda: None)
+    monkeypatch.setattr(bench.task.stores["rows"], "close", fails)
+    with pytest.raises(StreamsError, match=r"close of store 'rows' failed in task 0_0: ValueError\('no'\)"):
+        bench.task.close()
+
+    assert dict(bench.task.stores) == {}
+
+
 def test_init_that_raises_names_its_node() -> None:
     def build(context: OperatorContext) -> Forward:
         def init() -> None:

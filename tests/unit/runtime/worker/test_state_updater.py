@@ -477,6 +477,23 @@ def test_shadow_is_given_up_when_its_task_cannot_be_closed_or_the_worker_ends(
     assert last.history == ["open", "step", "discard"]
 
 
+def test_whatever_closing_raises_the_folder_is_free_and_other_tasks_are_opened(
+    start: Callable[..., StateUpdater], other: StateDirectory
+) -> None:
+    class Broken(FakeTask):
+        def close(self) -> None:
+            raise ValueError("a store of the user's cannot be closed")
+
+    updater, broken = start(), Broken(TASK, [], {})
+    updater.open(broken, {})
+    reports(updater)
+    updater.close(broken)
+    updater.open(FakeTask(TaskId(0, 2), [], {}), {})
+
+    assert reports(updater) == [Restored(TaskId(0, 2), frozenset())]
+    assert other.lock(TASK)
+
+
 def test_task_waits_for_a_cluster_that_does_not_answer(
     start: Callable[..., StateUpdater], logs: FakeChangelogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
