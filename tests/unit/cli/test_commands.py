@@ -6,8 +6,8 @@ import json
 import logging
 import os
 import re
-import socket
 import signal
+import socket
 import struct
 import sys
 import types
