@@ -128,7 +128,7 @@ class Page:
                 exec(compile(self.granted.read_text(encoding="utf-8"), str(self.granted), "exec"), names)
             for target, substitute in names.get("STANDS_IN", {}).items():
                 if isinstance(substitute, ModuleType):
-                    stack.enter_context(mock.patch.dict(sys.modules, {target: substitute}))
+                    stack.enter_context(importable(target, substitute))
                 else:
                     stack.enter_context(mock.patch(target, substitute))
             log = stack.enter_context(_logged())
@@ -160,6 +160,20 @@ class Page:
         if block.printed is not None:
             assert printed.getvalue() == block.printed, f"{self.path}:{block.line}"
         return printed.getvalue()
+
+
+@contextlib.contextmanager
+def importable(name: str, module: ModuleType) -> Iterator[None]:
+    """Lets code import a module by this name; what else it imports stays, unlike with ``mock.patch.dict``."""
+    before = sys.modules.get(name)
+    sys.modules[name] = module
+    try:
+        yield
+    finally:
+        if before is None:
+            del sys.modules[name]
+        else:
+            sys.modules[name] = before
 
 
 @contextlib.contextmanager

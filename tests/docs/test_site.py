@@ -28,6 +28,15 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(named) == sorted({page.path for page in pages()} - NOT_IN_THE_NAVIGATION - {"README.md"})
 
 
+@pytest.mark.parametrize("page", [page for page in pages() if page.path not in NOT_IN_THE_NAVIGATION], ids=str)
+def test_a_page_says_something(page: Page) -> None:
+    """Titles, names and links are not counted: a page that only promises is empty."""
+    without_links = re.sub(r"!?\[[^\]]*\]\([^)]*\)", "", page.text)
+    sentences = [line for line in without_links.splitlines() if len(line.split()) >= 4 and not line.startswith("#")]
+
+    assert sum(len(line.split()) for line in sentences) >= 60
+
+
 @pytest.mark.parametrize("page", pages(), ids=str)
 def test_links_of_a_page_lead_somewhere(page: Page) -> None:
     without_code = re.sub(r"^ *```.*?^ *```$|`[^`\n]*`", "", page.text, flags=re.DOTALL | re.MULTILINE)
