@@ -1,0 +1,240 @@
+"""What serializers with a schema registry ask it for before they write the first record to a topic.
+
+A serializer is made with a client that notes what it is asked, and stops where the first bytes would be written. So
+subject, schema and references are those of the serializer itself, whatever its settings are.
+Invariant: nothing is registered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from pykstreams.serdes.base import bind_serializer
+
+_NOT_FOUND = range(40400, 40500)
+"""The error codes of what a registry does not have; a server that is no registry says 404, too."""
+
+
+class RegistryClient(Protocol):
+    """What is asked of ``SchemaRegistryClient`` of ``confluent_kafka``; schemas and answers are its own."""
+
+    def config(self) -> Mapping[str, Any]:
+        """Its settings."""
+        ...
+
+    def lookup_schema(self, subject_name: str, schema: Any, normalize_schemas: bool = ...) -> Any:
+        """The schema as it is registered; an error of HTTP 404 if it is not."""
+        ...
+
+    def get_versions(self, subject_name: str) -> Sequence[int]:
+        """The versions of a subject; an error of HTTP 404, or none, if there is no such subject."""
+        ...
+
+    def get_latest_version(self, subject_name: str) -> Any:
+        """The latest version of a subject."""
+        ...
+
+    def get_latest_with_metadata(self, subject_name: str, metadata: dict[str, str], deleted: bool = ...) -> Any:
+        """The latest version of a subject that has this metadata."""
+        ...
+
+    def get_schema(self, schema_id: int, subject_name: str | None = ...) -> Any:
+        """The schema with that id."""
+        ...
+
+    def get_compatibility(self, subject_name: str | None = ...) -> str:
+        """The level of compatibility of a subject, or that of all."""
+        ...
+
+
+class Wanted(StrEnum):
+    """What a serializer does with its first request."""
+
+    REGISTER = "register"
+    """Registers its schema, unless it is registered already."""
+    LOOK_UP = "auto.register.schemas=false"
+    """Looks its schema up, which must be registered."""
+    LATEST = "use.latest.version"
+    """Writes with the latest version of the subject."""
+    LATEST_WITH_METADATA = "use.latest.with.metadata"
+    """Writes with the latest version that has some metadata."""
+    BY_ID = "use.schema.id"
+    """Writes with the schema of some id."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRequest:
+    """One request for a subject.
+
+    :param schema: ``Schema`` of ``confluent_kafka``; ``None`` where the serializer has none, or does not send it.
+    :param normalize: ``normalize.schemas``.
+    :param detail: the metadata, or the id, where one is wanted.
+    :param unregistered: subjects of imported files that the serializer would register first: the schema names their
+        versions, which there are not yet.
+    """
+
+    wanted: Wanted
+    subject: str
+    schema: Any = None
+    normalize: bool = False
+    detail: Any = None
+    unregistered: tuple[str, ...] = ()
+
+
+class RegistrySerde(Protocol):
+    """A serde whose serializer asks a schema registry."""
+
+    @property
+    def client(self) -> RegistryClient:
+        """The client of the registry."""
+        ...
+
+    def first_requests(self, topic: str) -> list[FirstRequest]:
+        """Returns what the first record to a topic asks for, that of imported files first.
+
+        May ask the registry, but changes nothing there. Raises ``ConfigError`` for a serializer that cannot be made,
+        and whatever the client raises.
+        """
+        ...
+
+
+_noted: ContextVar[list[tuple[RegistrySerde, str]] | None] = ContextVar("noted_registry_serdes", default=None)
+
+
+def registry_serdes(serializer: object, topic: str) -> list[tuple[RegistrySerde, str]]:
+    """Returns the serdes with a registry in a serializer or serde, each with the topic that it is told.
+
+    Serdes that have others inside bind them when they are bound, to the topic that these are told (windowed and
+    combined keys, lists, pseudo topics of foreign-key joins), so binding finds them all. What a serializer of a user
+    calls only when it writes is not found. Raises ``ConfigError`` for an object that cannot serialize.
+    """
+    found: list[tuple[RegistrySerde, str]] = []
+    token = _noted.set(found)
+    try:
+        bind_serializer(serializer, topic)
+    finally:
+        _noted.reset(token)
+    return found
+
+
+def is_sought(serde: RegistrySerde, topic: str) -> bool:
+    """Notes a serde that is being bound for ``registry_serdes``; ``False`` where it is bound to write."""
+    found = _noted.get()
+    if found is None:
+        return False
+    found.append((serde, topic))
+    return True
+
+
+def requests_of(
+    make_serializer: Callable[[Any], Callable[[object, Any], object]],
+    client: RegistryClient,
+    sample: object,
+    context: Any,
+) -> list[FirstRequest]:
+    """Returns what a serializer asks for when it writes a record.
+
+    :param make_serializer: makes it, with the client that it is given.
+    :param sample: a value of the class that the serializer wants; what is in it plays no part.
+    :param context: ``SerializationContext`` of ``confluent_kafka``, with the topic.
+    """
+    noting = _NotingClient(client)
+    serializer = make_serializer(noting)
+    try:
+        serializer(sample, context)
+    except _NotedError:
+        pass
+    except Exception:
+        # the sample was to be written after all, because the schema is registered, and is no value of it
+        if noting.failed or not noting.requests:
+            raise
+    return noting.requests
+
+
+class _NotedError(Exception):
+    """Ends the work of a serializer that has asked for what it needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _NoVersion:
+    """Stands for an imported file that is not registered."""
+
+    version: int | None = None
+
+
+class _NotingClient:
+    """Stands for the client: notes what would be registered, and stops there; questions go to the client itself."""
+
+    def __init__(self, client: RegistryClient) -> None:
+        self._client = client
+        self._imported: str | None = None
+        self._unregistered: list[str] = []
+        self.requests: list[FirstRequest] = []
+        self.failed = False
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._client, name)
+
+    def register_schema_full_response(self, subject_name: str, schema: Any, normalize_schemas: bool = False) -> Any:
+        """Notes the schema of the records."""
+        self._note(Wanted.REGISTER, subject_name, schema, normalize_schemas)
+        raise _NotedError
+
+    def register_schema(self, subject_name: str, schema: Any, normalize_schemas: bool = False) -> int:
+        """Notes the schema of a file that a Protobuf file imports; the serializer looks it up next."""
+        self._note(Wanted.REGISTER, subject_name, schema, normalize_schemas)
+        self._imported = subject_name
+        return 0
+
+    def lookup_schema(self, subject_name: str, schema: Any, normalize_schemas: bool = False) -> Any:
+        """Looks up a schema: that of the records, or of a file that they import."""
+        imported = self._imported == subject_name
+        if not imported:
+            self._note(Wanted.LOOK_UP, subject_name, schema, normalize_schemas)
+        try:
+            return self._client.lookup_schema(subject_name, schema, normalize_schemas)
+        except Exception as error:  # the client has several, and those of its HTTP library
+            if not says_not_found(error):
+                self.failed = True
+                raise
+            if not imported:
+                raise _NotedError from error
+            self._unregistered.append(subject_name)
+            return _NoVersion()
+        finally:
+            self._imported = None
+
+    def get_latest_version(self, subject_name: str, *_: object, **__: object) -> Any:
+        """Notes that the latest version is taken."""
+        self._note(Wanted.LATEST, subject_name)
+        raise _NotedError
+
+    def get_latest_with_metadata(self, subject_name: str, metadata: dict[str, str], *_: object, **__: object) -> Any:
+        """Notes that a version with this metadata is taken."""
+        self._note(Wanted.LATEST_WITH_METADATA, subject_name, detail=metadata)
+        raise _NotedError
+
+    def get_schema(self, schema_id: int, subject_name: str, *_: object, **__: object) -> Any:
+        """Notes that the schema of an id is taken."""
+        self._note(Wanted.BY_ID, subject_name, detail=schema_id)
+        raise _NotedError
+
+    def _note(
+        self, wanted: Wanted, subject: str, schema: Any = None, normalize: bool = False, detail: object = None
+    ) -> None:
+        self.requests.append(FirstRequest(wanted, subject, schema, normalize, detail, tuple(self._unregistered)))
+
+
+def http_status(error: Exception) -> int | None:
+    """The status that a registry answered with; ``None`` where it did not answer."""
+    status = getattr(error, "http_status_code", None)
+    return status if isinstance(status, int) else None
+
+
+def says_not_found(error: Exception) -> bool:
+    """Whether a registry answered that it has no such subject, version or schema."""
+    return getattr(error, "error_code", None) in _NOT_FOUND
