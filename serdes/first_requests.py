@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import NoReturn, Protocol
 
 from pykstreams.serdes.base import bind_serializer
 
@@ -19,14 +19,34 @@ _NOT_FOUND = range(40400, 40500)
 """The error codes of what a registry does not have; a server that is no registry says 404, too."""
 
 
-class RegistryClient(Protocol):
-    """What is asked of ``SchemaRegistryClient`` of ``confluent_kafka``; schemas and answers are its own."""
+class RegistrySchema(Protocol):
+    """What is needed of ``Schema`` of ``confluent_kafka``."""
 
-    def config(self) -> Mapping[str, Any]:
+    def to_dict(self) -> dict[str, object]:
+        """The schema as it is sent to a registry."""
+        ...
+
+
+class RegisteredVersion(Protocol):
+    """What is needed of ``RegisteredSchema`` of ``confluent_kafka``."""
+
+    @property
+    def version(self) -> int | None: ...
+
+    @property
+    def schema_id(self) -> int | None: ...
+
+
+class RegistryClient(Protocol):
+    """What is asked of ``SchemaRegistryClient`` of ``confluent_kafka``."""
+
+    def config(self) -> Mapping[str, object]:
         """Its settings."""
         ...
 
-    def lookup_schema(self, subject_name: str, schema: Any, normalize_schemas: bool = ...) -> Any:
+    def lookup_schema(
+        self, subject_name: str, schema: RegistrySchema, normalize_schemas: bool = ...
+    ) -> RegisteredVersion:
         """The schema as it is registered; an error of HTTP 404 if it is not."""
         ...
 
@@ -34,16 +54,22 @@ class RegistryClient(Protocol):
         """The versions of a subject; an error of HTTP 404, or none, if there is no such subject."""
         ...
 
-    def get_latest_version(self, subject_name: str) -> Any:
+    def get_latest_version(self, subject_name: str) -> RegisteredVersion:
         """The latest version of a subject."""
         ...
 
-    def get_latest_with_metadata(self, subject_name: str, metadata: dict[str, str], deleted: bool = ...) -> Any:
+    def get_latest_with_metadata(
+        self, subject_name: str, metadata: dict[str, str], deleted: bool = ...
+    ) -> RegisteredVersion:
         """The latest version of a subject that has this metadata."""
         ...
 
-    def get_schema(self, schema_id: int, subject_name: str | None = ...) -> Any:
+    def get_schema(self, schema_id: int, subject_name: str | None = ...) -> RegistrySchema:
         """The schema with that id."""
+        ...
+
+    def test_compatibility(self, subject_name: str, schema: RegistrySchema) -> bool:
+        """Whether a schema is compatible with the latest version of a subject."""
         ...
 
     def get_compatibility(self, subject_name: str | None = ...) -> str:
@@ -70,18 +96,19 @@ class Wanted(StrEnum):
 class FirstRequest:
     """One request for a subject.
 
-    :param schema: ``Schema`` of ``confluent_kafka``; ``None`` where the serializer has none, or does not send it.
+    :param schema: ``None`` where the serializer has none, or does not send it.
     :param normalize: ``normalize.schemas``.
-    :param detail: the metadata, or the id, where one is wanted.
+    :param metadata, schema_id: what is wanted where ``wanted`` says so.
     :param unregistered: subjects of imported files that the serializer would register first: the schema names their
         versions, which there are not yet.
     """
 
     wanted: Wanted
     subject: str
-    schema: Any = None
+    schema: RegistrySchema | None = None
     normalize: bool = False
-    detail: Any = None
+    metadata: dict[str, str] | None = None
+    schema_id: int | None = None
     unregistered: tuple[str, ...] = ()
 
 
@@ -131,10 +158,10 @@ def is_sought(serde: RegistrySerde, topic: str) -> bool:
 
 
 def requests_of(
-    make_serializer: Callable[[Any], Callable[[object, Any], object]],
+    make_serializer: Callable[[RegistryClient], Callable[[object, object], object]],
     client: RegistryClient,
     sample: object,
-    context: Any,
+    context: object,
 ) -> list[FirstRequest]:
     """Returns what a serializer asks for when it writes a record.
 
@@ -164,6 +191,7 @@ class _NoVersion:
     """Stands for an imported file that is not registered."""
 
     version: int | None = None
+    schema_id: int | None = None
 
 
 class _NotingClient:
@@ -179,22 +207,29 @@ class _NotingClient:
     def __getattr__(self, name: str) -> object:
         return getattr(self._client, name)
 
-    def register_schema_full_response(self, subject_name: str, schema: Any, normalize_schemas: bool = False) -> Any:
-        """Notes the schema of the records."""
-        self._note(Wanted.REGISTER, subject_name, schema, normalize_schemas)
-        raise _NotedError
+    def config(self) -> Mapping[str, object]:
+        """The settings of the client."""
+        return self._client.config()
 
-    def register_schema(self, subject_name: str, schema: Any, normalize_schemas: bool = False) -> int:
+    def register_schema_full_response(
+        self, subject_name: str, schema: RegistrySchema | None, normalize_schemas: bool = False
+    ) -> NoReturn:
+        """Notes the schema of the records."""
+        self._stop(FirstRequest(Wanted.REGISTER, subject_name, schema, normalize_schemas))
+
+    def register_schema(self, subject_name: str, schema: RegistrySchema, normalize_schemas: bool = False) -> int:
         """Notes the schema of a file that a Protobuf file imports; the serializer looks it up next."""
-        self._note(Wanted.REGISTER, subject_name, schema, normalize_schemas)
+        self._note(FirstRequest(Wanted.REGISTER, subject_name, schema, normalize_schemas))
         self._imported = subject_name
         return 0
 
-    def lookup_schema(self, subject_name: str, schema: Any, normalize_schemas: bool = False) -> Any:
+    def lookup_schema(
+        self, subject_name: str, schema: RegistrySchema, normalize_schemas: bool = False
+    ) -> RegisteredVersion:
         """Looks up a schema: that of the records, or of a file that they import."""
-        imported = self._imported == subject_name
+        imported, self._imported = self._imported == subject_name, None
         if not imported:
-            self._note(Wanted.LOOK_UP, subject_name, schema, normalize_schemas)
+            self._note(FirstRequest(Wanted.LOOK_UP, subject_name, schema, normalize_schemas))
         try:
             return self._client.lookup_schema(subject_name, schema, normalize_schemas)
         except Exception as error:  # the client has several, and those of its HTTP library
@@ -205,28 +240,39 @@ class _NotingClient:
                 raise _NotedError from error
             self._unregistered.append(subject_name)
             return _NoVersion()
-        finally:
-            self._imported = None
 
-    def get_latest_version(self, subject_name: str, *_: object, **__: object) -> Any:
+    def get_versions(self, subject_name: str) -> Sequence[int]:
+        """The versions of a subject."""
+        return self._client.get_versions(subject_name)
+
+    def get_latest_version(self, subject_name: str, *_: object, **__: object) -> NoReturn:
         """Notes that the latest version is taken."""
-        self._note(Wanted.LATEST, subject_name)
-        raise _NotedError
+        self._stop(FirstRequest(Wanted.LATEST, subject_name))
 
-    def get_latest_with_metadata(self, subject_name: str, metadata: dict[str, str], *_: object, **__: object) -> Any:
+    def get_latest_with_metadata(
+        self, subject_name: str, metadata: dict[str, str], *_: object, **__: object
+    ) -> NoReturn:
         """Notes that a version with this metadata is taken."""
-        self._note(Wanted.LATEST_WITH_METADATA, subject_name, detail=metadata)
-        raise _NotedError
+        self._stop(FirstRequest(Wanted.LATEST_WITH_METADATA, subject_name, metadata=metadata))
 
-    def get_schema(self, schema_id: int, subject_name: str, *_: object, **__: object) -> Any:
+    def get_schema(self, schema_id: int, subject_name: str | None = None, *_: object, **__: object) -> NoReturn:
         """Notes that the schema of an id is taken."""
-        self._note(Wanted.BY_ID, subject_name, detail=schema_id)
-        raise _NotedError
+        self._stop(FirstRequest(Wanted.BY_ID, subject_name or "", schema_id=schema_id))
 
-    def _note(
-        self, wanted: Wanted, subject: str, schema: Any = None, normalize: bool = False, detail: object = None
-    ) -> None:
-        self.requests.append(FirstRequest(wanted, subject, schema, normalize, detail, tuple(self._unregistered)))
+    def test_compatibility(self, subject_name: str, schema: RegistrySchema) -> bool:
+        """Whether a schema is compatible."""
+        return self._client.test_compatibility(subject_name, schema)
+
+    def get_compatibility(self, subject_name: str | None = None) -> str:
+        """The level of compatibility of a subject."""
+        return self._client.get_compatibility(subject_name)
+
+    def _note(self, request: FirstRequest) -> None:
+        self.requests.append(replace(request, unregistered=tuple(self._unregistered)))
+
+    def _stop(self, request: FirstRequest) -> NoReturn:
+        self._note(request)
+        raise _NotedError
 
 
 def http_status(error: Exception) -> int | None:

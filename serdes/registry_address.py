@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 from urllib.parse import unquote
 
 _SECRET = re.compile(r"user\.info|token$|secret|password")
@@ -15,7 +14,7 @@ _USER_INFO = re.compile(r"(?<=://)[^/@\s]*@")
 _STARS = "***"
 
 
-def shown_registry(settings: Mapping[str, Any]) -> str:
+def shown_registry(settings: Mapping[str, object]) -> str:
     """Returns the URL of a registry, or its URLs, without user and password.
 
     >>> shown_registry({"url": "https://ann:secret@registry:8081"})
@@ -24,7 +23,7 @@ def shown_registry(settings: Mapping[str, Any]) -> str:
     return _USER_INFO.sub("", str(settings.get("url")))
 
 
-def shown_settings(settings: Mapping[str, Any]) -> str:
+def shown_settings(settings: Mapping[str, object]) -> str:
     """Returns settings as they were given, with stars for credentials.
 
     >>> shown_settings({"url": "http://registry", "basic.auth.user.info": "ann:secret"})
@@ -33,7 +32,7 @@ def shown_settings(settings: Mapping[str, Any]) -> str:
     return repr({name: _STARS if _SECRET.search(name) else _plain(value) for name, value in settings.items()})
 
 
-def without_credentials(text: str, settings: Mapping[str, Any]) -> str:
+def without_credentials(text: str, settings: Mapping[str, object]) -> str:
     """Returns a text, such as what a library says of an error, with stars for credentials of these settings.
 
     >>> without_credentials("no user ann:secret", {"url": "http://registry", "basic.auth.user.info": "ann:secret"})
@@ -48,11 +47,11 @@ def _plain(value: object) -> object:
     return _USER_INFO.sub("", value) if isinstance(value, str) else value
 
 
-def _secrets(settings: Mapping[str, Any]) -> Iterator[str]:
+def _secrets(settings: Mapping[str, object]) -> Iterator[str]:
     """Yields credentials, and passwords of those that are a user with a password."""
     for name, value in settings.items():
         if not isinstance(value, str):
             continue
         found = [value] if _SECRET.search(name) else [one[:-1] for one in _USER_INFO.findall(value)]
-        for one in found:
-            yield from (part for part in (one, unquote(one), one.partition(":")[2]) if part)
+        for one in (*found, *map(unquote, found)):
+            yield from (part for part in (one, one.partition(":")[2]) if part)

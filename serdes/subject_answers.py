@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final, Protocol, TypeVar
 from urllib.parse import quote
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.serdes.first_requests import (
     FirstRequest,
     RegistryClient,
+    RegistrySchema,
     RegistrySerde,
     Wanted,
     http_status,
     says_not_found,
 )
 from pykstreams.serdes.registry_address import without_credentials
+
+T = TypeVar("T")
 
 _REFUSED_ACCESS: Final = frozenset({401, 403})
 _REFUSED_SCHEMA: Final = frozenset({409, 422})
@@ -121,13 +124,14 @@ def _refused(client: RegistryClient, error: Exception) -> SubjectAnswer:
 
 
 def _to_register(client: RegistryClient, request: FirstRequest) -> SubjectAnswer:
-    if request.schema is None:
+    schema = request.schema
+    if schema is None:
         return SubjectAnswer(
             Outcome.NOT_REGISTERED,
             "the serde has no schema to write with",
             "give it one, or set auto.register.schemas=false and use.latest.version=true",
         )
-    found = _registered(client, request)
+    found = _registered(client, request, schema)
     if found is not None:
         return found
     if not _found(lambda: client.get_versions(request.subject)):
@@ -140,51 +144,48 @@ def _to_register(client: RegistryClient, request: FirstRequest) -> SubjectAnswer
         )
     if str(client.config().get("url")).startswith("mock://"):
         return SubjectAnswer(Outcome.NEW_VERSION, "a registry in memory takes any schema")
-    if _is_compatible(client, request):
+    if _is_compatible(client, request, schema):
         return SubjectAnswer(Outcome.NEW_VERSION, "the schema is compatible, and would be the next version")
     level = _level(client, request.subject)
     return SubjectAnswer(
         Outcome.INCOMPATIBLE,
         f"the registry would refuse the schema{level and f': compatibility is {level}'}",
         f"change the schema as {level or 'the compatibility of the subject'} allows, or write to a new topic",
-        _reasons(client, request),
+        _reasons(client, request, schema),
     )
 
 
 def _to_look_up(client: RegistryClient, request: FirstRequest) -> SubjectAnswer:
-    return _registered(client, request) or SubjectAnswer(
-        Outcome.NOT_REGISTERED, f"the serde does not register its schema ({request.wanted})", "register it before"
-    )
+    found = None if request.schema is None else _registered(client, request, request.schema)
+    what = f"the serde does not register its schema ({request.wanted})"
+    return found or SubjectAnswer(Outcome.NOT_REGISTERED, what, "register it before")
 
 
 def _of_latest(client: RegistryClient, request: FirstRequest) -> SubjectAnswer:
-    return _as_set(request, _found(lambda: client.get_latest_version(request.subject)))
+    found = _found(lambda: client.get_latest_version(request.subject))
+    return _missing(request) if found is None else _as_set(request, found.version, found.schema_id)
 
 
 def _of_latest_with_metadata(client: RegistryClient, request: FirstRequest) -> SubjectAnswer:
-    found = _found(lambda: client.get_latest_with_metadata(request.subject, request.detail, deleted=True))
-    return _as_set(request, found)
+    metadata = request.metadata or {}
+    found = _found(lambda: client.get_latest_with_metadata(request.subject, metadata, deleted=True))
+    return _missing(request) if found is None else _as_set(request, found.version, found.schema_id)
 
 
 def _by_id(client: RegistryClient, request: FirstRequest) -> SubjectAnswer:
-    if _found(lambda: client.get_schema(request.detail, request.subject)) is None:
-        return _as_set(request, None)
-    return SubjectAnswer(
-        Outcome.AS_SET, f"{request.wanted}; the schema of the serde is not compared", schema_id=request.detail
-    )
+    schema_id = request.schema_id
+    found = None if schema_id is None else _found(lambda: client.get_schema(schema_id, request.subject))
+    return _missing(request) if found is None else _as_set(request, None, schema_id)
 
 
-def _as_set(request: FirstRequest, found: Any) -> SubjectAnswer:
-    if found is None:
-        return SubjectAnswer(
-            Outcome.NOT_REGISTERED, f"there is no schema that {request.wanted} could take", "register one before"
-        )
-    return SubjectAnswer(
-        Outcome.AS_SET,
-        f"{request.wanted}; the schema of the serde is not compared",
-        version=found.version,
-        schema_id=found.schema_id,
-    )
+def _missing(request: FirstRequest) -> SubjectAnswer:
+    what = f"there is no schema that {request.wanted} could take"
+    return SubjectAnswer(Outcome.NOT_REGISTERED, what, "register one before")
+
+
+def _as_set(request: FirstRequest, version: int | None, schema_id: int | None) -> SubjectAnswer:
+    what = f"{request.wanted}; the schema of the serde is not compared"
+    return SubjectAnswer(Outcome.AS_SET, what, version=version, schema_id=schema_id)
 
 
 _ANSWERS: Final[dict[Wanted, Callable[[RegistryClient, FirstRequest], SubjectAnswer]]] = {
@@ -196,14 +197,14 @@ _ANSWERS: Final[dict[Wanted, Callable[[RegistryClient, FirstRequest], SubjectAns
 }
 
 
-def _registered(client: RegistryClient, request: FirstRequest) -> SubjectAnswer | None:
-    found = _found(lambda: client.lookup_schema(request.subject, request.schema, request.normalize))
+def _registered(client: RegistryClient, request: FirstRequest, schema: RegistrySchema) -> SubjectAnswer | None:
+    found = _found(lambda: client.lookup_schema(request.subject, schema, request.normalize))
     if found is None:
         return None
     return SubjectAnswer(Outcome.REGISTERED, version=found.version, schema_id=found.schema_id)
 
 
-def _found(ask: Callable[[], Any]) -> Any:
+def _found(ask: Callable[[], T]) -> T | None:
     """Returns what there is; ``None`` where the registry says that there is nothing."""
     try:
         return ask()
@@ -213,13 +214,12 @@ def _found(ask: Callable[[], Any]) -> Any:
         return None
 
 
-def _is_compatible(client: RegistryClient, request: FirstRequest) -> bool:
-    """Asks about all versions that the level of the subject is about; clients before 2.12 ask about the latest only."""
+def _is_compatible(client: RegistryClient, request: FirstRequest, schema: RegistrySchema) -> bool:
+    """Asks about the versions that the level of the subject is about; older clients can ask about the latest only."""
     of_all: Callable[..., bool] | None = getattr(client, "test_compatibility_all_versions", None)
     if of_all is not None:
-        return of_all(request.subject, request.schema, normalize=request.normalize)
-    of_latest: Callable[..., bool] = getattr(client, "test_compatibility")  # noqa: B009  # no part of the protocol
-    return of_latest(request.subject, request.schema)
+        return of_all(request.subject, schema, normalize=request.normalize)
+    return client.test_compatibility(request.subject, schema)
 
 
 def _level(client: RegistryClient, subject: str) -> str:
@@ -230,18 +230,24 @@ def _level(client: RegistryClient, subject: str) -> str:
         return ""
 
 
-def _reasons(client: RegistryClient, request: FirstRequest) -> tuple[str, ...]:
+class _RestClient(Protocol):
+    """The part of the client that sends requests."""
+
+    def post(self, url: str, body: dict[str, object]) -> object: ...
+
+
+def _reasons(client: RegistryClient, request: FirstRequest, schema: RegistrySchema) -> tuple[str, ...]:
     """Asks once more, for the reasons.
 
     No public method of the client gives them (2.16.1: ``test_compatibility_all_versions`` returns a bool, also where
     ``verbose`` is set), so its REST client is taken where there is one, which has its addresses and credentials.
     """
-    rest = getattr(client, "_rest_client", None)
+    rest: _RestClient | None = getattr(client, "_rest_client", None)
     if rest is None:
         return ()
     path = f"compatibility/subjects/{quote(request.subject, safe='')}/versions"
     try:
-        asked = rest.post(f"{path}?normalize={request.normalize}&verbose=True", body=request.schema.to_dict())
+        asked = rest.post(f"{path}?normalize={request.normalize}&verbose=True", body=schema.to_dict())
     except Exception:  # the outcome is known without it
         return ()
     said = asked.get("messages") if isinstance(asked, dict) else None

@@ -22,7 +22,7 @@ CHOSEN: Final = "chosen per record"
 class SchemaUse:
     """A serde that asks a registry when it writes a key or a value.
 
-    :param topic: the topic that it is told: that of a sink, or the changelog of a store, also where the store has none.
+    :param topic: the topic that it is told: that of a sink, or the changelog of a store, also where logging is off.
     :param side: ``key`` or ``value``.
     """
 
@@ -37,7 +37,9 @@ class SchemaUse:
 def schema_uses(plan: TopologyPlan, config: StreamsConfig) -> list[SchemaUse]:
     """Returns those of all sinks and stores, each once, in the order of the topology.
 
-    Not those of stores that a user has written, nor of global stores, which write to no topic.
+    Not those of stores that a user has written, nor of stores without a changelog to write to: global ones, and those
+    whose source topic serves as one. Nor what operators write inside of values, under names that are no topics, such as
+    the hashes of a foreign-key join (``-vh``).
     """
     given = [one for part in plan.subtopologies for one in (*_of_sinks(part), *_of_stores(part, plan.application_id))]
     found: dict[tuple[str, str, int], SchemaUse] = {}
@@ -60,6 +62,8 @@ def _of_stores(part: SubtopologyPlan, application_id: str) -> Iterator[tuple[str
         if builder.make is user_store:  # its author alone knows
             continue
         topic = part.changelogs.get(name, changelog_name(application_id, name))
+        if topic in part.reused_changelogs:  # its bytes are those that were read
+            continue
         yield topic, "key", builder.key_serde
         for one in builder.value_serde if isinstance(builder.value_serde, tuple) else (builder.value_serde,):
             yield topic, "value", one

@@ -101,7 +101,7 @@ class _Registry:
             request, client = question.request, question.use.serde.client
             if request is None:
                 continue
-            key = (id(client), request.wanted, request.subject, _schema_of(request), str(request.detail))
+            key = (id(client), repr(request))
             try:
                 question.answer = known[key] = known.get(key) or answer(client, request)
             except RegistryDownError as error:
@@ -159,7 +159,8 @@ def _begun(ask: Callable[[], None]) -> Future[None]:
 
     def run() -> None:
         try:
-            future.set_result(ask())
+            ask()
+            future.set_result(None)
         except BaseException as error:
             future.set_exception(error)
 
