@@ -101,6 +101,7 @@ class FirstRequest:
     :param metadata, schema_id: what is wanted where ``wanted`` says so.
     :param unregistered: subjects of imported files that the serializer would register first: the schema names their
         versions, which there are not yet.
+    :param interrupted: whether the registry failed while the serializer asked it, so that others might have followed.
     """
 
     wanted: Wanted
@@ -110,6 +111,7 @@ class FirstRequest:
     metadata: dict[str, str] | None = None
     schema_id: int | None = None
     unregistered: tuple[str, ...] = ()
+    interrupted: bool = False
 
 
 class RegistrySerde(Protocol):
@@ -124,7 +126,7 @@ class RegistrySerde(Protocol):
         """Returns what the first record to a topic asks for, that of imported files first.
 
         May ask the registry, but changes nothing there. Raises ``ConfigError`` for a serializer that cannot be made,
-        and whatever the client raises.
+        and what strategies and the client raise before there is a subject.
         """
         ...
 
@@ -158,7 +160,7 @@ def is_sought(serde: RegistrySerde, topic: str) -> bool:
 
 
 def requests_of(
-    make_serializer: Callable[[RegistryClient], Callable[[object, object], object]],
+    make_serializer: Callable[[object], Callable[[object, object], object]],
     client: RegistryClient,
     sample: object,
     context: object,
@@ -176,9 +178,9 @@ def requests_of(
     except _NotedError:
         pass
     except Exception:
-        # the sample was to be written after all, because the schema is registered, and is no value of it
-        if noting.failed or not noting.requests:
+        if not noting.requests:
             raise
+        # the sample was to be written, since its schema was found, and is no value of it
     return noting.requests
 
 
@@ -202,14 +204,9 @@ class _NotingClient:
         self._imported: str | None = None
         self._unregistered: list[str] = []
         self.requests: list[FirstRequest] = []
-        self.failed = False
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._client, name)
-
-    def config(self) -> Mapping[str, object]:
-        """The settings of the client."""
-        return self._client.config()
 
     def register_schema_full_response(
         self, subject_name: str, schema: RegistrySchema | None, normalize_schemas: bool = False
@@ -234,16 +231,12 @@ class _NotingClient:
             return self._client.lookup_schema(subject_name, schema, normalize_schemas)
         except Exception as error:  # the client has several, and those of its HTTP library
             if not says_not_found(error):
-                self.failed = True
-                raise
+                self.requests[-1] = replace(self.requests[-1], interrupted=True)
+                raise _NotedError from error
             if not imported:
                 raise _NotedError from error
             self._unregistered.append(subject_name)
             return _NoVersion()
-
-    def get_versions(self, subject_name: str) -> Sequence[int]:
-        """The versions of a subject."""
-        return self._client.get_versions(subject_name)
 
     def get_latest_version(self, subject_name: str, *_: object, **__: object) -> NoReturn:
         """Notes that the latest version is taken."""
@@ -258,14 +251,6 @@ class _NotingClient:
     def get_schema(self, schema_id: int, subject_name: str | None = None, *_: object, **__: object) -> NoReturn:
         """Notes that the schema of an id is taken."""
         self._stop(FirstRequest(Wanted.BY_ID, subject_name or "", schema_id=schema_id))
-
-    def test_compatibility(self, subject_name: str, schema: RegistrySchema) -> bool:
-        """Whether a schema is compatible."""
-        return self._client.test_compatibility(subject_name, schema)
-
-    def get_compatibility(self, subject_name: str | None = None) -> str:
-        """The level of compatibility of a subject."""
-        return self._client.get_compatibility(subject_name)
 
     def _note(self, request: FirstRequest) -> None:
         self.requests.append(replace(request, unregistered=tuple(self._unregistered)))

@@ -250,7 +250,7 @@ class _Framing:
         name: str,
         is_key: bool,
         client: RegistryClient,
-        make_serializer: Callable[[RegistryClient], Any],
+        make_serializer: Callable[[object], Any],
         make_deserializer: Callable[[], Any],
         *,
         make_sample: Callable[[], object] = object,
@@ -265,7 +265,7 @@ class _Framing:
     def first_requests(self, topic: str) -> list[FirstRequest]:
         """Returns what a new serializer asks for when it writes a record to a topic."""
 
-        def make(client: RegistryClient) -> Any:
+        def make(client: object) -> Any:
             return self._made(lambda: self._make_serializer(client))
 
         return requests_of(make, self.client, self._make_sample(), self._context(topic))

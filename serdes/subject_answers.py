@@ -94,11 +94,14 @@ def answer(client: RegistryClient, request: FirstRequest) -> SubjectAnswer:
     Raises ``RegistryDownError`` where it does not answer.
     """
     try:
-        return _ANSWERS[request.wanted](client, request)
+        found = _ANSWERS[request.wanted](client, request)
     except Exception as error:  # the client has several, and those of its HTTP library
         if http_status(error) is None:
             raise RegistryDownError(_said(client, error)) from error
         return _refused(client, error)
+    if request.interrupted:
+        return SubjectAnswer(Outcome.NOT_ASKED, "the registry failed when it was asked first", "ask again")
+    return found
 
 
 def _said(client: RegistryClient, error: Exception) -> str:

@@ -190,6 +190,35 @@ def test_refused_credentials_are_told_and_not_shown(registry: HttpRegistry) -> N
     assert "wrong-password" not in str(found)
 
 
+@FORMATS
+@pytest.mark.parametrize("auto_register", [True, False])
+def test_the_subject_is_told_whatever_the_registry_refuses(
+    make: MakeSerde, auto_register: bool, registry: HttpRegistry
+) -> None:
+    registry.users["ann"] = "right"
+
+    found = answers(make(registry.settings(), **{"auto.register.schemas": auto_register}))
+
+    assert {subject: one.outcome for subject, one in found.items()} == {"orders-value": Outcome.NOT_ASKED}
+
+
+def test_a_registry_that_failed_once_is_not_trusted_to_have_told_all(registry: HttpRegistry) -> None:
+    """Behind the imported file the schema itself would have been looked up."""
+    order: Any = order_class(imports_customer=True)
+    SchemaRegistryProtobufSerde(registry.settings(), order).serialize("orders", order(id=5))
+    settings = {"auto.register.schemas": False}
+    serde: Any = SchemaRegistryProtobufSerde(registry.settings(), order, serializer_config=settings)
+    ((found, told),) = registry_serdes(serde, "orders")
+    registry.fails_with = 500, {"error_code": 50001, "message": "out of memory"}
+    asked = requests(found, told)
+    registry.fails_with = None
+
+    assert isinstance(asked, list)
+    assert [(one.subject, answer(found.client, one).outcome) for one in asked] == [
+        ("shop/customer.proto", Outcome.NOT_ASKED)
+    ]
+
+
 def test_right_credentials_are_used(registry: HttpRegistry) -> None:
     registry.users["ann"] = "right"
     registry.register("orders-value", '"string"')
